@@ -1,0 +1,30 @@
+# One command for each chore. PYTHON names the interpreter: make check PYTHON=.venv/bin/python
+PYTHON ?= python3
+
+.PHONY: help dev check format test schemas golden
+
+help:       ## list the chores
+	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+dev:        ## install agentv-ci and what its developers need
+	$(PYTHON) -m pip install -e '.[dev]'
+
+check:      ## lint, types, import rules, schemas fresh: everything but the tests
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m mypy
+	$(PYTHON) -c "from importlinter.cli import lint_imports_command; lint_imports_command(['--no-cache', '--no-timings'])" 
+	$(PYTHON) -m tests.render_schemas --check
+
+format:     ## put the code into shape
+	$(PYTHON) -m ruff check --fix .
+	$(PYTHON) -m ruff format .
+
+test:       ## run the tests with coverage
+	$(PYTHON) -m pytest -n auto --cov
+
+schemas:    ## render schemas/ from the contracts
+	$(PYTHON) -m tests.render_schemas
+
+golden:     ## rewrite the corpus's expected files; review the diff
+	$(PYTHON) -m pytest tests/test_corpus.py --update-golden -q

@@ -1,0 +1,38 @@
+"""How things look on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import click
+
+from agentv_ci.contracts.diagnostics import Diagnostic
+
+COLORS: Mapping[str, str] = {"error": "red", "warning": "yellow", "bad": "red", "warn": "yellow", "good": "green"}
+
+
+def show_diagnostics(diagnostics: Iterable[Diagnostic], *, err: bool) -> None:
+    """Print diagnostics, one a line, hints below."""
+    for each in diagnostics:
+        place = f"{each.path}:{each.line}:{each.column}"
+        label = each.case or each.target or each.pointer
+        about = f" ({label})" if label else ""
+        severity = click.style(each.severity, fg=COLORS[each.severity])
+        click.echo(f"{place}: {severity}: {each.message} [{each.rule}]{about}", err=err)
+        if each.hint:
+            click.echo(f"    {each.hint}", err=err)
+
+
+def show_error(message: str, hint: str | None) -> None:
+    """Print why the command ends here."""
+    click.echo(f"{click.style('error', fg='red')}: {message}", err=True)
+    if hint:
+        click.echo(f"    {hint}", err=True)
+
+
+def show_line(text: str, style: str, *, err: bool = False) -> None:
+    """Print a line in a named style."""
+    if style == "dim":
+        click.secho(text, dim=True, err=err)
+    else:
+        click.secho(text, fg=COLORS.get(style), err=err)

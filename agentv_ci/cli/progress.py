@@ -1,0 +1,67 @@
+"""How far a run is: a live bar on a terminal, a plain line every few seconds elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import click
+
+from agentv_ci.execute.engine import Progress
+
+PLAIN_INTERVAL_S = 5.0
+LIVE_INTERVAL_S = 0.1
+
+
+@asynccontextmanager
+async def show_progress(*, live: bool) -> AsyncIterator[Callable[[Progress], None]]:
+    """Show progress on standard error until the run ends; yields what takes the progress to watch."""
+    show = _live if live and sys.stderr.isatty() else _plain
+    tasks: list[asyncio.Task[None]] = []
+
+    def watch(progress: Progress) -> None:
+        tasks.append(asyncio.get_running_loop().create_task(show(progress)))
+
+    try:
+        yield watch
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _plain(progress: Progress) -> None:
+    begun = time.monotonic()
+    while True:
+        await asyncio.sleep(PLAIN_INTERVAL_S)
+        click.echo(_line(progress, time.monotonic() - begun), err=True)
+
+
+async def _live(progress: Progress) -> None:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    begun = time.monotonic()
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    timing = (TimeElapsedColumn(), TimeRemainingColumn())
+    with Bar(*columns, *timing, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=progress.total)
+        while True:
+            bar.update(task, completed=progress.done, description=_verdicts(progress, time.monotonic() - begun))
+            await asyncio.sleep(LIVE_INTERVAL_S)
+
+
+def _line(progress: Progress, elapsed_s: float) -> str:
+    return f"{progress.done}/{progress.total} done, {_verdicts(progress, elapsed_s)}"
+
+
+def _verdicts(progress: Progress, elapsed_s: float) -> str:
+    rate = progress.done / elapsed_s if elapsed_s else 0.0
+    return (
+        f"{progress.running} running, {progress.passed} passed, {progress.failed} failed, "
+        f"{progress.errored} errors, {rate:.1f}/s"
+    )

@@ -1,0 +1,116 @@
+"""Evaluators with everything they need: prompts, scripts and schemas by content."""
+
+from __future__ import annotations
+
+from agentv_ci.compile.files import Files, relative
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.documents import ReadYaml
+from agentv_ci.contracts.evaluators import (
+    AuthoredEvaluator,
+    CodeEvaluator,
+    ContainsEvaluator,
+    LlmJudgeEvaluator,
+    RegexEvaluator,
+    SchemaEvaluator,
+    ToolTrajectoryEvaluator,
+)
+from agentv_ci.contracts.plan import (
+    FilePart,
+    PlanCodeEvaluator,
+    PlanEvaluator,
+    PlanLlmJudgeEvaluator,
+    PlanSchemaEvaluator,
+    TextPart,
+)
+from agentv_ci.contracts.source import Source, normal
+
+DEFAULT_JUDGE_NAME = "llm_judge"
+
+
+class EvaluatorCompiler:
+    """Compiles the evaluators of one eval file."""
+
+    def __init__(self, source: Source, files: Files, read_yaml: ReadYaml) -> None:
+        self._source = source
+        self._files = files
+        self._read_yaml = read_yaml
+
+    def compile(self, evaluator: AuthoredEvaluator, judge: str | None) -> PlanEvaluator:
+        """Return an evaluator of the plan; `judge` is the key of its judging target, if it has one."""
+        match evaluator:
+            case CodeEvaluator():
+                return self._code(evaluator)
+            case LlmJudgeEvaluator():
+                return self._judge(evaluator, judge)
+            case SchemaEvaluator():
+                return self._schema(evaluator)
+            case ContainsEvaluator() | RegexEvaluator() | ToolTrajectoryEvaluator():
+                return evaluator
+
+    def _code(self, evaluator: CodeEvaluator) -> PlanCodeEvaluator:
+        script = evaluator.script_path
+        references = [self._files.add(self._source, name) for name in (*([script] if script else ()), *evaluator.files)]
+        argv: tuple[str, ...] | None = None
+        if script is not None or not isinstance(evaluator.script, str):
+            argv = tuple(references[0].path if word == script else word for word in evaluator.words)
+        return PlanCodeEvaluator(
+            name=evaluator.name,
+            weight=evaluator.weight,
+            required=evaluator.required,
+            min_score=evaluator.min_score,
+            negate=evaluator.negate,
+            argv=argv,
+            command=evaluator.script if argv is None and isinstance(evaluator.script, str) else None,
+            files=tuple({each.path: each for each in references}.values()),
+            cwd=self._folder(evaluator.cwd) if evaluator.cwd else None,
+            timeout_seconds=evaluator.timeout_seconds,
+            config=evaluator.config,
+        )
+
+    def _judge(self, evaluator: LlmJudgeEvaluator, judge: str | None) -> PlanLlmJudgeEvaluator:
+        assert judge is not None, "a document with an unjudged evaluator is refused"
+        prompt: TextPart | FilePart | None = None
+        if evaluator.prompt_file is not None:
+            file = self._files.add(self._source, evaluator.prompt_file)
+            prompt = FilePart(type="file", path=file.path, sha256=file.sha256)
+        elif evaluator.prompt is not None:
+            prompt = TextPart(text=evaluator.prompt)
+        return PlanLlmJudgeEvaluator(
+            name=evaluator.name,
+            weight=evaluator.weight,
+            required=evaluator.required,
+            min_score=evaluator.min_score,
+            negate=evaluator.negate,
+            prompt=prompt,
+            target=judge,
+            judge_retries=evaluator.judge_retries,
+            temperature=evaluator.temperature,
+            max_output_tokens=evaluator.max_output_tokens,
+        )
+
+    def _schema(self, evaluator: SchemaEvaluator) -> PlanSchemaEvaluator:
+        schema: JsonObject | bool
+        if evaluator.schema_file is not None:
+            loaded = self._read_yaml(self._files.read(self._source, evaluator.schema_file))
+            assert isinstance(loaded, (dict, bool)), "a file that is no schema is refused"
+            schema = loaded
+        else:
+            assert evaluator.schema_inline is not None, "an evaluator without a schema is refused"
+            schema = evaluator.schema_inline
+        return PlanSchemaEvaluator(
+            name=evaluator.name,
+            weight=evaluator.weight,
+            required=evaluator.required,
+            min_score=evaluator.min_score,
+            negate=evaluator.negate,
+            schema_=schema,
+            format=evaluator.format,
+        )
+
+    def _folder(self, cwd: str) -> str:
+        return cwd if cwd.startswith("/") else relative(normal(self._source.path.parent / cwd), self._source.root)
+
+
+def default_judge(judge: str) -> PlanEvaluator:
+    """Return the evaluator of cases that name none."""
+    return PlanLlmJudgeEvaluator(name=DEFAULT_JUDGE_NAME, target=judge)

@@ -1,0 +1,54 @@
+"""The texts a plan carries."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from agentv_ci.contracts.plan import FileReference, FileText
+from agentv_ci.contracts.source import Source
+
+ReadText = Callable[[Path], str]
+"""Read a UTF-8 file without touching its line ends."""
+
+
+class Files:
+    """Every referenced text once, by SHA-256."""
+
+    def __init__(self, read_text: ReadText) -> None:
+        self._read_text = read_text
+        self._known: dict[Path, FileReference] = {}
+        self._texts: dict[str, str] = {}
+
+    def add(self, source: Source, reference: str) -> FileReference:
+        """Take in the file that a document refers to."""
+        path = source.resolve(reference)
+        if path not in self._known:
+            text = self._read_text(path)
+            digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
+            self._texts[digest] = text
+            self._known[path] = FileReference(path=relative(path, source.root), sha256=digest)
+        return self._known[path]
+
+    def read(self, source: Source, reference: str) -> str:
+        """Return the text of a file that the plan holds in another form."""
+        return self._read_text(source.resolve(reference))
+
+    def text(self, reference: FileReference) -> str:
+        """Return the text of a file that was taken in."""
+        return self._texts[reference.sha256]
+
+    @property
+    def texts(self) -> dict[str, FileText]:
+        """SHA-256 → text, in the order of the paths; of equal files the first path is named."""
+        found: dict[str, FileText] = {}
+        for reference in sorted(self._known.values(), key=lambda each: each.path):
+            found.setdefault(reference.sha256, FileText(path=reference.path, text=self._texts[reference.sha256]))
+        return found
+
+
+def relative(path: Path, root: Path) -> str:
+    """Return a path from the repository, with `/` on every system."""
+    return os.path.relpath(path, root).replace(os.sep, "/")

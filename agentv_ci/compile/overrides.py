@@ -1,0 +1,58 @@
+"""The command line's word over a plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agentv_ci.compile.digest import case_digest, plan_digest
+from agentv_ci.contracts.plan import Plan, PlanCase, PlanGate, PlanSuite
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What flags say; None leaves the plan's own."""
+
+    repeat: int | None = None
+    seed: int | None = None
+    """The n-th trial uses `seed + n - 1`."""
+    threshold: float | None = None
+    timeout_s: float | None = None
+    max_retries: int | None = None
+    min_pass_rate: float | None = None
+    min_mean_score: float | None = None
+    max_errors: int | None = None
+
+
+def override(plan: Plan, flags: Overrides) -> Plan:
+    """Return the plan as the flags want it, with the digests that go with it."""
+    if flags == Overrides():
+        return plan
+    cases = tuple(_case(case, flags, plan) for case in plan.cases)
+    suites = tuple(_suite(suite, flags) for suite in plan.suites)
+    changed = plan.model_copy(update={"cases": cases, "suites": suites})
+    return changed.model_copy(update={"digest": plan_digest(changed)})
+
+
+def _case(case: PlanCase, flags: Overrides, plan: Plan) -> PlanCase:
+    trials = flags.repeat or case.trials
+    seeds = case.seeds if flags.seed is None else tuple(range(flags.seed, flags.seed + trials))
+    changed = case.model_copy(
+        update={
+            "trials": max(trials, len(seeds)) if flags.repeat is None else trials,
+            "seeds": seeds,
+            "threshold": case.threshold if flags.threshold is None else flags.threshold,
+            "timeout_seconds": flags.timeout_s or case.timeout_seconds,
+            "max_retries": case.max_retries if flags.max_retries is None else flags.max_retries,
+        }
+    )
+    return changed.model_copy(update={"digest": case_digest(changed, plan.targets)})
+
+
+def _suite(suite: PlanSuite, flags: Overrides) -> PlanSuite:
+    given = {
+        "min_pass_rate": flags.min_pass_rate,
+        "min_mean_score": flags.min_mean_score,
+        "max_errors": flags.max_errors,
+    }
+    gate: PlanGate = suite.gate.model_copy(update={name: value for name, value in given.items() if value is not None})
+    return suite.model_copy(update={"gate": gate})

@@ -1,0 +1,55 @@
+"""Targets in their resolved form; references to the environment stay references."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from agentv_ci.compile.files import relative
+from agentv_ci.contracts.source import Source, normal
+from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, Target, judge_name
+
+
+class Targets:
+    """The targets that cases use, by key: their name, made unique where two files mean different things by it."""
+
+    def __init__(self) -> None:
+        self.compiled: dict[str, Target] = {}
+
+    def add(self, target: Target, source: Source) -> str:
+        """Take in a target of the targets file `source` and return its key."""
+        compiled = _compile(target, source)
+        key = target.name
+        if self.compiled.get(key, compiled) != compiled:
+            key = f"{target.name}@{relative(source.path, source.root)}"
+        self.compiled[key] = compiled
+        return key
+
+
+def find_target(targets: tuple[Target, ...], name: str) -> Target:
+    """Return the target of that name; it exists, or the document would have been refused."""
+    return next(target for target in targets if target.name == name)
+
+
+def judge_of(targets: tuple[Target, ...], target: Target, evaluator_judge: str | None) -> Target | None:
+    """Return the target that judges `target`'s answers."""
+    name = judge_name(evaluator_judge, target)
+    return find_target(targets, name) if name is not None else None
+
+
+def _compile(target: Target, source: Source) -> Target:
+    canonical = get_args(type(target).model_fields["provider"].annotation)[0]
+    changed: dict[str, object] = {"provider": canonical}
+    for field in type(target).paths:
+        if (path := getattr(target, field)) is not None:
+            changed[field] = _path(path, source)
+    if isinstance(target, CliTarget) and isinstance(target.healthcheck, CommandHealthcheck) and target.healthcheck.cwd:
+        cwd = _path(target.healthcheck.cwd, source)
+        changed["healthcheck"] = target.healthcheck.model_copy(update={"cwd": cwd})
+    return target.model_copy(update=changed)
+
+
+def _path(path: str, source: Source) -> str:
+    """A relative path of a targets file, from the repository; one that the author wrote absolute stays."""
+    if "${{" in path or path.startswith(("/", "~")):
+        return path
+    return relative(normal(source.path.parent / path), source.root)

@@ -1,0 +1,1 @@
+"""Every type that crosses a stage boundary, one file per document."""

@@ -1,0 +1,140 @@
+"""The base of all contracts: frozen, closed, and tolerant only of spelling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, ClassVar, TypeVar
+
+from pydantic import (
+    AliasGenerator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    JsonValue,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+from pydantic_core import CoreSchema
+
+__all__ = [
+    "Authored",
+    "Compiled",
+    "Integer",
+    "Items",
+    "JsonObject",
+    "JsonValue",
+    "Maybe",
+    "Name",
+    "Positive",
+    "Recorded",
+    "Share",
+]
+
+T = TypeVar("T")
+
+JsonObject = dict[str, JsonValue]
+
+
+class _RefusesNull:
+    """Let a field be left out without letting it be null: `key:` with nothing behind it is a mistake."""
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        nullable = handler(source)
+        inner: CoreSchema = nullable["schema"]
+        return inner
+
+
+def _whole(value: object) -> object:
+    """JSON Schema counts 2.0 as an integer; so do we."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Maybe = Annotated[T | None, _RefusesNull()]
+Items = Annotated[tuple[T, ...], Field(strict=False)]
+Integer = Annotated[int, BeforeValidator(_whole)]
+Name = Annotated[str, Field(min_length=1)]
+Positive = Annotated[float, Field(gt=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+NOT_SETTINGS = frozenset({"name", "provider", "settings"})
+"""Keys that cannot stand in a target's `settings`."""
+
+
+class _Contract(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Authored(_Contract):
+    """What people write: snake_case keys, their camelCase twins accepted, older names still read.
+
+    Serialised with `by_alias=True` it comes out in camelCase, which is how the plan embeds it.
+    """
+
+    model_config = ConfigDict(alias_generator=AliasGenerator(serialization_alias=to_camel))
+
+    older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Field name → names it had before; read like spelling twins."""
+    free_keys: ClassVar[bool] = False
+    """Whether `x-*` keys are ignored (top level of a document: a place for YAML anchors)."""
+    hoists_settings: ClassVar[bool] = False
+    """Whether fields may also stand in a `settings` mapping."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _settle_spelling(cls, data: object) -> object:
+        """Give every accepted spelling its field's name; snake_case wins over twins, the outside over `settings`."""
+        if not isinstance(data, dict) or data.keys() <= cls.model_fields.keys():
+            return data
+        return settle(cls, data)
+
+
+def settle(contract: type[Authored], data: Mapping[str, object]) -> dict[str, object]:
+    """Return `data` with every accepted spelling replaced by the contract's field names."""
+    settings = data.get("settings") if contract.hoists_settings else None
+    if not isinstance(settings, dict) or settings.keys() & NOT_SETTINGS:
+        return _respell(contract, data)
+    rest = {key: value for key, value in data.items() if key != "settings"}
+    return _respell(contract, settings) | _respell(contract, rest)
+
+
+def _respell(contract: type[Authored], data: Mapping[str, object]) -> dict[str, object]:
+    names = spellings(contract)
+    settled: dict[str, object] = {}
+    ranks: dict[str, int] = {}
+    for key, value in data.items():
+        if contract.free_keys and key.startswith("x-"):
+            continue
+        name, rank = names.get(key, (key, 0))
+        if rank <= ranks.get(name, rank):
+            settled[name] = value
+            ranks[name] = rank
+    return settled
+
+
+@cache
+def spellings(contract: type[Authored]) -> Mapping[str, tuple[str, int]]:
+    """Accepted key → (field name, rank); the spelling of lowest rank wins where several are given."""
+    accepted: dict[str, tuple[str, int]] = {}
+    for field, info in contract.model_fields.items():
+        if info.validation_alias is not None:
+            continue
+        others = (to_camel(field), *contract.older_names.get(field, ()))
+        twins = (*others, *(to_camel(older) for older in contract.older_names.get(field, ())))
+        for rank, spelling in enumerate((field, *twins)):
+            accepted.setdefault(spelling, (field, rank))
+    return accepted
+
+
+class Compiled(_Contract):
+    """What the compiler writes: camelCase on disk, snake_case in Python."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+
+class Recorded(_Contract):
+    """What a run writes: snake_case on disk and in Python."""
+
+    model_config = ConfigDict(populate_by_name=True)

@@ -1,0 +1,114 @@
+"""What is wrong with a user's file, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from agentv_ci.contracts.base import Items, Recorded
+
+Severity = Literal["error", "warning", "off"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A permanent promise: an id is never reused."""
+
+    name: str
+    severity: Severity
+    says: str
+
+
+RULES: Mapping[str, Rule] = {
+    "AV101": Rule("yaml-syntax", "error", "not YAML, or larger or deeper than the limits"),
+    "AV102": Rule("missing-schema", "warning", "no `$schema`; recognised by name or content"),
+    "AV103": Rule("unknown-document", "error", "unknown `$schema`, or a named file that is no document of ours"),
+    "AV104": Rule("duplicate-key", "error", "a key given twice"),
+    "AV105": Rule("unreadable-file", "error", "permission, encoding (UTF-8 only), or not a regular file"),
+    "AV106": Rule("several-documents", "error", "more than one YAML document in a file"),
+    "AV201": Rule("missing-field", "error", "a required field is missing"),
+    "AV202": Rule("unknown-field", "error", "a field that does not exist"),
+    "AV203": Rule("wrong-type", "error", "a value of another type than expected"),
+    "AV204": Rule("invalid-value", "error", "a value outside the allowed ones, or an empty list that needs entries"),
+    "AV205": Rule("invalid-role", "error", "a role that is not system, user, assistant or tool"),
+    "AV206": Rule("invalid-content", "error", "content that is neither text nor a list of text and blocks"),
+    "AV301": Rule("duplicate-id", "error", "a case id, evaluator name or target name given twice"),
+    "AV302": Rule("file-not-found", "error", "a referenced file does not exist"),
+    "AV303": Rule("empty-file", "warning", "a referenced file is empty"),
+    "AV304": Rule("unknown-target", "error", "a target that no targets file defines"),
+    "AV305": Rule("unknown-placeholder", "error", "a placeholder that does not exist"),
+    "AV309": Rule("invalid-json-schema", "error", "not a usable JSON Schema"),
+    "AV310": Rule("invalid-pattern", "error", "a regular expression or glob that does not compile"),
+    "AV312": Rule("no-judge", "error", "a judge is needed and none can be resolved"),
+    "AV313": Rule("literal-secret", "error", "an `api_key` written out instead of `${{ NAME }}`"),
+    "AV314": Rule("spelling-conflict", "warning", "two spellings of one key"),
+    "AV315": Rule("bad-reference", "error", "`${{` that is not a whole `${{ NAME }}` value"),
+    "AV318": Rule("outside-repository", "error", "a file reference that leaves the repository"),
+    "AV320": Rule("incomplete-settings", "error", "none, or more than one, of alternative settings"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One mistake in one file. Lines and columns count from 1."""
+
+    rule: str
+    severity: Severity
+    message: str
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    pointer: str | None = None
+    case: str | None = None
+    target: str | None = None
+    hint: str | None = None
+
+
+class DiagnosticRecord(Recorded):
+    """A diagnostic as other tools read it."""
+
+    rule: Annotated[str, Field(pattern=r"^AV\d{3}$")] = Field(description="The rule's id.")
+    severity: Literal["error", "warning"] = Field(description="Errors fail; warnings fail under --strict.")
+    message: str = Field(description="What is wrong.")
+    path: str = Field(description="The file's absolute path.")
+    line: Annotated[int, Field(ge=1)] = Field(description="First line.")
+    column: Annotated[int, Field(ge=1)] = Field(description="First column.")
+    end_line: Annotated[int, Field(ge=1)] = Field(description="Last line.")
+    end_column: Annotated[int, Field(ge=1)] = Field(description="Column behind the last character.")
+    pointer: str | None = Field(description="Where in the document, as `evalcases[0].id`.")
+    case: str | None = Field(description="The case's id.")
+    target: str | None = Field(description="The target's name.")
+    hint: str | None = Field(description="What to do.")
+
+
+class FileRecord(Recorded):
+    """One checked file."""
+
+    path: str = Field(description="The file's absolute path.")
+    kind: Literal["eval", "targets", "config"] | None = Field(description="What the file is.")
+    valid: bool = Field(description="Whether it has no errors (and, under --strict, no warnings).")
+    diagnostics: Items[DiagnosticRecord] = Field(description="What is wrong with it, in order.")
+
+
+class DiagnosticsSummary(Recorded):
+    """Counts over all files; `files` = `passed` + `failed`."""
+
+    files: int = Field(description="Files checked.")
+    passed: int = Field(description="Files without errors.")
+    failed: int = Field(description="Files with errors.")
+    skipped: int = Field(description="YAML files that are none of ours.")
+    errors: int = Field(description="Errors in all files.")
+    warnings: int = Field(description="Warnings in all files.")
+
+
+class DiagnosticsDocument(Recorded):
+    """What `validate --format json` prints."""
+
+    schema_: str = Field(alias="$schema", description="This schema's $id.")
+    files: Items[FileRecord] = Field(description="The checked files.")
+    summary: DiagnosticsSummary = Field(description="Counts over all files.")

@@ -1,0 +1,201 @@
+"""What goes to an agent and what comes back, and the ways stages call each other through the pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Literal, Protocol
+
+from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.plan import PlanCase
+
+ErrorKind = Literal[
+    "timeout", "rate_limit", "auth", "network", "server", "request", "malformed", "process", "evaluator", "cancelled"
+]
+
+Log = Callable[[str], None]
+"""Takes one line for `--verbose`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """A turn as model APIs know it."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """A file that belongs to the question."""
+
+    path: Path
+    """Absolute, and holding the text that the plan knows."""
+    is_guideline: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question to one target."""
+
+    case_id: str
+    prompt: str
+    """The whole conversation as one text, guidelines left out."""
+    guidelines: str
+    chat: tuple[ChatMessage, ...]
+    """The whole conversation turn by turn, guidelines in the system message."""
+    timeout_s: float
+    cwd: Path
+    """The eval file's folder."""
+    files: tuple[InputFile, ...] = ()
+    attempt: int = 0
+    """0-based."""
+    seed: int | None = None
+    temperature: float | None = None
+    """Overrides the target's."""
+    max_output_tokens: int | None = None
+    """Overrides the target's."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalledTool:
+    """A tool call the agent made."""
+
+    tool: str
+    input: JsonValue = None
+    output: JsonValue = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputMessage:
+    """A turn of the agent's answer."""
+
+    role: str
+    content: JsonValue = None
+    tool_calls: tuple[CalledTool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens; None where the provider does not say."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    total_tokens: int | None = None
+    cached_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A target's answer."""
+
+    answer: str
+    """Content of the last assistant message that has content, else empty."""
+    messages: tuple[OutputMessage, ...]
+    has_trace: bool
+    """Whether the provider reports tool calls at all; without it an empty trace means nothing."""
+    model: str | None = None
+    usage: Usage | None = None
+    requests: int = 1
+    """Tries over the wire."""
+    request: Mapping[str, JsonValue] = field(default_factory=dict)
+    """What was asked, for the record; free of secrets."""
+
+
+class ProviderError(Exception):
+    """A target gave no usable answer."""
+
+    def __init__(
+        self,
+        kind: ErrorKind,
+        detail: str,
+        *,
+        status: int | None = None,
+        retryable: bool = False,
+        retry_after_s: float | None = None,
+        requests: int = 1,
+    ) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.detail = detail
+        self.status = status
+        self.retryable = retryable
+        """Whether the same request may succeed a moment later."""
+        self.retry_after_s = retry_after_s
+        """The wait the server asks for."""
+        self.requests = requests
+        """Tries over the wire until it was given up."""
+
+
+class Ask(Protocol):
+    """A question to a model, with the same retries and limits as any other; how evaluators reach judges."""
+
+    async def __call__(
+        self, target: str, *, system: str, user: str, temperature: float | None, max_output_tokens: int | None
+    ) -> Response:
+        """Return the answer of the plan's target `target`; raises ProviderError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What an evaluator found. `error` is set when it could not score, and then `score` means nothing."""
+
+    score: float = 0.0
+    hits: tuple[str, ...] = ()
+    misses: tuple[str, ...] = ()
+    reasoning: str = ""
+    error: str | None = None
+    raw_response: str | None = None
+
+
+Verdict = Literal["pass", "borderline", "fail", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatorOutcome:
+    """An evaluator's score with what it means for the case."""
+
+    name: str
+    type: str
+    status: Literal["ok", "error"]
+    score: float
+    weight: float
+    required: bool
+    verdict: Verdict
+    hits: tuple[str, ...]
+    misses: tuple[str, ...]
+    reasoning: str
+    raw_response: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """The verdict over one answer."""
+
+    score: float
+    verdict: Verdict
+    hits: tuple[str, ...]
+    misses: tuple[str, ...]
+    reasoning: str
+    outcomes: tuple[EvaluatorOutcome, ...]
+    error: str | None = None
+    """Why there is no verdict, when `verdict` is `error`."""
+    judge_usage: Usage | None = None
+
+
+GradeAnswer = Callable[[PlanCase, Request, Response, Ask], Awaitable[Grade]]
+"""How the engine has an answer scored."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What a run may not reach for by itself: the environment, time, chance and waiting."""
+
+    environ: Mapping[str, str]
+    now: Callable[[], datetime]
+    monotonic: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]]
+    uniform: Callable[[float, float], float]

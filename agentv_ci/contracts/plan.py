@@ -1,0 +1,183 @@
+"""The plan: everything a run needs, compiled from the documents and nothing else.
+
+It holds no time, no tool version, no secret and no absolute path that the author did not write.
+Paths are relative to the repository and use `/`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+from typing_extensions import TypeAliasType
+
+from agentv_ci.contracts.base import Compiled, Integer, Items, JsonObject, JsonValue, Name, Positive, Share
+from agentv_ci.contracts.evals import Role
+from agentv_ci.contracts.evaluators import ContainsEvaluator, RegexEvaluator, ToolTrajectoryEvaluator
+from agentv_ci.contracts.targets import Target
+
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class FileText(Compiled):
+    """The text of a referenced file."""
+
+    path: str = Field(description="Where it lies.")
+    text: str = Field(description="Its content.")
+
+
+class FileReference(Compiled):
+    """A file of the plan's `files`."""
+
+    path: str = Field(description="Where it lies.")
+    sha256: Sha256 = Field(description="Its key in `files`.")
+
+
+class TextPart(Compiled):
+    """A text inside a message or a prompt written in place."""
+
+    type: Literal["text"] = "text"
+    text: str = Field(description="The text.")
+
+
+class FilePart(Compiled):
+    """A file inside a message; a guideline is split off and only named where it stood."""
+
+    type: Literal["file", "guideline"] = Field(description="Whether the agent gets it as content or as a guideline.")
+    path: str = Field(description="Where it lies.")
+    sha256: Sha256 = Field(description="Its key in `files`.")
+
+
+Part = TypeAliasType("Part", Annotated[TextPart | FilePart, Field(discriminator="type")])
+
+
+class PlanToolCall(Compiled):
+    """A tool call of an expected answer."""
+
+    tool: Name = Field(description="The tool's name.")
+    input: JsonValue = Field(None, description="Its arguments.")
+    output: JsonValue = Field(None, description="What it returned.")
+
+
+class PlanMessage(Compiled):
+    """A turn of the conversation."""
+
+    role: Role = Field(description="Who speaks.")
+    name: Name | None = Field(None, description="A name for the speaker.")
+    content: Items[Part] = Field((), description="What is said.")
+    value: JsonObject | None = Field(None, description="A structured answer, in place of `content`.")
+    tool_calls: Items[PlanToolCall] = Field((), description="Calls the assistant should make.")
+
+
+class PlanEvaluatorSettings(Compiled):
+    """What every evaluator has."""
+
+    name: Name = Field(description="How results call this evaluator.")
+    weight: float = Field(1.0, ge=0, description="Its share in the case's score.")
+    required: bool = Field(False, description="Failing it fails the case whatever the mean.")
+    min_score: Share | None = Field(None, description="Its own pass line; default: the case's threshold.")
+    negate: bool = Field(False, description="Count 1 − score.")
+
+
+class PlanCodeEvaluator(PlanEvaluatorSettings):
+    """A script, with everything it needs."""
+
+    type: Literal["code"] = "code"
+    argv: Items[str] | None = Field(None, description="Program and arguments; a path of `files` means that file.")
+    command: str | None = Field(None, description="A command for a shell; in place of `argv`.")
+    files: Items[FileReference] = Field((), description="The script and the files that belong to it.")
+    cwd: str | None = Field(None, description="Where it runs; default: the folder of the suite.")
+    timeout_seconds: Positive | None = Field(None, description="Longest run; default: the case's timeout.")
+    config: JsonObject = Field(default_factory=dict, description="Handed to the script as `config`.")
+
+
+class PlanLlmJudgeEvaluator(PlanEvaluatorSettings):
+    """A model that judges."""
+
+    type: Literal["llm_judge"] = "llm_judge"
+    prompt: Part | None = Field(None, description="A custom prompt; absent = the built-in one.")
+    target: str = Field(description="Key of the judging target.")
+    judge_retries: Annotated[Integer, Field(ge=0)] = Field(2, description="Asks again after an unreadable reply.")
+    temperature: float | None = Field(None, description="Sampling temperature of the judge.")
+    max_output_tokens: Integer | None = Field(None, description="Longest reply of the judge.")
+
+
+class PlanSchemaEvaluator(PlanEvaluatorSettings):
+    """A JSON Schema, bundled."""
+
+    type: Literal["schema"] = "schema"
+    schema_: JsonObject | bool = Field(alias="schema", description="The schema.")
+    format: Literal["json", "yaml"] = Field(description="How the answer is written.")
+
+
+PlanEvaluator = Annotated[
+    PlanCodeEvaluator
+    | PlanLlmJudgeEvaluator
+    | ContainsEvaluator
+    | RegexEvaluator
+    | PlanSchemaEvaluator
+    | ToolTrajectoryEvaluator,
+    Field(discriminator="type"),
+]
+
+
+class PlanGate(Compiled):
+    """What the suite must reach."""
+
+    min_pass_rate: Share = Field(1.0, description="Least share of graded cases that pass.")
+    min_mean_score: Share | None = Field(None, description="Least mean score of graded cases.")
+    max_errors: Annotated[Integer, Field(ge=0)] = Field(0, description="Most errors.")
+
+
+class PlanSuite(Compiled):
+    """An eval file."""
+
+    path: str = Field(description="Where it lies.")
+    dataset: str = Field(description="A name for the results.")
+    description: str | None = Field(None, description="What it checks.")
+    gate: PlanGate = Field(description="What it must reach.")
+
+
+class PlanSource(Compiled):
+    """Where a case stands in its eval file, from 1."""
+
+    path: str = Field(description="The eval file.")
+    line: Annotated[Integer, Field(ge=1)] = Field(description="First line.")
+    column: Annotated[Integer, Field(ge=1)] = Field(description="First column.")
+    end_line: Annotated[Integer, Field(ge=1)] = Field(description="Last line.")
+
+
+class PlanCase(Compiled):
+    """One case, with all defaults filled in."""
+
+    id: Name = Field(description="Unique in its suite.")
+    suite: str = Field(description="Path of its suite.")
+    digest: Sha256 = Field(description="Changes with everything that can change a result, and with nothing else.")
+    source: PlanSource = Field(description="Where the author wrote it.")
+    conversation_id: str | None = Field(None, description="Groups cases of one conversation.")
+    target: str = Field(description="Key of the answering target.")
+    judge_target: str | None = Field(None, description="Key of the judging target.")
+    input_messages: Items[PlanMessage] = Field(description="What the agent gets.")
+    expected_messages: Items[PlanMessage] = Field(description="A good answer.")
+    expected_outcome: str = Field(description="What a good answer achieves.")
+    reference_answer: str = Field(description="The last expected assistant message, as text.")
+    guidelines: Items[FileReference] = Field(description="Files the agent must follow.")
+    evaluators: Items[PlanEvaluator] = Field(description="How the answer is scored.")
+    trials: Annotated[Integer, Field(ge=1)] = Field(description="How often it runs.")
+    require: Literal["majority", "all", "any"] = Field(description="How many trials must pass.")
+    seeds: Items[Integer] = Field(description="The n-th trial uses the n-th.")
+    timeout_seconds: Positive = Field(description="Longest attempt.")
+    max_retries: Annotated[Integer, Field(ge=0)] = Field(description="Attempts again.")
+    threshold: Share = Field(description="Score at which the case passes.")
+    metadata: JsonObject = Field(description="The author's own.")
+
+
+class Plan(Compiled):
+    """A compiled run."""
+
+    schema_: str = Field(alias="$schema", description="This schema's $id.")
+    digest: Sha256 = Field(description="Of everything else in the plan.")
+    suites: Items[PlanSuite] = Field(description="The eval files, in order.")
+    targets: dict[str, Target] = Field(description="Key → target; environment references are kept.")
+    files: dict[Sha256, FileText] = Field(description="Every referenced text once.")
+    cases: Items[PlanCase] = Field(description="The cases, in order.")

@@ -1,0 +1,120 @@
+"""A result row: one trial of one case, one line of the JSONL."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from agentv_ci.contracts.base import Items, JsonObject, JsonValue, Name, Recorded, Share
+
+RESULT_VERSION: Literal[1] = 1
+
+
+class UsageRecord(Recorded):
+    """Tokens; null where the provider does not say."""
+
+    input_tokens: int | None = Field(None, description="Tokens read, cached ones included.")
+    output_tokens: int | None = Field(None, description="Tokens written, reasoning included.")
+    total_tokens: int | None = Field(None, description="All tokens.")
+    cached_tokens: int | None = Field(None, description="Tokens read from the provider's cache.")
+
+
+class EvaluatorResult(Recorded):
+    """What one evaluator found."""
+
+    name: Name = Field(description="The evaluator's name.")
+    type: str = Field(description="The evaluator's type.")
+    status: Literal["ok", "error"] = Field(description="`error`: it could not score; its score counts nowhere.")
+    score: Share = Field(description="From 0 to 1.")
+    weight: float = Field(description="Its share in the case's score.")
+    required: bool = Field(description="Whether failing it fails the case.")
+    verdict: Literal["pass", "borderline", "fail", "error"] = Field(description="The score against its pass line.")
+    hits: Items[str] = Field(description="What was right.")
+    misses: Items[str] = Field(description="What was wrong.")
+    reasoning: str = Field(description="Why.")
+    raw_response: str | None = Field(None, description="What it said, when it could not be understood.")
+
+
+class TraceSummary(Recorded):
+    """The tool calls of an answer, counted."""
+
+    event_count: int = Field(description="Number of calls.")
+    tool_names: Items[str] = Field(description="Tools, sorted.")
+    tool_calls_by_name: dict[str, int] = Field(description="Calls per tool.")
+    error_count: int = Field(description="Calls that failed.")
+
+
+class ToolCallRecord(Recorded):
+    """A tool call of an answer."""
+
+    tool: str = Field(description="The tool's name.")
+    input: JsonValue = Field(None, description="Its arguments.")
+    output: JsonValue = Field(None, description="What it returned.")
+
+
+class OutputMessageRecord(Recorded):
+    """A turn of an answer."""
+
+    role: str = Field(description="Who speaks.")
+    content: JsonValue = Field(None, description="What is said.")
+    tool_calls: Items[ToolCallRecord] = Field((), description="Tools called in this turn.")
+
+
+class RowSource(Recorded):
+    """Where the case stands."""
+
+    path: str = Field(description="The eval file, relative to the repository.")
+    line: int = Field(description="First line of the case.")
+
+
+class ResultRow(Recorded):
+    """One trial of one case."""
+
+    schema_version: Literal[1] = Field(RESULT_VERSION, description="Version of this form.")
+    timestamp: str = Field(description="When it ended: ISO 8601, UTC.")
+    eval_id: Name = Field(description="The case's id.")
+    dataset: str = Field(description="The suite's name.")
+    conversation_id: str | None = Field(None, description="Groups cases of one conversation.")
+    suite: str = Field(description="The eval file, relative to the repository.")
+    target: str = Field(description="The target's name.")
+    provider: str = Field(description="The target's provider.")
+    model: str | None = Field(None, description="The model that answered, as the provider names it.")
+    trial: Annotated[int, Field(ge=1)] = Field(description="Which trial, from 1.")
+    seed: int | None = Field(None, description="The trial's seed.")
+    digest: str = Field(description="The case's digest in the plan.")
+    status: Literal["ok", "error"] = Field(description="Whether there is a verdict.")
+    verdict: Literal["pass", "borderline", "fail", "error"] = Field(description="`error` is neither pass nor fail.")
+    score: Share = Field(description="From 0 to 1; of an errored row what could be scored, else 0.")
+    hits: Items[str] = Field(description="What was right.")
+    misses: Items[str] = Field(description="What was wrong.")
+    reasoning: str = Field(description="Why, evaluator by evaluator.")
+    candidate_answer: str = Field(description="The answer.")
+    evaluator_results: Items[EvaluatorResult] = Field(description="What each evaluator found.")
+    error: str | None = Field(None, description="Why there is no verdict.")
+    error_kind: (
+        Literal[
+            "timeout",
+            "rate_limit",
+            "auth",
+            "network",
+            "server",
+            "request",
+            "malformed",
+            "process",
+            "evaluator",
+            "cancelled",
+        ]
+        | None
+    ) = Field(None, description="What failed.")
+    attempts: Annotated[int, Field(ge=1)] = Field(description="Attempts of the engine.")
+    requests: Annotated[int, Field(ge=0)] = Field(description="Tries over the wire, in all attempts.")
+    duration_ms: Annotated[int, Field(ge=0)] = Field(description="Time of the last attempt's answer.")
+    usage: UsageRecord | None = Field(None, description="Tokens of the answer.")
+    judge_usage: UsageRecord | None = Field(None, description="Tokens of the judges.")
+    request: JsonObject = Field(default_factory=dict, description="What was asked, free of secrets.")
+    output_messages: Items[OutputMessageRecord] | None = Field(None, description="The whole answer (--include-trace).")
+    trace_summary: TraceSummary | None = Field(None, description="Tool calls, when the provider reports them.")
+    source: RowSource = Field(description="Where the case stands.")
+    dry_run: bool = Field(False, description="Whether the mock answered in place of the target.")
+    metadata: JsonObject = Field(default_factory=dict, description="The author's own.")

@@ -1,0 +1,95 @@
+"""A file as it was read: its data, and where each part of it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from pydantic.alias_generators import to_camel
+
+from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.diagnostics import Diagnostic
+
+Kind = Literal["eval", "targets", "config"]
+
+Pointer = tuple[str | int, ...]
+"""The way to a value: `("evalcases", 0, "id")`."""
+
+
+class Mark(NamedTuple):
+    """Where a value begins and ends: (line, column), both from 0, the end exclusive."""
+
+    start: tuple[int, int]
+    end: tuple[int, int]
+    parts: dict[str, tuple[Mark, Mark]] | list[Mark] | None
+    """Of a mapping: key → marks of the key and of its value. Of a sequence: marks of its items."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One YAML document."""
+
+    path: Path
+    """Absolute."""
+    root: Path
+    """The repository: the nearest folder with `.git`, else the working directory."""
+    kind: Kind | None
+    """None for a YAML file that is none of ours."""
+    data: JsonValue
+    mark: Mark
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """What was noticed while reading."""
+    readable: bool = True
+    """Whether `data` is the file's content."""
+
+    def resolve(self, reference: str) -> Path:
+        """Return the absolute path a file reference means: from the repository with a leading `/`, else from here."""
+        base, rest = (self.root, reference.lstrip("/")) if reference.startswith("/") else (self.path.parent, reference)
+        return normal(base / rest)
+
+
+def normal(path: Path) -> Path:
+    """Return `path` without `.` and `..`, symbolic links kept as they are written."""
+    parts: list[str] = []
+    for part in path.parts:
+        if part == ".." and len(parts) > 1:
+            parts.pop()
+        elif part not in (".", ".."):
+            parts.append(part)
+    return Path(*parts)
+
+
+def locate(mark: Mark, pointer: Pointer, *, key: bool = False) -> Mark:
+    """Return where `pointer` stands, or the deepest part of the way that exists.
+
+    With `key`, the mark is that of the last key instead of its value. A key is also found under its
+    camelCase twin and inside `settings`, so that checks may speak in field names.
+    """
+    for index, step in enumerate(pointer):
+        if isinstance(mark.parts, dict):
+            found = _entry(mark.parts, str(step))
+            if found is None:
+                return mark
+            mark = found[0] if key and index == len(pointer) - 1 else found[1]
+        elif isinstance(mark.parts, list) and isinstance(step, int) and step < len(mark.parts):
+            mark = mark.parts[step]
+        else:
+            return mark
+    return mark
+
+
+def _entry(parts: dict[str, tuple[Mark, Mark]], step: str) -> tuple[Mark, Mark] | None:
+    for spelling in (step, to_camel(step)):
+        if spelling in parts:
+            return parts[spelling]
+    settings = parts["settings"][1].parts if "settings" in parts else None
+    return _entry(settings, step) if isinstance(settings, dict) else None
+
+
+def spell(pointer: Pointer) -> str:
+    """Write a pointer the way people read it: `evalcases[0].input_messages[1].role`."""
+    text = ""
+    for step in pointer:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text

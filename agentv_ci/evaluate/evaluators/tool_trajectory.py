@@ -1,0 +1,145 @@
+"""`type: tool_trajectory`: the tools an agent called against those it should have called.
+
+any_order: met minimums / minimums. in_order: longest common subsequence / expected. exact: positional matches /
+max(expected, actual). superset: expected calls that occur / expected. subset: actual calls that are expected / actual.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.evaluators import ExpectedCall, ToolTrajectoryEvaluator
+from agentv_ci.contracts.exchange import CalledTool, Score
+from agentv_ci.evaluate.submission import Submission
+
+
+class ToolTrajectory:
+    """See Evaluator."""
+
+    def __init__(self, settings: ToolTrajectoryEvaluator) -> None:
+        self._settings = settings
+
+    async def evaluate(self, submission: Submission) -> Score:
+        """Compare; an answer without a trace is an error, because no calls and unknown calls are not the same."""
+        if not submission.response.has_trace:
+            return Score(error="no trace: the target does not report tool calls")
+        calls = [call for message in submission.response.messages for call in message.tool_calls]
+        expected = self._settings.expected or ()
+        match self._settings.mode:
+            case "any_order":
+                return self._any_order(calls)
+            case "in_order":
+                return self._in_order(expected, calls)
+            case "exact":
+                return self._exact(expected, calls)
+            case "superset":
+                return self._superset(expected, calls)
+            case "subset":
+                return self._subset(expected, calls)
+
+    def _any_order(self, calls: Sequence[CalledTool]) -> Score:
+        counted = Counter(call.tool for call in calls)
+        minimums = self._settings.minimums or {}
+        hits = [
+            f"{tool}: {counted[tool]} of at least {least}" for tool, least in minimums.items() if counted[tool] >= least
+        ]
+        misses = [
+            f"{tool}: {counted[tool]} of at least {least}" for tool, least in minimums.items() if counted[tool] < least
+        ]
+        return _score(len(hits), len(minimums), hits, misses)
+
+    def _in_order(self, expected: Sequence[ExpectedCall], calls: Sequence[CalledTool]) -> Score:
+        matched = set(_common(len(expected), len(calls), lambda i, j: self._matches(expected[i], calls[j])))
+        hits = [f"{each.tool} in order" for index, each in enumerate(expected) if index in matched]
+        misses = [f"{each.tool} not in order" for index, each in enumerate(expected) if index not in matched]
+        return _score(len(hits), len(expected), hits, misses)
+
+    def _exact(self, expected: Sequence[ExpectedCall], calls: Sequence[CalledTool]) -> Score:
+        hits, misses = [], []
+        for index in range(max(len(expected), len(calls))):
+            wanted = expected[index] if index < len(expected) else None
+            made = calls[index] if index < len(calls) else None
+            place = f"call {index + 1}"
+            if wanted is not None and made is not None and self._matches(wanted, made):
+                hits.append(f"{place}: {wanted.tool}")
+            else:
+                misses.append(f"{place}: {_name(made)} instead of {_name(wanted)}{_about_input(wanted, made)}")
+        return _score(len(hits), max(len(expected), len(calls)), hits, misses)
+
+    def _superset(self, expected: Sequence[ExpectedCall], calls: Sequence[CalledTool]) -> Score:
+        left = list(calls)
+        hits, misses = [], []
+        for wanted in expected:
+            found = next((call for call in left if self._matches(wanted, call)), None)
+            if found is None:
+                misses.append(f"{wanted.tool} was not called as expected")
+            else:
+                left.remove(found)
+                hits.append(f"{wanted.tool} was called")
+        return _score(len(hits), len(expected), hits, misses)
+
+    def _subset(self, expected: Sequence[ExpectedCall], calls: Sequence[CalledTool]) -> Score:
+        left = list(expected)
+        hits, misses = [], []
+        for call in calls:
+            found = next((wanted for wanted in left if self._matches(wanted, call)), None)
+            if found is None:
+                misses.append(f"{call.tool} was called and is not expected")
+            else:
+                left.remove(found)
+                hits.append(f"{call.tool} is expected")
+        return _score(len(hits), len(calls), hits, misses)
+
+    def _matches(self, wanted: ExpectedCall, made: CalledTool) -> bool:
+        if wanted.tool != made.tool:
+            return False
+        how = self._settings.args_match or ("ignore" if wanted.input is None else "exact")
+        match how:
+            case "ignore":
+                return True
+            case "exact":
+                return wanted.input == made.input
+            case "subset":
+                return _is_part(wanted.input, made.input)
+
+
+def _is_part(part: JsonValue, whole: JsonValue) -> bool:
+    """Whether every key that is asked for is there with what is asked for."""
+    if isinstance(part, dict):
+        return isinstance(whole, dict) and all(key in whole and _is_part(part[key], whole[key]) for key in part)
+    return part == whole
+
+
+def _common(rows: int, columns: int, same: Callable[[int, int], bool]) -> list[int]:
+    """Return which rows belong to a longest common subsequence."""
+    lengths = [[0] * (columns + 1) for _ in range(rows + 1)]
+    for i in range(rows - 1, -1, -1):
+        for j in range(columns - 1, -1, -1):
+            if same(i, j):
+                lengths[i][j] = lengths[i + 1][j + 1] + 1
+            else:
+                lengths[i][j] = max(lengths[i + 1][j], lengths[i][j + 1])
+    found, i, j = [], 0, 0
+    while i < rows and j < columns:
+        if same(i, j):
+            found.append(i)
+            i, j = i + 1, j + 1
+        elif lengths[i + 1][j] >= lengths[i][j + 1]:
+            i += 1
+        else:
+            j += 1
+    return found
+
+
+def _score(met: int, wanted: int, hits: list[str], misses: list[str]) -> Score:
+    return Score(met / wanted if wanted else 1.0, hits=tuple(hits), misses=tuple(misses))
+
+
+def _name(call: ExpectedCall | CalledTool | None) -> str:
+    return call.tool if call is not None else "nothing"
+
+
+def _about_input(wanted: ExpectedCall | None, made: CalledTool | None) -> str:
+    return " (other input)" if wanted is not None and made is not None and wanted.tool == made.tool else ""

@@ -1,0 +1,28 @@
+"""What an evaluator sees: the answer, and the case it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentv_ci.contracts.exchange import Request, Response
+from agentv_ci.contracts.plan import FileText, PlanCase
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """An answer with its case. All of it is data: nothing in it is ever expanded or obeyed."""
+
+    case: PlanCase
+    request: Request
+    response: Response
+    files: Mapping[str, FileText]
+    """The plan's files."""
+    folder: Path
+    """The eval file's folder."""
+
+    @property
+    def answer(self) -> str:
+        """The answer's text."""
+        return self.response.answer

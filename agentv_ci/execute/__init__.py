@@ -1,0 +1,18 @@
+"""Stage 4: a plan is run; every trial becomes a row."""
+
+from __future__ import annotations
+
+from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.targets import Target
+from agentv_ci.execute.engine import Engine, Means, RunSettings
+
+__all__ = ["execute"]
+
+
+async def execute(plan: Plan, targets: dict[str, Target], settings: RunSettings, means: Means) -> None:
+    """Run a plan against resolved targets.
+
+    Rows go to the journal the moment a trial ends. Raises TargetUnavailable when a target cannot be asked at all; a
+    trial that fails is a row like any other.
+    """
+    await Engine(plan, targets, settings, means).run()

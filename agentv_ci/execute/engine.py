@@ -1,0 +1,201 @@
+"""The loop: every trial of every case, as many at once as the limits allow."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agentv_ci.contracts.exchange import (
+    Ask,
+    ChatMessage,
+    ErrorKind,
+    GradeAnswer,
+    Log,
+    ProviderError,
+    Request,
+    Response,
+    World,
+)
+from agentv_ci.contracts.plan import Plan, PlanCase
+from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.targets import MockTarget, Target
+from agentv_ci.errors import TargetUnavailable
+from agentv_ci.execute.journal import Journal
+from agentv_ci.execute.limits import Limits
+from agentv_ci.execute.materials import Materials
+from agentv_ci.execute.prompt import build_request
+from agentv_ci.execute.providers import Provider, open_provider
+from agentv_ci.execute.rows import Effort, Trial, failed_row, graded_row
+
+REPEATED: frozenset[ErrorKind] = frozenset({"timeout", "process"})
+"""Failures that another attempt may mend; providers have repeated everything else themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """How a plan is run; nothing here changes what a case means."""
+
+    root: Path
+    """The repository the plan's paths are relative to."""
+    workers: int | None = None
+    dry_run: bool = False
+    include_trace: bool = False
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a run is, in trials."""
+
+    total: int
+    done: int = 0
+    running: int = 0
+    passed: int = 0
+    failed: int = 0
+    errored: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a run works with."""
+
+    grade: GradeAnswer
+    journal: Journal
+    """Takes a row the moment its trial ends."""
+    materials: Materials
+    world: World
+    log: Log
+    progress: Progress
+    """Kept up to date for whoever shows it."""
+
+
+class Engine:
+    """Runs one plan once."""
+
+    def __init__(self, plan: Plan, targets: dict[str, Target], settings: RunSettings, means: Means) -> None:
+        self._plan = plan
+        self._targets = targets
+        self._settings = settings
+        self._means = means
+        self._suites = {suite.path: suite for suite in plan.suites}
+        self._limits = Limits(settings.workers, targets, (case.target for case in plan.cases))
+        self._providers: dict[str, Provider] = {}
+
+    async def run(self) -> None:
+        """Run every trial; rows go to the journal as they come. Raises TargetUnavailable before the first one."""
+        try:
+            await self._open_providers()
+            trials = self._trials()
+            async with asyncio.TaskGroup() as workers:
+                for _ in range(min(self._limits.width, self._means.progress.total)):
+                    workers.create_task(self._work(trials))
+        finally:
+            for provider in self._providers.values():
+                await provider.close()
+
+    async def _open_providers(self) -> None:
+        for key, target in self._targets.items():
+            opened = MockTarget(name=target.name, provider="mock") if self._settings.dry_run else target
+            provider = open_provider(opened, root=self._settings.root, world=self._means.world, log=self._means.log)
+            self._providers[key] = provider
+            if target.provider_batching is True:
+                self._means.log(
+                    f"{target.name}: provider_batching was requested but not applied: '{target.provider}' cannot"
+                )
+            try:
+                await provider.check()
+            except ProviderError as error:
+                raise TargetUnavailable(f"target '{target.name}' is not available: {error.detail}") from error
+
+    def _trials(self) -> Iterator[Trial]:
+        for case in self._plan.cases:
+            for number in range(1, case.trials + 1):
+                yield Trial(
+                    case=case,
+                    suite=self._suites[case.suite],
+                    target=self._targets[case.target],
+                    number=number,
+                    seed=case.seeds[number - 1] if number <= len(case.seeds) else None,
+                    dry_run=self._settings.dry_run,
+                )
+
+    async def _work(self, trials: Iterator[Trial]) -> None:
+        # All workers draw from one iterator: a free one takes the next trial at once.
+        for trial in trials:
+            self._means.progress.running += 1
+            row = await self._run(trial)
+            self._means.journal.append(row)
+            self._count(row)
+
+    def _count(self, row: ResultRow) -> None:
+        progress = self._means.progress
+        progress.running -= 1
+        progress.done += 1
+        progress.passed += row.verdict == "pass"
+        progress.failed += row.verdict in ("borderline", "fail")
+        progress.errored += row.verdict == "error"
+
+    async def _run(self, trial: Trial) -> ResultRow:
+        case = trial.case
+        request = build_request(
+            case,
+            self._plan.files,
+            self._means.materials.locate,
+            cwd=self._folder(case),
+            seed=trial.seed,
+        )
+        label = f"{case.id} (trial {trial.number})" if case.trials > 1 else case.id
+        requests = 0
+        for attempt in range(case.max_retries + 1):
+            self._means.log(f"{label}: asks {trial.target.name}" + (f", attempt {attempt + 1}" if attempt else ""))
+            begun = self._means.world.monotonic()
+            try:
+                response = await self._ask(case.target, replace(request, attempt=attempt))
+            except ProviderError as error:
+                requests += error.requests
+                effort = Effort(attempt + 1, requests, self._since_ms(begun))
+                self._means.log(f"{label}: {error.kind}: {error.detail}")
+                if error.kind in REPEATED and attempt < case.max_retries:
+                    continue
+                return failed_row(trial, effort, error, now=self._means.world.now())
+            effort = Effort(attempt + 1, requests + response.requests, self._since_ms(begun))
+            grade = await self._means.grade(case, request, response, self._judge_of(case))
+            self._means.log(f"{label}: {grade.verdict}, score {grade.score:.3f}")
+            trace = self._settings.include_trace
+            return graded_row(trial, effort, response, grade, now=self._means.world.now(), include_trace=trace)
+        raise AssertionError("the last attempt returns a row")
+
+    async def _ask(self, target: str, request: Request) -> Response:
+        async with self._limits.slot(target):
+            try:
+                async with asyncio.timeout(request.timeout_s):
+                    return await self._providers[target].ask(request)
+            except TimeoutError as error:
+                raise ProviderError("timeout", f"no answer within {request.timeout_s:g} s") from error
+
+    def _judge_of(self, case: PlanCase) -> Ask:
+        """A judge is a target like any other; it gets one text or a chat, whichever it takes."""
+
+        async def ask(
+            target: str, *, system: str, user: str, temperature: float | None, max_output_tokens: int | None
+        ) -> Response:
+            request = Request(
+                case_id=case.id,
+                prompt=f"{system}\n\n{user}",
+                guidelines="",
+                chat=(ChatMessage("system", system), ChatMessage("user", user)),
+                timeout_s=case.timeout_seconds,
+                cwd=self._folder(case),
+                temperature=temperature,
+                max_output_tokens=max_output_tokens,
+            )
+            return await self._ask(target, request)
+
+        return ask
+
+    def _folder(self, case: PlanCase) -> Path:
+        return (self._settings.root / case.suite).parent
+
+    def _since_ms(self, begun: float) -> int:
+        return round((self._means.world.monotonic() - begun) * 1000)

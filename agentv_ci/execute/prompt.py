@@ -1,0 +1,102 @@
+"""The question in the two forms targets take: one text, or a chat.
+
+The rules are those of AgentV: roles are marked (`@[User]:`) only where more than one turn says something; files are
+`<file path="…">` blocks; a guideline leaves `<Attached: …>` where it stood and goes before everything else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from agentv_ci.contracts.exchange import ChatMessage, InputFile, Request
+from agentv_ci.contracts.plan import FilePart, FileReference, FileText, Part, PlanCase, PlanMessage, TextPart
+
+GUIDELINES_HEADING = "[[ ## Guidelines ## ]]"
+
+
+def build_request(
+    case: PlanCase,
+    files: Mapping[str, FileText],
+    locate: Callable[[FileReference], Path],
+    *,
+    cwd: Path,
+    seed: int | None,
+) -> Request:
+    """Return the question of a case, for its first attempt."""
+    guidelines = "\n\n".join(_block(reference.path, files[reference.sha256].text) for reference in case.guidelines)
+    return Request(
+        case_id=case.id,
+        prompt=_flat(case.input_messages, files),
+        guidelines=guidelines,
+        chat=_chat(case.input_messages, files, guidelines),
+        timeout_s=case.timeout_seconds,
+        cwd=cwd,
+        files=_input_files(case.input_messages, locate),
+        seed=seed,
+    )
+
+
+def message_text(message: PlanMessage, files: Mapping[str, FileText]) -> str:
+    """Return what a message says, files included."""
+    if message.value is not None:
+        return json.dumps(message.value, ensure_ascii=False, indent=2)
+    return "\n\n".join(text for part in message.content if (text := _part(part, files)))
+
+
+def _part(part: Part, files: Mapping[str, FileText]) -> str:
+    match part:
+        case TextPart():
+            return part.text.strip()
+        case FilePart(type="guideline"):
+            return f"<Attached: {part.path}>"
+        case FilePart():
+            return _block(part.path, files[part.sha256].text)
+
+
+def _block(path: str, text: str) -> str:
+    return f'<file path="{path}">\n{text.strip()}\n</file>'
+
+
+def _flat(messages: Sequence[PlanMessage], files: Mapping[str, FileText]) -> str:
+    texts = [(message, message_text(message, files)) for message in messages]
+    speaking = sum(1 for message, text in texts if text and not _only_guidelines(message))
+    marked = speaking > 1 or any(message.role in ("assistant", "tool") for message in messages)
+    if not marked:
+        return "\n\n".join(text for _, text in texts if text)
+    return "\n\n".join(f"@[{message.role.capitalize()}]:\n{text}" for message, text in texts if text)
+
+
+def _only_guidelines(message: PlanMessage) -> bool:
+    return all(isinstance(part, FilePart) and part.type == "guideline" for part in message.content)
+
+
+def _chat(messages: Sequence[PlanMessage], files: Mapping[str, FileText], guidelines: str) -> tuple[ChatMessage, ...]:
+    leading = 0
+    while leading < len(messages) and messages[leading].role == "system":
+        leading += 1
+    system = [f"{GUIDELINES_HEADING}\n\n{guidelines}"] if guidelines else []
+    system += [text for message in messages[:leading] if (text := message_text(message, files))]
+    turns = [_turn(message, message_text(message, files)) for message in messages[leading:]]
+    head = [ChatMessage("system", "\n\n".join(system))] if system else []
+    return (*head, *turns)
+
+
+def _turn(message: PlanMessage, text: str) -> ChatMessage:
+    match message.role:
+        case "user" | "assistant":
+            return ChatMessage(message.role, text)
+        case "system" | "tool":
+            # Model APIs take one system message, and tool results only for calls they made themselves.
+            return ChatMessage("assistant", f"@[{message.name or message.role.capitalize()}]:\n{text}")
+
+
+def _input_files(messages: Sequence[PlanMessage], locate: Callable[[FileReference], Path]) -> tuple[InputFile, ...]:
+    found: dict[str, InputFile] = {}
+    for message in messages:
+        for part in message.content:
+            if isinstance(part, FilePart) and part.path not in found:
+                path = locate(FileReference(path=part.path, sha256=part.sha256))
+                found[part.path] = InputFile(path, is_guideline=part.type == "guideline")
+    return tuple(found.values())

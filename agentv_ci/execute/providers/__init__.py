@@ -1,0 +1,44 @@
+"""The family of providers: what a target is at run time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol, assert_never
+
+from agentv_ci.contracts.exchange import Log, Request, Response, World
+from agentv_ci.contracts.targets import CliTarget, MockTarget, OpenAITarget, Target
+
+
+class Provider(Protocol):
+    """Answers questions. Opened once per target and run; asked many at once."""
+
+    async def check(self) -> None:
+        """Probe the target before the first case; raises ProviderError when it cannot be asked at all."""
+        ...
+
+    async def ask(self, request: Request) -> Response:
+        """Return the answer; raises ProviderError. May be cancelled at any time and then leaves nothing behind."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections and files."""
+        ...
+
+
+def open_provider(target: Target, *, root: Path, world: World, log: Log) -> Provider:
+    """Return the provider of a resolved target; `root` is the repository. The modules load when they are needed."""
+    match target:
+        case CliTarget():
+            from agentv_ci.execute.providers.cli import CliProvider
+
+            return CliProvider(target, root=root, world=world, log=log)
+        case OpenAITarget():
+            from agentv_ci.execute.providers.openai import OpenAIProvider
+
+            return OpenAIProvider(target, root=root, world=world, log=log)
+        case MockTarget():
+            from agentv_ci.execute.providers.mock import MockProvider
+
+            return MockProvider(target, world=world)
+        case _:
+            assert_never(target)

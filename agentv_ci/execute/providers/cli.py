@@ -1,0 +1,220 @@
+"""`provider: cli`: any command that prints an answer.
+
+The template is text for a shell; what is put into it is quoted, in one pass, so that no prompt, id or path can become
+part of the command.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.exchange import (
+    CalledTool,
+    InputFile,
+    Log,
+    OutputMessage,
+    ProviderError,
+    Request,
+    Response,
+    World,
+)
+from agentv_ci.contracts.targets import CLI_PLACEHOLDER, CliTarget, CommandHealthcheck, HttpHealthcheck
+from agentv_ci.execute.prompt import GUIDELINES_HEADING
+from agentv_ci.process import Finished, ProcessFailed, ProcessTimedOut, child_environment, run
+
+HEALTHCHECK_TIMEOUT_S = 10.0
+MAX_QUOTED = 2_000
+
+
+class CliProvider:
+    """See Provider."""
+
+    def __init__(self, target: CliTarget, *, root: Path, world: World, log: Log) -> None:
+        self._target = target
+        self._root = root
+        self._world = world
+        self._log = log
+
+    async def check(self) -> None:
+        """Run the health check, if there is one."""
+        match self._target.healthcheck:
+            case HttpHealthcheck() as probe:
+                await self._probe_url(probe)
+            case CommandHealthcheck() as probe:
+                await self._probe_command(probe)
+            case None:
+                pass
+
+    async def ask(self, request: Request) -> Response:
+        """Run the command; the answer is the output file where the template names one, else what it prints."""
+        scratch = Path(tempfile.mkdtemp(prefix="agentv-ci-"))
+        try:
+            return await self._answer(request, scratch)
+        finally:
+            if self._target.keep_temp_files is True:
+                self._log(f"{self._target.name}: {request.case_id}: files kept in {scratch}")
+            else:
+                shutil.rmtree(scratch, ignore_errors=True)
+
+    async def _answer(self, request: Request, scratch: Path) -> Response:
+        prompt = self._prompt(request)
+        prompt_file, output_file = scratch / "prompt.md", scratch / "output"
+        prompt_file.write_text(prompt, encoding="utf-8")
+        command = self._render(
+            self._target.command_template,
+            {
+                "PROMPT": shlex.quote(prompt),
+                "PROMPT_FILE": shlex.quote(str(prompt_file)),
+                "GUIDELINES": shlex.quote(request.guidelines),
+                "EVAL_ID": shlex.quote(request.case_id),
+                "ATTEMPT": shlex.quote(str(request.attempt)),
+                "FILES": _files(request.files, self._target.files_format),
+                "ATTACHMENTS": _files(
+                    [file for file in request.files if not file.is_guideline], self._target.attachments_format
+                ),
+                "OUTPUT_FILE": shlex.quote(str(output_file)),
+            },
+        )
+        finished = await self._run(
+            command, self._cwd(request.cwd), _seconds(self._target.timeout_seconds, request.timeout_s)
+        )
+        if finished.stderr.strip():
+            self._log(f"{self._target.name}: {request.case_id}: stderr: {_quote(finished.stderr)}")
+        text = finished.stdout
+        if "{OUTPUT_FILE}" in self._target.command_template:
+            text = _read_output(output_file)
+        return _response(text, prompt)
+
+    def _prompt(self, request: Request) -> str:
+        """The guidelines go first, unless the template gives them a place of their own."""
+        if not request.guidelines or "{GUIDELINES}" in self._target.command_template:
+            return request.prompt
+        return f"{GUIDELINES_HEADING}\n\n{request.guidelines}\n\n[[ ## Task ## ]]\n\n{request.prompt}"
+
+    def _render(self, template: str, values: Mapping[str, str]) -> str:
+        def put(match: re.Match[str]) -> str:
+            return f"{{{match['literal']}}}" if match["literal"] else values[match["name"]]
+
+        return CLI_PLACEHOLDER.sub(put, template)
+
+    async def _run(self, command: str, cwd: Path, timeout_s: float) -> Finished:
+        if self._target.verbose is True:
+            self._log(f"{self._target.name}: runs {_quote(command)}")
+        try:
+            env = child_environment(self._world.environ, self._target.env)
+            finished = await run(command, cwd=cwd, env=env, timeout_s=timeout_s)
+        except ProcessTimedOut as error:
+            detail = f"the command {error}" + (f"; stderr: {_quote(error.stderr)}" if error.stderr.strip() else "")
+            raise ProviderError("timeout", detail) from error
+        except ProcessFailed as error:
+            hint = "; a long prompt belongs into {PROMPT_FILE}" if "too long" in str(error) else ""
+            raise ProviderError("process", f"the command {error}{hint}") from error
+        if finished.status != 0:
+            said = finished.stderr.strip() or finished.stdout.strip()
+            raise ProviderError("process", f"{_quote(said)} (exit code {finished.status})".lstrip())
+        return finished
+
+    def _cwd(self, default: Path) -> Path:
+        return self._root / Path(self._target.cwd).expanduser() if self._target.cwd else default
+
+    async def _probe_url(self, probe: HttpHealthcheck) -> None:
+        timeout_s = _seconds(probe.timeout_seconds, HEALTHCHECK_TIMEOUT_S)
+        from agentv_ci.execute.providers.transport import probe_status  # httpx only where a URL is probed
+
+        try:
+            status = await probe_status(probe.url, timeout_s=timeout_s)
+        except ProviderError as error:
+            raise ProviderError(error.kind, f"health check of {probe.url} failed: {error.detail}") from error
+        if not 200 <= status < 300:
+            raise ProviderError("server", f"health check of {probe.url} failed: HTTP {status}")
+
+    async def _probe_command(self, probe: CommandHealthcheck) -> None:
+        empty = dict.fromkeys(("PROMPT", "PROMPT_FILE", "GUIDELINES", "OUTPUT_FILE"), "''")
+        values = {**empty, "FILES": "", "ATTACHMENTS": "", "EVAL_ID": "healthcheck", "ATTEMPT": "0"}
+        cwd = self._root / probe.cwd if probe.cwd else self._cwd(self._root)
+        try:
+            await self._run(
+                self._render(probe.command_template, values),
+                cwd,
+                _seconds(probe.timeout_seconds, HEALTHCHECK_TIMEOUT_S),
+            )
+        except ProviderError as error:
+            raise ProviderError(error.kind, f"health check failed: {error.detail}") from error
+
+    async def close(self) -> None:
+        """Nothing outlives a question."""
+
+
+def _files(files: Sequence[InputFile], form: str | None) -> str:
+    def one(file: InputFile) -> str:
+        values = {"path": shlex.quote(str(file.path)), "basename": shlex.quote(file.path.name)}
+        return re.sub(r"\{(path|basename)\}", lambda match: values[match[1]], form or "{path}")
+
+    return " ".join(one(file) for file in files)
+
+
+def _seconds(value: float | str | None, default: float) -> float:
+    return default if value is None else float(value)
+
+
+def _read_output(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise ProviderError("process", f"the command did not write its output file: {error.strerror}") from error
+
+
+def _response(text: str, prompt: str) -> Response:
+    """Read `{"output_messages": […]}` or `{"text": …}`; everything else is the answer itself."""
+    request: JsonObject = {"prompt": prompt}
+    try:
+        loaded: JsonValue = json.loads(text)
+    except ValueError:
+        loaded = None
+    if isinstance(loaded, dict) and isinstance(loaded.get("output_messages"), list):
+        messages = tuple(_messages(loaded["output_messages"]))
+        return Response(answer=last_answer(messages), messages=messages, has_trace=True, request=request)
+    if isinstance(loaded, dict) and "text" in loaded:
+        said = loaded["text"]
+        text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+    answer = text.strip()
+    return Response(answer=answer, messages=(OutputMessage("assistant", answer),), has_trace=False, request=request)
+
+
+def _messages(listed: JsonValue) -> list[OutputMessage]:
+    messages: list[OutputMessage] = []
+    for each in listed if isinstance(listed, list) else ():
+        if not isinstance(each, dict) or not isinstance(each.get("role"), str):
+            raise ProviderError("malformed", "an entry of output_messages has no role")
+        messages.append(OutputMessage(str(each["role"]), each.get("content"), tuple(_calls(each.get("tool_calls")))))
+    return messages
+
+
+def _calls(listed: JsonValue) -> list[CalledTool]:
+    calls: list[CalledTool] = []
+    for each in listed if isinstance(listed, list) else ():
+        if not isinstance(each, dict) or not isinstance(each.get("tool"), str):
+            raise ProviderError("malformed", "an entry of tool_calls has no tool")
+        calls.append(CalledTool(str(each["tool"]), each.get("input"), each.get("output")))
+    return calls
+
+
+def last_answer(messages: Sequence[OutputMessage]) -> str:
+    """Return the content of the last assistant message that has content; what is no text is JSON."""
+    for message in reversed(messages):
+        if message.role == "assistant" and message.content not in (None, "", []):
+            content = message.content
+            return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+    return ""
+
+
+def _quote(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= MAX_QUOTED else "…" + text[-MAX_QUOTED:]

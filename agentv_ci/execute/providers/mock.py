@@ -1,0 +1,60 @@
+"""`provider: mock`: answers that were written down beforehand."""
+
+from __future__ import annotations
+
+import json
+
+from agentv_ci.contracts.exchange import CalledTool, OutputMessage, ProviderError, Request, Response, Usage, World
+from agentv_ci.contracts.targets import MockTarget, MockUsage
+
+DEFAULT_RESPONSE = json.dumps(
+    {"score": 1.0, "hits": ["mock"], "misses": [], "reasoning": "a mock answer; nothing was asked"}
+)
+"""Reads as an answer and as a judge's reply alike."""
+
+
+class MockProvider:
+    """See Provider."""
+
+    def __init__(self, target: MockTarget, *, world: World) -> None:
+        self._target = target
+        self._world = world
+        self._failures: dict[str, int] = {}
+
+    async def check(self) -> None:
+        """A mock is always ready."""
+
+    async def ask(self, request: Request) -> Response:
+        """Return the case's response, the target's, or a default one that a judge could have given."""
+        if isinstance(self._target.delay_ms, (int, float)) and self._target.delay_ms:
+            await self._world.sleep(self._target.delay_ms / 1000)
+        self._fail(request)
+        answer = (self._target.responses or {}).get(request.case_id, self._target.response)
+        answer = DEFAULT_RESPONSE if answer is None else answer
+        calls = self._target.tool_calls
+        called = tuple(CalledTool(call.tool, call.input, call.output) for call in calls or ())
+        return Response(
+            answer=answer,
+            messages=(OutputMessage("assistant", answer, called),),
+            has_trace=calls is not None,
+            usage=_usage(self._target.usage),
+            request={"prompt": request.prompt},
+        )
+
+    def _fail(self, request: Request) -> None:
+        error = self._target.error
+        if error is None:
+            return
+        failed = self._failures.get(request.case_id, 0)
+        if error.attempts is None or failed < error.attempts:
+            self._failures[request.case_id] = failed + 1
+            raise ProviderError(error.kind, error.message)
+
+    async def close(self) -> None:
+        """A mock holds nothing."""
+
+
+def _usage(usage: MockUsage | None) -> Usage | None:
+    if usage is None:
+        return None
+    return Usage(usage.input_tokens, usage.output_tokens, usage.input_tokens + usage.output_tokens)

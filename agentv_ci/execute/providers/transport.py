@@ -1,0 +1,182 @@
+"""HTTP for providers; the door to httpx.
+
+One shared httpx client does work proportional to its width on every request, so each question borrows a client
+of its own, with a single connection that the next question finds warm.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+import httpx
+
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.exchange import ErrorKind, ProviderError, World
+from agentv_ci.retry import retry_hint_s
+
+CONNECT_TIMEOUT_S = 10.0
+WRITE_TIMEOUT_S = 30.0
+MAX_QUOTED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a server answered with a status below 300."""
+
+    headers: Mapping[str, str]
+    body: JsonObject
+
+
+class Transport:
+    """Posts JSON to one API."""
+
+    def __init__(self, base_url: str, *, ca_bundle: str | None, world: World) -> None:
+        self._base_url = base_url.rstrip("/")
+        self._world = world
+        self._idle: list[httpx.AsyncClient] = []
+        self._trusts_environment = not _is_loopback(self._base_url)
+        self._context = self._ssl_context(ca_bundle)
+
+    def _ssl_context(self, ca_bundle: str | None) -> ssl.SSLContext:
+        if ca_bundle is not None:
+            return ssl.create_default_context(cafile=ca_bundle)
+        if self._base_url.startswith("https:"):
+            return httpx.create_ssl_context(trust_env=True)
+        return ssl.SSLContext(
+            ssl.PROTOCOL_TLS_CLIENT
+        )  # trusts nobody: plain HTTP needs no trust, and loading it is slow
+
+    async def post(self, path: str, *, headers: Mapping[str, str], body: JsonObject, timeout_s: float) -> Reply:
+        """Return the JSON object a server answers with; raises ProviderError for everything else."""
+        try:
+            async with self._client() as client:
+                response = await client.post(
+                    self._base_url + path,
+                    content=json.dumps(body).encode("utf-8"),
+                    headers={"content-type": "application/json", **headers},
+                    timeout=httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S, write=WRITE_TIMEOUT_S),
+                )
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeEncodeError) as error:
+            raise _unreachable(error, self._base_url) from error
+        if response.status_code >= 300:
+            raise self._refused(response)
+        return Reply(response.headers, _object(response))
+
+    @asynccontextmanager
+    async def _client(self) -> AsyncIterator[httpx.AsyncClient]:
+        if self._idle:
+            client = self._idle.pop()
+        else:
+            client = httpx.AsyncClient(
+                verify=self._context,
+                trust_env=self._trusts_environment,
+                limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
+            )
+        try:
+            yield client
+        finally:
+            self._idle.append(client)
+
+    def _refused(self, response: httpx.Response) -> ProviderError:
+        status = response.status_code
+        detail = f"HTTP {status}: {_reason(response)}"
+        if 300 <= status < 400:
+            detail = f"HTTP {status}: a redirect to {response.headers.get('location', 'nowhere')}; check base_url"
+        return ProviderError(
+            _kind(status),
+            detail,
+            status=status,
+            retryable=not _is_exhausted(response),
+            retry_after_s=retry_hint_s(response.headers, self._world.now()),
+        )
+
+    async def close(self) -> None:
+        """Close all connections."""
+        while self._idle:
+            await self._idle.pop().aclose()
+
+
+async def probe_status(url: str, *, timeout_s: float) -> int:
+    """Return the status of a GET; raises ProviderError when there is none."""
+    try:
+        async with httpx.AsyncClient(trust_env=not _is_loopback(url), timeout=timeout_s) as client:
+            return (await client.get(url)).status_code
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise _unreachable(error, url) from error
+
+
+def _kind(status: int) -> ErrorKind:
+    if status in (401, 403):
+        return "auth"
+    if status == 429:
+        return "rate_limit"
+    return "server" if status >= 500 or status == 408 else "request"
+
+
+def _unreachable(error: Exception, base_url: str) -> ProviderError:
+    name = type(error).__name__
+    if isinstance(error, (httpx.LocalProtocolError, UnicodeEncodeError)):
+        # Their text repeats header values, which may be secret.
+        return ProviderError(
+            "request", f"{name}: a header cannot be sent; check api_key and headers for odd characters"
+        )
+    if isinstance(error, (httpx.UnsupportedProtocol, httpx.InvalidURL)):
+        return ProviderError("request", f"{name}: '{base_url}' is not a usable address")
+    if isinstance(error, httpx.ReadTimeout):
+        return ProviderError("timeout", f"{name}: no answer from {base_url} in time")
+    return ProviderError("network", f"{name} at {base_url}: {error}".rstrip(": "), retryable=True)
+
+
+def _object(response: httpx.Response) -> JsonObject:
+    try:
+        body: JsonValue = response.json()
+    except ValueError as error:
+        raise ProviderError("malformed", f"the answer is not JSON: {_quote(response.text)}") from error
+    if not isinstance(body, dict):
+        raise ProviderError("malformed", f"the answer is not a JSON object: {_quote(response.text)}")
+    return body
+
+
+def _reason(response: httpx.Response) -> str:
+    try:
+        body: JsonValue = response.json()
+    except ValueError:
+        return _quote(response.text)
+    return error_message(body) or _quote(response.text)
+
+
+def error_message(body: JsonValue) -> str | None:
+    """Return the sentence of an error body: `{"error": {"message"}}`, `{"error"}`, `{"detail"}` or `{"message"}`."""
+    if not isinstance(body, dict):
+        return None
+    error = body.get("error")
+    inner = error.get("message") if isinstance(error, dict) else error
+    candidates = (inner, body.get("message"), body.get("detail"))
+    return next((_quote(each) for each in candidates if isinstance(each, str) and each), None)
+
+
+def _is_exhausted(response: httpx.Response) -> bool:
+    """Whether a quota is used up, which no wait of seconds mends."""
+    if response.status_code != 429:
+        return False
+    text = response.text
+    return any(word in text for word in ("insufficient_quota", "credit_balance_exhausted", "spend_limit"))
+
+
+def _quote(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= MAX_QUOTED else text[:MAX_QUOTED] + "…"
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,150 @@
+"""A result row from what happened."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+
+from agentv_ci.contracts.exchange import ErrorKind, EvaluatorOutcome, Grade, ProviderError, Response, Usage
+from agentv_ci.contracts.plan import PlanCase, PlanSuite
+from agentv_ci.contracts.results import (
+    EvaluatorResult,
+    OutputMessageRecord,
+    ResultRow,
+    RowSource,
+    ToolCallRecord,
+    TraceSummary,
+    UsageRecord,
+)
+from agentv_ci.contracts.targets import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One run of one case, and what it cost to get an answer."""
+
+    case: PlanCase
+    suite: PlanSuite
+    target: Target
+    number: int
+    """From 1."""
+    seed: int | None
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What it took to get an answer, or to give up."""
+
+    attempts: int
+    requests: int
+    duration_ms: int
+
+
+def graded_row(
+    trial: Trial, effort: Effort, response: Response, grade: Grade, *, now: datetime, include_trace: bool
+) -> ResultRow:
+    """Return the row of an answered trial."""
+    kind: ErrorKind | None = "evaluator" if grade.verdict == "error" else None
+    row = _row(trial, effort, grade, kind, now)
+    return row.model_copy(
+        update={
+            "model": response.model,
+            "candidate_answer": response.answer,
+            "usage": usage_record(response.usage),
+            "request": dict(response.request),
+            "output_messages": _messages(response) if include_trace else None,
+            "trace_summary": _trace_summary(response) if response.has_trace else None,
+        }
+    )
+
+
+def failed_row(trial: Trial, effort: Effort, error: ProviderError, *, now: datetime) -> ResultRow:
+    """Return the row of a trial whose target gave no answer."""
+    nothing = Grade(score=0.0, verdict="error", hits=(), misses=(), reasoning="", outcomes=(), error=error.detail)
+    return _row(trial, effort, nothing, error.kind, now)
+
+
+def _row(trial: Trial, effort: Effort, grade: Grade, error_kind: ErrorKind | None, now: datetime) -> ResultRow:
+    case = trial.case
+    return ResultRow(
+        timestamp=now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        eval_id=case.id,
+        dataset=trial.suite.dataset,
+        conversation_id=case.conversation_id,
+        suite=case.suite,
+        target=trial.target.name,
+        provider="mock" if trial.dry_run else trial.target.provider,
+        trial=trial.number,
+        seed=trial.seed,
+        digest=case.digest,
+        status="error" if grade.verdict == "error" else "ok",
+        verdict=grade.verdict,
+        score=grade.score,
+        hits=grade.hits,
+        misses=grade.misses,
+        reasoning=grade.reasoning,
+        candidate_answer="",
+        evaluator_results=tuple(map(_evaluator_result, grade.outcomes)),
+        error=grade.error,
+        error_kind=error_kind,
+        attempts=effort.attempts,
+        requests=effort.requests,
+        duration_ms=effort.duration_ms,
+        judge_usage=usage_record(grade.judge_usage),
+        source=RowSource(path=case.source.path, line=case.source.line),
+        dry_run=trial.dry_run,
+        metadata=case.metadata,
+    )
+
+
+def _evaluator_result(outcome: EvaluatorOutcome) -> EvaluatorResult:
+    return EvaluatorResult(
+        name=outcome.name,
+        type=outcome.type,
+        status=outcome.status,
+        score=outcome.score,
+        weight=outcome.weight,
+        required=outcome.required,
+        verdict=outcome.verdict,
+        hits=outcome.hits,
+        misses=outcome.misses,
+        reasoning=outcome.reasoning,
+        raw_response=outcome.raw_response,
+    )
+
+
+def usage_record(usage: Usage | None) -> UsageRecord | None:
+    """Return tokens in their recorded form."""
+    if usage is None:
+        return None
+    return UsageRecord(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        total_tokens=usage.total_tokens,
+        cached_tokens=usage.cached_tokens,
+    )
+
+
+def _messages(response: Response) -> tuple[OutputMessageRecord, ...]:
+    return tuple(
+        OutputMessageRecord(
+            role=message.role,
+            content=message.content,
+            tool_calls=tuple(
+                ToolCallRecord(tool=call.tool, input=call.input, output=call.output) for call in message.tool_calls
+            ),
+        )
+        for message in response.messages
+    )
+
+
+def _trace_summary(response: Response) -> TraceSummary:
+    counted = Counter(call.tool for message in response.messages for call in message.tool_calls)
+    return TraceSummary(
+        event_count=counted.total(),
+        tool_names=tuple(sorted(counted)),
+        tool_calls_by_name=dict(sorted(counted.items())),
+        error_count=0,
+    )

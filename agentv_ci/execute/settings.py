@@ -1,0 +1,90 @@
+"""Targets with the environment's values in place of references."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from pydantic import TypeAdapter, ValidationError
+
+from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.targets import OpenAITarget, Target
+from agentv_ci.errors import UsageError
+
+REFERENCE = re.compile(r"\s*\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}\s*")
+
+OPENAI_BASE_URL = "https://api.openai.com/v1"
+
+
+def resolve_targets(targets: Mapping[str, Target], environ: Mapping[str, str]) -> dict[str, Target]:
+    """Return the targets ready for use.
+
+    Raises UsageError that names every missing variable of every target, or the fields whose value is unfit; no
+    value of a variable is ever printed.
+    """
+    problems: list[str] = []
+    resolved: dict[str, Target] = {}
+    for key, target in targets.items():
+        missing: dict[str, list[str]] = {}
+        data = _substitute(target, environ, missing)
+        _add_provider_defaults(target, data, environ, missing)
+        if missing:
+            names = ", ".join(f"{name} ({', '.join(fields)})" for name, fields in missing.items())
+            problems.append(f"target '{target.name}' needs environment variables that are not set: {names}")
+            continue
+        try:
+            resolved[key] = TypeAdapter[Target](Target).validate_python(data, strict=False)
+        except ValidationError as error:
+            problems += [f"target '{target.name}': {sentence}" for sentence in _unfit(error)]
+    if problems:
+        raise UsageError("\n".join(problems), hint="set them in the environment or in a .env file")
+    return resolved
+
+
+def _substitute(target: Target, environ: Mapping[str, str], missing: dict[str, list[str]]) -> dict[str, JsonValue]:
+    """Replace references; an optional plain setting whose variable is not set is left out."""
+    fields = type(target).model_fields
+    data: dict[str, JsonValue] = {}
+    for name, value in target.model_dump(mode="json", exclude_none=True).items():
+        absent: list[str] = []
+        found = _value(value, environ, absent)
+        if not absent:
+            data[name] = found
+        elif name in target.essential or fields[name].is_required() or isinstance(value, (dict, list)):
+            for variable in absent:
+                missing.setdefault(variable, []).append(name)
+    return data
+
+
+def _value(value: JsonValue, environ: Mapping[str, str], absent: list[str]) -> JsonValue:
+    if isinstance(value, str) and (match := REFERENCE.fullmatch(value)):
+        found = environ.get(match[1], "").strip()
+        if not found:
+            absent.append(match[1])
+        return found
+    if isinstance(value, dict):
+        return {key: _value(item, environ, absent) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_value(item, environ, absent) for item in value]
+    return value
+
+
+def _add_provider_defaults(
+    target: Target, data: dict[str, JsonValue], environ: Mapping[str, str], missing: dict[str, list[str]]
+) -> None:
+    if not isinstance(target, OpenAITarget):
+        return
+    if target.base_url is None:
+        data["base_url"] = environ.get("OPENAI_BASE_URL", "").strip() or OPENAI_BASE_URL
+    if target.api_key is None:
+        key = environ.get("OPENAI_API_KEY", "").strip()
+        if key:
+            data["api_key"] = key
+        elif data.get("base_url") == OPENAI_BASE_URL:
+            missing.setdefault("OPENAI_API_KEY", []).append("api_key")
+
+
+def _unfit(error: ValidationError) -> Iterator[str]:
+    for each in error.errors(include_url=False, include_context=False, include_input=False):
+        field = ".".join(str(step) for step in each["loc"][1:])
+        yield f"the value of {field} is unfit: {each['msg']}"

@@ -1,0 +1,119 @@
+"""Stage 1: a file becomes a Source, with what is wrong with it as a file."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.diagnostics import RULES, Diagnostic
+from agentv_ci.contracts.source import Kind, Mark, Source
+from agentv_ci.load.parse import Problem, Unparsable, parse
+
+__all__ = ["load"]
+
+MAX_BYTES = 64 * 1024 * 1024
+
+SCHEMA_BASE = "https://org.github.io/agentv-action/schemas/"
+KNOWN_SCHEMAS: Mapping[str, Kind] = {
+    "agentv-eval-v2": "eval",
+    "agentv-targets-v2.2": "targets",
+    "agentv-targets-v2": "targets",
+    "agentv-config-v2": "config",
+    f"{SCHEMA_BASE}eval-v2.schema.json": "eval",
+    f"{SCHEMA_BASE}targets-v2.schema.json": "targets",
+    f"{SCHEMA_BASE}config-v2.schema.json": "config",
+}
+
+_START = Mark((0, 0), (0, 0), None)
+
+
+def load(path: Path, root: Path, *, named: bool) -> Source:
+    """Read one YAML document.
+
+    `root` is the repository it belongs to. `named` says that the user asked for this very file, so that a file
+    which is none of ours is a mistake. Never raises: what cannot be read is a Source with diagnostics.
+    """
+    try:
+        parsed = parse(_read(path))
+    except Unparsable as error:
+        refused = (_diagnostic(path, error.problem),)
+        return Source(path, root, _kind_by_name(path), None, _START, refused, readable=False)
+    kind, problem = _recognise(path, parsed.data, parsed.mark, named=named)
+    problems = (*parsed.problems, *([problem] if problem else []))
+    found = tuple(_diagnostic(path, each) for each in problems if named or kind is not None)
+    return Source(path, root, kind, parsed.data, parsed.mark, found)
+
+
+def _read(path: Path) -> str:
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise _unreadable("AV105", "not a regular file")
+        if status.st_size > MAX_BYTES:
+            raise _unreadable("AV101", f"larger than {MAX_BYTES // 1024 // 1024} MiB")
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise _unreadable("AV105", f"cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise _unreadable("AV105", f"not UTF-8: byte 0x{error.object[error.start]:02x} at {error.start}") from error
+
+
+def _unreadable(rule: str, message: str) -> Unparsable:
+    return Unparsable(Problem(rule, message, (0, 0), (0, 0)))
+
+
+def _diagnostic(path: Path, problem: Problem) -> Diagnostic:
+    (line, column), (end_line, end_column) = problem.start, problem.end
+    severity = RULES[problem.rule].severity
+    place = (line + 1, column + 1, end_line + 1, end_column + 1)
+    return Diagnostic(problem.rule, severity, problem.message, str(path), *place)
+
+
+def _recognise(path: Path, data: JsonValue, mark: Mark, *, named: bool) -> tuple[Kind | None, Problem | None]:
+    declared = data.get("$schema") if isinstance(data, dict) else None
+    if isinstance(declared, str):
+        kind = KNOWN_SCHEMAS.get(declared)
+        if kind is None and (named or declared.startswith(("agentv-", SCHEMA_BASE))):
+            assert isinstance(mark.parts, dict)
+            place = mark.parts["$schema"][1]
+            names = ", ".join(name for name in KNOWN_SCHEMAS if not name.startswith("http"))
+            return _kind_by_name(path), Problem(
+                "AV103", f"unknown $schema '{declared}'; known are {names}", place.start, place.end
+            )
+        return kind, None
+    kind = _kind_by_name(path) or _kind_by_content(data, named=named)
+    if kind is not None:
+        name = next(name for name, each in KNOWN_SCHEMAS.items() if each == kind)
+        return kind, Problem("AV102", f"no $schema; read as '{name}'", mark.start, mark.start)
+    if not named:
+        return None, None
+    what = "the file is empty" if data is None else "neither an eval, a targets nor a config document"
+    return None, Problem("AV103", what, mark.start, mark.start)
+
+
+def _kind_by_name(path: Path) -> Kind | None:
+    if path.name in ("targets.yaml", "targets.yml"):
+        return "targets"
+    if path.name == ".agentv.yaml" or (path.name == "config.yaml" and path.parent.name == ".agentv"):
+        return "config"
+    return None
+
+
+def _kind_by_content(data: JsonValue, *, named: bool) -> Kind | None:
+    if not isinstance(data, dict):
+        return None
+    if "evalcases" in data:
+        return "eval"
+    if "targets" in data and (named or _lists_providers(data["targets"])):
+        return "targets"
+    if "guideline_patterns" in data or "guidelinePatterns" in data:
+        return "config"
+    return None
+
+
+def _lists_providers(value: JsonValue) -> bool:
+    return (
+        isinstance(value, list) and bool(value) and all(isinstance(item, dict) and "provider" in item for item in value)
+    )

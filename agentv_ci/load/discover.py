@@ -1,0 +1,104 @@
+"""Which files a command line means, and which documents belong to an eval file."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentv_ci.contracts.source import normal
+from agentv_ci.errors import UsageError
+
+YAML_SUFFIXES = (".yaml", ".yml")
+TARGETS_NAMES = ("targets.yaml", "targets.yml", ".agentv/targets.yaml", ".agentv/targets.yml")
+NEVER_ENTERED = frozenset({"node_modules", "venv", "__pycache__"})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file to look at."""
+
+    path: Path
+    named: bool
+    """Whether the user wrote this very path."""
+
+
+def discover(patterns: Sequence[str], cwd: Path) -> tuple[Found, ...]:
+    """Return the files that paths, folders and globs mean: in order, each once.
+
+    Raises UsageError for a path that does not exist.
+    """
+    found: dict[Path, Found] = {}
+    for pattern in patterns:
+        for each in _expand(pattern, cwd):
+            known = found.get(each.path)
+            found[each.path] = Found(each.path, each.named or (known is not None and known.named))
+    return tuple(found.values())
+
+
+def _expand(pattern: str, cwd: Path) -> Iterator[Found]:
+    path = normal(cwd / pattern)
+    if path.is_dir():
+        yield from (Found(each, named=False) for each in _walk(path))
+    elif path.exists() or path.is_symlink():
+        yield Found(path, named=True)
+    elif glob.has_magic(pattern):
+        # Path.glob knows no absolute patterns.
+        for name in sorted(glob.glob(pattern, root_dir=cwd, recursive=True)):  # noqa: PTH207
+            match = normal(cwd / name)
+            if match.is_dir():
+                yield from (Found(each, named=False) for each in _walk(match))
+            elif match.suffix in (*YAML_SUFFIXES, ".json"):
+                yield Found(match, named=False)
+    else:
+        raise UsageError(f"path '{pattern}' does not exist")
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    for current, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if _is_entered(Path(current, name)))
+        yield from (Path(current, name) for name in sorted(files) if name.endswith(YAML_SUFFIXES))
+
+
+def _is_entered(folder: Path) -> bool:
+    name = folder.name
+    if name.startswith("."):
+        return name == ".agentv"
+    return name not in NEVER_ENTERED and not (folder / "pyvenv.cfg").exists()
+
+
+def find_root(path: Path, cwd: Path) -> Path:
+    """Return the repository a file belongs to: the nearest folder with `.git`, else the working directory."""
+    return next((folder for folder in path.parents if (folder / ".git").exists()), cwd)
+
+
+def find_targets(path: Path, root: Path, cwd: Path) -> Path | None:
+    """Return the targets file of an eval file: from its folder up to the repository, then the working directory."""
+    return targets_in(*_upwards(path, root), cwd)
+
+
+def targets_in(*folders: Path) -> Path | None:
+    """Return the first targets file of these folders."""
+    candidates = (folder / name for folder in folders for name in TARGETS_NAMES)
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
+
+
+def find_configs(path: Path, root: Path) -> tuple[Path, ...]:
+    """Return the config files of an eval file, nearest first."""
+    above = (folder / ".agentv" / "config.yaml" for folder in _upwards(path, root))
+    return tuple(candidate for candidate in (path.parent / ".agentv.yaml", *above) if candidate.is_file())
+
+
+def find_dotenv(path: Path, root: Path, cwd: Path) -> Path | None:
+    """Return the first `.env` from an eval file's folder upwards to the repository, then the working directory."""
+    candidates = (folder / ".env" for folder in (*_upwards(path, root), cwd))
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
+
+
+def _upwards(path: Path, root: Path) -> Iterator[Path]:
+    for folder in path.parents:
+        yield folder
+        if folder == root:
+            return

@@ -1,0 +1,323 @@
+"""YAML 1.2 core to plain data, with the place of every part.
+
+The door to ruamel.yaml. Its C parser's event stream is read by a constructor of our own, which is an order of
+magnitude faster than a round-trip load and gives places for nothing. The C parser (libyaml 0.1.7) refuses a few
+valid documents and may be missing: then ruamel's own parser reads the file, and what it says holds.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import (
+    AliasEvent,
+    DocumentEndEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    StreamEndEvent,
+    StreamStartEvent,
+)
+from ruamel.yaml.reader import ReaderError
+
+from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.source import Mark
+
+try:
+    from ruamel.yaml import CParser  # type: ignore[attr-defined]  # only there with the C extension
+except ImportError:  # pragma: no cover  # the wheel of ruamel.yaml.clib does not exist for this platform
+    CParser = None
+
+MAX_DEPTH = 64
+MAX_NODES = 1_000_000
+
+Point = tuple[int, int]
+
+
+class Event(Protocol):
+    """What both parsers' events have."""
+
+    start_mark: Position
+    end_mark: Position
+
+
+class Position(Protocol):
+    """A place, from 0."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong with the file that is known before anyone looks at its meaning."""
+
+    rule: str
+    message: str
+    start: Point
+    end: Point
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """The first document of a file."""
+
+    data: JsonValue
+    mark: Mark
+    problems: tuple[Problem, ...]
+
+
+class Unparsable(ValueError):
+    """There is no document to speak of."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+def parse(text: str) -> Parsed:
+    """Return the document in `text`; raises Unparsable."""
+    if CParser is not None:
+        try:
+            return _Constructor(text, _c_events(text)).document()
+        except YAMLError:
+            pass
+    try:
+        return _Constructor(text, _own_events(text)).document()
+    except YAMLError as error:
+        raise Unparsable(_syntax_problem(text, error)) from error
+
+
+def _c_events(text: str) -> Iterator[Event]:
+    next_event: Callable[[], Event | None] = CParser(text).get_event
+    while (event := next_event()) is not None:
+        yield event
+
+
+def _own_events(text: str) -> Iterator[Event]:
+    events: Iterator[Event] = YAML(typ="safe", pure=True).parse(io.StringIO(text))
+    return events
+
+
+def _syntax_problem(text: str, error: YAMLError) -> Problem:
+    if isinstance(error, ReaderError):
+        before = text[: error.position]
+        point = (before.count("\n"), len(before) - (before.rfind("\n") + 1))
+        code = error.character if isinstance(error.character, int) else ord(error.character)
+        return Problem("AV101", f"character U+{code:04X} is not allowed in YAML", point, point)
+    if not isinstance(error, MarkedYAMLError):
+        return Problem("AV101", " ".join(str(error).split()), (0, 0), (0, 0))
+    mark = error.problem_mark or error.context_mark
+    point = (mark.line, mark.column) if mark else (0, 0)
+    sentence = ", ".join(part for part in (error.context, error.problem) if part)
+    return Problem("AV101", f"not valid YAML: {sentence}", point, point)
+
+
+@dataclass(slots=True)
+class _Node:
+    value: JsonValue
+    mark: Mark
+    size: int = 1
+    depth: int = 0
+    text: str | None = None
+    """Of a scalar: what is written, which is what a mapping key means."""
+    merges: bool = False
+
+
+class _Constructor:
+    def __init__(self, text: str, events: Iterator[Event]) -> None:
+        self._text = text
+        self._next = events.__next__
+        self._anchors: dict[str, _Node | None] = {}
+        self._problems: list[Problem] = []
+        self._nodes = 0
+
+    def document(self) -> Parsed:
+        event = self._next()
+        while isinstance(event, (StreamStartEvent, DocumentStartEvent)):
+            event = self._next()
+        if isinstance(event, StreamEndEvent):
+            return Parsed(None, Mark((0, 0), (0, 0), None), ())
+        node = self._node(event, 1)
+        while not isinstance(event := self._next(), StreamEndEvent):
+            if isinstance(event, DocumentStartEvent):
+                self._note("AV106", "a second YAML document begins here; one file holds one document", event)
+                break
+            assert isinstance(event, DocumentEndEvent)
+        return Parsed(node.value, node.mark, tuple(self._problems))
+
+    def _node(self, event: Event, depth: int) -> _Node:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise _too_large(event)
+        if isinstance(event, ScalarEvent):
+            node = self._scalar(event)
+        elif isinstance(event, AliasEvent):
+            return self._alias(event, depth)
+        elif depth > MAX_DEPTH:
+            raise Unparsable(Problem("AV101", f"nested deeper than {MAX_DEPTH} levels", *_span(event)))
+        else:
+            if event.anchor:  # type: ignore[attr-defined]  # both collection starts have it
+                self._anchors[event.anchor] = None  # type: ignore[attr-defined]
+            node = self._mapping(event, depth) if isinstance(event, MappingStartEvent) else self._sequence(event, depth)
+        if event.anchor:  # type: ignore[attr-defined]
+            self._anchors[event.anchor] = node  # type: ignore[attr-defined]
+        return node
+
+    def _alias(self, event: AliasEvent, depth: int) -> _Node:
+        name = str(event.anchor)
+        if name not in self._anchors:
+            raise Unparsable(Problem("AV101", f"alias *{name} has no anchor before it", *_span(event)))
+        node = self._anchors[name]
+        if node is None:
+            raise Unparsable(Problem("AV101", f"alias *{name} stands inside its own anchor", *_span(event)))
+        self._nodes += node.size
+        if self._nodes > MAX_NODES:
+            raise _too_large(event)
+        if depth + node.depth > MAX_DEPTH:
+            raise Unparsable(Problem("AV101", f"nested deeper than {MAX_DEPTH} levels", *_span(event)))
+        mark = Mark(*_span(event), node.mark.parts)
+        return _Node(node.value, mark, node.size, node.depth, node.text, node.merges)
+
+    def _scalar(self, event: ScalarEvent) -> _Node:
+        text: str = event.value
+        start, end = _span(event)
+        if event.style in ("|", ">"):
+            end = self._block_end(start, end)
+        tag = event.tag
+        if tag is None and event.implicit[0]:
+            value = self._plain(text, event)
+        elif tag in (None, "!", _STR):
+            value = text
+        elif tag in _SCALAR_TAGS:
+            value = self._plain(text, event)
+        else:
+            raise Unparsable(Problem("AV101", f"tag '{tag}' is not part of YAML's core", start, end))
+        return _Node(value, Mark(start, end, None), text=text, merges=text == "<<" and bool(event.implicit[0]))
+
+    def _plain(self, text: str, event: ScalarEvent) -> JsonValue:
+        if text in _CONSTANTS:
+            return _CONSTANTS[text]
+        if text[0] not in "+-.0123456789":
+            return text
+        try:
+            if _INTEGER.fullmatch(text):
+                return int(text)
+            if _FLOAT.fullmatch(text):
+                return float(text)
+            if _RADIX.fullmatch(text):
+                return int(text, 0)
+        except ValueError:
+            self._note("AV204", "the number is too long", event)
+        return text
+
+    def _sequence(self, event: Event, depth: int) -> _Node:
+        items: list[JsonValue] = []
+        marks: list[Mark] = []
+        size, deepest = 1, 0
+        start, last = _span(event)
+        while not isinstance(event := self._next(), SequenceEndEvent):
+            node = self._node(event, depth + 1)
+            items.append(node.value)
+            marks.append(node.mark)
+            last = node.mark.end
+            size += node.size
+            deepest = max(deepest, node.depth)
+        return _Node(items, Mark(start, self._collection_end(event, last), marks), size, deepest + 1)
+
+    def _mapping(self, event: Event, depth: int) -> _Node:
+        data: dict[str, JsonValue] = {}
+        marks: dict[str, tuple[Mark, Mark]] = {}
+        merged: list[_Node] = []
+        size, deepest = 1, 0
+        start, last = _span(event)
+        while not isinstance(event := self._next(), MappingEndEvent):
+            key = self._node(event, depth + 1)
+            node = self._node(self._next(), depth + 1)
+            last = node.mark.end
+            size += node.size + 1
+            deepest = max(deepest, node.depth)
+            if key.merges:
+                merged.append(node)
+                continue
+            if key.text is None:
+                raise Unparsable(Problem("AV101", "a key must be a single value", key.mark.start, key.mark.end))
+            if key.text in data:
+                self._note_duplicate(key.text, marks[key.text][0], key.mark)
+            data[key.text] = node.value
+            marks[key.text] = (key.mark, node.mark)
+        for node in merged:
+            _merge(node, data, marks)
+        return _Node(data, Mark(start, self._collection_end(event, last), marks), size, deepest + 1)
+
+    def _collection_end(self, event: Event, last: Point) -> Point:
+        """A block collection's end event stands at the next token; its own end is that of its last scalar."""
+        start, end = _span(event)
+        return end if end > start else last
+
+    def _block_end(self, start: Point, end: Point) -> Point:
+        """A block scalar's end mark stands behind its trailing line breaks."""
+        lines = self._lines()
+        line = min(end[0], len(lines)) - (1 if end[1] == 0 else 0)
+        while line > start[0] and not lines[line].strip():
+            line -= 1
+        return (line, len(lines[line]))
+
+    def _lines(self) -> list[str]:
+        if not hasattr(self, "_split"):
+            self._split = self._text.split("\n")
+        return self._split
+
+    def _note(self, rule: str, message: str, event: Event) -> None:
+        self._problems.append(Problem(rule, message, *_span(event)))
+
+    def _note_duplicate(self, key: str, first: Mark, second: Mark) -> None:
+        line, column = first.start
+        message = f"key '{key}' is given twice; first at line {line + 1}, column {column + 1}"
+        self._problems.append(Problem("AV104", message, second.start, second.end))
+
+
+def _merge(node: _Node, data: dict[str, JsonValue], marks: dict[str, tuple[Mark, Mark]]) -> None:
+    values = node.value if isinstance(node.value, list) else [node.value]
+    parts = node.mark.parts if isinstance(node.mark.parts, list) else [node.mark]
+    for value, mark in zip(values, parts, strict=True):
+        if not isinstance(value, dict) or not isinstance(mark.parts, dict):
+            raise Unparsable(
+                Problem("AV101", "'<<' takes a mapping or a list of mappings", node.mark.start, node.mark.end)
+            )
+        for key in value:
+            if key not in data:
+                data[key] = value[key]
+                marks[key] = mark.parts[key]
+
+
+def _span(event: Event) -> tuple[Point, Point]:
+    start, end = event.start_mark, event.end_mark
+    return (start.line, start.column), (end.line, end.column)
+
+
+def _too_large(event: Event) -> Unparsable:
+    return Unparsable(Problem("AV101", f"more than {MAX_NODES:,} values after expanding aliases", *_span(event)))
+
+
+_STR = "tag:yaml.org,2002:str"
+_SCALAR_TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float"))
+_CONSTANTS: dict[str, JsonValue] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), float("inf")),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
+}
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_RADIX = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")

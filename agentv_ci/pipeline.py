@@ -1,0 +1,335 @@
+"""The stages in order; every command is a stretch of this file.
+
+files → load → validate → compile → plan → execute ⇄ evaluate → results → report
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.documents import Checked, Surroundings
+from agentv_ci.contracts.source import Kind
+from agentv_ci.errors import InvalidInput, NothingToRun, UsageError
+from agentv_ci.load import load
+from agentv_ci.load.discover import Found, discover, find_configs, find_dotenv, find_root, find_targets, targets_in
+from agentv_ci.load.parse import parse
+from agentv_ci.validate import validate
+from agentv_ci.validate.findings import did_you_mean, listed
+
+if TYPE_CHECKING:
+    from agentv_ci.compile.overrides import Overrides
+    from agentv_ci.contracts.exchange import Ask, Grade, Log, Request, Response, World
+    from agentv_ci.contracts.plan import Plan, PlanCase
+    from agentv_ci.contracts.report import RunReport
+    from agentv_ci.contracts.results import ResultRow
+    from agentv_ci.execute.engine import Progress, RunSettings
+    from agentv_ci.execute.materials import Materials
+    from agentv_ci.report.outcomes import CaseOutcome
+    from agentv_ci.report.reporters import ResultsFormat
+
+
+# --- validate ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFile:
+    """What `validate` says of one file."""
+
+    path: Path
+    kind: Kind | None
+    diagnostics: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What `validate` says of all files."""
+
+    files: tuple[CheckedFile, ...]
+    skipped: int
+    """YAML files that are none of ours."""
+    targets_unchecked: bool
+    """Whether an eval file had no targets file to be checked against."""
+
+
+def check_paths(patterns: Sequence[str], *, targets: str | None, cwd: Path) -> Checks:
+    """Check every document that `patterns` mean.
+
+    Raises UsageError for a path that does not exist, NothingToRun when none of the files is ours.
+    """
+    documents = Documents(cwd, targets)
+    files: list[CheckedFile] = []
+    skipped, unchecked = 0, False
+    for found in discover(patterns, cwd):
+        checked = documents.check(found.path, named=found.named)
+        if checked.source.kind is None and not checked.diagnostics:
+            skipped += 1
+            continue
+        unchecked = unchecked or (checked.source.kind == "eval" and documents.surroundings(found.path).targets is None)
+        files.append(CheckedFile(found.path, checked.source.kind, checked.diagnostics))
+    if not files:
+        raise NothingToRun(f"no eval, targets or config document in {listed(patterns)}")
+    return Checks(tuple(files), skipped, unchecked)
+
+
+class Documents:
+    """Loads and checks documents, each once, with the others they belong to."""
+
+    def __init__(self, cwd: Path, targets: str | None, target_override: str | None = None) -> None:
+        self._cwd = cwd
+        self._targets = _named_targets(targets, cwd) if targets is not None else None
+        self._target_override = None if target_override == "default" else target_override
+        self._checked: dict[Path, Checked] = {}
+        self._around: dict[Path, Surroundings] = {}
+
+    def check(self, path: Path, *, named: bool) -> Checked:
+        """Return a document with everything that is wrong with it."""
+        if path not in self._checked:
+            source = load(path, self.root(path), named=named)
+            around = self.surroundings(path) if source.kind == "eval" else Surroundings(read_yaml)
+            self._checked[path] = validate(source, around)
+        return self._checked[path]
+
+    def root(self, path: Path) -> Path:
+        """Return the repository a file belongs to."""
+        return find_root(path, self._cwd)
+
+    def surroundings(self, path: Path) -> Surroundings:
+        """Return what an eval file is read with; for all files of a folder it is the same."""
+        folder = path.parent
+        if folder not in self._around:
+            root = self.root(path)
+            targets = self._targets or find_targets(path, root, self._cwd)
+            self._around[folder] = Surroundings(
+                read_yaml=read_yaml,
+                targets=self.check(targets, named=True) if targets else None,
+                configs=tuple(self.check(config, named=True) for config in find_configs(path, root)),
+                target_override=self._target_override,
+            )
+        return self._around[folder]
+
+
+def read_yaml(text: str) -> JsonValue:
+    """Return the data of a YAML text; raises ValueError."""
+    return parse(text).data
+
+
+def _named_targets(name: str, cwd: Path) -> Path:
+    path = cwd / name
+    found = targets_in(path) if path.is_dir() else path if path.exists() else None
+    if found is None:
+        raise UsageError(f"--targets: no targets file at '{name}'")
+    return found
+
+
+# --- compile ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which cases, and what answers them."""
+
+    patterns: Sequence[str]
+    targets: str | None = None
+    target: str | None = None
+    eval_ids: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A plan, and what belongs to it without being part of it."""
+
+    plan: Plan
+    root: Path
+    """The repository its paths are relative to."""
+    warnings: tuple[Diagnostic, ...]
+    dotenv_files: tuple[Path, ...] = field(default=())
+
+
+def compile_paths(selection: Selection, *, cwd: Path) -> Compiled:
+    """Compile eval files, or read one plan.
+
+    Raises InvalidInput with all diagnostics, UsageError, or NothingToRun when nothing is selected.
+    """
+    found = discover(selection.patterns, cwd)
+    if len(found) == 1 and found[0].path.suffix == ".json":
+        return _read_plan(found[0].path, selection, cwd)
+    return _compile(found, selection, cwd)
+
+
+def _compile(found: Sequence[Found], selection: Selection, cwd: Path) -> Compiled:
+    from agentv_ci.compile import compile  # noqa: A004  # the stage's name
+
+    documents = Documents(cwd, selection.targets, selection.target)
+    checked = [documents.check(each.path, named=each.named) for each in sorted(found, key=lambda each: each.path)]
+    evals = [each for each in checked if each.source.kind == "eval"]
+    around = [documents.surroundings(each.source.path) for each in evals]
+    diagnostics = _relevant(checked, evals, around)
+    if any(each.severity == "error" for each in diagnostics):
+        raise InvalidInput(diagnostics)
+    if not evals:
+        raise NothingToRun(f"no eval document in {listed(selection.patterns)}")
+    _require_targets(evals, around)
+    plan = compile(list(zip(evals, around, strict=True)), read_text=_read_text, eval_ids=selection.eval_ids)
+    if not plan.cases:
+        raise NothingToRun(f"no case matches --eval-id {listed(selection.eval_ids)}")
+    roots = list(dict.fromkeys(each.source.root for each in evals))
+    if len(roots) > 1:
+        raise UsageError(f"one run takes files of one repository, not of {listed(roots)}")
+    dotenv = (find_dotenv(each.source.path, each.source.root, cwd) for each in evals)
+    return Compiled(plan, roots[0], diagnostics, tuple(path for path in dotenv if path))
+
+
+def _relevant(
+    checked: Sequence[Checked], evals: Sequence[Checked], around: Sequence[Surroundings]
+) -> tuple[Diagnostic, ...]:
+    """What is wrong with the eval files and with the documents they are read with."""
+    unknown = [each for each in checked if each.source.kind is None]
+    besides = [other for each in around for other in ((each.targets,) if each.targets else ()) + each.configs]
+    return tuple(dict.fromkeys(found for each in (*besides, *unknown, *evals) for found in each.diagnostics))
+
+
+def _require_targets(evals: Sequence[Checked], around: Sequence[Surroundings]) -> None:
+    for each, surroundings in zip(evals, around, strict=True):
+        if surroundings.targets is None:
+            raise UsageError(
+                f"no targets.yaml for {each.source.path}: looked in its folder, above it and in the working directory",
+                hint="write a targets.yaml, or name one with --targets",
+            )
+        names = [target.name for target in surroundings.target_list]
+        wanted = surroundings.target_override
+        if wanted is not None and wanted not in names:
+            close = did_you_mean(wanted, names)
+            raise UsageError(
+                f"unknown target '{wanted}'{close}; {surroundings.targets.source.path} defines {listed(names)}"
+            )
+
+
+def _read_text(path: Path) -> str:
+    return path.read_bytes().decode("utf-8")
+
+
+def _read_plan(path: Path, selection: Selection, cwd: Path) -> Compiled:
+    from fnmatch import fnmatchcase
+
+    from agentv_ci.compile.digest import case_digest, plan_digest
+    from agentv_ci.load.plan import load_plan
+
+    plan = load_plan(path)
+    forged = [case.id for case in plan.cases if case_digest(case, plan.targets) != case.digest]
+    if forged or plan_digest(plan) != plan.digest:
+        which = f"cases {listed(forged)}" if forged else "the plan"
+        raise UsageError(f"'{path}': the digest of {which} does not match; it was changed after it was compiled")
+    if selection.eval_ids:
+        cases = [case for case in plan.cases if any(fnmatchcase(case.id, each) for each in selection.eval_ids)]
+        plan = plan.model_copy(update={"cases": tuple(cases)})
+        plan = plan.model_copy(update={"digest": plan_digest(plan)})
+    if not plan.cases:
+        raise NothingToRun("the plan selects no case")
+    dotenv = find_dotenv(cwd / "plan", cwd, cwd)
+    return Compiled(plan, find_root(cwd / "plan", cwd), (), (dotenv,) if dotenv else ())
+
+
+def plan_text(plan: Plan) -> str:
+    """Return a plan as it is published: the same plan always gives the same bytes."""
+    data = plan.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+# --- eval -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """Where a run leaves what it found."""
+
+    results: Path
+    form: ResultsFormat
+    junit: Path | None = None
+
+    @property
+    def report(self) -> Path:
+        """The run report lies beside the results."""
+        return self.results.with_suffix(".report.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run came to."""
+
+    report: RunReport
+    cases: tuple[CaseOutcome, ...]
+
+
+async def run_plan(
+    compiled: Compiled,
+    overrides: Overrides,
+    settings: RunSettings,
+    files: RunFiles,
+    *,
+    world: World,
+    log: Log,
+    watch: Callable[[Progress], None],
+) -> Outcome:
+    """Run a plan, write its results and its reports.
+
+    `watch` is given the progress once, before the first case, and may look at it at any time. Raises UsageError for
+    missing environment variables, TargetUnavailable before the first case, OSError when no result can be written.
+    """
+    from agentv_ci.compile.overrides import override
+    from agentv_ci.execute import execute
+    from agentv_ci.execute.engine import Means, Progress
+    from agentv_ci.execute.journal import Journal
+    from agentv_ci.execute.materials import Materials
+    from agentv_ci.execute.settings import resolve_targets
+    from agentv_ci.report.reporters import encode
+
+    plan = override(compiled.plan, overrides)
+    targets = dict(plan.targets) if settings.dry_run else resolve_targets(plan.targets, world.environ)
+    progress = Progress(total=sum(case.trials for case in plan.cases))
+    with (
+        Materials(plan.files, settings.root) as materials,
+        Journal(files.results, lambda row: encode(row, files.form)) as journal,
+    ):
+        watch(progress)
+        grade = _grader(plan, settings.root, materials, world, log)
+        await execute(plan, targets, settings, Means(grade, journal, materials, world, log, progress))
+    return _conclude(plan, files, dry_run=settings.dry_run, write_error=journal.write_error)
+
+
+def _grader(
+    plan: Plan, root: Path, materials: Materials, world: World, log: Log
+) -> Callable[[PlanCase, Request, Response, Ask], Awaitable[Grade]]:
+    from agentv_ci.evaluate import evaluate
+    from agentv_ci.evaluate.evaluators import Tools
+    from agentv_ci.evaluate.submission import Submission
+
+    async def grade(case: PlanCase, request: Request, response: Response, ask: Ask) -> Grade:
+        tools = Tools(ask=ask, locate=materials.locate, read_yaml=read_yaml, environ=world.environ, root=root, log=log)
+        folder = (root / case.suite).parent
+        return await evaluate(case, Submission(case, request, response, plan.files, folder), tools)
+
+    return grade
+
+
+def _conclude(plan: Plan, files: RunFiles, *, dry_run: bool, write_error: str | None) -> Outcome:
+    from agentv_ci.report import report
+    from agentv_ci.report.reporters import read
+
+    def rows() -> Iterator[ResultRow]:
+        return read(files.results, files.form)
+
+    run_report, outcomes = report(plan, rows(), dry_run=dry_run, write_error=write_error)
+    text = json.dumps(run_report.model_dump(by_alias=True), indent=2) + "\n"
+    files.report.write_text(text, encoding="utf-8")
+    if files.junit is not None:
+        from agentv_ci.report.reporters import junit
+
+        files.junit.parent.mkdir(parents=True, exist_ok=True)
+        files.junit.write_bytes(junit.render(rows()))
+    return Outcome(run_report, outcomes)

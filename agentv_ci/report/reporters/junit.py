@@ -1,0 +1,96 @@
+"""JUnit XML; the door to junit-xml.
+
+There is no common schema. What is written here is what GitLab, Jenkins, CircleCI, Azure and the usual GitHub actions
+read: unique names, file and line on every case, message and content on every failure, counts on both levels.
+"""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+
+from junit_xml import TestCase, TestSuite, to_xml_report_string
+
+from agentv_ci.contracts.results import ResultRow
+
+MAX_MESSAGE = 300
+MAX_ANSWER = 10_000
+
+_ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_NONCHARACTERS = "".join(f"{chr(plane << 16 | 0xFFFE)}-{chr(plane << 16 | 0xFFFF)}" for plane in range(17))
+_ILLEGAL = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef{_NONCHARACTERS}]")
+
+
+def render(rows: Iterable[ResultRow]) -> bytes:
+    """Return the document; one `<testsuite>` per eval file, in the order of their paths."""
+    ordered = sorted(rows, key=lambda row: (row.suite, row.source.line, row.eval_id, row.target, row.trial))
+    suites = [
+        TestSuite(_line(path), [_case(row) for row in group], file=_line(path))
+        for path, group in groupby(ordered, key=lambda row: row.suite)
+    ]
+    # Pretty-printing inside junit-xml fails on some texts; ElementTree indents afterwards.
+    root = ET.fromstring(  # noqa: S314  # our own text
+        to_xml_report_string(suites, prettyprint=False, encoding="utf-8")
+    )
+    root.set("name", "agentv-ci")
+    root.set("skipped", "0")
+    for element in root.iter():
+        if element.get("time"):
+            element.set("time", f"{float(element.get('time', '0')):.3f}")
+    for element, row in zip(root.iter("testcase"), ordered, strict=True):
+        element.insert(0, _properties(row))
+    ET.indent(root)
+    text: bytes = ET.tostring(root, encoding="utf-8")
+    return b'<?xml version="1.0" encoding="utf-8"?>\n' + text + b"\n"
+
+
+def _case(row: ResultRow) -> TestCase:
+    name = f"{row.eval_id} [{row.target}]" + (f" #{row.trial}" if row.trial > 1 else "")
+    case = TestCase(
+        _line(name),
+        _line(row.suite),
+        # junit-xml leaves a time of 0 out.
+        max(round(row.duration_ms / 1000, 3), 0.001),
+        file=_line(row.source.path),
+        line=row.source.line,
+        stdout=_clean(_cut(row.candidate_answer)) or None,
+    )
+    if row.verdict == "error":
+        text = row.error or "no verdict"
+        case.add_error_info(_line(text), _clean(text), _line(row.error_kind or "error"))
+    elif row.verdict != "pass":
+        found = [f"score {row.score:.3f}", *row.misses] if row.misses else [f"score {row.score:.3f}", row.reasoning]
+        case.add_failure_info(_line("; ".join(found)), _clean("\n".join(found)), row.verdict)
+    return case
+
+
+def _properties(row: ResultRow) -> ET.Element:
+    values: Mapping[str, object] = {
+        "score": f"{row.score:.3f}",
+        "verdict": row.verdict,
+        "target": row.target,
+        "trial": row.trial,
+        "digest": row.digest,
+        "dry_run": str(row.dry_run).lower(),
+    }
+    holder = ET.Element("properties")
+    for name, value in values.items():
+        ET.SubElement(holder, "property", name=name, value=_line(str(value)))
+    return holder
+
+
+def _clean(text: str) -> str:
+    """Text that every XML 1.0 parser accepts: no terminal colours, LF, U+FFFD for what XML forbids."""
+    return _ILLEGAL.sub("\ufffd", _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _line(text: str) -> str:
+    """Text for an attribute: consumers fold or lose line breaks there."""
+    line = " ".join(_clean(text).split())
+    return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 1] + "…"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_ANSWER else text[:MAX_ANSWER] + f"\n… {len(text) - MAX_ANSWER:,} characters more"

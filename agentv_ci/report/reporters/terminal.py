@@ -1,0 +1,95 @@
+"""The summary at the end of a run, for 80 columns; colours are only named here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from agentv_ci.contracts.report import RunReport, Statistics
+from agentv_ci.contracts.results import UsageRecord
+from agentv_ci.report.outcomes import CaseOutcome
+
+Style = Literal["good", "bad", "warn", "dim", "plain"]
+
+MAX_SHOWN = 10
+WIDTH = 80
+BAR = 30
+
+_STYLES: dict[str, Style] = {"pass": "good", "borderline": "warn", "fail": "bad", "error": "bad"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line and how it feels."""
+
+    text: str
+    style: Style = "plain"
+
+
+def render(report: RunReport, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]:
+    """Yield the summary: errors, failures, figures, the gate."""
+    if report.dry_run:
+        yield Line("dry run: the mock answered, no score below means anything", "warn")
+    yield from _cases("errors", [each for each in outcomes if each.verdict == "error"])
+    failed = [each for each in outcomes if each.verdict in ("fail", "borderline")]
+    yield from _cases("failures, worst first", sorted(failed, key=lambda each: each.score))
+    counts = report.counts
+    flaky = f", {counts.flaky} flaky" if counts.flaky else ""
+    yield Line(f"{counts.cases} cases: {counts.passed} passed, {counts.failed} failed, {counts.errored} errors{flaky}")
+    yield from _statistics(report.statistics)
+    yield from _usage(report.usage)
+    yield from _gate(report)
+
+
+def _cases(title: str, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]:
+    if not outcomes:
+        return
+    yield Line(f"{title}:")
+    for outcome in outcomes[:MAX_SHOWN]:
+        source = outcome.case.source
+        score = "" if outcome.verdict == "error" else f" {outcome.score:.3f}"
+        style = _STYLES[outcome.verdict]
+        yield Line(f"  {outcome.verdict}{score}  {outcome.case.id}  ({source.path}:{source.line})", style)
+        if outcome.summary:
+            yield Line("    " + _cut(" ".join(outcome.summary.split()), WIDTH - 4))
+    if len(outcomes) > MAX_SHOWN:
+        yield Line(f"  … and {len(outcomes) - MAX_SHOWN} more")
+    yield Line("")
+
+
+def _statistics(figures: Statistics) -> Iterator[Line]:
+    if figures.mean is None:
+        return
+    names = ("mean", "median", "min", "max", "stdev")
+    yield Line("  ".join(f"{name} {getattr(figures, name):.3f}" for name in names))
+    most = max(figures.histogram)
+    for index, number in enumerate(figures.histogram):
+        low, high = index / 5, (index + 1) / 5
+        closing = "]" if index == len(figures.histogram) - 1 else ")"
+        bar = "#" * -(-number * BAR // most) if number else ""
+        yield Line(f"[{low:.1f}, {high:.1f}{closing}  {number:>5}  {bar}".rstrip())
+
+
+def _usage(usage: UsageRecord) -> Iterator[Line]:
+    if usage.total_tokens is not None or usage.input_tokens is not None or usage.output_tokens is not None:
+        yield Line(
+            f"tokens: {usage.input_tokens or 0:,} in, {usage.output_tokens or 0:,} out, "
+            f"{usage.total_tokens or 0:,} in all"
+        )
+
+
+def _gate(report: RunReport) -> Iterator[Line]:
+    match report.gate.verdict:
+        case "pass":
+            yield Line("gate: passed", "good")
+        case "dry-run":
+            yield Line("gate: not applied to a dry run", "warn")
+        case _:
+            yield Line("gate: not passed", "bad")
+            for reason in report.gate.reasons:
+                yield Line(f"  {reason}", "bad")
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

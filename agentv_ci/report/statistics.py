@@ -1,0 +1,43 @@
+"""Counts and scores of a run; the same for any number of workers."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from agentv_ci.contracts.report import Counts, Statistics
+from agentv_ci.report.outcomes import PRECISION, CaseOutcome
+
+BINS = 5
+
+
+def count(outcomes: Sequence[CaseOutcome], *, rows: int) -> Counts:
+    """Count cases by verdict."""
+    verdicts = [outcome.verdict for outcome in outcomes]
+    return Counts(
+        cases=len(outcomes),
+        passed=verdicts.count("pass"),
+        failed=verdicts.count("fail") + verdicts.count("borderline"),
+        errored=verdicts.count("error"),
+        flaky=sum(outcome.flaky for outcome in outcomes),
+        rows=rows,
+    )
+
+
+def describe(outcomes: Sequence[CaseOutcome]) -> Statistics:
+    """Describe the scores of graded cases; the standard deviation is the population's."""
+    scores = [outcome.score for outcome in outcomes if outcome.verdict != "error"]
+    if not scores:
+        return Statistics(mean=None, median=None, min=None, max=None, stdev=None, histogram=(0,) * BINS)
+    mean = math.fsum(scores) / len(scores)
+    variance = math.fsum((score - mean) ** 2 for score in scores) / len(scores)
+    bins = [min(BINS - 1, math.floor(round(score * BINS, PRECISION))) for score in scores]
+    return Statistics(
+        mean=round(mean, PRECISION),
+        median=statistics.median(scores),
+        min=min(scores),
+        max=max(scores),
+        stdev=round(math.sqrt(variance), PRECISION),
+        histogram=tuple(bins.count(index) for index in range(BINS)),
+    )

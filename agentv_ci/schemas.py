@@ -1,0 +1,334 @@
+"""The published schemas: rendered from the contracts, found at run time, asked for what is wrong.
+
+The door to jsonschema and referencing. Nothing is ever fetched: all documents are in one registry.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
+
+from agentv_ci.contracts.base import NOT_SETTINGS, Authored, JsonObject, JsonValue, spellings
+from agentv_ci.contracts.source import Pointer
+from agentv_ci.contracts.targets import REFERENCE_PATTERN
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator, ValidationError
+    from pydantic_core import core_schema
+
+BASE_ID = "https://org.github.io/agentv-action/schemas/"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+SchemaName = Literal["eval-v2", "targets-v2", "config-v2", "plan-v1", "result-v1", "report-v1", "diagnostics-v1"]
+
+TITLES: Mapping[SchemaName, str] = {
+    "eval-v2": "agentv-ci eval document",
+    "targets-v2": "agentv-ci targets document",
+    "config-v2": "agentv-ci config document",
+    "plan-v1": "agentv-ci plan",
+    "result-v1": "agentv-ci result row",
+    "report-v1": "agentv-ci run report",
+    "diagnostics-v1": "agentv-ci diagnostics",
+}
+
+
+def schema_id(name: SchemaName) -> str:
+    """Return the `$id` under which a schema is published."""
+    return f"{BASE_ID}{name}.schema.json"
+
+
+def contract(name: SchemaName) -> type[BaseModel]:
+    """Return the contract a schema is rendered from."""
+    # Each contract costs milliseconds to build; a command loads only those it meets.
+    match name:
+        case "eval-v2":
+            from agentv_ci.contracts.evals import EvalDocument
+
+            return EvalDocument
+        case "targets-v2":
+            from agentv_ci.contracts.targets import TargetsDocument
+
+            return TargetsDocument
+        case "config-v2":
+            from agentv_ci.contracts.config import ConfigDocument
+
+            return ConfigDocument
+        case "plan-v1":
+            from agentv_ci.contracts.plan import Plan
+
+            return Plan
+        case "result-v1":
+            from agentv_ci.contracts.results import ResultRow
+
+            return ResultRow
+        case "report-v1":
+            from agentv_ci.contracts.report import RunReport
+
+            return RunReport
+        case "diagnostics-v1":
+            from agentv_ci.contracts.diagnostics import DiagnosticsDocument
+
+            return DiagnosticsDocument
+
+
+# --- render -----------------------------------------------------------------------------------------------------
+
+
+def render(name: SchemaName) -> str:
+    """Return the text of a published schema."""
+    model = contract(name)
+    mode: JsonSchemaMode = "validation" if issubclass(model, Authored) else "serialization"
+    body = model.model_json_schema(mode=mode, schema_generator=_Renderer)
+    schema = {"$schema": DIALECT, "$id": schema_id(name), "title": TITLES[name], **body}
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+class _Renderer(GenerateJsonSchema):
+    """Writes into the schemas what the base contract tolerates, so that both reach the same verdict."""
+
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002  # pydantic asks for each schema
+        return False
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        rendered = super().default_schema(schema)
+        if rendered.get("default", ...) is None:
+            del rendered["default"]
+        return rendered
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        rendered = super().model_schema(schema)
+        rendered.pop("title", None)
+        model = schema["cls"]
+        if self.mode == "validation" and issubclass(model, Authored):
+            return _tolerant(model, rendered)
+        return rendered
+
+    def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:
+        """A union by kind as `if`/`then` per kind: every validator then blames the branch the author named."""
+        rendered = super().tagged_union_schema(schema)
+        key = rendered["discriminator"]["propertyName"]
+        kinds: dict[str, list[str]] = {}
+        for kind, reference in rendered["discriminator"]["mapping"].items():
+            kinds.setdefault(reference, []).append(kind)
+        return {
+            "type": "object",
+            "required": [key],
+            "properties": {key: {"enum": [kind for names in kinds.values() for kind in names]}},
+            "allOf": [
+                {
+                    "if": {"required": [key], "properties": {key: {"enum": names}}},
+                    "then": {"$ref": reference},
+                }
+                for reference, names in kinds.items()
+            ],
+        }
+
+
+def _tolerant(model: type[Authored], rendered: JsonSchemaValue) -> JsonSchemaValue:
+    fields: dict[str, JsonSchemaValue] = rendered["properties"]
+    accepted = dict(fields)
+    others: dict[str, list[str]] = {}
+    for spelling, (field, _) in spellings(model).items():
+        if spelling != field:
+            accepted[spelling] = {**fields[field], "description": f"Same as `{field}`."}
+            others.setdefault(field, []).append(spelling)
+    rendered["properties"] = accepted
+    hoisted = [field for field in fields if field not in NOT_SETTINGS] if model.hoists_settings else []
+    if hoisted:
+        accepted["settings"] = {
+            "type": "object",
+            "description": "Any of the other fields may also stand here.",
+            "properties": {key: value for key, value in accepted.items() if key not in NOT_SETTINGS},
+            "additionalProperties": False,
+        }
+    if model.free_keys:
+        rendered["patternProperties"] = {"^x-": {"description": "Free: a place for YAML anchors."}}
+    _require_any_spelling(rendered, others, hoisted)
+    return rendered
+
+
+def _require_any_spelling(rendered: JsonSchemaValue, others: Mapping[str, list[str]], hoisted: list[str]) -> None:
+    plain: list[str] = []
+    choices: list[JsonSchemaValue] = []
+    for field in rendered.pop("required", []):
+        names = [field, *others.get(field, [])]
+        branches: list[JsonSchemaValue] = [{"required": [name]} for name in names]
+        if field in hoisted:
+            branches += [{"required": ["settings"], "properties": {"settings": {"required": [name]}}} for name in names]
+        if len(branches) == 1:
+            plain.append(field)
+        else:
+            choices.append({"anyOf": branches})
+    if plain:
+        rendered["required"] = plain
+    if choices:
+        rendered["allOf"] = choices
+
+
+# --- find -------------------------------------------------------------------------------------------------------
+
+
+def text(name: SchemaName) -> str:
+    """Return a published schema as it is shipped: from the wheel, else from the checkout."""
+    here = Path(__file__).parent
+    shipped = here / "published" / f"{name}.schema.json"
+    return (shipped if shipped.exists() else here.parent / "schemas" / shipped.name).read_text("utf-8")
+
+
+@cache
+def document(name: SchemaName) -> JsonObject:
+    """Return a published schema as data."""
+    loaded: JsonObject = json.loads(text(name))
+    return loaded
+
+
+# --- validate ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One thing a schema refuses."""
+
+    keyword: str
+    """`required`, `unknown`, `type`, or the schema's own keyword."""
+    pointer: Pointer
+    """To the value; for `required` and `unknown` the last step is the key."""
+    expected: tuple[JsonValue, ...]
+    """Type names, allowed values, known keys, or the keyword's value."""
+    found: JsonValue
+    message: str
+    """The validator's own sentence, for keywords without a better one."""
+
+
+def violations(name: SchemaName, instance: JsonValue) -> list[Violation]:
+    """Return everything a published schema refuses in `instance`; for unions, what the meant branch refuses."""
+    return [found for error in _validator(name).iter_errors(instance) for found in _explain(_refusal(error), ())]
+
+
+def invalid_schema(schema: JsonValue) -> str | None:
+    """Return why `schema` is not a JSON Schema of the dialect it names (default 2020-12), or None."""
+    from jsonschema import Draft202012Validator, SchemaError, validators
+
+    if isinstance(schema, bool):
+        return None
+    if not isinstance(schema, dict):
+        return "a schema is a mapping, or true or false"
+    dialect = validators.validator_for(schema, default=Draft202012Validator)
+    try:
+        dialect.check_schema(schema)
+    except SchemaError as error:
+        return f"{error.json_path}: {error.message}"
+    return None
+
+
+@cache
+def _validator(name: SchemaName) -> Draft202012Validator:
+    from jsonschema import Draft202012Validator
+    from referencing import Registry
+    from referencing.jsonschema import DRAFT202012
+
+    resources = [(schema_id(name), DRAFT202012.create_resource(document(name)))]
+    return Draft202012Validator(document(name), registry=Registry().with_resources(resources))
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """A ValidationError in types of its own."""
+
+    rule: str
+    value: JsonValue
+    """The keyword's value."""
+    found: JsonValue
+    message: str
+    pointer: Pointer
+    """From the parent refusal."""
+    schema: JsonObject
+    branches: Mapping[int, tuple[_Refusal, ...]]
+    """Of a union: what each branch refuses."""
+
+    @property
+    def is_wrong_type(self) -> bool:
+        """Whether the value as a whole is of another type."""
+        return self.rule == "type" and not self.pointer
+
+
+def _refusal(error: ValidationError) -> _Refusal:
+    fields = vars(error)
+    branches: dict[int, tuple[_Refusal, ...]] = {}
+    for sub in error.context or ():
+        index = int(sub.schema_path[0])
+        branches[index] = (*branches.get(index, ()), _refusal(sub))
+    return _Refusal(
+        rule=str(error.validator),
+        value=fields["validator_value"],
+        found=fields["instance"],
+        message=error.message,
+        pointer=tuple(error.relative_path),
+        schema=fields["schema"] if isinstance(fields["schema"], dict) else {},
+        branches=branches,
+    )
+
+
+def _explain(refusal: _Refusal, prefix: Pointer) -> Iterator[Violation]:
+    pointer = (*prefix, *refusal.pointer)
+    value, found, message = refusal.value, refusal.found, refusal.message
+    match refusal.rule:
+        case "anyOf":
+            yield from _explain_choice(refusal, pointer)
+        case "required":
+            keys = value if isinstance(value, list) else []
+            missing = next(str(key) for key in keys if message.startswith(repr(key)))
+            yield Violation("required", (*pointer, missing), (), found, message)
+        case "additionalProperties":
+            yield from _explain_unknown(refusal, pointer)
+        case rule:
+            expected = tuple(value) if isinstance(value, list) else (value,)
+            yield Violation(rule, pointer, expected, found, message)
+
+
+def _explain_unknown(refusal: _Refusal, pointer: Pointer) -> Iterator[Violation]:
+    properties = refusal.schema.get("properties")
+    known = tuple(properties) if isinstance(properties, dict) else ()
+    has_free_keys = "patternProperties" in refusal.schema
+    for key, value in refusal.found.items() if isinstance(refusal.found, dict) else ():
+        if key not in known and not (has_free_keys and key.startswith("x-")):
+            yield Violation("unknown", (*pointer, key), known, value, refusal.message)
+
+
+def _explain_choice(refusal: _Refusal, pointer: Pointer) -> Iterator[Violation]:
+    """Explain a union by the branch that was meant: the one whose type fits."""
+    spelled = _first_spelling(refusal.value)
+    if spelled is not None:
+        yield Violation("required", (*pointer, spelled), (), refusal.found, refusal.message)
+        return
+    listed = refusal.value if isinstance(refusal.value, list) else []
+    meant = [found for index, found in refusal.branches.items() if not _is_reference(listed[index])]
+    fitting = [found for found in meant if not any(each.is_wrong_type for each in found)]
+    if len(fitting) == 1 or len(meant) == 1:
+        for each in (fitting or meant)[0]:
+            yield from _explain(each, pointer)
+        return
+    wanted = dict.fromkeys(str(each.value) for found in meant for each in found if each.is_wrong_type)
+    yield Violation("type", pointer, tuple(wanted), refusal.found, refusal.message)
+
+
+def _first_spelling(branches: JsonValue) -> str | None:
+    """Return the missing field, when the union only lists spellings of one."""
+    names: list[JsonValue] = []
+    for branch in branches if isinstance(branches, list) else ():
+        required = branch.get("required") if isinstance(branch, dict) else None
+        if not isinstance(required, list):
+            return None
+        names += required
+    return str(names[0])
+
+
+def _is_reference(branch: JsonValue) -> bool:
+    return isinstance(branch, dict) and branch.get("pattern") == REFERENCE_PATTERN

@@ -1,0 +1,86 @@
+"""Turning a pointer into a diagnostic with a place."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.diagnostics import RULES, Diagnostic
+from agentv_ci.contracts.source import Pointer, Source, locate, spell
+
+
+@dataclass(frozen=True, slots=True)
+class Finder:
+    """Writes diagnostics about one source."""
+
+    source: Source
+    survivors: Mapping[Pointer, tuple[int, ...]] = field(default_factory=dict)
+    """Lists that lost wrong items: pointer (as authored) → authored index of each item that is left."""
+
+    def authored(self, pointer: Pointer) -> Pointer:
+        """Return where a part of the understood document stands in the authored one."""
+        way: Pointer = ()
+        for step in pointer:
+            kept = self.survivors.get(way)
+            way = (*way, kept[step] if kept is not None and isinstance(step, int) else step)
+        return way
+
+    def at(
+        self, rule: str, message: str, pointer: Pointer, *, key: bool = False, hint: str | None = None
+    ) -> Diagnostic:
+        """Return a diagnostic about the value at `pointer`, or with `key` about the key itself."""
+        pointer = self.authored(pointer)
+        mark = locate(self.source.mark, pointer, key=key)
+        return Diagnostic(
+            rule=rule,
+            severity=RULES[rule].severity,
+            message=message,
+            path=str(self.source.path),
+            line=mark.start[0] + 1,
+            column=mark.start[1] + 1,
+            end_line=mark.end[0] + 1,
+            end_column=mark.end[1] + 1,
+            pointer=spell(pointer) or None,
+            case=self._label(pointer, "evalcases", "id"),
+            target=self._label(pointer, "targets", "name"),
+            hint=hint,
+        )
+
+    def _label(self, pointer: Pointer, collection: str, key: str) -> str | None:
+        if len(pointer) < 2 or pointer[0] != collection:
+            return None
+        item = value_at(self.source.data, pointer[:2])
+        label = item.get(key) if isinstance(item, dict) else None
+        return label if isinstance(label, str) and label else spell(pointer[:2])
+
+
+def value_at(data: JsonValue, pointer: Pointer) -> JsonValue:
+    """Return the value at `pointer`, None when there is none."""
+    for step in pointer:
+        if isinstance(data, dict) and step in data:
+            data = data[str(step)]
+        elif isinstance(data, list) and isinstance(step, int) and step < len(data):
+            data = data[step]
+        else:
+            return None
+    return data
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that was probably meant."""
+    by_lower = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.7)
+    return by_lower[close[0]] if close else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return ` (did you mean 'x'?)`, or nothing."""
+    close = nearest(word, known)
+    return f" (did you mean '{close}'?)" if close else ""
+
+
+def listed(words: Iterable[object]) -> str:
+    """Write a list of words for a sentence."""
+    return ", ".join(str(word) for word in words)

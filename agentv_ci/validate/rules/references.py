@@ -1,0 +1,36 @@
+"""References to the environment in a targets document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.source import Pointer
+from agentv_ci.contracts.targets import REFERENCE_PATTERN
+from agentv_ci.validate.findings import Finder
+
+
+def check(find: Finder) -> Iterator[Diagnostic]:
+    """AV315 for `${{` that is not a whole `${{ NAME }}` value."""
+    for pointer, text in _texts(find.source.data, ()):
+        if "${{" in text and not re.match(REFERENCE_PATTERN, text):
+            yield find.at(
+                "AV315",
+                "a reference must be the whole value, written ${{ NAME }}",
+                pointer,
+                hint="put the whole value into one environment variable and refer to that",
+            )
+
+
+def _texts(value: JsonValue, pointer: Pointer) -> Iterator[tuple[Pointer, str]]:
+    if isinstance(value, str):
+        yield pointer, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if not key.startswith("x-"):
+                yield from _texts(item, (*pointer, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _texts(item, (*pointer, index))
