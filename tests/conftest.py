@@ -1,0 +1,96 @@
+"""What all tests share: a scratch repository, the command line, and a world without waiting."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from agentv_ci.contracts.exchange import World
+
+NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
+REPOSITORY = Path(__file__).parent.parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite the corpus's expected files")
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What a command printed and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def agentv_ci(
+    *arguments: str | Path, cwd: Path, env: Mapping[str, str] | None = None, timeout_s: float = 60
+) -> Finished:
+    """Run the command line in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "agentv_ci", *map(str, arguments)],
+        cwd=cwd,
+        env=environment(env),
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    return Finished(done.returncode, done.stdout, done.stderr)
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return this process's environment without anything that would change what agentv-ci does."""
+    import os
+
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "GITHUB_", "NO_COLOR"))}
+    return {**kept, **(extra or {})}
+
+
+@dataclass(slots=True)
+class Waits:
+    """A world in which waiting takes no time and chance is even; it keeps what was waited for."""
+
+    environ: Mapping[str, str] = field(default_factory=dict)
+    slept: list[float] = field(default_factory=list)
+
+    def world(self) -> World:
+        async def sleep(seconds: float) -> None:
+            self.slept.append(seconds)
+
+        return World(
+            environ=self.environ, now=lambda: NOW, monotonic=lambda: 0.0, sleep=sleep, uniform=lambda _low, _high: 1.0
+        )
+
+
+@pytest.fixture
+def waits() -> Waits:
+    return Waits()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A folder with `.git`, so that paths are relative to it."""
+    (tmp_path / ".git").mkdir()
+    return tmp_path
+
+
+def write(folder: Path, files: Mapping[str, str]) -> None:
+    """Write files below a folder."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def lines(text: str) -> Sequence[str]:
+    """Return the lines of a text that are not blank."""
+    return [line for line in text.splitlines() if line.strip()]
