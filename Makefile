@@ -13,7 +13,7 @@ check:      ## lint, types, import rules, schemas fresh: everything but the test
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
-	$(PYTHON) -c "from importlinter.cli import lint_imports_command; lint_imports_command(['--no-cache', '--no-timings'])" 
+	$(PYTHON) -c "from importlinter.cli import lint_imports_command; lint_imports_command(['--no-cache'])"
 	$(PYTHON) -m tests.render_schemas --check
 
 format:     ## put the code into shape

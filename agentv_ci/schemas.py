@@ -6,6 +6,7 @@ The door to jsonschema and referencing. Nothing is ever fetched: all documents a
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -100,6 +101,12 @@ class _Renderer(GenerateJsonSchema):
         rendered = super().default_schema(schema)
         if rendered.get("default", ...) is None:
             del rendered["default"]
+        return rendered
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        rendered = super().dict_schema(schema)
+        if "patternProperties" in rendered:
+            rendered["additionalProperties"] = False
         return rendered
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
@@ -296,9 +303,10 @@ def _explain(refusal: _Refusal, prefix: Pointer) -> Iterator[Violation]:
 def _explain_unknown(refusal: _Refusal, pointer: Pointer) -> Iterator[Violation]:
     properties = refusal.schema.get("properties")
     known = tuple(properties) if isinstance(properties, dict) else ()
-    has_free_keys = "patternProperties" in refusal.schema
+    patterns = refusal.schema.get("patternProperties")
+    free = tuple(patterns) if isinstance(patterns, dict) else ()
     for key, value in refusal.found.items() if isinstance(refusal.found, dict) else ():
-        if key not in known and not (has_free_keys and key.startswith("x-")):
+        if key not in known and not any(re.search(pattern, key) for pattern in free):
             yield Violation("unknown", (*pointer, key), known, value, refusal.message)
 
 

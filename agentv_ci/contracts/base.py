@@ -20,6 +20,8 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema
 
 __all__ = [
+    "WHOLE",
+    "AtLeastOne",
     "Authored",
     "Compiled",
     "Integer",
@@ -28,6 +30,7 @@ __all__ = [
     "JsonValue",
     "Maybe",
     "Name",
+    "NonNegative",
     "Positive",
     "Recorded",
     "Share",
@@ -54,7 +57,11 @@ def _whole(value: object) -> object:
 
 Maybe = Annotated[T | None, _RefusesNull()]
 Items = Annotated[tuple[T, ...], Field(strict=False)]
-Integer = Annotated[int, BeforeValidator(_whole)]
+# The validator stands last: pydantic renders bounds correctly only where they stand before it.
+WHOLE = BeforeValidator(_whole)
+Integer = Annotated[int, WHOLE]
+NonNegative = Annotated[int, Field(ge=0), WHOLE]
+AtLeastOne = Annotated[int, Field(ge=1), WHOLE]
 Name = Annotated[str, Field(min_length=1)]
 Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]

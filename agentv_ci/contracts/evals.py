@@ -7,7 +7,19 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import Authored, Integer, Items, JsonObject, JsonValue, Maybe, Name, Positive, Share
+from agentv_ci.contracts.base import (
+    AtLeastOne,
+    Authored,
+    Integer,
+    Items,
+    JsonObject,
+    JsonValue,
+    Maybe,
+    Name,
+    NonNegative,
+    Positive,
+    Share,
+)
 from agentv_ci.contracts.evaluators import AuthoredEvaluator
 
 EVAL_SCHEMA = "agentv-eval-v2"
@@ -57,7 +69,7 @@ class ExpectedMessage(Authored):
 class Repeat(Authored):
     """Several trials of a case and how they make one verdict."""
 
-    max: Annotated[Integer, Field(ge=1)] = Field(description="Number of trials.")
+    max: AtLeastOne = Field(description="Number of trials.")
     require: Literal["majority", "all", "any"] = Field("majority", description="How many trials must pass.")
 
 
@@ -66,7 +78,7 @@ class Gate(Authored):
 
     min_pass_rate: Maybe[Share] = Field(None, description="Least share of graded cases that pass; default 1.0.")
     min_mean_score: Maybe[Share] = Field(None, description="Least mean score of graded cases; default: none.")
-    max_errors: Maybe[Annotated[Integer, Field(ge=0)]] = Field(
+    max_errors: Maybe[NonNegative] = Field(
         None, description="Most cases and trials that may end in an error; default 0."
     )
 
@@ -76,11 +88,11 @@ class CaseExecution(Authored):
 
     target: Maybe[Name] = Field(None, description="The target that answers.")
     evaluators: Maybe[Items[AuthoredEvaluator]] = Field(None, description="How answers are scored.")
-    repeat: Maybe[Annotated[Integer, Field(ge=1)] | Repeat] = Field(None, description="Trials per case; default 1.")
+    repeat: Maybe[AtLeastOne | Repeat] = Field(None, description="Trials per case; default 1.")
     seeds: Maybe[Items[Integer]] = Field(None, description="Seeds; the n-th trial uses the n-th.")
     threshold: Maybe[Share] = Field(None, description="Score at which a case passes; default 0.8.")
     timeout_seconds: Maybe[Positive] = Field(None, description="Longest attempt, in seconds; default 600.")
-    max_retries: Maybe[Annotated[Integer, Field(ge=0)]] = Field(
+    max_retries: Maybe[NonNegative] = Field(
         None, description="Attempts again after a timeout or a failed command; default 2."
     )
 

@@ -8,7 +8,18 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from agentv_ci.contracts.base import Authored, Integer, Items, JsonObject, JsonValue, Maybe, Name, Positive, Share
+from agentv_ci.contracts.base import (
+    AtLeastOne,
+    Authored,
+    Items,
+    JsonObject,
+    JsonValue,
+    Maybe,
+    Name,
+    NonNegative,
+    Positive,
+    Share,
+)
 
 PROMPT_SUFFIXES = (".md", ".txt", ".j2")
 SCRIPT_SUFFIXES = (".py", ".js", ".mjs", ".sh")
@@ -59,9 +70,9 @@ class LlmJudgeEvaluator(EvaluatorSettings):
     prompt: Maybe[Name] = Field(None, description="The judge's prompt, or a path to it.")
     prompt_path: Maybe[Name] = Field(None, description="A file that holds the judge's prompt.")
     judge_target: Maybe[Name] = Field(None, description="The target that judges; default: the target's own judge.")
-    judge_retries: Annotated[Integer, Field(ge=0)] = Field(2, description="Asks again after an unreadable reply.")
+    judge_retries: NonNegative = Field(2, description="Asks again after an unreadable reply.")
     temperature: Maybe[Annotated[float, Field(ge=0)]] = Field(None, description="Sampling temperature of the judge.")
-    max_output_tokens: Maybe[Annotated[Integer, Field(ge=1)]] = Field(None, description="Longest reply of the judge.")
+    max_output_tokens: Maybe[AtLeastOne] = Field(None, description="Longest reply of the judge.")
 
     @property
     def prompt_file(self) -> str | None:
@@ -110,9 +121,7 @@ class ToolTrajectoryEvaluator(EvaluatorSettings):
     mode: Literal["any_order", "in_order", "exact", "subset", "superset"] = Field(
         description="How strictly the calls must follow the expectation."
     )
-    minimums: Maybe[dict[str, Annotated[Integer, Field(ge=0)]]] = Field(
-        None, description="Least number of calls per tool (any_order)."
-    )
+    minimums: Maybe[dict[str, NonNegative]] = Field(None, description="Least number of calls per tool (any_order).")
     expected: Maybe[Items[ExpectedCall]] = Field(None, description="The calls, in order (all other modes).")
     args_match: Maybe[Literal["exact", "subset", "ignore"]] = Field(
         None, description="How arguments are compared; default: exact where `input` is given."

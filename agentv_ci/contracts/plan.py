@@ -11,7 +11,18 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from agentv_ci.contracts.base import Compiled, Integer, Items, JsonObject, JsonValue, Name, Positive, Share
+from agentv_ci.contracts.base import (
+    AtLeastOne,
+    Compiled,
+    Integer,
+    Items,
+    JsonObject,
+    JsonValue,
+    Name,
+    NonNegative,
+    Positive,
+    Share,
+)
 from agentv_ci.contracts.evals import Role
 from agentv_ci.contracts.evaluators import ContainsEvaluator, RegexEvaluator, ToolTrajectoryEvaluator
 from agentv_ci.contracts.targets import Target
@@ -97,7 +108,7 @@ class PlanLlmJudgeEvaluator(PlanEvaluatorSettings):
     type: Literal["llm_judge"] = "llm_judge"
     prompt: Part | None = Field(None, description="A custom prompt; absent = the built-in one.")
     target: str = Field(description="Key of the judging target.")
-    judge_retries: Annotated[Integer, Field(ge=0)] = Field(2, description="Asks again after an unreadable reply.")
+    judge_retries: NonNegative = Field(2, description="Asks again after an unreadable reply.")
     temperature: float | None = Field(None, description="Sampling temperature of the judge.")
     max_output_tokens: Integer | None = Field(None, description="Longest reply of the judge.")
 
@@ -126,7 +137,7 @@ class PlanGate(Compiled):
 
     min_pass_rate: Share = Field(1.0, description="Least share of graded cases that pass.")
     min_mean_score: Share | None = Field(None, description="Least mean score of graded cases.")
-    max_errors: Annotated[Integer, Field(ge=0)] = Field(0, description="Most errors.")
+    max_errors: NonNegative = Field(0, description="Most errors.")
 
 
 class PlanSuite(Compiled):
@@ -142,9 +153,9 @@ class PlanSource(Compiled):
     """Where a case stands in its eval file, from 1."""
 
     path: str = Field(description="The eval file.")
-    line: Annotated[Integer, Field(ge=1)] = Field(description="First line.")
-    column: Annotated[Integer, Field(ge=1)] = Field(description="First column.")
-    end_line: Annotated[Integer, Field(ge=1)] = Field(description="Last line.")
+    line: AtLeastOne = Field(description="First line.")
+    column: AtLeastOne = Field(description="First column.")
+    end_line: AtLeastOne = Field(description="Last line.")
 
 
 class PlanCase(Compiled):
@@ -163,11 +174,11 @@ class PlanCase(Compiled):
     reference_answer: str = Field(description="The last expected assistant message, as text.")
     guidelines: Items[FileReference] = Field(description="Files the agent must follow.")
     evaluators: Items[PlanEvaluator] = Field(description="How the answer is scored.")
-    trials: Annotated[Integer, Field(ge=1)] = Field(description="How often it runs.")
+    trials: AtLeastOne = Field(description="How often it runs.")
     require: Literal["majority", "all", "any"] = Field(description="How many trials must pass.")
     seeds: Items[Integer] = Field(description="The n-th trial uses the n-th.")
     timeout_seconds: Positive = Field(description="Longest attempt.")
-    max_retries: Annotated[Integer, Field(ge=0)] = Field(description="Attempts again.")
+    max_retries: NonNegative = Field(description="Attempts again.")
     threshold: Share = Field(description="Score at which the case passes.")
     metadata: JsonObject = Field(description="The author's own.")
 

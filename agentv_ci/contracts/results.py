@@ -8,7 +8,7 @@ from pydantic import Field
 
 from agentv_ci.contracts.base import Items, JsonObject, JsonValue, Name, Recorded, Share
 
-RESULT_VERSION: Literal[1] = 1
+RESULT_VERSION = 1
 
 
 class UsageRecord(Recorded):
@@ -71,7 +71,7 @@ class RowSource(Recorded):
 class ResultRow(Recorded):
     """One trial of one case."""
 
-    schema_version: Literal[1] = Field(RESULT_VERSION, description="Version of this form.")
+    schema_version: Annotated[int, Field(ge=1, le=1)] = Field(RESULT_VERSION, description="Version of this form.")
     timestamp: str = Field(description="When it ended: ISO 8601, UTC.")
     eval_id: Name = Field(description="The case's id.")
     dataset: str = Field(description="The suite's name.")
@@ -115,6 +115,6 @@ class ResultRow(Recorded):
     request: JsonObject = Field(default_factory=dict, description="What was asked, free of secrets.")
     output_messages: Items[OutputMessageRecord] | None = Field(None, description="The whole answer (--include-trace).")
     trace_summary: TraceSummary | None = Field(None, description="Tool calls, when the provider reports them.")
-    source: RowSource = Field(description="Where the case stands.")
+    source: RowSource = Field(description="The place of the case, for links and annotations.")
     dry_run: bool = Field(False, description="Whether the mock answered in place of the target.")
     metadata: JsonObject = Field(default_factory=dict, description="The author's own.")

@@ -12,7 +12,17 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from agentv_ci.contracts.base import Authored, Integer, Items, JsonObject, Maybe, Name, Positive
+from agentv_ci.contracts.base import (
+    WHOLE,
+    AtLeastOne,
+    Authored,
+    Items,
+    JsonObject,
+    Maybe,
+    Name,
+    NonNegative,
+    Positive,
+)
 from agentv_ci.contracts.evals import ToolCall
 
 TARGETS_SCHEMAS = ("agentv-targets-v2.2", "agentv-targets-v2")
@@ -22,9 +32,10 @@ REFERENCE_PATTERN = r"^\s*\$\{\{\s*[A-Za-z_][A-Za-z0-9_]*\s*\}\}\s*$"
 Reference = Annotated[str, Field(pattern=REFERENCE_PATTERN)]
 """`${{ NAME }}`: the value of an environment variable, read when a run begins."""
 
+StatusCode = Annotated[int, Field(ge=100, le=599), WHOLE]
 Flag = bool | Reference
-Count = Annotated[Integer, Field(ge=1)] | Reference
-Natural = Annotated[Integer, Field(ge=0)] | Reference
+Count = AtLeastOne | Reference
+Natural = NonNegative | Reference
 Seconds = Positive | Reference
 Milliseconds = Annotated[float, Field(ge=0)] | Reference
 
@@ -127,7 +138,7 @@ class RetrySettings(Authored):
     retry_backoff_factor: Maybe[Annotated[float, Field(ge=1)] | Reference] = Field(
         None, description="Growth of the wait; default 2."
     )
-    retry_status_codes: Maybe[Items[Annotated[Integer, Field(ge=100, le=599)] | Reference]] = Field(
+    retry_status_codes: Maybe[Items[StatusCode | Reference]] = Field(
         None, description="HTTP statuses worth repeating; default 408 429 500 502 503 504. 401 and 403 never are."
     )
 
@@ -174,14 +185,14 @@ class MockError(Authored):
         description="What kind of failure."
     )
     message: str = Field("scripted failure", description="What it says.")
-    attempts: Maybe[Annotated[Integer, Field(ge=1)]] = Field(None, description="Fail this many attempts; default all.")
+    attempts: Maybe[AtLeastOne] = Field(None, description="Fail this many attempts; default all.")
 
 
 class MockUsage(Authored):
     """Tokens the mock reports."""
 
-    input_tokens: Annotated[Integer, Field(ge=0)] = Field(0, description="Tokens read.")
-    output_tokens: Annotated[Integer, Field(ge=0)] = Field(0, description="Tokens written.")
+    input_tokens: NonNegative = Field(0, description="Tokens read.")
+    output_tokens: NonNegative = Field(0, description="Tokens written.")
 
 
 class MockTarget(TargetSettings):

@@ -89,7 +89,11 @@ def _recognise(path: Path, data: JsonValue, mark: Mark, *, named: bool) -> tuple
         return kind, Problem("AV102", f"no $schema; read as '{name}'", mark.start, mark.start)
     if not named:
         return None, None
-    what = "the file is empty" if data is None else "neither an eval, a targets nor a config document"
+    what = (
+        "the file is empty"
+        if data is None
+        else "no document of agentv-ci; those begin with a line such as $schema: agentv-eval-v2"
+    )
     return None, Problem("AV103", what, mark.start, mark.start)
 
 

@@ -118,6 +118,9 @@ def _syntax_problem(text: str, error: YAMLError) -> Problem:
     mark = error.problem_mark or error.context_mark
     point = (mark.line, mark.column) if mark else (0, 0)
     sentence = ", ".join(part for part in (error.context, error.problem) if part)
+    begun = error.context_mark
+    if begun is not None and (begun.line, begun.column) != point:
+        sentence += f" (it begins at line {begun.line + 1}, column {begun.column + 1})"
     return Problem("AV101", f"not valid YAML: {sentence}", point, point)
 
 

@@ -38,7 +38,7 @@ def load_plan(path: Path) -> Plan:
             [_diagnostic(path, spell(each.pointer), each.message or "a field is missing") for each in refused]
         )
     try:
-        return Plan.model_validate(data)
+        return Plan.model_validate(data, by_alias=True, by_name=False)
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
         raise InvalidInput([_diagnostic(path, spell(each["loc"]), each["msg"]) for each in found]) from error

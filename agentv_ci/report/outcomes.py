@@ -102,7 +102,7 @@ def _is_enough(passed: int, case: PlanCase) -> bool:
 
 def _summary(row: ResultRow) -> str:
     if row.error is not None:
-        return f"{row.error_kind}: {row.error}"
+        return row.error if row.error_kind == "evaluator" else f"{row.error_kind}: {row.error}"
     return "; ".join(row.misses) or row.reasoning
 
 

@@ -85,13 +85,18 @@ def _model(kind: Kind, data: JsonValue) -> Document | ValidationError:
 
 def _only_the_model_sees(error: ValidationError, data: JsonValue) -> Iterator[Violation]:
     """What JSON Schema has no word for, such as infinite numbers."""
+    found: dict[Pointer, str] = {}
     for each in error.errors(include_url=False, include_context=False):
         pointer: Pointer = ()
         for step in each["loc"]:
             # The model names the branch of a union as if it were a key.
             if value_at(data, (*pointer, step)) is not None:
                 pointer = (*pointer, step)
-        yield Violation("value", pointer, (), value_at(data, pointer), each["msg"])
+        found.setdefault(pointer, each["msg"])
+    for pointer, message in found.items():
+        # A list that lost its only item to an error is then called too short, which is no mistake of its own.
+        if not any(other[: len(pointer)] == pointer for other in found if other != pointer):
+            yield Violation("value", pointer, (), value_at(data, pointer), message)
 
 
 def _to_drop(violation: Violation) -> Pointer:

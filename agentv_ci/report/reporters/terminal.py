@@ -36,7 +36,8 @@ def render(report: RunReport, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]
     yield from _cases("failures, worst first", sorted(failed, key=lambda each: each.score))
     counts = report.counts
     flaky = f", {counts.flaky} flaky" if counts.flaky else ""
-    yield Line(f"{counts.cases} cases: {counts.passed} passed, {counts.failed} failed, {counts.errored} errors{flaky}")
+    noun = "case" if counts.cases == 1 else "cases"
+    yield Line(f"{counts.cases} {noun}: {counts.passed} passed, {counts.failed} failed, {counts.errored} errors{flaky}")
     yield from _statistics(report.statistics)
     yield from _usage(report.usage)
     yield from _gate(report)

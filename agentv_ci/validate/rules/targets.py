@@ -68,7 +68,8 @@ def _check_placeholders(
         if name not in known:
             exist = listed(f"{{{each}}}" for each in known)
             message = f"unknown placeholder {{{name}}}{did_you_mean(name, known)}; placeholders are {exist}"
-            yield find.at("AV305", message, pointer, hint=f"for the text itself write {{{{{name}}}}}")
+            hint = f"for the text itself write {{{{{name}}}}}" if known is CLI_PLACEHOLDERS else None
+            yield find.at("AV305", message, pointer, hint=hint)
 
 
 def check_use(document: EvalDocument, find: Finder, surroundings: Surroundings) -> Iterator[Diagnostic]:
@@ -79,10 +80,9 @@ def check_use(document: EvalDocument, find: Finder, surroundings: Surroundings) 
     for index, case in enumerate(document.evalcases):
         name = surroundings.target_override or document.execution_of(case).target or "default"
         target = by_name.get(name)
-        if target is not None:
-            yield from _check_judges(document, index, target, find, by_name)
-        elif surroundings.target_override is None:
+        if target is None and surroundings.target_override is None:
             yield from _unknown_target(document, index, name, find, list(by_name))
+        yield from _check_judges(document, index, target, find, list(by_name))
 
 
 def _unknown_target(
@@ -111,12 +111,12 @@ def _unknown(find: Finder, pointer: Pointer, what: str, name: str, names: Sequen
 
 
 def _check_judges(
-    document: EvalDocument, index: int, target: Target, find: Finder, by_name: dict[str, Target]
+    document: EvalDocument, index: int, target: Target | None, find: Finder, names: Sequence[str]
 ) -> Iterator[Diagnostic]:
     case = document.evalcases[index]
     evaluators = document.execution_of(case).evaluators
     if not evaluators:
-        if judge_name(None, target) is None:
+        if target is not None and judge_name(None, target) is None:
             message = f"no evaluators are given, and target '{target.name}' has no judge for the default one"
             hint = f"add evaluators, or a judge_target to target '{target.name}'"
             yield find.at("AV312", message, ("evalcases", index, "id"), hint=hint)
@@ -127,8 +127,8 @@ def _check_judges(
             continue
         if evaluator.judge_target is not None:
             place: Pointer = (*pointer, number, "judge_target")
-            yield from _unknown(find, place, "judge target", evaluator.judge_target, list(by_name))
-        elif judge_name(None, target) is None:
+            yield from _unknown(find, place, "judge target", evaluator.judge_target, names)
+        elif target is not None and judge_name(None, target) is None:
             message = f"evaluator '{evaluator.name}' has no judge: target '{target.name}' does not judge itself"
             hint = f"add judge_target to the evaluator or to target '{target.name}'"
             yield find.at("AV312", message, (*pointer, number, "name"), hint=hint)

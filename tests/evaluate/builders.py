@@ -1,0 +1,151 @@
+"""A case, an answer and a judge, as small as a test needs them."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agentv_ci.contracts.exchange import (
+    Ask,
+    CalledTool,
+    EvaluatorOutcome,
+    Grade,
+    Log,
+    OutputMessage,
+    ProviderError,
+    Request,
+    Response,
+    Usage,
+)
+from agentv_ci.contracts.plan import FilePart, FileReference, FileText, PlanCase, PlanEvaluator, PlanSource
+from agentv_ci.evaluate import evaluate
+from agentv_ci.evaluate.evaluators import Tools
+from agentv_ci.evaluate.submission import Submission
+from agentv_ci.pipeline import read_yaml
+from tests.conftest import environment
+
+DIGEST = "0" * 64
+
+
+def plan_case(*evaluators: PlanEvaluator, **given: Any) -> PlanCase:
+    """A case with these evaluators; `given` are fields of the plan's case."""
+    case = PlanCase(
+        id="one",
+        suite="evals/a.yaml",
+        digest=DIGEST,
+        source=PlanSource(path="evals/a.yaml", line=3, column=5, end_line=9),
+        target="default",
+        input_messages=(),
+        expected_messages=(),
+        expected_outcome="It greets.",
+        reference_answer="Hello!",
+        guidelines=(),
+        evaluators=evaluators,
+        trials=1,
+        require="majority",
+        seeds=(),
+        timeout_seconds=30,
+        max_retries=0,
+        threshold=0.8,
+        metadata={},
+    )
+    return case.model_copy(update=given)
+
+
+def answered(text: str, *calls: CalledTool, has_trace: bool = False) -> Response:
+    """An answer of one message."""
+    return Response(text, (OutputMessage("assistant", text, calls),), has_trace=has_trace)
+
+
+def submission(
+    answer: str | Response,
+    case: PlanCase | None = None,
+    *,
+    files: Mapping[str, FileText] | None = None,
+    folder: Path = Path(),
+) -> Submission:
+    """An answer with its case."""
+    case = case or plan_case()
+    response = answered(answer) if isinstance(answer, str) else answer
+    request = Request(
+        case_id=case.id, prompt="Say hello.", guidelines="", chat=(), timeout_s=case.timeout_seconds, cwd=folder
+    )
+    return Submission(case, request, response, files or {}, folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a judge was asked."""
+
+    target: str
+    system: str
+    user: str
+    temperature: float | None
+    max_output_tokens: int | None
+
+
+@dataclass(slots=True)
+class Judge:
+    """Gives its replies one after the other and keeps what it was asked; see Ask."""
+
+    replies: Sequence[str | ProviderError]
+    usage: Usage | None = None
+    asked: list[Question] = field(default_factory=list)
+
+    async def __call__(
+        self, target: str, *, system: str, user: str, temperature: float | None, max_output_tokens: int | None
+    ) -> Response:
+        self.asked.append(Question(target, system, user, temperature, max_output_tokens))
+        reply = self.replies[len(self.asked) - 1]
+        if isinstance(reply, ProviderError):
+            raise reply
+        return Response(reply, (OutputMessage("assistant", reply),), has_trace=False, usage=self.usage)
+
+
+def tools(
+    *, ask: Ask | None = None, root: Path = Path(), environ: Mapping[str, str] | None = None, log: Log = print
+) -> Tools:
+    """What evaluators may use; without `ask` nobody may be asked."""
+    return Tools(
+        ask=ask or Judge([]),
+        locate=lambda reference: root / reference.path,
+        read_yaml=read_yaml,
+        environ=environment(environ),
+        root=root,
+        log=log,
+    )
+
+
+def grade(case: PlanCase, answer: str | Response, means: Tools | None = None) -> Grade:
+    """Grade an answer with all evaluators of a case."""
+    return asyncio.run(evaluate(case, submission(answer, case), means or tools()))
+
+
+def assess(evaluator: PlanEvaluator, answer: str | Response, means: Tools | None = None) -> EvaluatorOutcome:
+    """Return what one evaluator makes of an answer."""
+    (outcome,) = grade(plan_case(evaluator), answer, means).outcomes
+    return outcome
+
+
+@dataclass(slots=True)
+class Texts:
+    """Files of a plan."""
+
+    by_digest: dict[str, FileText] = field(default_factory=dict)
+
+    def add(self, path: str, text: str) -> FileReference:
+        """Take in a file."""
+        digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
+        self.by_digest[digest] = FileText(path=path, text=text)
+        return FileReference(path=path, sha256=digest)
+
+    def part(self, path: str, text: str, *, is_guideline: bool = False) -> FilePart:
+        """Take in a file that stands in a message or holds a prompt."""
+        reference = self.add(path, text)
+        return FilePart(
+            type="guideline" if is_guideline else "file", path=reference.path, sha256=reference.sha256
+        )

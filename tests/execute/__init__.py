@@ -1,0 +1,1 @@
+"""Tests of stage 4."""

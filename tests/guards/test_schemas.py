@@ -1,0 +1,153 @@
+"""The published schemas: fresh, as strict as the contracts, and kind to what was written before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from pydantic import ValidationError
+
+from agentv_ci.load.parse import parse
+from agentv_ci.schemas import TITLES, SchemaName, contract, document, violations
+from agentv_ci.validate.structure import SCHEMAS
+from tests.render_schemas import stale
+
+CORPUS = Path(__file__).parent.parent / "corpus"
+NAMES = tuple(TITLES)
+
+
+def test_schemas_are_what_the_contracts_say() -> None:
+    assert stale() == [], "run: make schemas"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_schema_is_a_closed_draft_2020_12_schema_of_its_own(name: SchemaName) -> None:
+    schema = document(name)
+    Draft202012Validator.check_schema(schema)
+    assert schema["$id"] == f"https://org.github.io/agentv-action/schemas/{name}.schema.json"
+    assert schema["additionalProperties"] is False
+    references = [value for key, value in pairs(schema) if key == "$ref"]
+    assert all(str(reference).startswith("#/") for reference in references)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_schema_uses_no_word_that_json_schema_does_not_know(name: SchemaName) -> None:
+    assert {key for key, _ in keywords(document(name))} <= {*KEYWORDS}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_field_is_described(name: SchemaName) -> None:
+    undescribed = [
+        f"{where}.{field}"
+        for where, schema in [("", document(name)), *document(name).get("$defs", {}).items()]  # type: ignore[union-attr]
+        for field, about in schema.get("properties", {}).items()
+        if "description" not in about and "const" not in about and "enum" not in about
+    ]
+    assert undescribed == []
+
+
+def samples() -> Iterator[tuple[str, SchemaName, Any]]:
+    """Every document of the valid corpus, authored and made."""
+    for path in sorted((CORPUS / "valid").rglob("*")):
+        where = str(path.relative_to(CORPUS))
+        if path.suffix in (".yaml", ".yml") and "expected" not in path.parts:
+            data = parse(path.read_text("utf-8")).data
+            schema = data.get("$schema") if isinstance(data, dict) else None
+            kinds = {"agentv-eval-v2": "eval", "agentv-targets-v2.2": "targets", "agentv-config-v2": "config"}
+            if schema in kinds:
+                yield where, SCHEMAS[kinds[schema]], data  # type: ignore[index]
+        elif path.name == "plan.json":
+            yield where, "plan-v1", json.loads(path.read_text("utf-8"))
+        elif path.name == "report.json":
+            yield where, "report-v1", json.loads(path.read_text("utf-8"))
+        elif path.name == "results.jsonl":
+            for number, line in enumerate(path.read_text("utf-8").splitlines()):
+                yield f"{where}:{number + 1}", "result-v1", json.loads(line)
+
+
+SAMPLES = list(samples())
+
+
+@pytest.mark.parametrize(("name", "data"), [sample[1:] for sample in SAMPLES], ids=[sample[0] for sample in SAMPLES])
+def test_schema_and_contract_agree_on_every_one_mistake_mutant(name: SchemaName, data: Any) -> None:
+    assert violations(name, data) == []
+    for mutant in unique(mutants(data)):
+        refused = bool(violations(name, mutant))
+        assert refused == (not accepts(name, mutant)), f"schema {'refuses' if refused else 'accepts'}: {mutant}"
+
+
+def accepts(name: SchemaName, data: Any) -> bool:
+    """Whether the contract takes a document."""
+    try:
+        contract(name).model_validate(data, by_alias=True, by_name=False)
+    except ValidationError:
+        return False
+    return True
+
+
+def mutants(value: Any) -> Iterator[Any]:
+    """Every document one small mistake away from `value`."""
+
+    def walk(node: Any, put: Callable[[Any], Any]) -> Iterator[Any]:
+        for other in (None, 0, -1, 1.5, True, "", "x", [], {}):
+            yield put(other)
+        if isinstance(node, dict):
+            for key in node:
+                rest = {other: item for other, item in node.items() if other != key}
+                yield put(rest)
+                yield put({**rest, f"{key}_": node[key]})
+                yield from walk(node[key], lambda item, key=key: put({**node, key: item}))
+            yield put({**node, "zzz": 1})
+        if isinstance(node, list):
+            for index in range(len(node)):
+                yield from walk(
+                    node[index], lambda item, index=index: put([*node[:index], item, *node[index + 1 :]])
+                )
+
+    yield from walk(value, lambda item: item)
+
+
+def unique(values: Iterator[Any]) -> Iterator[Any]:
+    """Leave out what was there before."""
+    seen = set()
+    for value in values:
+        key = json.dumps(value)
+        if key not in seen:
+            seen.add(key)
+            yield value
+
+
+KEYWORDS = (
+    *("properties", "patternProperties", "additionalProperties", "required", "items", "minItems", "maxItems"),
+    *("type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "pattern"),
+    *("anyOf", "allOf", "if", "then", "description", "title", "default", "propertyNames"),
+    *("$id", "$schema", "$ref", "$defs"),
+)
+FREE = ("properties", "$defs", "patternProperties", "default")
+
+
+def keywords(schema: Any) -> Iterator[tuple[str, Any]]:
+    """Every keyword of a schema; names of properties are none."""
+    if isinstance(schema, dict):
+        for key, value in schema.items():
+            yield key, value
+            for inner in value.values() if key in FREE and isinstance(value, dict) else (value,):
+                yield from keywords(inner)
+    elif isinstance(schema, list):
+        for item in schema:
+            yield from keywords(item)
+
+
+def pairs(value: Any) -> Iterator[tuple[str, Any]]:
+    """Every key with its value, anywhere."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield key, item
+            yield from pairs(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from pairs(item)

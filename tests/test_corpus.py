@@ -1,0 +1,102 @@
+"""The corpus: what people write, and what they get. A folder that is dropped in is a test.
+
+    valid/<case>/             eval and target files → expected/: the plan, the rows, the reports, the summary
+    invalid/<rule>-<slug>/    documents → diagnostics.txt
+
+`make golden` rewrites what is expected; the diff is the review.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentv_ci.cli import run
+from agentv_ci.contracts.diagnostics import RULES
+
+CORPUS = Path(__file__).parent / "corpus"
+VALID = sorted(path for path in (CORPUS / "valid").iterdir() if path.is_dir())
+INVALID = sorted(path for path in (CORPUS / "invalid").iterdir() if path.is_dir())
+
+
+@pytest.fixture
+def update(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--update-golden"))
+
+
+def check_golden(path: Path, text: str, *, update: bool) -> None:
+    """Compare with the expected text, or write it."""
+    if update:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="\n")
+    assert path.exists(), f"{path} is missing; run: make golden"
+    assert text == path.read_text(encoding="utf-8"), "if this is meant, run: make golden"
+
+
+def work_in_a_copy(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Copy a corpus case into a repository of its own and go there."""
+    copy = tmp_path / "repository"
+    shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("expected", "diagnostics.txt"))
+    (copy / ".git").mkdir()
+    monkeypatch.chdir(copy)
+    return copy
+
+
+@pytest.mark.parametrize("folder", INVALID, ids=lambda folder: folder.name)
+def test_invalid_document_is_diagnosed(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], update: bool
+) -> None:
+    copy = work_in_a_copy(folder, tmp_path, monkeypatch)
+    named = sorted(str(path.name) for path in copy.iterdir() if path.suffix in (".yaml", ".yml"))
+    code = run(["validate", *(name for name in named if name != "wrong.yaml")])
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    rule = folder.name.split("-")[0]
+    assert f"[{rule}]" in printed.out
+    assert code == (1 if ": error: " in printed.out else 0)
+    check_golden(folder / "diagnostics.txt", printed.out.replace(str(copy), "<repository>"), update=update)
+
+
+def test_every_rule_has_a_case_in_the_corpus() -> None:
+    missing = RULES.keys() - {folder.name.split("-")[0] for folder in INVALID}
+    assert not missing, f"add tests/corpus/invalid/<rule>-<slug>/ for {sorted(missing)}"
+
+
+@pytest.mark.parametrize("folder", VALID, ids=lambda folder: folder.name)
+def test_valid_document_runs_as_expected(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], update: bool
+) -> None:
+    copy = work_in_a_copy(folder, tmp_path, monkeypatch)
+    expected = folder / "expected"
+
+    assert run(["validate", "."]) == 0
+    capsys.readouterr()
+    assert run(["compile", ".", "--out", "plan.json"]) == 0
+    capsys.readouterr()
+    check_golden(expected / "plan.json", (copy / "plan.json").read_text("utf-8"), update=update)
+
+    code = run(["eval", ".", "--out", "out/results.jsonl", "--junit", "out/junit.xml", "--include-trace"])
+    summary = capsys.readouterr().out
+    check_golden(expected / "summary.txt", f"{summary}exit code: {code}\n", update=update)
+    rows = _rows(copy / "out/results.jsonl")
+    check_golden(expected / "results.jsonl", "".join(json.dumps(row) + "\n" for row in rows), update=update)
+    check_golden(expected / "report.json", (copy / "out/results.report.json").read_text("utf-8"), update=update)
+    junit = re.sub(r' time="[\d.]+"', ' time="0.001"', (copy / "out/junit.xml").read_text("utf-8"))
+    check_golden(expected / "junit.xml", junit, update=update)
+
+    assert run(["eval", "plan.json", "--out", "again.jsonl", "--include-trace"]) == code
+    capsys.readouterr()
+    assert _rows(copy / "again.jsonl") == rows, "a plan runs like the documents it was compiled from"
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    """Read rows without what differs from run to run: times, and the order in which parallel cases end."""
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    for row in rows:
+        row |= {"timestamp": "2030-01-02T03:04:05.000Z", "duration_ms": 0}
+    return sorted(rows, key=lambda row: (row["suite"], row["source"]["line"], row["trial"]))
