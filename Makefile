@@ -1,10 +1,10 @@
 # One command for each chore. PYTHON names the interpreter: make check PYTHON=.venv/bin/python
 PYTHON ?= python3
 
-.PHONY: help dev check format test schemas golden
+.PHONY: help dev check format test schemas docs golden
 
 help:       ## list the chores
-	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+	@grep -hE '^[a-z-]+: +##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 dev:        ## install agentv-ci and what its developers need
 	$(PYTHON) -m pip install -e '.[dev]'
@@ -15,6 +15,7 @@ check:      ## lint, types, import rules, schemas fresh: everything but the test
 	$(PYTHON) -m mypy
 	$(PYTHON) -c "from importlinter.cli import lint_imports_command; lint_imports_command(['--no-cache'])"
 	$(PYTHON) -m tests.render_schemas --check
+	$(PYTHON) -m tests.render_docs --check
 
 format:     ## put the code into shape
 	$(PYTHON) -m ruff check --fix .
@@ -25,6 +26,9 @@ test:       ## run the tests with coverage
 
 schemas:    ## render schemas/ from the contracts
 	$(PYTHON) -m tests.render_schemas
+
+docs:       ## render the tables of docs/ from the code
+	$(PYTHON) -m tests.render_docs
 
 golden:     ## rewrite the corpus's expected files; review the diff
 	$(PYTHON) -m pytest tests/test_corpus.py --update-golden -q

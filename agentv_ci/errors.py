@@ -12,9 +12,11 @@ A run that ends with a verdict ends with a number instead: 0, or one of the cons
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from agentv_ci.contracts.diagnostics import Diagnostic
+if TYPE_CHECKING:
+    # Whoever only wants an exit code need not build contracts.
+    from agentv_ci.contracts.diagnostics import Diagnostic
 
 PASSED = 0
 FAILED = 1

@@ -19,8 +19,8 @@ from agentv_ci.errors import InvalidInput, NothingToRun, UsageError
 from agentv_ci.load import load
 from agentv_ci.load.discover import Found, discover, find_configs, find_dotenv, find_root, find_targets, targets_in
 from agentv_ci.load.parse import parse
+from agentv_ci.suggestions import did_you_mean, listed
 from agentv_ci.validate import validate
-from agentv_ci.validate.findings import did_you_mean, listed
 
 if TYPE_CHECKING:
     from agentv_ci.compile.overrides import Overrides

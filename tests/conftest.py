@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -49,9 +51,8 @@ def agentv_ci(
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return this process's environment without anything that would change what agentv-ci does."""
-    import os
-
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "GITHUB_", "NO_COLOR"))}
+    changing = ("OPENAI_", "GITHUB_", "NO_COLOR")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(changing)}
     return {**kept, **(extra or {})}
 
 
@@ -94,3 +95,14 @@ def write(folder: Path, files: Mapping[str, str]) -> None:
 def lines(text: str) -> Sequence[str]:
     """Return the lines of a text that are not blank."""
     return [line for line in text.splitlines() if line.strip()]
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a process ends within moments; one that nobody has waited for counts as ended."""
+    deadline = time.monotonic() + 3
+    while time.monotonic() < deadline:
+        shown = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+        if not shown.stdout.strip() or shown.stdout.startswith("Z"):
+            return True
+        time.sleep(0.02)
+    return False

@@ -50,7 +50,7 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            from agentv_ci.validate.findings import did_you_mean
+            from agentv_ci.suggestions import did_you_mean
 
             raise click.UsageError(error.message + did_you_mean(args[0], COMMANDS), ctx) from error
 
@@ -91,9 +91,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         result = cli.main(args=list(arguments), prog_name="agentv-ci", standalone_mode=False)
         return result if isinstance(result, int) else 0
-    except click.exceptions.Abort:
-        return INTERRUPTED
-    except KeyboardInterrupt:
+    except (click.exceptions.Abort, KeyboardInterrupt):
         show_error("interrupted; finished rows are kept", None)
         return INTERRUPTED
     except click.ClickException as error:

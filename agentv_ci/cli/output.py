@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import click
 
-from agentv_ci.contracts.diagnostics import Diagnostic
+if TYPE_CHECKING:
+    from agentv_ci.contracts.diagnostics import Diagnostic
 
 COLORS: Mapping[str, str] = {"error": "red", "warning": "yellow", "bad": "red", "warn": "yellow", "good": "green"}
 

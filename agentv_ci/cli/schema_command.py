@@ -7,7 +7,7 @@ import click
 from agentv_ci.cli.options import color_option
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.schemas import TITLES, schema_id, text
-from agentv_ci.validate.findings import did_you_mean, listed
+from agentv_ci.suggestions import did_you_mean, listed
 
 
 @click.command("schema")

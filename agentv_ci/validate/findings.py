@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from agentv_ci.contracts.base import JsonValue
@@ -66,21 +65,3 @@ def value_at(data: JsonValue, pointer: Pointer) -> JsonValue:
         else:
             return None
     return data
-
-
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that was probably meant."""
-    by_lower = {each.lower(): each for each in known}
-    close = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.7)
-    return by_lower[close[0]] if close else None
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ` (did you mean 'x'?)`, or nothing."""
-    close = nearest(word, known)
-    return f" (did you mean '{close}'?)" if close else ""
-
-
-def listed(words: Iterable[object]) -> str:
-    """Write a list of words for a sentence."""
-    return ", ".join(str(word) for word in words)

@@ -13,7 +13,8 @@ from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import Document
 from agentv_ci.contracts.source import Kind, Pointer, Source
 from agentv_ci.schemas import SchemaName, Violation, violations
-from agentv_ci.validate.findings import Finder, did_you_mean, listed, nearest, value_at
+from agentv_ci.suggestions import did_you_mean, listed, nearest
+from agentv_ci.validate.findings import Finder, value_at
 
 SCHEMAS: Mapping[Kind, SchemaName] = {"eval": "eval-v2", "targets": "targets-v2", "config": "config-v2"}
 

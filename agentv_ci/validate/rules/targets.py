@@ -23,7 +23,8 @@ from agentv_ci.contracts.targets import (
     TargetsDocument,
     judge_name,
 )
-from agentv_ci.validate.findings import Finder, did_you_mean, listed
+from agentv_ci.suggestions import did_you_mean, listed
+from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.cases import duplicates
 
 

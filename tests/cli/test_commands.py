@@ -1,0 +1,331 @@
+"""Each command: what it prints, where, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agentv_ci import __version__
+from agentv_ci.cli import COMMANDS, run
+from agentv_ci.schemas import TITLES, violations
+from tests.conftest import agentv_ci, write
+
+TARGETS = "$schema: agentv-targets-v2.2\ntargets:\n  - {name: default, provider: mock, response: Hi}\n"
+EVAL = """\
+$schema: agentv-eval-v2
+evalcases:
+  - id: greets
+    expected_outcome: A greeting
+    input_messages: [{role: user, content: Hello}]
+    expected_messages: []
+    evaluators: [{name: says-hi, type: contains, value: Hi}]
+  - id: waves
+    expected_outcome: A wave
+    input_messages: [{role: user, content: Wave}]
+    expected_messages: []
+    evaluators: [{name: says-hi, type: contains, value: Hi}]
+"""
+
+
+@pytest.fixture
+def project(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with an eval file and targets, and the current directory in it."""
+    write(repository, {"targets.yaml": TARGETS, "greet.test.yaml": EVAL})
+    monkeypatch.chdir(repository)
+    return repository
+
+
+class TestHelp:
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_every_command_has_help_with_an_example(self, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run([command, "--help"]) == 0
+        assert f"agentv-ci {command} " in capsys.readouterr().out.split("Examples:")[1]
+
+    def test_version_is_the_same_by_every_door(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert agentv_ci("--version", cwd=tmp_path).out == f"agentv-ci {__version__}\n"
+        assert run(["--color", "never", "--version"]) == 0
+        assert capsys.readouterr().out == f"agentv-ci {__version__}\n"
+
+    def test_misspelt_command_is_corrected(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["valdate", "x"]) == 2
+        assert "No such command 'valdate'. (did you mean 'validate'?)" in capsys.readouterr().err
+
+    def test_workers_help_says_default_and_meaning(self, capsys: pytest.CaptureFixture[str]) -> None:
+        run(["eval", "--help"])
+        text = " ".join(capsys.readouterr().out.split())
+        assert "--workers N" in text
+        assert "(default: 1, in order, one at a time; more run in parallel and end in any order)" in text
+
+    def test_run_is_another_name_for_eval(self, project: Path) -> None:
+        assert run(["run", "greet.test.yaml", "--out", "r.jsonl"]) == 0
+
+
+class TestValidate:
+    def test_json_is_what_the_schema_says(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        write(project, {"bad.yaml": EVAL.replace("expected_outcome: A wave", "note: none")})
+        assert run(["validate", ".", "--format", "json"]) == 1
+        document = json.loads(capsys.readouterr().out)
+        assert violations("diagnostics-v1", document) == []
+        assert document["summary"] == {
+            "files": 3,
+            "passed": 2,
+            "failed": 1,
+            "skipped": 0,
+            "errors": 1,
+            "warnings": 0,
+        }
+        (diagnostic,) = document["files"][0]["diagnostics"]
+        assert diagnostic == {
+            "rule": "AV201",
+            "severity": "error",
+            "message": "missing field 'expected_outcome'",
+            "path": str(project / "bad.yaml"),
+            "line": 8,
+            "column": 5,
+            "end_line": 12,
+            "end_column": 61,
+            "pointer": "evalcases[1].expected_outcome",
+            "case": "waves",
+            "target": None,
+            "hint": None,
+        }
+
+    def test_paths_are_checked_in_order_and_once(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        run(["validate", "targets.yaml", "greet.test.yaml", "*.yaml", ".", "--format", "json"])
+        files = json.loads(capsys.readouterr().out)["files"]
+        assert [Path(file["path"]).name for file in files] == ["targets.yaml", "greet.test.yaml"]
+
+    def test_foreign_yaml_is_skipped_in_a_folder(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        write(project, {"compose.yaml": "services: {}\n", "broken.yaml": "a: [\n", "node_modules/x.yaml": "a: 1\n"})
+        assert run(["validate", "."]) == 1
+        out = capsys.readouterr().out
+        assert "broken.yaml:2:1: error: not valid YAML" in out
+        assert out.endswith("3 files checked, 2 passed, 1 failed, 1 errors, 0 warnings, 1 skipped\n")
+
+    def test_warnings_fail_when_strict(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        write(project, {"greet.test.yaml": EVAL.removeprefix("$schema: agentv-eval-v2\n")})
+        assert run(["validate", "greet.test.yaml"]) == 0
+        assert run(["validate", "greet.test.yaml", "--strict"]) == 1
+        assert "warning: no $schema" in capsys.readouterr().out
+
+    def test_missing_path_is_a_usage_error(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["validate", "nowhere.yaml"]) == 2
+        assert capsys.readouterr().err == "error: path 'nowhere.yaml' does not exist\n"
+
+    @pytest.mark.parametrize("pattern", ["none/*.yaml", "empty"])
+    def test_nothing_of_ours_is_exit_3(self, project: Path, pattern: str) -> None:
+        (project / "empty").mkdir()
+        assert run(["validate", pattern]) == 3
+
+    def test_colours_are_for_terminals(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        run(["validate", "."])
+        assert "\x1b[" not in capsys.readouterr().out
+        run(["validate", ".", "--color", "always"])
+        assert "\x1b[32m2 files checked" in capsys.readouterr().out
+        run(["--color", "always", "validate", ".", "--color", "never"])
+        assert "\x1b[" not in capsys.readouterr().out
+
+    def test_targets_option_names_another_file_or_folder(self, project: Path) -> None:
+        write(project, {"other/targets.yaml": TARGETS.replace("default", "other")})
+        assert run(["validate", "greet.test.yaml", "--targets", "other"]) == 1
+        assert run(["validate", "greet.test.yaml", "--targets", "targets.yaml"]) == 0
+        assert run(["validate", "greet.test.yaml", "--targets", "missing"]) == 2
+
+    def test_without_targets_documents_are_checked_alone(
+        self, project: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (project / "targets.yaml").unlink()
+        assert run(["validate", "."]) == 0
+        assert "no targets file was found" in capsys.readouterr().out
+
+
+class TestCompile:
+    def test_plan_goes_to_stdout_or_to_a_file(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["compile", "."]) == 0
+        printed = capsys.readouterr()
+        assert violations("plan-v1", json.loads(printed.out)) == []
+        assert printed.err == ""
+        assert run(["compile", ".", "--out", "out/plan.json"]) == 0
+        assert (project / "out" / "plan.json").read_text("utf-8") == printed.out
+
+    def test_errors_are_on_stderr_and_nothing_is_printed(
+        self, project: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        write(project, {"greet.test.yaml": EVAL.replace("type: contains", "type: contians")})
+        assert run(["compile", "."]) == 2
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert printed.err.count("(did you mean 'contains'?)") == 2
+
+    def test_errors_of_the_targets_file_count(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        write(project, {"targets.yaml": TARGETS + "    retries: 3\n"})
+        assert run(["compile", "greet.test.yaml"]) == 2
+        assert "targets.yaml:4:5: error" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("arguments", "code", "message"),
+        [
+            (["--target", "defualt"], 2, "unknown target 'defualt' (did you mean 'default'?)"),
+            (["--target", "default"], 0, ""),
+            (["--eval-id", "nothing-*"], 3, "no case matches --eval-id nothing-*"),
+            (["--eval-id", "gr*"], 0, ""),
+            (["--out", "/proc/none/plan.json"], 2, "cannot write '/proc/none/plan.json'"),
+        ],
+    )
+    def test_options_are_checked(
+        self, project: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
+    ) -> None:
+        assert run(["compile", "greet.test.yaml", *arguments]) == code
+        assert message in capsys.readouterr().err
+
+    def test_without_a_targets_file_it_says_what_to_do(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        (project / "targets.yaml").unlink()
+        assert run(["compile", "."]) == 2
+        assert "write a targets.yaml, or name one with --targets" in capsys.readouterr().err
+
+    def test_folder_without_evals_has_nothing_to_run(self, project: Path) -> None:
+        (project / "greet.test.yaml").unlink()
+        assert run(["compile", "."]) == 3
+
+
+class TestEval:
+    def test_results_lie_under_agentv_by_default(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["eval", "greet.test.yaml"]) == 0
+        (rows,) = (project / ".agentv" / "results").glob("eval_*.jsonl")
+        assert f"results: {rows.relative_to(project)}\n" in capsys.readouterr().out
+        assert rows.with_suffix(".report.json").exists()
+
+    def test_yaml_holds_the_same_rows(self, project: Path) -> None:
+        from ruamel.yaml import YAML
+
+        assert run(["eval", "greet.test.yaml", "--out", "r.yaml", "--output-format", "yaml"]) == 0
+        rows = YAML(typ="safe").load((project / "r.yaml").read_text("utf-8"))
+        assert [row["eval_id"] for row in rows] == ["greets", "waves"]
+        assert all(violations("result-v1", row) == [] for row in rows)
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            (["--output-format", "xml"], ["'jsonl'", "'yaml'"]),
+            (["--workers", "0"], ["0 is not in the range x>=1"]),
+            (["--workers", "-2"], ["x>=1"]),
+            (["--workers", "many"], ["'many' is not a valid integer"]),
+            (["--threshold", "2"], ["0<=x<=1"]),
+        ],
+    )
+    def test_wrong_option_values_run_nothing(
+        self, project: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: list[str]
+    ) -> None:
+        assert run(["eval", "greet.test.yaml", "--out", "r.jsonl", *arguments]) == 2
+        err = capsys.readouterr().err
+        assert all(word in err for word in words), err
+        assert not (project / "r.jsonl").exists()
+
+    def test_flags_move_the_gate(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        write(project, {"greet.test.yaml": EVAL.replace("value: Hi}]\n  - id: waves", "value: Bye}]\n  - id: waves")})
+        assert run(["eval", "greet.test.yaml", "--out", "r.jsonl"]) == 1
+        assert run(["eval", "greet.test.yaml", "--out", "r.jsonl", "--min-pass-rate", "0.5"]) == 0
+        flags = ["--min-pass-rate", "0.5", "--min-mean-score", "0.6"]
+        assert run(["eval", "greet.test.yaml", "--out", "r.jsonl", *flags]) == 1
+        assert run(["eval", "greet.test.yaml", "--out", "r.jsonl", "--threshold", "0"]) == 0
+        capsys.readouterr()
+
+    def test_dry_run_asks_nobody_and_says_so(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        targets = """\
+$schema: agentv-targets-v2.2
+targets:
+  - name: default
+    provider: cli
+    command_template: touch asked
+    healthcheck: {type: command, command_template: touch probed}
+    judge_target: judge
+  - {name: judge, provider: openai, model: m, api_key: '${{ NOT_SET_ANYWHERE }}'}
+"""
+        evals = EVAL.replace("{name: says-hi, type: contains, value: Hi}", "{name: judged, type: llm_judge}")
+        write(project, {"targets.yaml": targets, "greet.test.yaml": evals})
+        assert run(["eval", "greet.test.yaml", "--out", "r.jsonl", "--dry-run"]) == 0
+        out = capsys.readouterr().out
+        assert out.startswith("dry run: the mock answered, no score below means anything\n")
+        assert "gate: not applied to a dry run\n" in out
+        rows = [json.loads(line) for line in (project / "r.jsonl").read_text("utf-8").splitlines()]
+        assert [(row["dry_run"], row["provider"], row["verdict"]) for row in rows] == [(True, "mock", "pass")] * 2
+        assert json.loads((project / "r.report.json").read_text("utf-8"))["dry_run"] is True
+        assert not (project / "asked").exists()
+        assert not (project / "probed").exists()
+
+    def test_trials_and_seeds(self, project: Path) -> None:
+        flags = ["--repeat", "2", "--seed", "7", "--eval-id", "greets"]
+        assert run(["eval", "greet.test.yaml", "--out", "r.jsonl", *flags]) == 0
+        rows = [json.loads(line) for line in (project / "r.jsonl").read_text("utf-8").splitlines()]
+        assert [(row["eval_id"], row["trial"], row["seed"]) for row in rows] == [("greets", 1, 7), ("greets", 2, 8)]
+
+    def test_failed_health_check_stops_the_run(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        probe = "healthcheck: {type: command, command_template: 'echo not up >&2; exit 1'}"
+        targets = f"$schema: agentv-targets-v2.2\ntargets:\n  - name: default\n    provider: cli\n    {probe}\n"
+        write(project, {"targets.yaml": f"{targets}    command_template: touch asked\n"})
+        assert run(["eval", "greet.test.yaml", "--out", "r.jsonl"]) == 4
+        assert "target 'default' is not available: health check failed: not up (exit code 1)" in capsys.readouterr().err
+        assert not (project / "asked").exists()
+
+    def test_results_that_cannot_be_written_are_a_usage_error(
+        self, project: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(["eval", "greet.test.yaml", "--out", "targets.yaml/r.jsonl"]) == 2
+        assert "cannot write" in capsys.readouterr().err
+
+    def test_agent_timeout_ends_an_attempt(self, project: Path) -> None:
+        write(project, {"targets.yaml": TARGETS.replace("response: Hi", "delay_ms: 60000")})
+        flags = ["--agent-timeout", "0.05", "--max-retries", "1", "--eval-id", "greets"]
+        assert run(["eval", "greet.test.yaml", "--out", "r.jsonl", *flags]) == 4
+        row = json.loads((project / "r.jsonl").read_text("utf-8"))
+        assert (row["error_kind"], row["attempts"], row["error"]) == ("timeout", 2, "no answer within 0.05 s")
+
+
+class TestPlans:
+    def test_plan_of_another_major_version_is_refused(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        run(["compile", ".", "--out", "plan.json"])
+        text = (project / "plan.json").read_text("utf-8").replace("plan-v1.schema.json", "plan-v2.schema.json")
+        write(project, {"plan.json": text})
+        assert run(["eval", "plan.json"]) == 2
+        assert "is a plan of version 2; this agentv-ci reads version 1" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("old", "new"), [('"threshold": 0.8', '"threshold": 0.1'), ('"maxErrors": 0', '"maxErrors": 9')]
+    )
+    def test_changed_plan_is_refused(
+        self, project: Path, capsys: pytest.CaptureFixture[str], old: str, new: str
+    ) -> None:
+        run(["compile", ".", "--out", "plan.json"])
+        write(project, {"plan.json": (project / "plan.json").read_text("utf-8").replace(old, new)})
+        assert run(["eval", "plan.json"]) == 2
+        assert "it was changed after it was compiled" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("text", ["{", "[]", '{"$schema": "x"}'])
+    def test_json_that_is_no_plan_is_refused(self, project: Path, text: str) -> None:
+        write(project, {"plan.json": text})
+        assert run(["eval", "plan.json"]) == 2
+
+    def test_plan_against_the_schema_is_diagnosed(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        run(["compile", ".", "--out", "plan.json"])
+        plan = json.loads((project / "plan.json").read_text("utf-8"))
+        write(project, {"plan.json": json.dumps({**plan, "cases": [{**plan["cases"][0], "trials": 0}]})})
+        assert run(["eval", "plan.json"]) == 2
+        assert "(cases[0].trials)" in capsys.readouterr().err
+
+    def test_cases_of_a_plan_can_be_selected(self, project: Path) -> None:
+        run(["compile", ".", "--out", "plan.json"])
+        assert run(["eval", "plan.json", "--eval-id", "wav*", "--out", "r.jsonl"]) == 0
+        assert len((project / "r.jsonl").read_text("utf-8").splitlines()) == 1
+        assert run(["eval", "plan.json", "--eval-id", "nobody"]) == 3
+
+
+class TestSchema:
+    def test_schemas_are_listed(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["schema"]) == 0
+        assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(TITLES)
+
+    def test_unknown_schema_is_corrected(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["schema", "eval-v1"]) == 2
+        assert "unknown schema 'eval-v1' (did you mean 'eval-v2'?)" in capsys.readouterr().err

@@ -1,0 +1,65 @@
+"""A kind that is in a contract is also a file, a corpus case and a row in the README; and the other way round."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from agentv_ci.contracts.evaluators import AuthoredEvaluator
+from agentv_ci.contracts.plan import PlanEvaluator
+from agentv_ci.contracts.targets import Target
+from tests.conftest import REPOSITORY
+
+PACKAGE = REPOSITORY / "agentv_ci"
+CORPUS = "\n".join(
+    path.read_text("utf-8")
+    for path in sorted((REPOSITORY / "tests" / "corpus" / "valid").rglob("*.y*ml"))
+    if "expected" not in path.parts
+)
+README = (REPOSITORY / "README.md").read_text("utf-8")
+
+NOT_KINDS = {"__init__", "transport", "replies", "prompts"}
+"""Modules that several kinds share."""
+
+
+def kinds(union: Any, key: str) -> list[str]:
+    """The names of a discriminated union's branches; of several names of one branch the first."""
+    branches = getattr(union, "__value__", union)
+    members = get_args(get_args(branches)[0])
+    return [str(get_args(member.model_fields[key].annotation)[0]) for member in members]
+
+
+def files(folder: Path) -> set[str]:
+    return {path.stem for path in folder.glob("*.py")} - NOT_KINDS
+
+
+@pytest.mark.parametrize("kind", kinds(Target, "provider"))
+def test_provider_is_complete(kind: str) -> None:
+    assert kind.replace("-", "_") in files(PACKAGE / "execute" / "providers"), "add execute/providers/<kind>.py"
+    assert f"`{kind}` |" in README, "add a row to the README's table of targets"
+
+
+@pytest.mark.parametrize("kind", [kind for kind in kinds(Target, "provider") if kind != "openai"])
+def test_provider_stands_in_the_corpus(kind: str) -> None:
+    """An API needs a server beside the corpus: tests/test_end_to_end.py."""
+    assert f"provider: {kind}" in CORPUS, "add a case to tests/corpus/valid/"
+
+
+@pytest.mark.parametrize("kind", kinds(AuthoredEvaluator, "type"))
+def test_evaluator_is_complete(kind: str) -> None:
+    assert kind in files(PACKAGE / "evaluate" / "evaluators"), "add evaluate/evaluators/<kind>.py"
+    assert f"type: {kind}" in CORPUS, "add a case to tests/corpus/valid/"
+    assert f"`{kind}`" in README, "add it to the README's table of evaluators"
+
+
+def test_no_file_is_without_a_kind() -> None:
+    assert files(PACKAGE / "execute" / "providers") == {kind.replace("-", "_") for kind in kinds(Target, "provider")}
+    assert files(PACKAGE / "evaluate" / "evaluators") == set(kinds(AuthoredEvaluator, "type"))
+
+
+def test_plan_knows_the_evaluators_that_authors_know() -> None:
+    members = get_args(get_args(PlanEvaluator)[0])
+    compiled = {str(get_args(member.model_fields["type"].annotation)[0]) for member in members}
+    assert compiled == set(kinds(AuthoredEvaluator, "type"))
