@@ -18,7 +18,7 @@ from agentv_ci.contracts.source import Kind
 from agentv_ci.errors import InvalidInput, NothingToRun, UsageError
 from agentv_ci.load import load
 from agentv_ci.load.discover import Found, discover, find_configs, find_dotenv, find_root, find_targets, targets_in
-from agentv_ci.load.parse import parse
+from agentv_ci.load.parse import parse_yaml
 from agentv_ci.suggestions import did_you_mean, listed
 from agentv_ci.validate import validate
 
@@ -116,7 +116,7 @@ class Documents:
 
 def read_yaml(text: str) -> JsonValue:
     """Return the data of a YAML text; raises ValueError."""
-    return parse(text).data
+    return parse_yaml(text).data
 
 
 def _named_targets(name: str, cwd: Path) -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import RULES, Diagnostic
 from agentv_ci.contracts.source import Kind, Mark, Source
-from agentv_ci.load.parse import Problem, Unparsable, parse
+from agentv_ci.load.parse import Problem, Unparsable, parse_yaml
 
 __all__ = ["load"]
 
@@ -36,7 +36,7 @@ def load(path: Path, root: Path, *, named: bool) -> Source:
     which is none of ours is a mistake. Never raises: what cannot be read is a Source with diagnostics.
     """
     try:
-        parsed = parse(_read(path))
+        parsed = parse_yaml(_read(path))
     except Unparsable as error:
         refused = (_diagnostic(path, error.problem),)
         return Source(path, root, _kind_by_name(path), None, _START, refused, readable=False)

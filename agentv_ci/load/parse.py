@@ -83,7 +83,7 @@ class Unparsable(ValueError):
         self.problem = problem
 
 
-def parse(text: str) -> Parsed:
+def parse_yaml(text: str) -> Parsed:
     """Return the document in `text`; raises Unparsable."""
     if CParser is not None:
         try:

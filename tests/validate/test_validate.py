@@ -1,0 +1,108 @@
+"""What validation promises beside the corpus: bounded, complete, and never a traceback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.documents import Checked, Surroundings
+from agentv_ci.contracts.source import Kind, Mark, Source
+from agentv_ci.pipeline import read_yaml
+from agentv_ci.validate import validate
+from tests.guards.test_schemas import SAMPLES, mutants
+
+NOWHERE = Mark((0, 0), (0, 0), None)
+
+
+def check(data: JsonValue, kind: Kind = "eval", path: Path = Path("/repository/x.yaml")) -> Checked:
+    return validate(Source(path, path.parent, kind, data, NOWHERE), Surroundings(read_yaml))
+
+
+def messages(checked: Checked) -> list[str]:
+    return [each.message for each in checked.diagnostics]
+
+
+CASE: dict[str, Any] = {
+    "id": "a",
+    "expected_outcome": "x",
+    "input_messages": [{"role": "user", "content": "x"}],
+    "expected_messages": [],
+    "evaluators": [{"name": "e", "type": "contains", "value": "x"}],
+}
+
+
+def test_mistakes_in_wrong_and_in_right_parts_are_reported_together() -> None:
+    wrong = {**CASE, "evaluators": [{"name": "e", "type": "contains"}, {"name": "r", "type": "regex", "value": "("}]}
+    checked = check({"evalcases": [{"id": 5}, wrong, {**CASE, "note": 1}]})
+    assert [(each.rule, each.pointer) for each in checked.diagnostics] == [
+        ("AV201", "evalcases[0].expected_outcome"),
+        ("AV201", "evalcases[0].input_messages"),
+        ("AV201", "evalcases[0].expected_messages"),
+        ("AV201", "evalcases[1].evaluators[0].value"),
+        ("AV203", "evalcases[0].id"),
+        ("AV203", "evalcases[2].note"),
+        ("AV301", "evalcases[2].id"),
+        ("AV310", "evalcases[1].evaluators[1].value"),
+    ]
+
+
+def test_one_misspelt_required_key_is_one_diagnostic() -> None:
+    case = {("inputmessages" if key == "input_messages" else key): value for key, value in CASE.items()}
+    assert messages(check({"evalcases": [case]})) == ["unknown field 'inputmessages' (did you mean 'input_messages'?)"]
+
+
+def test_both_spellings_are_accepted_everywhere() -> None:
+    twin = {
+        "id": "b",
+        "outcome": "x",
+        "inputMessages": CASE["input_messages"],
+        "expectedMessages": [],
+        "execution": {"timeoutSeconds": 5, "maxRetries": 1},
+        "evaluators": [{"name": "c", "type": "contains", "value": "x", "caseSensitive": False, "minScore": 0.5}],
+    }
+    checked = check({"evalcases": [CASE, twin]})
+    assert checked.diagnostics == ()
+
+
+def test_keys_of_free_maps_are_never_touched() -> None:
+    case = {**CASE, "metadata": {"max_retries": 1, "maxRetries": 2}}
+    checked = check({"x-anchors": {"a_b": 1, "aB": 2}, "evalcases": [case]})
+    assert checked.diagnostics == ()
+    assert checked.document is not None
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (2.0, []),
+        (2.5, ["'max_retries' must be an integer, not 2.5"]),
+        (None, ["'max_retries' must be an integer, not null"]),
+    ],
+)
+def test_whole_floats_are_integers_and_null_is_not_absent(value: JsonValue, expected: list[str]) -> None:
+    assert messages(check({"evalcases": [{**CASE, "execution": {"max_retries": value}}]})) == expected
+
+
+@pytest.mark.parametrize("data", [None, 5, "text", [], {}, {"evalcases": None}, {"evalcases": {}}, {"evalcases": [1]}])
+@pytest.mark.parametrize("kind", ["eval", "targets", "config"])
+def test_any_shape_is_diagnosed_without_a_crash(data: JsonValue, kind: Kind) -> None:
+    checked = check(data, kind)
+    assert checked.valid == (kind == "config" and data == {})
+
+
+@settings(max_examples=150, deadline=None)
+@given(sample=st.sampled_from([sample for sample in SAMPLES if sample[1] in ("eval-v2", "targets-v2")]), data=st.data())
+def test_every_mutant_of_the_corpus_is_diagnosed_without_a_crash(
+    sample: tuple[str, str, Any], data: st.DataObject
+) -> None:
+    everything = list(mutants(sample[2]))
+    mutant = everything[data.draw(st.integers(0, len(everything) - 1))]
+    kind: Kind = "eval" if sample[1] == "eval-v2" else "targets"
+    for diagnostic in check(mutant, kind).diagnostics:
+        assert diagnostic.message
+        assert (diagnostic.line, diagnostic.column) == (1, 1)
