@@ -289,6 +289,8 @@ async def run_plan(
     from agentv_ci.execute.settings import resolve_targets
     from agentv_ci.report.reporters import encode
 
+    if files.results.exists() and not files.results.is_file():
+        raise UsageError(f"results go into a file, and '{files.results}' is none")
     plan = override(compiled.plan, overrides)
     targets = dict(plan.targets) if settings.dry_run else resolve_targets(plan.targets, world.environ)
     progress = Progress(total=sum(case.trials for case in plan.cases))

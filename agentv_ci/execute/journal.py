@@ -23,12 +23,13 @@ class Journal:
         """The first thing that went wrong."""
         self._encode = encode
         self._file: BinaryIO | None = None
+        self._begun = False
         self._pending_sync: asyncio.TimerHandle | None = None
 
     def __enter__(self) -> Self:
-        """Create the file; raises OSError."""
+        """Open the file; raises OSError. What is in it stays until the first row, in case there is none."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = self.path.open("wb", buffering=0)
+        self._file = self.path.open("ab", buffering=0)
         return self
 
     def __exit__(
@@ -44,6 +45,10 @@ class Journal:
         """Write a row now and have it on the disk within 200 ms."""
         assert self._file is not None
         try:
+            if not self._begun:
+                self._file.truncate(0)
+                self._file.seek(0)
+                self._begun = True
             self._write(self._encode(row).encode("utf-8", "replace"))
         except OSError as error:
             self.write_error = self.write_error or f"{self.path}: {error.strerror}"
@@ -70,9 +75,4 @@ class Journal:
         try:
             os.fsync(self._file.fileno())
         except OSError as error:
-            # Pipes and some devices cannot be synchronised, which is no loss.
-            if error.errno not in _NOT_SYNCHRONISABLE:
-                self.write_error = self.write_error or f"{self.path}: {error.strerror}"
-
-
-_NOT_SYNCHRONISABLE = frozenset({22, 95})  # EINVAL, ENOTSUP
+            self.write_error = self.write_error or f"{self.path}: {error.strerror}"

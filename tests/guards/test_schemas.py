@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
-from agentv_ci.load.parse import parse
+from agentv_ci.load.parse import parse_yaml
 from agentv_ci.schemas import TITLES, SchemaName, contract, document, violations
 from agentv_ci.validate.structure import SCHEMAS
 from tests.render_schemas import stale
@@ -55,7 +55,7 @@ def samples() -> Iterator[tuple[str, SchemaName, Any]]:
     for path in sorted((CORPUS / "valid").rglob("*")):
         where = str(path.relative_to(CORPUS))
         if path.suffix in (".yaml", ".yml") and "expected" not in path.parts:
-            data = parse(path.read_text("utf-8")).data
+            data = parse_yaml(path.read_text("utf-8")).data
             schema = data.get("$schema") if isinstance(data, dict) else None
             kinds = {"agentv-eval-v2": "eval", "agentv-targets-v2.2": "targets", "agentv-config-v2": "config"}
             if schema in kinds:

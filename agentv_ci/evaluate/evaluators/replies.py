@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import Score
+from agentv_ci.contracts.exchange import Score, well_formed
 
 _DECODER = json.JSONDecoder()
 
@@ -20,7 +20,7 @@ def first_object(text: str) -> JsonObject | None:
         except (ValueError, RecursionError):
             continue
         if isinstance(value, dict):
-            return value
+            return {key: well_formed(item) for key, item in value.items()}
     return None
 
 

@@ -24,6 +24,7 @@ from agentv_ci.contracts.exchange import (
     Request,
     Response,
     World,
+    well_formed,
 )
 from agentv_ci.contracts.targets import CLI_PLACEHOLDER, CliTarget, CommandHealthcheck, HttpHealthcheck
 from agentv_ci.execute.prompt import GUIDELINES_HEADING
@@ -57,6 +58,8 @@ class CliProvider:
         scratch = Path(tempfile.mkdtemp(prefix="agentv-ci-"))
         try:
             return await self._answer(request, scratch)
+        except OSError as error:
+            raise ProviderError("process", f"cannot write the files of the question: {error}") from error
         finally:
             if self._target.keep_temp_files is True:
                 self._log(f"{self._target.name}: {request.case_id}: files kept in {scratch}")
@@ -175,7 +178,7 @@ def _response(text: str, prompt: str) -> Response:
     """Read `{"output_messages": […]}` or `{"text": …}`; everything else is the answer itself."""
     request: JsonObject = {"prompt": prompt}
     try:
-        loaded: JsonValue = json.loads(text)
+        loaded = well_formed(json.loads(text))
     except ValueError:
         loaded = None
     if isinstance(loaded, dict) and isinstance(loaded.get("output_messages"), list):

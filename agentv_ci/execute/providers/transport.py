@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ErrorKind, ProviderError, World
+from agentv_ci.contracts.exchange import ErrorKind, ProviderError, World, well_formed
 from agentv_ci.retry import retry_hint_s
 
 CONNECT_TIMEOUT_S = 10.0
@@ -140,7 +140,7 @@ def _object(response: httpx.Response) -> JsonObject:
         raise ProviderError("malformed", f"the answer is not JSON: {_quote(response.text)}") from error
     if not isinstance(body, dict):
         raise ProviderError("malformed", f"the answer is not a JSON object: {_quote(response.text)}")
-    return body
+    return {key: well_formed(value) for key, value in body.items()}
 
 
 def _reason(response: httpx.Response) -> str:

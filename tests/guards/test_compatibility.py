@@ -1,0 +1,42 @@
+"""What earlier versions wrote is still valid, and earlier plans still give the same rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentv_ci.cli import run
+from agentv_ci.report.reporters import jsonl
+from agentv_ci.schemas import violations
+from tests.conftest import REPOSITORY
+
+VERSIONS = sorted(path for path in (REPOSITORY / "tests" / "corpus" / "compat").iterdir() if path.is_dir())
+
+
+@pytest.mark.parametrize("folder", VERSIONS, ids=lambda folder: folder.name)
+def test_documents_of_an_earlier_version_are_valid(folder: Path) -> None:
+    assert violations("plan-v1", json.loads((folder / "plan.json").read_text("utf-8"))) == []
+    assert violations("report-v1", json.loads((folder / "results.report.json").read_text("utf-8"))) == []
+    for line in (folder / "results.jsonl").read_text("utf-8").splitlines():
+        assert violations("result-v1", json.loads(line)) == []
+    assert list(jsonl.read(folder / "results.jsonl"))
+
+
+@pytest.mark.parametrize("folder", VERSIONS, ids=lambda folder: folder.name)
+def test_a_plan_of_an_earlier_version_runs_as_it_did(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    report = json.loads((folder / "results.report.json").read_text("utf-8"))
+    assert run(["eval", str(folder / "plan.json"), "--out", "results.jsonl"]) == report["gate"]["exit_code"]
+    then = [verdict(json.loads(line)) for line in (folder / "results.jsonl").read_text("utf-8").splitlines()]
+    now = [verdict(json.loads(line)) for line in Path("results.jsonl").read_text("utf-8").splitlines()]
+    assert now == then
+
+
+def verdict(row: dict[str, Any]) -> dict[str, Any]:
+    """What a later version may not change."""
+    return {key: row[key] for key in ("eval_id", "suite", "trial", "verdict", "score", "digest", "candidate_answer")}
