@@ -1,6 +1,7 @@
-"""The published schemas: rendered from the contracts, found at run time, asked for what is wrong.
+"""The published schemas: found at run time, asked for what is wrong.
 
-The door to jsonschema and referencing. Nothing is ever fetched: all documents are in one registry.
+The door to jsonschema and referencing. Nothing is ever fetched: all documents are in one registry. How the schemas
+come from the contracts is in `rendering.py`.
 """
 
 from __future__ import annotations
@@ -13,19 +14,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
-
-from agentv_ci.contracts.base import NOT_SETTINGS, Authored, JsonObject, JsonValue, spellings
+from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.contracts.targets import REFERENCE_PATTERN
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
-    from pydantic_core import core_schema
 
 BASE_ID = "https://org.github.io/agentv-action/schemas/"
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 SchemaName = Literal["eval-v2", "targets-v2", "config-v2", "plan-v1", "result-v1", "report-v1", "diagnostics-v1"]
 
@@ -45,143 +41,6 @@ def schema_id(name: SchemaName) -> str:
     return f"{BASE_ID}{name}.schema.json"
 
 
-def contract(name: SchemaName) -> type[BaseModel]:
-    """Return the contract a schema is rendered from."""
-    # Each contract costs milliseconds to build; a command loads only those it meets.
-    match name:
-        case "eval-v2":
-            from agentv_ci.contracts.evals import EvalDocument
-
-            return EvalDocument
-        case "targets-v2":
-            from agentv_ci.contracts.targets import TargetsDocument
-
-            return TargetsDocument
-        case "config-v2":
-            from agentv_ci.contracts.config import ConfigDocument
-
-            return ConfigDocument
-        case "plan-v1":
-            from agentv_ci.contracts.plan import Plan
-
-            return Plan
-        case "result-v1":
-            from agentv_ci.contracts.results import ResultRow
-
-            return ResultRow
-        case "report-v1":
-            from agentv_ci.contracts.report import RunReport
-
-            return RunReport
-        case "diagnostics-v1":
-            from agentv_ci.contracts.diagnostics import DiagnosticsDocument
-
-            return DiagnosticsDocument
-
-
-# --- render -----------------------------------------------------------------------------------------------------
-
-
-def render(name: SchemaName) -> str:
-    """Return the text of a published schema."""
-    model = contract(name)
-    mode: JsonSchemaMode = "validation" if issubclass(model, Authored) else "serialization"
-    body = model.model_json_schema(mode=mode, schema_generator=_Renderer)
-    schema = {"$schema": DIALECT, "$id": schema_id(name), "title": TITLES[name], **body}
-    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
-
-
-class _Renderer(GenerateJsonSchema):
-    """Writes into the schemas what the base contract tolerates, so that both reach the same verdict."""
-
-    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002  # pydantic asks for each schema
-        return False
-
-    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        rendered = super().default_schema(schema)
-        if rendered.get("default", ...) is None:
-            del rendered["default"]
-        return rendered
-
-    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
-        rendered = super().dict_schema(schema)
-        if "patternProperties" in rendered:
-            rendered["additionalProperties"] = False
-        return rendered
-
-    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
-        rendered = super().model_schema(schema)
-        rendered.pop("title", None)
-        model = schema["cls"]
-        if self.mode == "validation" and issubclass(model, Authored):
-            return _tolerant(model, rendered)
-        return rendered
-
-    def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:
-        """A union by kind as `if`/`then` per kind: every validator then blames the branch the author named."""
-        rendered = super().tagged_union_schema(schema)
-        key = rendered["discriminator"]["propertyName"]
-        kinds: dict[str, list[str]] = {}
-        for kind, reference in rendered["discriminator"]["mapping"].items():
-            kinds.setdefault(reference, []).append(kind)
-        return {
-            "type": "object",
-            "required": [key],
-            "properties": {key: {"enum": [kind for names in kinds.values() for kind in names]}},
-            "allOf": [
-                {
-                    "if": {"required": [key], "properties": {key: {"enum": names}}},
-                    "then": {"$ref": reference},
-                }
-                for reference, names in kinds.items()
-            ],
-        }
-
-
-def _tolerant(model: type[Authored], rendered: JsonSchemaValue) -> JsonSchemaValue:
-    fields: dict[str, JsonSchemaValue] = rendered["properties"]
-    accepted = dict(fields)
-    others: dict[str, list[str]] = {}
-    for spelling, (field, _) in spellings(model).items():
-        if spelling != field:
-            accepted[spelling] = {**fields[field], "description": f"Same as `{field}`."}
-            others.setdefault(field, []).append(spelling)
-    rendered["properties"] = accepted
-    hoisted = [field for field in fields if field not in NOT_SETTINGS] if model.hoists_settings else []
-    if hoisted:
-        accepted["settings"] = {
-            "type": "object",
-            "description": "Any of the other fields may also stand here.",
-            "properties": {key: value for key, value in accepted.items() if key not in NOT_SETTINGS},
-            "additionalProperties": False,
-        }
-    if model.free_keys:
-        rendered["patternProperties"] = {"^x-": {"description": "Free: a place for YAML anchors."}}
-    _require_any_spelling(rendered, others, hoisted)
-    return rendered
-
-
-def _require_any_spelling(rendered: JsonSchemaValue, others: Mapping[str, list[str]], hoisted: list[str]) -> None:
-    plain: list[str] = []
-    choices: list[JsonSchemaValue] = []
-    for field in rendered.pop("required", []):
-        names = [field, *others.get(field, [])]
-        branches: list[JsonSchemaValue] = [{"required": [name]} for name in names]
-        if field in hoisted:
-            branches += [{"required": ["settings"], "properties": {"settings": {"required": [name]}}} for name in names]
-        if len(branches) == 1:
-            plain.append(field)
-        else:
-            choices.append({"anyOf": branches})
-    if plain:
-        rendered["required"] = plain
-    if choices:
-        rendered["allOf"] = choices
-
-
-# --- find -------------------------------------------------------------------------------------------------------
-
-
 def text(name: SchemaName) -> str:
     """Return a published schema as it is shipped: from the wheel, else from the checkout."""
     here = Path(__file__).parent
@@ -194,9 +53,6 @@ def document(name: SchemaName) -> JsonObject:
     """Return a published schema as data."""
     loaded: JsonObject = json.loads(text(name))
     return loaded
-
-
-# --- validate ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

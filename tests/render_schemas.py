@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from agentv_ci.schemas import TITLES, render
+from agentv_ci.rendering import render
+from agentv_ci.schemas import TITLES
 
 FOLDER = Path(__file__).parent.parent / "schemas"
 

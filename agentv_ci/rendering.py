@@ -1,0 +1,132 @@
+"""Rendering the published schemas from the contracts: `make schemas`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
+
+from agentv_ci.contracts.base import NOT_SETTINGS, Authored, spellings
+from agentv_ci.contracts.config import ConfigDocument
+from agentv_ci.contracts.diagnostics import DiagnosticsDocument
+from agentv_ci.contracts.evals import EvalDocument
+from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.report import RunReport
+from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.targets import TargetsDocument
+from agentv_ci.schemas import TITLES, SchemaName, schema_id
+
+if TYPE_CHECKING:
+    from pydantic_core import core_schema
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+CONTRACTS: Mapping[SchemaName, type[BaseModel]] = {
+    "eval-v2": EvalDocument,
+    "targets-v2": TargetsDocument,
+    "config-v2": ConfigDocument,
+    "plan-v1": Plan,
+    "result-v1": ResultRow,
+    "report-v1": RunReport,
+    "diagnostics-v1": DiagnosticsDocument,
+}
+
+
+def render(name: SchemaName) -> str:
+    """Return the text of a published schema."""
+    model = CONTRACTS[name]
+    mode: JsonSchemaMode = "validation" if issubclass(model, Authored) else "serialization"
+    body = model.model_json_schema(mode=mode, schema_generator=_Renderer)
+    schema = {"$schema": DIALECT, "$id": schema_id(name), "title": TITLES[name], **body}
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+class _Renderer(GenerateJsonSchema):
+    """Writes into the schemas what the base contract tolerates, so that both reach the same verdict."""
+
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002  # pydantic asks for each schema
+        return False
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        rendered = super().default_schema(schema)
+        if rendered.get("default", ...) is None:
+            del rendered["default"]
+        return rendered
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        rendered = super().dict_schema(schema)
+        if "patternProperties" in rendered:
+            rendered["additionalProperties"] = False
+        return rendered
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        rendered = super().model_schema(schema)
+        rendered.pop("title", None)
+        model = schema["cls"]
+        if self.mode == "validation" and issubclass(model, Authored):
+            return _tolerant(model, rendered)
+        return rendered
+
+    def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:
+        """A union by kind as `if`/`then` per kind: every validator then blames the branch the author named."""
+        rendered = super().tagged_union_schema(schema)
+        key = rendered["discriminator"]["propertyName"]
+        kinds: dict[str, list[str]] = {}
+        for kind, reference in rendered["discriminator"]["mapping"].items():
+            kinds.setdefault(reference, []).append(kind)
+        return {
+            "type": "object",
+            "required": [key],
+            "properties": {key: {"enum": [kind for names in kinds.values() for kind in names]}},
+            "allOf": [
+                {
+                    "if": {"required": [key], "properties": {key: {"enum": names}}},
+                    "then": {"$ref": reference},
+                }
+                for reference, names in kinds.items()
+            ],
+        }
+
+
+def _tolerant(model: type[Authored], rendered: JsonSchemaValue) -> JsonSchemaValue:
+    fields: dict[str, JsonSchemaValue] = rendered["properties"]
+    accepted = dict(fields)
+    others: dict[str, list[str]] = {}
+    for spelling, (field, _) in spellings(model).items():
+        if spelling != field:
+            accepted[spelling] = {**fields[field], "description": f"Same as `{field}`."}
+            others.setdefault(field, []).append(spelling)
+    rendered["properties"] = accepted
+    hoisted = [field for field in fields if field not in NOT_SETTINGS] if model.hoists_settings else []
+    if hoisted:
+        accepted["settings"] = {
+            "type": "object",
+            "description": "Any of the other fields may also stand here.",
+            "properties": {key: value for key, value in accepted.items() if key not in NOT_SETTINGS},
+            "additionalProperties": False,
+        }
+    if model.free_keys:
+        rendered["patternProperties"] = {"^x-": {"description": "Free: a place for YAML anchors."}}
+    _require_any_spelling(rendered, others, hoisted)
+    return rendered
+
+
+def _require_any_spelling(rendered: JsonSchemaValue, others: Mapping[str, list[str]], hoisted: list[str]) -> None:
+    plain: list[str] = []
+    choices: list[JsonSchemaValue] = []
+    for field in rendered.pop("required", []):
+        names = [field, *others.get(field, [])]
+        branches: list[JsonSchemaValue] = [{"required": [name]} for name in names]
+        if field in hoisted:
+            branches += [{"required": ["settings"], "properties": {"settings": {"required": [name]}}} for name in names]
+        if len(branches) == 1:
+            plain.append(field)
+        else:
+            choices.append({"anyOf": branches})
+    if plain:
+        rendered["required"] = plain
+    if choices:
+        rendered["allOf"] = choices
