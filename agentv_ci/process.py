@@ -77,112 +77,129 @@ async def run(
     A command that ends but leaves children holding its output has answered: what is left is killed.
     """
     argv = ("/bin/sh", "-c", command) if isinstance(command, str) else tuple(command)
+    transport, output = await _start(argv, cwd, env, feeds=bool(stdin))
     try:
-        process = await asyncio.create_subprocess_exec(
+        if stdin:
+            _feed(transport, stdin)
+        async with asyncio.timeout(timeout_s):
+            await output.answered()
+    except TimeoutError as error:
+        await _ask_to_end(transport, output)
+        raise ProcessTimedOut(timeout_s, output.text(STDERR)) from error
+    finally:
+        await _end(transport, output)
+    if output.is_flooded:
+        raise ProcessFailed(f"printed more than {MAX_OUTPUT_BYTES // 1024 // 1024} MiB")
+    status = transport.get_returncode()
+    assert status is not None, "an ended process has a status"
+    return Finished(status, output.text(STDOUT), output.text(STDERR))
+
+
+STDIN, STDOUT, STDERR = 0, 1, 2
+
+
+class _Output(asyncio.SubprocessProtocol):
+    """What a process prints, up to a limit, and when it has ended.
+
+    The protocol, not asyncio's streams: those wait for the pipes of grandchildren, differently in every version.
+    """
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.is_flooded = False
+        self.ended = loop.create_future()
+        self.closed = loop.create_future()
+        self._chunks: dict[int, list[bytes]] = {STDOUT: [], STDERR: []}
+        self._size = 0
+        self._open = {STDOUT, STDERR}
+        self._drained = loop.create_future()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self._size += len(data)
+        if self._size > MAX_OUTPUT_BYTES:
+            self.is_flooded = True
+            _settle(self.ended)
+        else:
+            self._chunks[fd].append(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002  # the protocol's
+        self._open.discard(fd)
+        if not self._open:
+            _settle(self._drained)
+
+    def process_exited(self) -> None:
+        _settle(self.ended)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # the protocol's
+        _settle(self.closed)
+
+    async def answered(self) -> None:
+        """Wait until the process has ended, and a moment longer for what it printed last."""
+        await self.ended
+        if not self.is_flooded:
+            await asyncio.wait((self._drained,), timeout=DRAIN_S)
+
+    def text(self, fd: int) -> str:
+        """Return what came through a pipe."""
+        return b"".join(self._chunks[fd]).decode("utf-8", "replace")
+
+
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+async def _start(
+    argv: Sequence[str], cwd: Path, env: Mapping[str, str], *, feeds: bool
+) -> tuple[asyncio.SubprocessTransport, _Output]:
+    starting = asyncio.ensure_future(
+        asyncio.get_running_loop().subprocess_exec(
+            _Output,
             *argv,
             cwd=cwd,
             env=env,
-            stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+            stdin=asyncio.subprocess.PIPE if feeds else asyncio.subprocess.DEVNULL,
             start_new_session=True,
         )
+    )
+    try:
+        # A cancelled start would kill the command alone and leave what it has started already.
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await _end(*await starting)
+        raise
     except (OSError, ValueError) as error:
         # ValueError: a NUL in an argument or a name.
         raise ProcessFailed(_cannot_start(argv, cwd, error)) from error
-    output = _Output(process)
-    try:
-        async with asyncio.timeout(timeout_s):
-            await output.collect(stdin)
-    except TimeoutError as error:
-        await _end(process)
-        raise ProcessTimedOut(timeout_s, output.stderr) from error
-    finally:
-        await _end(process, grace_s=0)
-        output.close()
-    status = process.returncode
-    assert status is not None, "an ended process has a status"
-    return Finished(status, output.stdout, output.stderr)
 
 
 def _cannot_start(argv: Sequence[str], cwd: Path, error: OSError | ValueError) -> str:
     if not cwd.is_dir():
-        return f"the working directory does not exist: {cwd}"
+        return f"cannot start: the working directory does not exist: {cwd}"
     reason = error.strerror if isinstance(error, OSError) else str(error)
     return f"cannot start '{argv[0]}': {reason}"
 
 
-class _Output:
-    """Both pipes of a process, read at once and up to a limit."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
-        self._chunks: tuple[list[bytes], list[bytes]] = ([], [])
-        self._size = 0
-
-    @property
-    def stdout(self) -> str:
-        return b"".join(self._chunks[0]).decode("utf-8", "replace")
-
-    @property
-    def stderr(self) -> str:
-        return b"".join(self._chunks[1]).decode("utf-8", "replace")
-
-    async def collect(self, stdin: bytes) -> None:
-        assert self._process.stdout is not None
-        assert self._process.stderr is not None
-        readers = asyncio.gather(
-            self._read(self._process.stdout, self._chunks[0]), self._read(self._process.stderr, self._chunks[1])
-        )
-        ended = asyncio.ensure_future(self._process.wait())
-        try:
-            await self._feed(stdin)
-            await asyncio.wait((readers, ended), return_when=asyncio.FIRST_COMPLETED)
-            if not readers.done():
-                await asyncio.wait((readers,), timeout=DRAIN_S)
-                _signal(self._process, signal.SIGKILL)
-            await readers
-            await ended
-        finally:
-            readers.cancel()
-            ended.cancel()
-            await asyncio.gather(readers, ended, return_exceptions=True)
-
-    async def _feed(self, data: bytes) -> None:
-        if self._process.stdin is None:
-            return
-        # A command need not read what it is given.
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            self._process.stdin.write(data)
-            await self._process.stdin.drain()
-        self._process.stdin.close()
-
-    async def _read(self, stream: asyncio.StreamReader, chunks: list[bytes]) -> None:
-        while chunk := await stream.read(65536):
-            self._size += len(chunk)
-            if self._size > MAX_OUTPUT_BYTES:
-                raise ProcessFailed(f"printed more than {MAX_OUTPUT_BYTES // 1024 // 1024} MiB")
-            chunks.append(chunk)
-
-    def close(self) -> None:
-        # Without it, a pipe that a grandchild held open is closed by the garbage collector, with a warning.
-        transport = getattr(self._process, "_transport", None)
-        if transport is not None:
-            transport.close()
+def _feed(transport: asyncio.SubprocessTransport, data: bytes) -> None:
+    """Hand over what the command may read; it need not."""
+    pipe = transport.get_pipe_transport(STDIN)
+    assert isinstance(pipe, asyncio.WriteTransport)
+    pipe.write(data)
+    pipe.write_eof()
 
 
-async def _end(process: asyncio.subprocess.Process, grace_s: float = GRACE_S) -> None:
-    """End a process and everything it started."""
-    if grace_s and process.returncode is None:
-        _signal(process, signal.SIGTERM)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(grace_s):
-                await process.wait()
-    _signal(process, signal.SIGKILL)
-    if process.returncode is None:
-        await process.wait()
+async def _ask_to_end(transport: asyncio.SubprocessTransport, output: _Output) -> None:
+    _signal(transport, signal.SIGTERM)
+    await asyncio.wait((output.ended,), timeout=GRACE_S)
 
 
-def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+async def _end(transport: asyncio.SubprocessTransport, output: _Output) -> None:
+    """End a process with everything it started, and close its pipes, whoever else holds them."""
+    _signal(transport, signal.SIGKILL)
+    transport.close()
+    await output.closed
+
+
+def _signal(transport: asyncio.SubprocessTransport, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
+        os.killpg(transport.get_pid(), number)
