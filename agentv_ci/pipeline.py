@@ -215,8 +215,7 @@ def _read_text(path: Path) -> str:
 
 
 def _read_plan(path: Path, selection: Selection, cwd: Path) -> Compiled:
-    from fnmatch import fnmatchcase
-
+    from agentv_ci.compile.cases import is_selected
     from agentv_ci.compile.digest import case_digest, plan_digest
     from agentv_ci.load.plan import load_plan
 
@@ -226,7 +225,7 @@ def _read_plan(path: Path, selection: Selection, cwd: Path) -> Compiled:
         which = f"cases {listed(forged)}" if forged else "the plan"
         raise UsageError(f"'{path}': the digest of {which} does not match; it was changed after it was compiled")
     if selection.eval_ids:
-        cases = [case for case in plan.cases if any(fnmatchcase(case.id, each) for each in selection.eval_ids)]
+        cases = [case for case in plan.cases if is_selected(case.id, selection.eval_ids)]
         plan = plan.model_copy(update={"cases": tuple(cases)})
         plan = plan.model_copy(update={"digest": plan_digest(plan)})
     if not plan.cases:
@@ -239,6 +238,9 @@ def plan_text(plan: Plan) -> str:
     """Return a plan as it is published: the same plan always gives the same bytes."""
     data = plan.model_dump(mode="json", by_alias=True, exclude_none=True)
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+MAX_LOG_LINE = 4_000
 
 
 # --- eval -------------------------------------------------------------------------------------------------------
@@ -287,6 +289,8 @@ async def run_plan(
     from agentv_ci.execute.journal import Journal
     from agentv_ci.execute.materials import Materials
     from agentv_ci.execute.settings import resolve_targets
+    from agentv_ci.outside import printable, shortened
+    from agentv_ci.redaction import Redactor, secrets_of
     from agentv_ci.report.reporters import encode
 
     if files.results.exists() and not files.results.is_file():
@@ -294,13 +298,23 @@ async def run_plan(
     plan = override(compiled.plan, overrides)
     targets = dict(plan.targets) if settings.dry_run else resolve_targets(plan.targets, world.environ)
     progress = Progress(total=sum(case.trials for case in plan.cases))
+    redactor = Redactor(secrets_of(plan.targets, targets, world.environ))
+
+    def clean_log(line: str) -> None:
+        log(shortened(printable(redactor.text(line)), MAX_LOG_LINE))
+
+    def encode_clean(row: ResultRow) -> str:
+        # Answers are clean already; what scripts and judges say about them goes through here.
+        return redactor.text(encode(row, files.form))
+
     with (
         Materials(plan.files, settings.root) as materials,
-        Journal(files.results, lambda row: encode(row, files.form)) as journal,
+        Journal(files.results, encode_clean) as journal,
     ):
         watch(progress)
-        grade = _grader(plan, settings.root, materials, world, log)
-        await execute(plan, targets, settings, Means(grade, journal, materials, world, log, progress))
+        grade = _grader(plan, settings.root, materials, world, clean_log)
+        means = Means(grade, journal, materials, world, clean_log, progress, redactor)
+        await execute(plan, targets, settings, means)
     return _conclude(plan, files, dry_run=settings.dry_run, write_error=journal.write_error)
 
 

@@ -135,7 +135,8 @@ class _Output(asyncio.SubprocessProtocol):
 
     async def answered(self) -> None:
         """Wait until the process has ended, and a moment longer for what it printed last."""
-        await self.ended
+        # Not `await self.ended`: a time-out would cancel it, and nobody would know any more when it comes.
+        await asyncio.wait((self.ended,))
         if not self.is_flooded:
             await asyncio.wait((self._drained,), timeout=DRAIN_S)
 
@@ -166,7 +167,8 @@ async def _start(
         # A cancelled start would kill the command alone and leave what it has started already.
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
-        await _end(*await starting)
+        with contextlib.suppress(OSError, ValueError):
+            await _end(*await starting)
         raise
     except (OSError, ValueError) as error:
         # ValueError: a NUL in an argument or a name.

@@ -122,5 +122,5 @@ def retry_hint_s(headers: Mapping[str, str], now: datetime) -> float | None:
 def _until(date: str, now: datetime) -> float:
     try:
         return max(0.0, (parsedate_to_datetime(date) - now).total_seconds())
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return math.nan

@@ -35,11 +35,14 @@ def compile_suite(
     suite = _suite(document, source)
     compiler = _CaseCompiler(document, source, surroundings, files, targets)
     cases = [
-        compiler.compile(index, case)
-        for index, case in enumerate(document.evalcases)
-        if not eval_ids or any(fnmatchcase(case.id, pattern) for pattern in eval_ids)
+        compiler.compile(index, case) for index, case in enumerate(document.evalcases) if is_selected(case.id, eval_ids)
     ]
     return suite, cases
+
+
+def is_selected(case_id: str, eval_ids: Sequence[str]) -> bool:
+    """Whether a case is meant: by its id itself, by a glob, or because none are given."""
+    return not eval_ids or any(case_id == each or fnmatchcase(case_id, each) for each in eval_ids)
 
 
 def _suite(document: EvalDocument, source: Source) -> PlanSuite:

@@ -142,5 +142,6 @@ class EvalDocument(Authored):
         for layer in layers:
             if layer is not None:
                 given = {name: getattr(layer, name) for name in CaseExecution.model_fields}
-                merged = merged.model_copy(update={name: value for name, value in given.items() if value is not None})
+                # An empty list declares nothing.
+                merged = merged.model_copy(update={k: v for k, v in given.items() if v is not None and v != ()})
         return merged

@@ -58,9 +58,20 @@ class CodeEvaluator(EvaluatorSettings):
 
     @property
     def script_path(self) -> str | None:
-        """The path of the script, when the command names one: the first word of a text, any word of a list."""
+        """The path of the script, when the command names one: the first word of a text, any word of a list.
+
+        An absolute path is the system's, and no script of the repository.
+        """
         candidates = self.script.split(maxsplit=1)[:1] if isinstance(self.script, str) else self.script
-        return next((word for word in candidates if _looks_like_path(word, SCRIPT_SUFFIXES)), None)
+        found = (word for word in candidates if _looks_like_path(word, SCRIPT_SUFFIXES) and not word.startswith("/"))
+        return next(found, None)
+
+    @property
+    def program(self) -> str | None:
+        """The absolute path the command begins with, if it does."""
+        first = self.script.split(maxsplit=1)[0] if isinstance(self.script, str) and self.script.strip() else ""
+        first = first if isinstance(self.script, str) else self.script[0]
+        return first if first.startswith("/") else None
 
 
 class LlmJudgeEvaluator(EvaluatorSettings):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,21 +17,6 @@ ErrorKind = Literal[
 
 Log = Callable[[str], None]
 """Takes one line for `--verbose`."""
-
-
-def well_formed(value: JsonValue) -> JsonValue:
-    """Return JSON from outside without what no file of ours can hold: lone surrogates, NaN and infinite numbers."""
-    match value:
-        case str():
-            return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
-        case float():
-            return value if math.isfinite(value) else None
-        case list():
-            return [well_formed(item) for item in value]
-        case dict():
-            return {str(well_formed(key)): well_formed(item) for key, item in value.items()}
-        case _:
-            return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +102,8 @@ class Response:
     """Tries over the wire."""
     request: Mapping[str, JsonValue] = field(default_factory=dict)
     """What was asked, for the record; free of secrets."""
+    masked: bool = False
+    """Whether a secret stood in it and was taken out."""
 
 
 class ProviderError(Exception):

@@ -116,5 +116,6 @@ class ResultRow(Recorded):
     output_messages: Items[OutputMessageRecord] | None = Field(None, description="The whole answer (--include-trace).")
     trace_summary: TraceSummary | None = Field(None, description="Tool calls, when the provider reports them.")
     source: RowSource = Field(description="The place of the case, for links and annotations.")
+    masked: bool = Field(False, description="Whether a secret stood in the answer and was taken out.")
     dry_run: bool = Field(False, description="Whether the mock answered in place of the target.")
     metadata: JsonObject = Field(default_factory=dict, description="The author's own.")

@@ -94,6 +94,13 @@ FORMAT_PLACEHOLDERS = ("path", "basename")
 CLI_PLACEHOLDER = re.compile(r"\{\{(?P<literal>[A-Z_]+)\}\}|\{(?P<name>[A-Z_]+)\}")
 FORMAT_PLACEHOLDER = re.compile(r"\{(?P<name>[a-z_]+)\}")
 
+
+def placeholders(template: str) -> tuple[str, ...]:
+    """Return the names of the placeholders in a command template, each once; `{{NAME}}` is none."""
+    names = (match["name"] for match in CLI_PLACEHOLDER.finditer(template))
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
 Healthcheck = Annotated[HttpHealthcheck | CommandHealthcheck, Field(discriminator="type")]
 
 

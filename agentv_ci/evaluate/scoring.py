@@ -50,7 +50,7 @@ def combine(outcomes: Sequence[EvaluatorOutcome], threshold: float, *, judge_usa
     verdict = verdict_of(score, threshold)
     if any(each.required and each.verdict != "pass" for each in scored):
         verdict = "fail"
-    if sum(each.weight for each in scored) == 0:
+    if not any(each.weight for each in scored):
         verdict = "fail"
     return Grade(
         score=score,
@@ -72,7 +72,10 @@ def verdict_of(score: float, threshold: float) -> Verdict:
 
 
 def _weighted_mean(scored: Sequence[EvaluatorOutcome]) -> float:
-    total = math.fsum(each.weight for each in scored)
-    if total == 0:
+    heaviest = max((each.weight for each in scored), default=0.0)
+    if heaviest == 0:
         return 0.0
-    return min(1.0, round(math.fsum(each.weight * each.score for each in scored) / total, PRECISION))
+    # Relative weights: the sum of very large ones would overflow.
+    shares = [each.weight / heaviest for each in scored]
+    weighted = math.fsum(share * each.score for share, each in zip(shares, scored, strict=True))
+    return min(1.0, round(weighted / math.fsum(shares), PRECISION))

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentv_ci.contracts.exchange import Request, Response
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.exchange import OutputMessage, Request, Response
 from agentv_ci.contracts.plan import FileText, PlanCase
 
 
@@ -26,3 +27,9 @@ class Submission:
     def answer(self) -> str:
         """The answer's text."""
         return self.response.answer
+
+
+def output_message(message: OutputMessage) -> JsonObject:
+    """Return a turn of an answer as scripts and judges read it."""
+    calls: JsonValue = [{"tool": call.tool, "input": call.input, "output": call.output} for call in message.tool_calls]
+    return {"role": message.role, "content": message.content, **({"tool_calls": calls} if calls else {})}

@@ -28,6 +28,7 @@ from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.prompt import build_request
 from agentv_ci.execute.providers import Provider, open_provider
 from agentv_ci.execute.rows import Effort, Trial, failed_row, graded_row
+from agentv_ci.redaction import Redactor
 
 REPEATED: frozenset[ErrorKind] = frozenset({"timeout", "process"})
 """Failures that another attempt may mend; providers have repeated everything else themselves."""
@@ -68,6 +69,8 @@ class Means:
     log: Log
     progress: Progress
     """Kept up to date for whoever shows it."""
+    redactor: Redactor
+    """Takes secrets out of answers, errors and log lines, where they enter."""
 
 
 class Engine:
@@ -106,6 +109,7 @@ class Engine:
             try:
                 await provider.check()
             except ProviderError as error:
+                self._means.redactor.clean(error)
                 raise TargetUnavailable(f"target '{target.name}' is not available: {error.detail}") from error
 
     def _trials(self) -> Iterator[Trial]:
@@ -170,7 +174,11 @@ class Engine:
         async with self._limits.slot(target):
             try:
                 async with asyncio.timeout(request.timeout_s):
-                    return await self._providers[target].ask(request)
+                    response = await self._providers[target].ask(request)
+                return self._means.redactor.response(response)
+            except ProviderError as error:
+                self._means.redactor.clean(error)
+                raise
             except TimeoutError as error:
                 raise ProviderError("timeout", f"no answer within {request.timeout_s:g} s") from error
 

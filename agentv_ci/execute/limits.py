@@ -23,4 +23,5 @@ class Limits:
 
 
 def _own(target: Target) -> int:
-    return 1 if target.workers is None else int(target.workers)
+    # A reference is still one in a dry run, which reads no environment.
+    return target.workers if isinstance(target.workers, int) else 1

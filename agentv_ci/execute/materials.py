@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 from typing import Self
 
@@ -44,8 +45,11 @@ class Materials:
         if self._scratch is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="agentv-ci-")
         # The parts of a path may be `..`; below the scratch folder they are names like any other.
-        parts = ("up" if part == ".." else part for part in Path(reference.path).parts if part != "/")
-        copy = Path(self._scratch.name).joinpath(*parts)
+        names = ("up" if part == ".." else part for part in Path(reference.path).parts if part != "/")
+        parts = tuple(names)
+        # Files of one script lie side by side as in the repository; another file of the same path lies elsewhere.
+        copies = (Path(self._scratch.name, str(number), *parts) for number in count())
+        copy = next(each for each in copies if not each.exists())
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(self._files[reference.sha256].text.encode("utf-8"))
         return copy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from agentv_ci.contracts.exchange import ErrorKind, EvaluatorOutcome, Grade, ProviderError, Response, Usage
 from agentv_ci.contracts.plan import PlanCase, PlanSuite
@@ -53,6 +53,7 @@ def graded_row(
             "model": response.model,
             "candidate_answer": response.answer,
             "usage": usage_record(response.usage),
+            "masked": response.masked,
             "request": dict(response.request),
             "output_messages": _messages(response) if include_trace else None,
             "trace_summary": _trace_summary(response) if response.has_trace else None,
@@ -69,7 +70,7 @@ def failed_row(trial: Trial, effort: Effort, error: ProviderError, *, now: datet
 def _row(trial: Trial, effort: Effort, grade: Grade, error_kind: ErrorKind | None, now: datetime) -> ResultRow:
     case = trial.case
     return ResultRow(
-        timestamp=now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        timestamp=now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         eval_id=case.id,
         dataset=trial.suite.dataset,
         conversation_id=case.conversation_id,

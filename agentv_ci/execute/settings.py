@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pydantic import TypeAdapter, ValidationError
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.targets import OpenAITarget, Target
+from agentv_ci.contracts.targets import CLI_PLACEHOLDERS, CliTarget, OpenAITarget, Target, placeholders
 from agentv_ci.errors import UsageError
 
 REFERENCE = re.compile(r"\s*\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}\s*")
@@ -34,6 +34,7 @@ def resolve_targets(targets: Mapping[str, Target], environ: Mapping[str, str]) -
             continue
         try:
             resolved[key] = TypeAdapter[Target](Target).validate_python(data, strict=False)
+            problems += [f"target '{target.name}': {sentence}" for sentence in _unusable(resolved[key])]
         except ValidationError as error:
             problems += [f"target '{target.name}': {sentence}" for sentence in _unfit(error)]
     if problems:
@@ -80,8 +81,19 @@ def _add_provider_defaults(
         key = environ.get("OPENAI_API_KEY", "").strip()
         if key:
             data["api_key"] = key
-        elif data.get("base_url") == OPENAI_BASE_URL:
+        elif str(data.get("base_url")).rstrip("/") == OPENAI_BASE_URL:
             missing.setdefault("OPENAI_API_KEY", []).append("api_key")
+
+
+def _unusable(target: Target) -> Iterator[str]:
+    """What only the values show: a reference that leads to another one, a command nobody can fill in."""
+    for field, value in target.model_dump(mode="json", exclude_none=True).items():
+        if isinstance(value, str) and REFERENCE.fullmatch(value):
+            yield f"the value of {field} is unfit: it is a reference itself"
+    if isinstance(target, CliTarget):
+        for name in placeholders(target.command_template):
+            if name not in CLI_PLACEHOLDERS:
+                yield f"the value of command_template is unfit: unknown placeholder {{{name}}}"
 
 
 def _unfit(error: ValidationError) -> Iterator[str]:

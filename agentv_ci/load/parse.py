@@ -195,6 +195,8 @@ class _Constructor:
         start, end = _span(event)
         if event.style in ("|", ">"):
             end = self._block_end(start, end)
+        if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+            raise Unparsable(Problem("AV101", "half of a surrogate pair is no character", start, end))
         tag = event.tag
         if tag is None and event.implicit[0]:
             value = self._plain(text, event)

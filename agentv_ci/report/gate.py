@@ -65,8 +65,17 @@ def _quality(suite: PlanSuite, outcomes: Sequence[CaseOutcome]) -> list[str]:
     reasons = []
     rate = sum(outcome.verdict == "pass" for outcome in graded) / len(graded)
     if round(rate, PRECISION) < round(suite.gate.min_pass_rate, PRECISION):
-        reasons.append(f"pass rate {rate:.1%} is below {suite.gate.min_pass_rate:.1%}")
+        reasons.append("pass rate {} is below {}".format(*_apart(rate, suite.gate.min_pass_rate, ".{}%", least=1)))
     mean = describe(graded).mean
     if suite.gate.min_mean_score is not None and mean is not None and mean < suite.gate.min_mean_score:
-        reasons.append(f"mean score {mean:.3f} is below {suite.gate.min_mean_score:.3f}")
+        reasons.append("mean score {} is below {}".format(*_apart(mean, suite.gate.min_mean_score, ".{}f", least=3)))
     return reasons
+
+
+def _apart(reached: float, wanted: float, form: str, *, least: int) -> tuple[str, str]:
+    """Write two different figures with as many digits as it takes to see that they are."""
+    for digits in range(least, PRECISION):
+        texts = format(reached, form.format(digits)), format(wanted, form.format(digits))
+        if texts[0] != texts[1]:
+            return texts
+    return repr(reached), repr(wanted)

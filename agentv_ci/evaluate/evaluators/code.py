@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import Log, OutputMessage, Score
-from agentv_ci.contracts.plan import FilePart, FileReference, PlanCodeEvaluator, PlanMessage
+from agentv_ci.contracts.exchange import Log, Response, Score
+from agentv_ci.contracts.plan import FilePart, FileReference, Part, PlanCodeEvaluator, PlanMessage, TextPart
 from agentv_ci.evaluate.evaluators.replies import first_object, read_score
-from agentv_ci.evaluate.submission import Submission
+from agentv_ci.evaluate.submission import Submission, output_message
 from agentv_ci.process import Finished, ProcessFailed, child_environment, run
 
 INTERPRETERS: Mapping[str, tuple[str, ...]] = {
@@ -73,32 +74,45 @@ class Code:
         attached = [part for message in case.input_messages for part in message.content if isinstance(part, FilePart)]
         guidelines = [part for part in attached if part.type == "guideline"]
         others = [part for part in attached if part.type == "file"]
+        inputs: list[JsonValue] = [self._message(message, submission) for message in case.input_messages]
+        guideline_files: list[JsonValue] = [str(self._locate_part(part)) for part in guidelines]
+        segments: list[JsonValue] = [
+            self._part(part, submission) for each in case.input_messages for part in each.content
+        ]
         return {
             "eval_id": case.id,
             "question": submission.request.prompt,
             "expected_outcome": case.expected_outcome,
             "reference_answer": case.reference_answer,
             "candidate_answer": response.answer,
-            "input_messages": [self._message(message, submission) for message in case.input_messages],
+            "input_messages": inputs,
             "expected_messages": [self._message(message, submission) for message in case.expected_messages],
-            "output_messages": [_output(message) for message in response.messages],
-            "guideline_files": [str(self._locate_part(part)) for part in guidelines],
+            "output_messages": [output_message(message) for message in response.messages],
+            "guideline_files": guideline_files,
             "input_files": [str(self._locate_part(part)) for part in others],
             "has_trace": response.has_trace,
             "config": self._settings.config,
+            # What scripts written for AgentV know these by.
+            "guideline_paths": guideline_files,
+            "input_segments": segments,
+            "candidate_trace_summary": _trace_summary(response) if response.has_trace else None,
         }
 
     def _message(self, message: PlanMessage, submission: Submission) -> JsonObject:
         content: JsonValue = message.value
         if content is None:
-            content = [
-                {"type": "file", "value": str(self._locate_part(part)), "text": submission.files[part.sha256].text}
-                if isinstance(part, FilePart)
-                else {"type": "text", "value": part.text}
-                for part in message.content
-            ]
+            content = [self._part(part, submission) for part in message.content]
         calls: JsonValue = [call.model_dump(mode="json") for call in message.tool_calls]
-        return {"role": message.role, "content": content, **({"tool_calls": calls} if calls else {})}
+        name: JsonObject = {"name": message.name} if message.name is not None else {}
+        return {"role": message.role, **name, "content": content, **({"tool_calls": calls} if calls else {})}
+
+    def _part(self, part: Part, submission: Submission) -> JsonObject:
+        match part:
+            case FilePart():
+                path = str(self._locate_part(part))
+                return {"type": "file", "value": path, "text": submission.files[part.sha256].text}
+            case TextPart():
+                return {"type": "text", "value": part.text}
 
     def _locate_part(self, part: FilePart) -> Path:
         return self._locate(FileReference(path=part.path, sha256=part.sha256))
@@ -111,9 +125,15 @@ def _interpreter(program: Path) -> tuple[str, ...]:
     return ()
 
 
-def _output(message: OutputMessage) -> JsonObject:
-    calls: JsonValue = [{"tool": call.tool, "input": call.input, "output": call.output} for call in message.tool_calls]
-    return {"role": message.role, "content": message.content, **({"tool_calls": calls} if calls else {})}
+def _trace_summary(response: Response) -> JsonObject:
+    counted = Counter(call.tool for message in response.messages for call in message.tool_calls)
+    names: list[JsonValue] = [*sorted(counted)]
+    return {
+        "event_count": counted.total(),
+        "tool_names": names,
+        "tool_calls_by_name": {**counted},
+        "error_count": 0,
+    }
 
 
 def _read(finished: Finished) -> Score:

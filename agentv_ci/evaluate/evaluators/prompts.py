@@ -15,7 +15,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.plan import FilePart, PlanMessage
-from agentv_ci.evaluate.submission import Submission
+from agentv_ci.evaluate.submission import Submission, output_message
 
 REPLY_CONTRACT = """\
 Reply with exactly one JSON object and nothing else:
@@ -52,7 +52,7 @@ def contract_reminder() -> str:
 def variables(submission: Submission) -> dict[str, str]:
     """Return what a prompt may name."""
     case, response = submission.case, submission.response
-    output: list[JsonValue] = [{"role": each.role, "content": each.content} for each in response.messages]
+    output: list[JsonValue] = [output_message(each) for each in response.messages]
     return {
         "expected_outcome": case.expected_outcome,
         "question": submission.request.prompt,

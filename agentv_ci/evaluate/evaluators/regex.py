@@ -28,7 +28,7 @@ class Regex:
             found = await asyncio.to_thread(pattern.search, submission.answer, timeout=TIMEOUT_S)
         except TimeoutError:
             return Score(error=f"the pattern took longer than {TIMEOUT_S:g} s: '{self._settings.value}'")
-        except regex.error as error:
+        except (regex.error, RecursionError) as error:
             return Score(error=f"not a regular expression: {error}")
         if found:
             return Score(1.0, hits=(f"matches '{self._settings.value}'",))

@@ -7,7 +7,8 @@ import math
 from collections.abc import Iterator
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import Score, well_formed
+from agentv_ci.contracts.exchange import Score
+from agentv_ci.outside import well_formed
 
 _DECODER = json.JSONDecoder()
 
@@ -17,10 +18,11 @@ def first_object(text: str) -> JsonObject | None:
     for start in _braces(text):
         try:
             value, _ = _DECODER.raw_decode(text, start)
+            clean = well_formed(value)
         except (ValueError, RecursionError):
             continue
-        if isinstance(value, dict):
-            return {key: well_formed(item) for key, item in value.items()}
+        if isinstance(clean, dict):
+            return clean
     return None
 
 

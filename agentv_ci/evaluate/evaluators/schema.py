@@ -6,6 +6,7 @@ import json
 import re
 
 from jsonschema import Draft202012Validator, validators
+from jsonschema.exceptions import UnknownType
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
@@ -14,6 +15,7 @@ from agentv_ci.contracts.documents import ReadYaml
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan import PlanSchemaEvaluator
 from agentv_ci.evaluate.submission import Submission
+from agentv_ci.outside import well_formed
 
 FENCE = re.compile(r"\A\s*```[^\n`]*\n(?P<inside>.*?)\n?```\s*\Z", re.DOTALL)
 
@@ -39,6 +41,9 @@ class Schema:
             errors = sorted(validator.iter_errors(value), key=lambda error: error.json_path)
         except Unresolvable as error:
             return Score(error=f"the schema refers to what it does not hold: {error.ref}")
+        except (RecursionError, OverflowError, ValueError, re.error, UnknownType) as error:
+            # Schemas without end, patterns and types that are none, numbers that no float can hold.
+            return Score(error=f"the answer cannot be checked with the schema: {type(error).__name__}: {error}")
         if not errors:
             return Score(1.0, hits=("Valid",))
         return Score(0.0, misses=tuple(f"{error.json_path}: {error.message}" for error in errors))
@@ -48,8 +53,10 @@ class Schema:
         text = fenced["inside"] if fenced else answer
         if self._settings.format == "yaml":
             return self._read_yaml(text)
-        loaded: JsonValue = json.loads(text, parse_constant=_refuse)
-        return loaded
+        try:
+            return well_formed(json.loads(text, parse_constant=_refuse))
+        except RecursionError as error:
+            raise ValueError("nested too deep") from error
 
 
 def _refuse(constant: str) -> None:

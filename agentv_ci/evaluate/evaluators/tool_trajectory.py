@@ -69,38 +69,30 @@ class ToolTrajectory:
         return _score(len(hits), max(len(expected), len(calls)), hits, misses)
 
     def _superset(self, expected: Sequence[ExpectedCall], calls: Sequence[CalledTool]) -> Score:
-        left = list(calls)
-        hits, misses = [], []
-        for wanted in expected:
-            found = next((call for call in left if self._matches(wanted, call)), None)
-            if found is None:
-                misses.append(f"{wanted.tool} was not called as expected")
-            else:
-                left.remove(found)
-                hits.append(f"{wanted.tool} was called")
+        found = _partners(len(expected), len(calls), lambda i, j: self._matches(expected[i], calls[j]))
+        hits = [f"{each.tool} was called" for index, each in enumerate(expected) if index in found]
+        misses = [
+            f"{each.tool} was not called as expected" for index, each in enumerate(expected) if index not in found
+        ]
         return _score(len(hits), len(expected), hits, misses)
 
     def _subset(self, expected: Sequence[ExpectedCall], calls: Sequence[CalledTool]) -> Score:
-        left = list(expected)
-        hits, misses = [], []
-        for call in calls:
-            found = next((wanted for wanted in left if self._matches(wanted, call)), None)
-            if found is None:
-                misses.append(f"{call.tool} was called and is not expected")
-            else:
-                left.remove(found)
-                hits.append(f"{call.tool} is expected")
+        found = _partners(len(calls), len(expected), lambda i, j: self._matches(expected[j], calls[i]))
+        hits = [f"{each.tool} is expected" for index, each in enumerate(calls) if index in found]
+        misses = [
+            f"{each.tool} was called and is not expected" for index, each in enumerate(calls) if index not in found
+        ]
         return _score(len(hits), len(calls), hits, misses)
 
     def _matches(self, wanted: ExpectedCall, made: CalledTool) -> bool:
         if wanted.tool != made.tool:
             return False
-        how = self._settings.args_match or ("ignore" if wanted.input is None else "exact")
+        how = "ignore" if wanted.input is None else self._settings.args_match or "exact"
         match how:
             case "ignore":
                 return True
             case "exact":
-                return wanted.input == made.input
+                return _is_same(wanted.input, made.input)
             case "subset":
                 return _is_part(wanted.input, made.input)
 
@@ -109,7 +101,36 @@ def _is_part(part: JsonValue, whole: JsonValue) -> bool:
     """Whether every key that is asked for is there with what is asked for."""
     if isinstance(part, dict):
         return isinstance(whole, dict) and all(key in whole and _is_part(part[key], whole[key]) for key in part)
-    return part == whole
+    return _is_same(part, whole)
+
+
+def _is_same(one: JsonValue, other: JsonValue) -> bool:
+    """Equality of JSON: 1 is 1.0, and true is not 1."""
+    match one, other:
+        case dict(), dict():
+            return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
+        case list(), list():
+            return len(one) == len(other) and all(map(_is_same, one, other))
+        case _:
+            return isinstance(one, bool) == isinstance(other, bool) and one == other
+
+
+def _partners(rows: int, columns: int, fits: Callable[[int, int], bool]) -> set[int]:
+    """Return the rows that find a column of their own in a largest matching (augmenting paths, Kuhn 1955)."""
+    taken: dict[int, int] = {}
+
+    def place(row: int, tried: set[int]) -> bool:
+        for column in range(columns):
+            if column not in tried and fits(row, column):
+                tried.add(column)
+                if column not in taken or place(taken[column], tried):
+                    taken[column] = row
+                    return True
+        return False
+
+    for row in range(rows):
+        place(row, set())
+    return set(taken.values())
 
 
 def _common(rows: int, columns: int, same: Callable[[int, int], bool]) -> list[int]:

@@ -24,14 +24,19 @@ from agentv_ci.contracts.exchange import (
     Request,
     Response,
     World,
-    well_formed,
 )
-from agentv_ci.contracts.targets import CLI_PLACEHOLDER, CliTarget, CommandHealthcheck, HttpHealthcheck
+from agentv_ci.contracts.targets import (
+    CLI_PLACEHOLDER,
+    CliTarget,
+    CommandHealthcheck,
+    HttpHealthcheck,
+    placeholders,
+)
 from agentv_ci.execute.prompt import GUIDELINES_HEADING
+from agentv_ci.outside import read_json
 from agentv_ci.process import Finished, ProcessFailed, ProcessTimedOut, child_environment, run
 
 HEALTHCHECK_TIMEOUT_S = 10.0
-MAX_QUOTED = 2_000
 
 
 class CliProvider:
@@ -55,11 +60,14 @@ class CliProvider:
 
     async def ask(self, request: Request) -> Response:
         """Run the command; the answer is the output file where the template names one, else what it prints."""
-        scratch = Path(tempfile.mkdtemp(prefix="agentv-ci-"))
+        try:
+            scratch = Path(tempfile.mkdtemp(prefix="agentv-ci-"))
+        except OSError as error:
+            raise _unwritable(error) from error
         try:
             return await self._answer(request, scratch)
         except OSError as error:
-            raise ProviderError("process", f"cannot write the files of the question: {error}") from error
+            raise _unwritable(error) from error
         finally:
             if self._target.keep_temp_files is True:
                 self._log(f"{self._target.name}: {request.case_id}: files kept in {scratch}")
@@ -89,15 +97,15 @@ class CliProvider:
             command, self._cwd(request.cwd), _seconds(self._target.timeout_seconds, request.timeout_s)
         )
         if finished.stderr.strip():
-            self._log(f"{self._target.name}: {request.case_id}: stderr: {_quote(finished.stderr)}")
+            self._log(f"{self._target.name}: {request.case_id}: stderr: {finished.stderr.strip()}")
         text = finished.stdout
-        if "{OUTPUT_FILE}" in self._target.command_template:
+        if "OUTPUT_FILE" in placeholders(self._target.command_template):
             text = _read_output(output_file)
         return _response(text, prompt)
 
     def _prompt(self, request: Request) -> str:
         """The guidelines go first, unless the template gives them a place of their own."""
-        if not request.guidelines or "{GUIDELINES}" in self._target.command_template:
+        if not request.guidelines or "GUIDELINES" in placeholders(self._target.command_template):
             return request.prompt
         return f"{GUIDELINES_HEADING}\n\n{request.guidelines}\n\n[[ ## Task ## ]]\n\n{request.prompt}"
 
@@ -109,19 +117,19 @@ class CliProvider:
 
     async def _run(self, command: str, cwd: Path, timeout_s: float) -> Finished:
         if self._target.verbose is True:
-            self._log(f"{self._target.name}: runs {_quote(command)}")
+            self._log(f"{self._target.name}: runs {command}")
         try:
             env = child_environment(self._world.environ, self._target.env)
             finished = await run(command, cwd=cwd, env=env, timeout_s=timeout_s)
         except ProcessTimedOut as error:
-            detail = f"the command {error}" + (f"; stderr: {_quote(error.stderr)}" if error.stderr.strip() else "")
+            detail = f"the command {error}" + (f"; stderr: {error.stderr.strip()}" if error.stderr.strip() else "")
             raise ProviderError("timeout", detail) from error
         except ProcessFailed as error:
             hint = "; a long prompt belongs into {PROMPT_FILE}" if "too long" in str(error) else ""
             raise ProviderError("process", f"the command {error}{hint}") from error
         if finished.status != 0:
             said = finished.stderr.strip() or finished.stdout.strip()
-            raise ProviderError("process", f"{_quote(said)} (exit code {finished.status})".lstrip())
+            raise ProviderError("process", f"{said} (exit code {finished.status})".lstrip())
         return finished
 
     def _cwd(self, default: Path) -> Path:
@@ -167,6 +175,10 @@ def _seconds(value: float | str | None, default: float) -> float:
     return default if value is None else float(value)
 
 
+def _unwritable(error: OSError) -> ProviderError:
+    return ProviderError("process", f"cannot write the files of the question: {error}")
+
+
 def _read_output(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")
@@ -178,7 +190,7 @@ def _response(text: str, prompt: str) -> Response:
     """Read `{"output_messages": […]}` or `{"text": …}`; everything else is the answer itself."""
     request: JsonObject = {"prompt": prompt}
     try:
-        loaded = well_formed(json.loads(text))
+        loaded = read_json(text)
     except ValueError:
         loaded = None
     if isinstance(loaded, dict) and isinstance(loaded.get("output_messages"), list):
@@ -216,8 +228,3 @@ def last_answer(messages: Sequence[OutputMessage]) -> str:
             content = message.content
             return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
     return ""
-
-
-def _quote(text: str) -> str:
-    text = text.strip()
-    return text if len(text) <= MAX_QUOTED else "…" + text[-MAX_QUOTED:]

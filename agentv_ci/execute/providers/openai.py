@@ -22,6 +22,7 @@ from agentv_ci.contracts.exchange import (
 )
 from agentv_ci.contracts.targets import HttpTarget, OpenAITarget
 from agentv_ci.execute.providers.transport import Transport, error_message
+from agentv_ci.outside import read_json
 from agentv_ci.retry import DEFAULT_STATUS_CODES, RetryPolicy, with_retries
 
 DEFAULT_SYSTEM_PROMPT = "You are a careful assistant. Follow the instructions and make nothing up."
@@ -61,7 +62,7 @@ class OpenAIProvider:
 
     def _headers(self) -> dict[str, str]:
         key = {"authorization": f"Bearer {self._target.api_key}"} if self._target.api_key else {}
-        return {**key, **(self._target.headers or {})}
+        return {**key, **{name.lower(): value for name, value in (self._target.headers or {}).items()}}
 
     def _body(self, request: Request) -> JsonObject:
         messages: list[JsonValue] = [{"role": each.role, "content": each.content} for each in request.chat]
@@ -118,7 +119,9 @@ def _response(body: JsonObject, asked: JsonObject) -> Response:
     content = message.get("content")
     if choice.get("finish_reason") == "content_filter" and not content:
         raise ProviderError("request", "the API's content filter withheld the answer")
-    answer = content if isinstance(content, str) else str(message.get("refusal") or "")
+    if content is None:
+        content = message.get("refusal") or ""
+    answer = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
     calls = tuple(_calls(message.get("tool_calls")))
     model = body.get("model")
     return Response(
@@ -142,10 +145,9 @@ def _calls(listed: JsonValue) -> list[CalledTool]:
 
 def _arguments(text: JsonValue) -> JsonValue:
     try:
-        loaded: JsonValue = json.loads(text) if isinstance(text, str) else text
+        return read_json(text) if isinstance(text, str) else text
     except ValueError:
         return text
-    return loaded
 
 
 def _usage(block: JsonValue) -> Usage | None:

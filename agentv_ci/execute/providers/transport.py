@@ -17,12 +17,15 @@ from urllib.parse import urlsplit
 import httpx
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ErrorKind, ProviderError, World, well_formed
+from agentv_ci.contracts.exchange import ErrorKind, ProviderError, World
+from agentv_ci.errors import UsageError
+from agentv_ci.outside import read_json
 from agentv_ci.retry import retry_hint_s
 
 CONNECT_TIMEOUT_S = 10.0
 WRITE_TIMEOUT_S = 30.0
-MAX_QUOTED = 200
+UNREACHABLE = (httpx.HTTPError, httpx.InvalidURL, ImportError, ValueError, OverflowError, ExceptionGroup)
+"""ImportError: a SOCKS proxy without its package. ValueError, OverflowError: an address or a proxy that is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +47,14 @@ class Transport:
         self._context = self._ssl_context(ca_bundle)
 
     def _ssl_context(self, ca_bundle: str | None) -> ssl.SSLContext:
-        if ca_bundle is not None:
-            return ssl.create_default_context(cafile=ca_bundle)
-        if self._base_url.startswith("https:"):
-            return httpx.create_ssl_context(trust_env=True)
+        try:
+            if ca_bundle is not None:
+                return ssl.create_default_context(cafile=ca_bundle)
+            if self._base_url.startswith("https:"):
+                return httpx.create_ssl_context(trust_env=True)
+        except OSError as error:
+            where = f"ca_bundle '{ca_bundle}'" if ca_bundle else "what SSL_CERT_FILE or SSL_CERT_DIR names"
+            raise UsageError(f"{where} holds no certificates that can be read: {error}") from error
         return ssl.SSLContext(
             ssl.PROTOCOL_TLS_CLIENT
         )  # trusts nobody: plain HTTP needs no trust, and loading it is slow
@@ -59,10 +66,11 @@ class Transport:
                 response = await client.post(
                     self._base_url + path,
                     content=json.dumps(body).encode("utf-8"),
-                    headers={"content-type": "application/json", **headers},
+                    headers={"content-type": "application/json"}
+                    | {name.lower(): value for name, value in headers.items()},
                     timeout=httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S, write=WRITE_TIMEOUT_S),
                 )
-        except (httpx.HTTPError, httpx.InvalidURL, UnicodeEncodeError) as error:
+        except UNREACHABLE as error:
             raise _unreachable(error, self._base_url) from error
         if response.status_code >= 300:
             raise self._refused(response)
@@ -107,7 +115,7 @@ async def probe_status(url: str, *, timeout_s: float) -> int:
     try:
         async with httpx.AsyncClient(trust_env=not _is_loopback(url), timeout=timeout_s) as client:
             return (await client.get(url)).status_code
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+    except UNREACHABLE as error:
         raise _unreachable(error, url) from error
 
 
@@ -126,7 +134,9 @@ def _unreachable(error: Exception, base_url: str) -> ProviderError:
         return ProviderError(
             "request", f"{name}: a header cannot be sent; check api_key and headers for odd characters"
         )
-    if isinstance(error, (httpx.UnsupportedProtocol, httpx.InvalidURL)):
+    if isinstance(error, ImportError) or "proxy" in str(error).lower():
+        return ProviderError("request", f"{name}: the proxy that the environment names cannot be used: {error}")
+    if not isinstance(error, httpx.HTTPError) or isinstance(error, httpx.UnsupportedProtocol):
         return ProviderError("request", f"{name}: '{base_url}' is not a usable address")
     if isinstance(error, httpx.ReadTimeout):
         return ProviderError("timeout", f"{name}: no answer from {base_url} in time")
@@ -135,17 +145,17 @@ def _unreachable(error: Exception, base_url: str) -> ProviderError:
 
 def _object(response: httpx.Response) -> JsonObject:
     try:
-        body: JsonValue = response.json()
+        body = read_json(response.text)
     except ValueError as error:
         raise ProviderError("malformed", f"the answer is not JSON: {_quote(response.text)}") from error
     if not isinstance(body, dict):
         raise ProviderError("malformed", f"the answer is not a JSON object: {_quote(response.text)}")
-    return {key: well_formed(value) for key, value in body.items()}
+    return body
 
 
 def _reason(response: httpx.Response) -> str:
     try:
-        body: JsonValue = response.json()
+        body = read_json(response.text)
     except ValueError:
         return _quote(response.text)
     return error_message(body) or _quote(response.text)
@@ -170,12 +180,15 @@ def _is_exhausted(response: httpx.Response) -> bool:
 
 
 def _quote(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= MAX_QUOTED else text[:MAX_QUOTED] + "…"
+    """One line; whoever takes the secrets out also shortens it."""
+    return " ".join(text.split())
 
 
 def _is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        return False
     try:
         return ip_address(host).is_loopback
     except ValueError:

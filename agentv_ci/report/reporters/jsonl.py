@@ -19,9 +19,9 @@ def encode(row: ResultRow) -> str:
 
 def read(path: Path) -> Iterator[ResultRow]:
     """Yield the rows of a file; raises ValueError naming the line that is no row."""
-    with path.open(encoding="utf-8") as file:
+    with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
                 yield ResultRow.model_validate(json.loads(line))
-            except (ValueError, ValidationError) as error:
+            except (ValueError, ValidationError, RecursionError) as error:
                 raise ValueError(f"{path}:{number}: not a result row: {error}") from error

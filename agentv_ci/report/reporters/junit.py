@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping
-from itertools import groupby
+from itertools import count, groupby
 
 from junit_xml import TestCase, TestSuite, to_xml_report_string
 
 from agentv_ci.contracts.results import ResultRow
+from agentv_ci.outside import ANSI
 
 MAX_MESSAGE = 300
 MAX_ANSWER = 10_000
 
-_ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _NONCHARACTERS = "".join(f"{chr(plane << 16 | 0xFFFE)}-{chr(plane << 16 | 0xFFFF)}" for plane in range(17))
 _ILLEGAL = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef{_NONCHARACTERS}]")
 
@@ -26,8 +26,9 @@ _ILLEGAL = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udf
 def render(rows: Iterable[ResultRow]) -> bytes:
     """Return the document; one `<testsuite>` per eval file, in the order of their paths."""
     ordered = sorted(rows, key=lambda row: (row.suite, row.source.line, row.eval_id, row.target, row.trial))
+    names = _Names()
     suites = [
-        TestSuite(_line(path), [_case(row) for row in group], file=_line(path))
+        TestSuite(_line(path), [_case(row, names) for row in group], file=_path(path))
         for path, group in groupby(ordered, key=lambda row: row.suite)
     ]
     # Pretty-printing inside junit-xml fails on some texts; ElementTree indents afterwards.
@@ -46,22 +47,36 @@ def render(rows: Iterable[ResultRow]) -> bytes:
     return b'<?xml version="1.0" encoding="utf-8"?>\n' + text + b"\n"
 
 
-def _case(row: ResultRow) -> TestCase:
-    name = f"{row.eval_id} [{row.target}]" + (f" #{row.trial}" if row.trial > 1 else "")
+class _Names:
+    """Names that are unique in their class: GitLab ignores what it has seen before."""
+
+    def __init__(self) -> None:
+        self._seen: set[tuple[str, str]] = set()
+
+    def of(self, row: ResultRow) -> str:
+        """Return the name of a row's test case."""
+        name = _line(f"{row.eval_id} [{row.target}]" + (f" #{row.trial}" if row.trial > 1 else ""))
+        candidates = (name if number == 1 else f"{name} ({number})" for number in count(1))
+        unique = next(each for each in candidates if (row.suite, each) not in self._seen)
+        self._seen.add((row.suite, unique))
+        return unique
+
+
+def _case(row: ResultRow, names: _Names) -> TestCase:
     case = TestCase(
-        _line(name),
+        names.of(row),
         _line(row.suite),
         # junit-xml leaves a time of 0 out.
         max(round(row.duration_ms / 1000, 3), 0.001),
-        file=_line(row.source.path),
+        file=_path(row.source.path),
         line=row.source.line,
         stdout=_clean(_cut(row.candidate_answer)) or None,
     )
     if row.verdict == "error":
-        text = row.error or "no verdict"
+        text = row.error if row.error and _line(row.error) else "no verdict"
         case.add_error_info(_line(text), _clean(text), _line(row.error_kind or "error"))
     elif row.verdict != "pass":
-        found = [f"score {row.score:.3f}", *row.misses] if row.misses else [f"score {row.score:.3f}", row.reasoning]
+        found = [f"score {row.score:.3f}", *(row.misses or filter(None, [row.reasoning]))]
         case.add_failure_info(_line("; ".join(found)), _clean("\n".join(found)), row.verdict)
     return case
 
@@ -83,7 +98,12 @@ def _properties(row: ResultRow) -> ET.Element:
 
 def _clean(text: str) -> str:
     """Text that every XML 1.0 parser accepts: no terminal colours, LF, U+FFFD for what XML forbids."""
-    return _ILLEGAL.sub("\ufffd", _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
+    return _ILLEGAL.sub("\ufffd", ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _path(path: str) -> str:
+    """A path for an attribute: whole, for whoever looks for the file."""
+    return _clean(path).replace("\n", " ")
 
 
 def _line(text: str) -> str:

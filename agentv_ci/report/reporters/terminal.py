@@ -8,6 +8,7 @@ from typing import Literal
 
 from agentv_ci.contracts.report import RunReport, Statistics
 from agentv_ci.contracts.results import UsageRecord
+from agentv_ci.outside import printable
 from agentv_ci.report.outcomes import CaseOutcome
 
 Style = Literal["good", "bad", "warn", "dim", "plain"]
@@ -51,9 +52,10 @@ def _cases(title: str, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]:
         source = outcome.case.source
         score = "" if outcome.verdict == "error" else f" {outcome.score:.3f}"
         style = _STYLES[outcome.verdict]
-        yield Line(f"  {outcome.verdict}{score}  {outcome.case.id}  ({source.path}:{source.line})", style)
+        place = f"{printable(outcome.case.id)}  ({printable(source.path)}:{source.line})"
+        yield Line(f"  {outcome.verdict}{score}  {place}", style)
         if outcome.summary:
-            yield Line("    " + _cut(" ".join(outcome.summary.split()), WIDTH - 4))
+            yield Line("    " + _cut(" ".join(printable(outcome.summary).split()), WIDTH - 4))
     if len(outcomes) > MAX_SHOWN:
         yield Line(f"  … and {len(outcomes) - MAX_SHOWN} more")
     yield Line("")

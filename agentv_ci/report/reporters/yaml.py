@@ -13,15 +13,23 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarStri
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import ResultRow
+from agentv_ci.outside import well_formed
+
+MAX_INDICATORS = 5_000
+"""Characters that may open a level, up to which an item is surely not too deep."""
 
 
 def encode(row: ResultRow) -> str:
     """Return a row as one item of the sequence."""
     writer = YAML()
     writer.width = 1_000_000
+    # YAML cannot hold lone surrogates, not even in escapes.
+    data = well_formed(row.model_dump(mode="json", exclude_none=True))
+    # Readers take some characters beyond ASCII for line breaks; a row that has one is written in escapes.
+    writer.allow_unicode = _is_printable(data)
     writer.indent(sequence=2, offset=0)
     out = io.StringIO()
-    writer.dump([_styled(row.model_dump(exclude_none=True))], out)
+    writer.dump([_styled(data)], out)
     return out.getvalue()
 
 
@@ -31,19 +39,47 @@ def _styled(value: JsonValue) -> object:
     if isinstance(value, (list, tuple)):
         return [_styled(item) for item in value]
     if isinstance(value, str) and "\n" in value:
-        fits = value.strip() and all(line.isprintable() and line == line.rstrip() for line in value.split("\n"))
+        lines = value.split("\n")
+        is_plain = all(line.isprintable() and line == line.rstrip() for line in lines)
+        fits = is_plain and value.strip() and not value.endswith("\n\n")
         return LiteralScalarString(value) if fits else DoubleQuotedScalarString(value)
     return value
 
 
+def _is_printable(value: JsonValue) -> bool:
+    if isinstance(value, dict):
+        return all(_is_printable(key) and _is_printable(item) for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_printable, value))
+    return not isinstance(value, str) or value.replace("\n", "").isprintable()
+
+
 def read(path: Path) -> Iterator[ResultRow]:
-    """Yield the rows of a file; raises ValueError for what is none."""
-    try:
-        listed: JsonValue = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
-    except YAMLError as error:
-        raise ValueError(f"{path}: not YAML: {error}") from error
-    for number, item in enumerate(listed if isinstance(listed, list) else (), 1):
+    """Yield the rows of a file, one after the other; raises ValueError for what is none."""
+    for number, item in enumerate(_items(path), 1):
         try:
-            yield ResultRow.model_validate(item)
-        except ValidationError as error:
+            yield ResultRow.model_validate(_load(item))
+        except (YAMLError, ValidationError, RecursionError) as error:
             raise ValueError(f"{path}: item {number} is not a result row: {error}") from error
+
+
+def _items(path: Path) -> Iterator[str]:
+    """Cut the sequence at its dashes: a file of many rows is never held as a whole."""
+    lines: list[str] = []
+    with path.open(encoding="utf-8", newline="") as file:
+        for line in file:
+            if line.startswith("- ") and lines:
+                yield "".join(lines)
+                lines = []
+            lines.append(line)
+    if lines:
+        yield "".join(lines)
+
+
+def _load(item: str) -> JsonValue:
+    # The C parser's recursion has no limit but the process's stack; ruamel's own has Python's.
+    is_deep = sum(map(item.count, "[{-?:")) > MAX_INDICATORS
+    listed: JsonValue = YAML(typ="safe", pure=is_deep).load(item)
+    if not isinstance(listed, list) or len(listed) != 1:
+        raise YAMLError("not an item of a sequence")
+    return listed[0]

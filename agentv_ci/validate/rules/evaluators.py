@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import Surroundings
@@ -67,6 +68,8 @@ def _check_command(pointer: Pointer, evaluator: CodeEvaluator, find: Finder) -> 
             shlex.split(evaluator.script)
         except ValueError as error:
             yield find.at("AV204", f"'script' cannot be split into words: {error}", (*pointer, "script"))
+    if evaluator.program is not None and not Path(evaluator.program).exists():
+        yield find.at("AV302", f"program '{evaluator.program}' is not found", (*pointer, "script"))
 
 
 def _check_pattern(pointer: Pointer, evaluator: RegexEvaluator, find: Finder) -> Iterator[Diagnostic]:
@@ -74,7 +77,7 @@ def _check_pattern(pointer: Pointer, evaluator: RegexEvaluator, find: Finder) ->
 
     try:
         regex.compile(evaluator.value)
-    except regex.error as error:
+    except (regex.error, RecursionError) as error:
         yield find.at("AV310", f"not a regular expression: {error}", (*pointer, "value"))
 
 

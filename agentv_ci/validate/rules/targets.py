@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import Surroundings
@@ -11,7 +11,6 @@ from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.evaluators import LlmJudgeEvaluator
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.contracts.targets import (
-    CLI_PLACEHOLDER,
     CLI_PLACEHOLDERS,
     FORMAT_PLACEHOLDER,
     FORMAT_PLACEHOLDERS,
@@ -22,6 +21,7 @@ from agentv_ci.contracts.targets import (
     Target,
     TargetsDocument,
     judge_name,
+    placeholders,
 )
 from agentv_ci.suggestions import did_you_mean, listed
 from agentv_ci.validate.findings import Finder
@@ -55,17 +55,16 @@ def _check_templates(pointer: Pointer, target: CliTarget, find: Finder) -> Itera
     if isinstance(target.healthcheck, CommandHealthcheck):
         templates.append(((*pointer, "healthcheck", "command_template"), target.healthcheck.command_template))
     for place, template in templates:
-        used = [match["name"] for match in CLI_PLACEHOLDER.finditer(template) if match["name"]]
-        yield from _check_placeholders(place, used, CLI_PLACEHOLDERS, find)
+        yield from _check_placeholders(place, placeholders(template), CLI_PLACEHOLDERS, find)
     for key in ("files_format", "attachments_format"):
-        used = [match["name"] for match in FORMAT_PLACEHOLDER.finditer(getattr(target, key) or "")]
+        used = dict.fromkeys(match["name"] for match in FORMAT_PLACEHOLDER.finditer(getattr(target, key) or ""))
         yield from _check_placeholders((*pointer, key), used, FORMAT_PLACEHOLDERS, find)
 
 
 def _check_placeholders(
-    pointer: Pointer, used: Sequence[str], known: Sequence[str], find: Finder
+    pointer: Pointer, used: Iterable[str], known: Sequence[str], find: Finder
 ) -> Iterator[Diagnostic]:
-    for name in dict.fromkeys(used):
+    for name in used:
         if name not in known:
             exist = listed(f"{{{each}}}" for each in known)
             message = f"unknown placeholder {{{name}}}{did_you_mean(name, known)}; placeholders are {exist}"

@@ -1,0 +1,66 @@
+"""JSON that others wrote: read without trusting its depth, its numbers or its characters."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+from agentv_ci.contracts.base import JsonValue
+
+ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+"""Escape sequences of terminals: colours, cursor, titles, links."""
+
+MAX_DEPTH = 200
+"""Deeper than anything people mean, and shallow enough for every recursive reader behind us."""
+
+
+def read_json(text: str) -> JsonValue:
+    """Return the value of a JSON text, well-formed; raises ValueError, also for what is nested too deep."""
+    try:
+        value: JsonValue = json.loads(text)
+    except RecursionError as error:
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from error
+    return well_formed(value)
+
+
+def well_formed(value: JsonValue, depth: int = 0) -> JsonValue:
+    """Return JSON without what no file of ours can hold: lone surrogates, NaN and infinite numbers.
+
+    Raises ValueError for what is nested deeper than MAX_DEPTH.
+    """
+    if depth > MAX_DEPTH:
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+    match value:
+        case str():
+            return well_formed_text(value)
+        case float():
+            return value if math.isfinite(value) else None
+        case list():
+            return [well_formed(item, depth + 1) for item in value]
+        case dict():
+            return {well_formed_text(key): well_formed(item, depth + 1) for key, item in value.items()}
+        case _:
+            return value
+
+
+def printable(text: str) -> str:
+    """Return a text that cannot command a terminal: no escape sequences, no control or direction characters.
+
+    Line breaks and tabs stay.
+    """
+    plain = ANSI.sub("", text)
+    return plain if plain.isprintable() else "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in plain)
+
+
+def shortened(text: str, limit: int) -> str:
+    """Return a text of at most `limit` characters: its beginning and, where errors mostly stand, more of its end."""
+    if len(text) <= limit:
+        return text
+    head = limit * 2 // 5
+    return f"{text[:head]} … {text[len(text) - (limit - head - 3) :]}"
+
+
+def well_formed_text(text: str) -> str:
+    """Return a text with U+FFFD in place of lone surrogates."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,0 +1,107 @@
+"""Secrets, and texts without them.
+
+Secret are the values of fields that the contracts mark so (`api_key`, `headers`, `env` entries that refer to the
+environment) and of environment variables whose name ends in `_KEY`, `_TOKEN`, `_SECRET`, `_PASSWORD` or
+`_CREDENTIAL(S)`, from eight characters on, digits alone excepted. They are found as they are, JSON-escaped,
+URL-encoded and in base64.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from urllib.parse import quote, quote_plus
+
+from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.exchange import CalledTool, OutputMessage, ProviderError, Response
+from agentv_ci.contracts.targets import REFERENCE_PATTERN, Target
+from agentv_ci.outside import shortened
+
+MASK = "***"
+MAX_DETAIL = 1_000
+MIN_LENGTH = 8
+
+SECRET_WORDS = frozenset({"KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "CREDENTIALS"})
+
+
+def secrets_of(targets: Mapping[str, Target], resolved: Mapping[str, Target], environ: Mapping[str, str]) -> set[str]:
+    """Return the secret values of a run: those its targets use and those its environment names so."""
+    found = {value for name, value in environ.items() if name.upper().rsplit("_", 1)[-1] in SECRET_WORDS}
+    for key, target in resolved.items():
+        for field in target.secrets:
+            found |= set(_values(getattr(targets[key], field), getattr(target, field), whole=field != "env"))
+    return {value for value in (each.strip() for each in found) if len(value) >= MIN_LENGTH and not value.isdigit()}
+
+
+def _values(written: object, used: object, *, whole: bool) -> Iterator[str]:
+    """Yield the texts of a secret field; of a map that is not secret as a whole, those that are references."""
+    if isinstance(used, str):
+        yield used
+    elif isinstance(used, dict):
+        given = written if isinstance(written, dict) else {}
+        for name, value in used.items():
+            if whole or re.match(REFERENCE_PATTERN, str(given.get(name, ""))):
+                yield str(value)
+                # `Bearer <token>`: the token alone is secret too.
+                yield from (word for word in str(value).split() if len(word) >= MIN_LENGTH)
+
+
+class Redactor:
+    """Replaces secrets in whatever leaves a run."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        forms = {form for secret in secrets for form in _forms(secret)}
+        # Longest first: a secret that contains another is masked as a whole.
+        ordered = sorted(forms, key=lambda form: (-len(form), form))
+        self._pattern = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+
+    def text(self, text: str) -> str:
+        """Return a text without secrets."""
+        return text if self._pattern is None else self._pattern.sub(MASK, text)
+
+    def value(self, value: JsonValue) -> JsonValue:
+        """Return JSON without secrets, keys included."""
+        match value:
+            case str():
+                return self.text(value)
+            case list():
+                return [self.value(item) for item in value]
+            case dict():
+                return {self.text(key): self.value(item) for key, item in value.items()}
+            case _:
+                return value
+
+    def response(self, response: Response) -> Response:
+        """Return a response without secrets; the same object when it holds none."""
+        if self._pattern is None:
+            return response
+        clean = replace(
+            response,
+            answer=self.text(response.answer),
+            messages=tuple(map(self._message, response.messages)),
+            model=self.text(response.model) if response.model is not None else None,
+            request={key: self.value(value) for key, value in response.request.items()},
+        )
+        return response if clean == response else replace(clean, masked=True)
+
+    def clean(self, error: ProviderError) -> None:
+        """Take the secrets out of an error, then shorten it: the other way round, half a secret could be left."""
+        error.detail = shortened(self.text(error.detail), MAX_DETAIL)
+        error.args = (error.detail,)
+
+    def _message(self, message: OutputMessage) -> OutputMessage:
+        calls = tuple(
+            CalledTool(self.text(call.tool), self.value(call.input), self.value(call.output))
+            for call in message.tool_calls
+        )
+        return OutputMessage(message.role, self.value(message.content), calls)
+
+
+def _forms(secret: str) -> set[str]:
+    escaped = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+    raw = secret.encode("utf-8", "replace")
+    encoded = {base64.b64encode(raw).decode().rstrip("="), base64.urlsafe_b64encode(raw).decode().rstrip("=")}
+    return {secret, quote(secret, safe=""), quote_plus(secret), *escaped, *encoded}
