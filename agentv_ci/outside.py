@@ -20,26 +20,26 @@ def read_json(text: str) -> JsonValue:
     try:
         value: JsonValue = json.loads(text)
     except RecursionError as error:
-        raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from error
+        raise ValueError("nested too deep") from error
     return well_formed(value)
 
 
-def well_formed(value: JsonValue, depth: int = 0) -> JsonValue:
+def well_formed(value: JsonValue, levels: int = MAX_DEPTH) -> JsonValue:
     """Return JSON without what no file of ours can hold: lone surrogates, NaN and infinite numbers.
 
-    Raises ValueError for what is nested deeper than MAX_DEPTH.
+    Raises ValueError for what has more levels than `levels`.
     """
-    if depth > MAX_DEPTH:
-        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+    if levels < 0:
+        raise ValueError("nested too deep")
     match value:
         case str():
             return well_formed_text(value)
         case float():
             return value if math.isfinite(value) else None
         case list():
-            return [well_formed(item, depth + 1) for item in value]
+            return [well_formed(item, levels - 1) for item in value]
         case dict():
-            return {well_formed_text(key): well_formed(item, depth + 1) for key, item in value.items()}
+            return {well_formed_text(key): well_formed(item, levels - 1) for key, item in value.items()}
         case _:
             return value
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from urllib.parse import quote, quote_plus
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.exchange import CalledTool, OutputMessage, ProviderError, Response
+from agentv_ci.contracts.exchange import CalledTool, EvaluatorOutcome, Grade, OutputMessage, ProviderError, Response
 from agentv_ci.contracts.targets import REFERENCE_PATTERN, Target
 from agentv_ci.outside import shortened
 
@@ -86,6 +86,32 @@ class Redactor:
             request={key: self.value(value) for key, value in response.request.items()},
         )
         return response if clean == response else replace(clean, masked=True)
+
+    def grade(self, grade: Grade) -> Grade:
+        """Return a grade without secrets: scripts see the environment too."""
+        if self._pattern is None:
+            return grade
+        return replace(
+            grade,
+            hits=self._texts(grade.hits),
+            misses=self._texts(grade.misses),
+            reasoning=self.text(grade.reasoning),
+            error=self.text(grade.error) if grade.error is not None else None,
+            outcomes=tuple(map(self._outcome, grade.outcomes)),
+        )
+
+    def _outcome(self, outcome: EvaluatorOutcome) -> EvaluatorOutcome:
+        raw = outcome.raw_response
+        return replace(
+            outcome,
+            hits=self._texts(outcome.hits),
+            misses=self._texts(outcome.misses),
+            reasoning=self.text(outcome.reasoning),
+            raw_response=self.text(raw) if raw is not None else None,
+        )
+
+    def _texts(self, texts: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(self.text, texts))
 
     def clean(self, error: ProviderError) -> None:
         """Take the secrets out of an error, then shorten it: the other way round, half a secret could be left."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -59,10 +60,13 @@ async def with_retries(
     policy: RetryPolicy,
     world: World,
     on_retry: Callable[[ProviderError, int, float], None],
+    *,
+    timeout_s: float,
 ) -> tuple[T, int]:
     """Return what `call` returns and how many tries it took; raises its last ProviderError, `requests` set.
 
-    `on_retry` is told the error, the number of the retry (from 1) and the wait in seconds.
+    All tries and waits together take no longer than `timeout_s`. `on_retry` is told the error, the number of the
+    retry (from 1) and the wait in seconds.
     """
     tries = 0
 
@@ -91,7 +95,11 @@ async def with_retries(
         sleep=world.sleep,
         reraise=True,
     )
-    return await retrying(attempt), tries
+    try:
+        async with asyncio.timeout(timeout_s):
+            return await retrying(attempt), tries
+    except TimeoutError as error:
+        raise ProviderError("timeout", f"no answer within {timeout_s:g} s", requests=tries) from error
 
 
 def _error(state: RetryCallState) -> ProviderError:

@@ -9,19 +9,38 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from agentv_ci import process
 from agentv_ci.process import Finished, ProcessFailed, ProcessTimedOut, child_environment, run
+from tests.conftest import has_ended
+
+T = TypeVar("T")
 
 SOON_S = 10
 """Far more than anything here takes, far less than the sleep of a child that was left behind."""
 
-DETACHES = "import subprocess; print(subprocess.Popen(['sleep', '60'], start_new_session=True).pid, flush=True)"
-"""Leaves a child with a session of its own behind, which holds the output."""
+DETACHES = """
+import pathlib, subprocess
+child = subprocess.Popen(["sleep", "60"], start_new_session=True)
+pathlib.Path("child").write_text(str(child.pid))
+"""
+"""Leaves a child behind that has a session of its own and holds the output."""
+
+
+async def soon(work: Coroutine[None, None, T]) -> T:
+    """Return what `work` returns; fails instead of hanging, also where `work` hangs while it is cancelled."""
+    task = asyncio.create_task(work)
+    done, _ = await asyncio.wait({task}, timeout=SOON_S)
+    while not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=0.2)
+    assert done, f"takes more than {SOON_S} s"
+    return await task
 
 
 def finish(
@@ -33,25 +52,8 @@ def finish(
     env: Mapping[str, str] | None = None,
 ) -> Finished:
     """Run a command to its end; fails instead of hanging."""
-
-    async def main() -> Finished:
-        async with asyncio.timeout(SOON_S):
-            return await run(
-                command, cwd=cwd, env=child_environment(os.environ, env), timeout_s=timeout_s, stdin=stdin
-            )
-
-    return asyncio.run(main())
-
-
-def has_ended(pid: int) -> bool:
-    """Whether a process ends within moments; one that nobody has waited for counts as ended."""
-    deadline = time.monotonic() + 3
-    while time.monotonic() < deadline:
-        shown = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
-        if not shown.stdout.strip() or shown.stdout.startswith("Z"):
-            return True
-        time.sleep(0.02)
-    return False
+    environment = child_environment(os.environ, env)
+    return asyncio.run(soon(run(command, cwd=cwd, env=environment, timeout_s=timeout_s, stdin=stdin)))
 
 
 def pid_in(path: Path) -> int:
@@ -72,9 +74,6 @@ def ends_at_last() -> Iterator[list[int]]:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-
-
-# What a command is given and gives back
 
 
 def test_a_text_is_a_command_for_a_shell(tmp_path: Path) -> None:
@@ -108,9 +107,6 @@ def test_commands_side_by_side_keep_their_outputs_apart(tmp_path: Path) -> None:
         return await asyncio.gather(*each)
 
     assert [done.stdout for done in asyncio.run(main())] == [f"{n}\n" for n in range(20)]
-
-
-# Input
 
 
 def test_stdin_is_fed(tmp_path: Path) -> None:
@@ -150,24 +146,21 @@ def test_a_command_has_answered_although_a_child_holds_the_input_that_nobody_rea
     assert finish(command, tmp_path, stdin=b"x" * 1_000_000) == Finished(0, "done\n", "")
 
 
-# Too long
-
-
 def test_a_command_that_takes_too_long_is_ended_and_its_stderr_kept(tmp_path: Path) -> None:
-    with pytest.raises(ProcessTimedOut, match=r"^timed out after 0\.3 s$") as caught:
-        finish("echo so far >&2; sleep 60", tmp_path, timeout_s=0.3)
+    with pytest.raises(ProcessTimedOut, match=r"^timed out after 0\.5 s$") as caught:
+        finish("echo so far >&2; sleep 60", tmp_path, timeout_s=0.5)
     assert caught.value.stderr == "so far\n"
 
 
 def test_a_timeout_ends_the_children_of_the_command_too(tmp_path: Path) -> None:
     with pytest.raises(ProcessTimedOut):
-        finish("sleep 60 & echo $! > child; wait", tmp_path, timeout_s=0.3)
+        finish("sleep 60 & echo $! > child; wait", tmp_path, timeout_s=0.5)
     assert has_ended(pid_in(tmp_path / "child"))
 
 
 def test_a_command_is_asked_to_end_before_it_is_killed(tmp_path: Path) -> None:
     with pytest.raises(ProcessTimedOut):
-        finish("trap 'echo bye > farewell; exit 0' TERM; sleep 60 & wait", tmp_path, timeout_s=0.3)
+        finish("trap 'echo bye > farewell; exit 0' TERM; sleep 60 & wait", tmp_path, timeout_s=0.5)
     assert (tmp_path / "farewell").read_text(encoding="utf-8") == "bye\n"
 
 
@@ -176,28 +169,22 @@ def test_a_command_that_does_not_mind_being_asked_is_killed_after_the_grace_peri
 ) -> None:
     monkeypatch.setattr(process, "GRACE_S", 0.2)
     with pytest.raises(ProcessTimedOut):
-        finish("trap '' TERM; echo $$ > self; while :; do sleep 60; done", tmp_path, timeout_s=0.3)
+        finish("trap '' TERM; echo $$ > self; while :; do sleep 60; done", tmp_path, timeout_s=0.5)
     assert has_ended(pid_in(tmp_path / "self"))
 
 
 def test_a_child_that_does_not_mind_being_asked_is_killed_after_the_command_went(tmp_path: Path) -> None:
     with pytest.raises(ProcessTimedOut):
-        finish("(trap '' TERM; sleep 60) & echo $! > child; wait", tmp_path, timeout_s=0.3)
+        finish("(trap '' TERM; sleep 60) & echo $! > child; wait", tmp_path, timeout_s=0.5)
     assert has_ended(pid_in(tmp_path / "child"))
 
 
 def test_a_timeout_is_not_held_up_by_a_detached_child_that_holds_the_output(
-    tmp_path: Path, ends_at_last: list[int], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, ends_at_last: list[int]
 ) -> None:
-    monkeypatch.setattr(process, "GRACE_S", 0.2)
-    script = f"{DETACHES}; import time; time.sleep(60)"
     with pytest.raises(ProcessTimedOut):
-        finish([sys.executable, "-c", script.replace("print(", "open('child', 'w').write(str(", 1).replace(
-            ", flush=True)", "))", 1)], tmp_path, timeout_s=1)
+        finish([sys.executable, "-c", f"{DETACHES}child.wait()"], tmp_path, timeout_s=1)
     ends_at_last.append(pid_in(tmp_path / "child"))
-
-
-# Left behind
 
 
 def test_a_command_has_answered_although_it_leaves_a_child_that_holds_its_output(tmp_path: Path) -> None:
@@ -209,9 +196,10 @@ def test_a_command_has_answered_although_it_leaves_a_child_that_holds_its_output
 def test_a_command_has_answered_although_it_leaves_a_detached_child_that_holds_its_output(
     tmp_path: Path, ends_at_last: list[int]
 ) -> None:
-    done = finish([sys.executable, "-c", DETACHES], tmp_path)
-    ends_at_last.append(int(done.stdout))
-    assert (done.status, done.stderr) == (0, "")
+    try:
+        assert finish([sys.executable, "-c", f"{DETACHES}print('done')"], tmp_path) == Finished(0, "done\n", "")
+    finally:
+        ends_at_last.append(pid_in(tmp_path / "child"))
 
 
 def test_a_child_that_is_left_behind_silently_does_not_outlive_its_command(tmp_path: Path) -> None:
@@ -224,22 +212,22 @@ def test_what_is_printed_right_after_the_command_ended_still_belongs_to_it(tmp_p
 
 @pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="nothing lists the open files here")
 def test_no_file_stays_open(tmp_path: Path) -> None:
+    def open_files() -> int:
+        return sum(1 for _ in Path("/dev/fd").iterdir())
+
     async def main() -> tuple[int, int]:
         async def once(command: str) -> None:
             with contextlib.suppress(ProcessFailed):
                 await run(command, cwd=tmp_path, env=os.environ, timeout_s=0.2, stdin=b"x" * 100_000)
 
         await once("true")
-        before = len(os.listdir("/dev/fd"))
+        before = open_files()
         for command in ("true", "cat", "sleep 60", "no-such-program"):
             await once(command)
-        return before, len(os.listdir("/dev/fd"))
+        return before, open_files()
 
     before, after = asyncio.run(main())
     assert after <= before
-
-
-# Too much
 
 
 def test_as_much_output_as_is_allowed_is_kept(tmp_path: Path) -> None:
@@ -258,9 +246,6 @@ def test_a_command_that_floods_is_ended_although_it_leaves_its_input_unread(tmp_
         finish("exec yes", tmp_path, stdin=b"x" * 1_000_000)
 
 
-# What cannot start
-
-
 def test_a_missing_program_is_named(tmp_path: Path) -> None:
     with pytest.raises(ProcessFailed, match=r"^cannot start 'no-such-program': No such file or directory$"):
         finish(["no-such-program"], tmp_path)
@@ -269,7 +254,7 @@ def test_a_missing_program_is_named(tmp_path: Path) -> None:
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(ProcessFailed) as caught:
         finish("true", tmp_path / "gone")
-    assert str(caught.value) == f"the working directory does not exist: {tmp_path / 'gone'}"
+    assert str(caught.value) == f"cannot start: the working directory does not exist: {tmp_path / 'gone'}"
 
 
 def test_a_program_that_may_not_be_run_is_named(tmp_path: Path) -> None:
@@ -289,48 +274,69 @@ def test_an_argument_too_long_for_the_system_is_a_failure_and_not_a_crash(tmp_pa
         finish(["echo", "x" * 200_000], tmp_path)
 
 
-# Cancelled
+def test_cancelling_leaves_no_process_behind(tmp_path: Path) -> None:
+    cancel_when_started("sleep 60 & echo $! > child; wait", tmp_path)
+    assert has_ended(pid_in(tmp_path / "child"))
 
 
-def cancel_after(steps: Callable[[], bool], command: str, cwd: Path) -> None:
-    """Start a command and cancel it as soon as `steps` says so."""
+def test_cancelling_kills_what_does_not_mind_being_asked(tmp_path: Path) -> None:
+    cancel_when_started("trap '' TERM; echo $$ > child; while :; do sleep 60; done", tmp_path)
+    assert has_ended(pid_in(tmp_path / "child"))
+
+
+def cancel_when_started(command: str, cwd: Path) -> None:
+    """Cancel a command that has written the file `child`."""
 
     async def main() -> None:
         task = asyncio.create_task(run(command, cwd=cwd, env=os.environ, timeout_s=60))
-        while not steps() and not task.done():
-            await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            async with asyncio.timeout(SOON_S):
-                await task
+        await asyncio.to_thread(pid_in, cwd / "child")
+        await asyncio.sleep(0.05)
+        await cancel(task)
 
     asyncio.run(main())
 
 
-def test_cancelling_leaves_no_process_behind(tmp_path: Path) -> None:
-    child = tmp_path / "child"
-    cancel_after(lambda: child.exists() and bool(child.read_text(encoding="utf-8")), "sleep 60 & echo $! > child; wait", tmp_path)
-    assert has_ended(pid_in(child))
+async def cancel(task: asyncio.Task[Finished]) -> None:
+    task.cancel()
+
+    async def outcome() -> None:
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    await soon(outcome())
 
 
-def test_cancelling_kills_what_does_not_mind_being_asked(tmp_path: Path) -> None:
-    child = tmp_path / "child"
-    command = "trap '' TERM; echo $$ > child; while :; do sleep 60; done"
-    cancel_after(lambda: child.exists() and bool(child.read_text(encoding="utf-8")), command, tmp_path)
-    assert has_ended(pid_in(child))
+@pytest.mark.parametrize("turns", range(8))
+def test_cancelling_a_command_while_it_starts_leaves_no_process_behind(turns: int, tmp_path: Path) -> None:
+    unique = f"sleep 60.{os.getpid()}{turns}"
+    cancel_after_turns(turns, unique, tmp_path)
+    assert all(map(has_ended, pids_of(unique)))
 
 
-def test_cancelling_at_any_moment_of_the_start_leaves_no_process_behind(tmp_path: Path) -> None:
-    unique = f"sleep 60.{os.getpid()}"
-    for turns in range(25):
-        left = iter(range(turns))
-        cancel_after(lambda left=left: next(left, None) is None, unique, tmp_path)  # type: ignore[misc]  # bound now
-    time.sleep(0.05)
-    shown = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    assert [line for line in shown.splitlines() if unique in line] == []
+def pids_of(command: str) -> list[int]:
+    shown = subprocess.run(["ps", "-eo", "pid=,args="], capture_output=True, text=True, check=True).stdout
+    return [int(line.split()[0]) for line in shown.splitlines() if command in line]
 
 
-# The environment
+@pytest.mark.parametrize("turns", range(3))
+def test_cancelling_a_command_that_cannot_start_is_still_a_cancellation(turns: int, tmp_path: Path) -> None:
+    cancel_after_turns(turns, ["no-such-program"], tmp_path)
+
+
+def cancel_after_turns(turns: int, command: str | Sequence[str], cwd: Path) -> None:
+    """Cancel a command after so many turns of the event loop, unless it has failed by itself."""
+
+    async def main() -> None:
+        task = asyncio.create_task(run(command, cwd=cwd, env=os.environ, timeout_s=60))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        if not task.done():
+            await cancel(task)
+        elif not task.cancelled():
+            assert isinstance(task.exception(), ProcessFailed)
+
+    asyncio.run(main())
+
 
 RUNNER_VARIABLES = [
     "GITHUB_TOKEN",

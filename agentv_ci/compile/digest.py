@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from posixpath import basename
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanCodeEvaluator, PlanEvaluator
@@ -53,10 +54,10 @@ def _evaluator(evaluator: PlanEvaluator, targets: Mapping[str, Target]) -> JsonO
     if isinstance(settings.get("target"), str):
         settings["target"] = _target(targets[str(settings["target"])])
     if isinstance(evaluator, PlanCodeEvaluator):
-        # What the script says counts, not where it lies.
+        # What each file says counts, not where it lies.
         contents = {file.path: file.sha256 for file in evaluator.files}
         argv: list[JsonValue] = [contents.get(word, word) for word in evaluator.argv or ()]
-        files: list[JsonValue] = [*sorted(contents.values())]
+        files: list[JsonValue] = [[basename(path), sha256] for path, sha256 in sorted(contents.items())]
         settings |= {"argv": argv, "files": files}
         settings.pop("timeoutSeconds", None)
     prompt = settings.get("prompt")

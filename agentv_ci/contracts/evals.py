@@ -142,6 +142,7 @@ class EvalDocument(Authored):
         for layer in layers:
             if layer is not None:
                 given = {name: getattr(layer, name) for name in CaseExecution.model_fields}
-                # An empty list declares nothing.
-                merged = merged.model_copy(update={k: v for k, v in given.items() if v is not None and v != ()})
+                if not layer.evaluators:
+                    given["evaluators"] = None  # an empty list declares none
+                merged = merged.model_copy(update={name: value for name, value in given.items() if value is not None})
         return merged

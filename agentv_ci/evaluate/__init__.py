@@ -24,4 +24,7 @@ async def evaluate(case: PlanCase, submission: Submission, tools: Tools) -> Grad
 
 
 async def _score(evaluator: PlanEvaluator, submission: Submission, tools: Tools) -> Score:
-    return await open_evaluator(evaluator, tools).evaluate(submission)
+    try:
+        return await open_evaluator(evaluator, tools).evaluate(submission)
+    except Exception as error:  # noqa: BLE001  # whatever breaks one evaluator, the others have scored
+        return Score(error=f"it broke: {type(error).__name__}: {error}")

@@ -164,7 +164,7 @@ class Engine:
                     continue
                 return failed_row(trial, effort, error, now=self._means.world.now())
             effort = Effort(attempt + 1, requests + response.requests, self._since_ms(begun))
-            grade = await self._means.grade(case, request, response, self._judge_of(case))
+            grade = self._means.redactor.grade(await self._means.grade(case, request, response, self._judge_of(case)))
             self._means.log(f"{label}: {grade.verdict}, score {grade.score:.3f}")
             trace = self._settings.include_trace
             return graded_row(trial, effort, response, grade, now=self._means.world.now(), include_trace=trace)
@@ -173,14 +173,10 @@ class Engine:
     async def _ask(self, target: str, request: Request) -> Response:
         async with self._limits.slot(target):
             try:
-                async with asyncio.timeout(request.timeout_s):
-                    response = await self._providers[target].ask(request)
-                return self._means.redactor.response(response)
+                return self._means.redactor.response(await self._providers[target].ask(request))
             except ProviderError as error:
                 self._means.redactor.clean(error)
                 raise
-            except TimeoutError as error:
-                raise ProviderError("timeout", f"no answer within {request.timeout_s:g} s") from error
 
     def _judge_of(self, case: PlanCase) -> Ask:
         """A judge is a target like any other; it gets one text or a chat, whichever it takes."""

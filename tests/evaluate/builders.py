@@ -146,6 +146,4 @@ class Texts:
     def part(self, path: str, text: str, *, is_guideline: bool = False) -> FilePart:
         """Take in a file that stands in a message or holds a prompt."""
         reference = self.add(path, text)
-        return FilePart(
-            type="guideline" if is_guideline else "file", path=reference.path, sha256=reference.sha256
-        )
+        return FilePart(type="guideline" if is_guideline else "file", path=reference.path, sha256=reference.sha256)

@@ -70,12 +70,15 @@ def test_score_is_clamped_when_it_leaves_the_range(score: float, kept: float) ->
         (0.9, 0.95, "borderline"),
         (0.5, 0.9, "fail"),
         (0.0, 0.0, "pass"),
-        (0.8, None, "pass"),
-        (0.7, None, "borderline"),
     ],
 )
-def test_min_score_moves_an_evaluators_own_pass_line(score: float, min_score: float | None, verdict: Verdict) -> None:
+def test_min_score_moves_an_evaluators_own_pass_line(score: float, min_score: float, verdict: Verdict) -> None:
     assert found(score, min_score=min_score).verdict == verdict
+
+
+@pytest.mark.parametrize(("score", "verdict"), [(0.8, "pass"), (0.7, "borderline"), (0.1, "fail")])
+def test_pass_line_of_an_evaluator_is_the_threshold_when_it_has_none(score: float, verdict: Verdict) -> None:
+    assert found(score).verdict == verdict
 
 
 def test_negate_turns_the_score_and_swaps_hits_and_misses() -> None:
@@ -118,9 +121,7 @@ def test_error_has_no_score_when_one_is_given_besides() -> None:
         ([(1.0, 0.0), (0.5, 2.0)], 0.5, "fail"),
     ],
 )
-def test_case_score_is_the_weighted_mean(
-    parts: list[tuple[float, float]], score: float, verdict: Verdict
-) -> None:
+def test_case_score_is_the_weighted_mean(parts: list[tuple[float, float]], score: float, verdict: Verdict) -> None:
     grade = combined(*(found(each, weight=weight) for each, weight in parts))
     assert (grade.score, grade.verdict) == (score, verdict)
 

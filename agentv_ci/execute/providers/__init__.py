@@ -17,7 +17,11 @@ class Provider(Protocol):
         ...
 
     async def ask(self, request: Request) -> Response:
-        """Return the answer; raises ProviderError. May be cancelled at any time and then leaves nothing behind."""
+        """Return the answer; raises ProviderError.
+
+        Keeps the request's time by itself, so that it can end gently what it has begun and say how far it came. May
+        be cancelled at any time and then leaves nothing behind.
+        """
         ...
 
     async def close(self) -> None:

@@ -26,8 +26,7 @@ class MockProvider:
 
     async def ask(self, request: Request) -> Response:
         """Return the case's response, the target's, or a default one that a judge could have given."""
-        if isinstance(self._target.delay_ms, (int, float)) and self._target.delay_ms:
-            await self._world.sleep(self._target.delay_ms / 1000)
+        await self._wait(request.timeout_s)
         self._fail(request)
         answer = (self._target.responses or {}).get(request.case_id, self._target.response)
         answer = DEFAULT_RESPONSE if answer is None else answer
@@ -40,6 +39,13 @@ class MockProvider:
             usage=_usage(self._target.usage),
             request={"prompt": request.prompt},
         )
+
+    async def _wait(self, timeout_s: float) -> None:
+        delay_s = self._target.delay_ms / 1000 if isinstance(self._target.delay_ms, (int, float)) else 0.0
+        if delay_s:
+            await self._world.sleep(min(delay_s, timeout_s))
+        if delay_s > timeout_s:
+            raise ProviderError("timeout", f"no answer within {timeout_s:g} s")
 
     def _fail(self, request: Request) -> None:
         error = self._target.error

@@ -57,7 +57,7 @@ class OpenAIProvider:
             name = self._target.name
             self._log(f"{name}: {error.detail}; retry {retry} of {self._policy.max_retries} in {wait_s:.1f} s")
 
-        response, tries = await with_retries(once, self._policy, self._world, on_retry)
+        response, tries = await with_retries(once, self._policy, self._world, on_retry, timeout_s=request.timeout_s)
         return replace(response, requests=tries)
 
     def _headers(self) -> dict[str, str]:

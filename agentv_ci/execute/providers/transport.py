@@ -145,7 +145,7 @@ def _unreachable(error: Exception, base_url: str) -> ProviderError:
 
 def _object(response: httpx.Response) -> JsonObject:
     try:
-        body = read_json(response.text)
+        body = read_json(response.text.removeprefix("\ufeff"))
     except ValueError as error:
         raise ProviderError("malformed", f"the answer is not JSON: {_quote(response.text)}") from error
     if not isinstance(body, dict):

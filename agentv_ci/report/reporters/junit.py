@@ -57,8 +57,9 @@ class _Names:
         """Return the name of a row's test case."""
         name = _line(f"{row.eval_id} [{row.target}]" + (f" #{row.trial}" if row.trial > 1 else ""))
         candidates = (name if number == 1 else f"{name} ({number})" for number in count(1))
-        unique = next(each for each in candidates if (row.suite, each) not in self._seen)
-        self._seen.add((row.suite, unique))
+        suite = _line(row.suite)
+        unique = next(each for each in candidates if (suite, each) not in self._seen)
+        self._seen.add((suite, unique))
         return unique
 
 

@@ -13,7 +13,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarStri
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.outside import well_formed
+from agentv_ci.outside import MAX_DEPTH, well_formed
 
 MAX_INDICATORS = 5_000
 """Characters that may open a level, up to which an item is surely not too deep."""
@@ -24,7 +24,7 @@ def encode(row: ResultRow) -> str:
     writer = YAML()
     writer.width = 1_000_000
     # YAML cannot hold lone surrogates, not even in escapes.
-    data = well_formed(row.model_dump(mode="json", exclude_none=True))
+    data = well_formed(row.model_dump(mode="json", exclude_none=True), 2 * MAX_DEPTH)
     # Readers take some characters beyond ASCII for line breaks; a row that has one is written in escapes.
     writer.allow_unicode = _is_printable(data)
     writer.indent(sequence=2, offset=0)

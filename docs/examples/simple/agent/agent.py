@@ -14,6 +14,14 @@ from pathlib import Path
 FILE = re.compile(r'<file path="(?P<path>[^"]+)">\n(?P<text>.*?)\n</file>', re.DOTALL)
 TURN = re.compile(r"^@\[(\w+)\]:$", re.MULTILINE)
 
+COMMENT = """\
+/**
+ * Add two numbers.
+ * @param {number} a
+ * @param {number} b
+ */
+"""
+
 CHECKS = (
     ("JSDoc", "no JSDoc comment", lambda code: "/**" not in code),
     ("`var`", "`var` instead of `const` or `let`", lambda code: bool(re.search(r"\bvar\b", code))),
@@ -59,7 +67,7 @@ def review(path: str, code: str, guidelines: str) -> str:
 def write_function(question: str, guidelines: str) -> str:
     match = re.search(r"called `?(\w+)`?", question)
     name = match[1] if match else "answer"
-    comment = "/**\n * Add two numbers.\n * @param {number} a\n * @param {number} b\n */\n" if "JSDoc" in guidelines else ""
+    comment = COMMENT if "JSDoc" in guidelines else ""
     keyword = "const" if "`const`" in guidelines else "var"
     return f"```js\n{comment}function {name}(a, b) {{\n  {keyword} sum = a + b;\n  return sum;\n}}\n```"
 

@@ -1,0 +1,149 @@
+"""Plans and rows, as small as a test needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from hypothesis import strategies as st
+
+from agentv_ci.contracts.plan import Plan, PlanCase, PlanGate, PlanSource, PlanSuite
+from agentv_ci.contracts.results import EvaluatorResult, ResultRow, RowSource
+from agentv_ci.report import report
+from agentv_ci.report.outcomes import CaseOutcome
+from agentv_ci.schemas import schema_id
+
+Verdict = Literal["pass", "borderline", "fail", "error"]
+
+DIGEST = "0" * 64
+SUITE = "evals/a.yaml"
+SCORES: dict[Verdict, float] = {"pass": 1.0, "borderline": 0.7, "fail": 0.2, "error": 0.0}
+
+NASTY = (
+    "\x00", "\x07", "\x0b", "\x1b[31m", "\x1b]0;title\x07", "\x7f", "\x85", "\x9b", "\xa0", "\u2028", "\u2029",
+    "\ufeff", "\ufffe", "\uffff", "\ufdd0", "\U0001fffe", "\ud800", "\udfff", "\r", "\r\n", "\n", "\n\n", "\t", " ",
+    "  ", ": ", " #", "- ", "---", "...", "|", ">", "%", "@", "`", "!", "&a", "*a", "{", "}", "[", "]", ",", "?", '"',
+    "'", "\\", "<", ">", "&", "]]>", "<!--", "0", "1e3", "0x1f", "yes", "null", "~", "=", "<<", "2030-01-01", "😀", "é",
+)  # fmt: skip
+"""Pieces that some format or other stumbles over."""
+
+any_text = st.text(st.characters(exclude_categories=()), max_size=30) | st.lists(
+    st.sampled_from(NASTY) | st.text(max_size=3), max_size=8
+).map("".join)
+"""Every text there is, lone surrogates included."""
+
+
+def well_formed(text: str) -> str:
+    """What remains of a text where lone surrogates cannot be written: U+FFFD in their place."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+well_formed_text = any_text.map(well_formed)
+"""Every text that can be an id."""
+
+
+def case(id: str = "one", *, suite: str = SUITE, line: int = 3, **given: Any) -> PlanCase:  # noqa: A002  # its name
+    """A case of a plan."""
+    plain = PlanCase(
+        id=id,
+        suite=suite,
+        digest=DIGEST,
+        source=PlanSource(path=suite, line=line, column=5, end_line=line + 5),
+        target="default",
+        input_messages=(),
+        expected_messages=(),
+        expected_outcome="",
+        reference_answer="",
+        guidelines=(),
+        evaluators=(),
+        trials=1,
+        require="majority",
+        seeds=(),
+        timeout_seconds=600,
+        max_retries=2,
+        threshold=0.8,
+        metadata={},
+    )
+    return plain.model_copy(update=given)
+
+
+def suite(path: str = SUITE, **gate: Any) -> PlanSuite:
+    """A suite with these thresholds."""
+    return PlanSuite(path=path, dataset="a", gate=PlanGate(**gate))
+
+
+def plan(*cases: PlanCase, suites: Iterable[PlanSuite] | None = None) -> Plan:
+    """A plan of these cases; without `suites` theirs have the gate's defaults."""
+    return Plan(
+        schema_=schema_id("plan-v1"),
+        digest=DIGEST,
+        suites=tuple(suites) if suites is not None else tuple(map(suite, dict.fromkeys(each.suite for each in cases))),
+        targets={},
+        files={},
+        cases=cases,
+    )
+
+
+def row(
+    verdict: Verdict = "pass",
+    score: float | None = None,
+    *,
+    of: PlanCase | None = None,
+    trial: int = 1,
+    **given: Any,
+) -> ResultRow:
+    """The row of one trial of a case."""
+    of = of or case()
+    is_error = verdict == "error"
+    plain = ResultRow(
+        timestamp="2030-01-02T03:04:05.000Z",
+        eval_id=of.id,
+        dataset="a",
+        suite=of.suite,
+        target="default",
+        provider="mock",
+        trial=trial,
+        digest=of.digest,
+        status="error" if is_error else "ok",
+        verdict=verdict,
+        score=SCORES[verdict] if score is None else score,
+        hits=(),
+        misses=(),
+        reasoning="",
+        candidate_answer="Hello",
+        evaluator_results=(),
+        error="it broke" if is_error else None,
+        error_kind="process" if is_error else None,
+        attempts=1,
+        requests=1,
+        duration_ms=1500,
+        source=RowSource(path=of.source.path, line=of.source.line),
+    )
+    return plain.model_copy(update=given)
+
+
+def rows_of(of: PlanCase, *verdicts: Verdict) -> list[ResultRow]:
+    """One trial after the other of a case."""
+    return [row(verdict, of=of, trial=number) for number, verdict in enumerate(verdicts, 1)]
+
+
+def outcomes_of(of: Plan, rows: Iterable[ResultRow]) -> tuple[CaseOutcome, ...]:
+    """What became of the cases of a plan."""
+    return report(of, rows, dry_run=False, write_error=None)[1]
+
+
+def finding(text: str) -> EvaluatorResult:
+    """An evaluator's result that says `text` wherever it can say something."""
+    return EvaluatorResult(
+        name="c",
+        type="contains",
+        status="ok",
+        score=0.5,
+        weight=1.0,
+        required=False,
+        verdict="fail",
+        hits=(text,),
+        misses=(text,),
+        reasoning=text,
+        raw_response=text,
+    )
