@@ -18,6 +18,7 @@ from agentv_ci.contracts.plan import (
     FilePart,
     PlanCodeEvaluator,
     PlanEvaluator,
+    PlanEvaluatorSettings,
     PlanLlmJudgeEvaluator,
     PlanSchemaEvaluator,
     TextPart,
@@ -25,6 +26,8 @@ from agentv_ci.contracts.plan import (
 from agentv_ci.contracts.source import Source, normal
 
 DEFAULT_JUDGE_NAME = "llm_judge"
+
+COMMON = {*PlanEvaluatorSettings.model_fields}
 
 
 class EvaluatorCompiler:
@@ -54,11 +57,7 @@ class EvaluatorCompiler:
         if script is not None or not isinstance(evaluator.script, str):
             argv = tuple(references[0].path if word == script else word for word in evaluator.words)
         return PlanCodeEvaluator(
-            name=evaluator.name,
-            weight=evaluator.weight,
-            required=evaluator.required,
-            min_score=evaluator.min_score,
-            negate=evaluator.negate,
+            **evaluator.model_dump(include=COMMON),
             argv=argv,
             command=evaluator.script if argv is None and isinstance(evaluator.script, str) else None,
             files=tuple({each.path: each for each in references}.values()),
@@ -76,11 +75,7 @@ class EvaluatorCompiler:
         elif evaluator.prompt is not None:
             prompt = TextPart(text=evaluator.prompt)
         return PlanLlmJudgeEvaluator(
-            name=evaluator.name,
-            weight=evaluator.weight,
-            required=evaluator.required,
-            min_score=evaluator.min_score,
-            negate=evaluator.negate,
+            **evaluator.model_dump(include=COMMON),
             prompt=prompt,
             target=judge,
             judge_retries=evaluator.judge_retries,
@@ -98,11 +93,7 @@ class EvaluatorCompiler:
             assert evaluator.schema_inline is not None, "an evaluator without a schema is refused"
             schema = evaluator.schema_inline
         return PlanSchemaEvaluator(
-            name=evaluator.name,
-            weight=evaluator.weight,
-            required=evaluator.required,
-            min_score=evaluator.min_score,
-            negate=evaluator.negate,
+            **evaluator.model_dump(include=COMMON),
             schema_=schema,
             format=evaluator.format,
         )

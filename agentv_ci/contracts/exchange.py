@@ -105,6 +105,11 @@ class Response:
     masked: bool = False
     """Whether a secret stood in it and was taken out."""
 
+    @property
+    def calls(self) -> tuple[CalledTool, ...]:
+        """All tool calls, in order."""
+        return tuple(call for message in self.messages for call in message.tool_calls)
+
 
 class ProviderError(Exception):
     """A target gave no usable answer."""

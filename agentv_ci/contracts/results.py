@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -43,6 +45,17 @@ class TraceSummary(Recorded):
     tool_names: Items[str] = Field(description="Tools, sorted.")
     tool_calls_by_name: dict[str, int] = Field(description="Calls per tool.")
     error_count: int = Field(description="Calls that failed.")
+
+    @classmethod
+    def of(cls, tools: Iterable[str]) -> TraceSummary:
+        """Count calls; `tools` names the tool of each."""
+        counted = Counter(tools)
+        return cls(
+            event_count=counted.total(),
+            tool_names=tuple(sorted(counted)),
+            tool_calls_by_name=dict(sorted(counted.items())),
+            error_count=0,
+        )
 
 
 class ToolCallRecord(Recorded):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -56,7 +55,7 @@ def graded_row(
             "masked": response.masked,
             "request": dict(response.request),
             "output_messages": _messages(response) if include_trace else None,
-            "trace_summary": _trace_summary(response) if response.has_trace else None,
+            "trace_summary": TraceSummary.of(call.tool for call in response.calls) if response.has_trace else None,
         }
     )
 
@@ -138,14 +137,4 @@ def _messages(response: Response) -> tuple[OutputMessageRecord, ...]:
             ),
         )
         for message in response.messages
-    )
-
-
-def _trace_summary(response: Response) -> TraceSummary:
-    counted = Counter(call.tool for message in response.messages for call in message.tool_calls)
-    return TraceSummary(
-        event_count=counted.total(),
-        tool_names=tuple(sorted(counted)),
-        tool_calls_by_name=dict(sorted(counted.items())),
-        error_count=0,
     )

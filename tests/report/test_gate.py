@@ -66,6 +66,9 @@ def said(gate: GateResult) -> tuple[str, int, tuple[str, ...]]:
         pytest.param("f f", {"min_pass_rate": 0.0}, "pass", 0, [], id="no pass rate asked"),
         pytest.param("p p", {"min_mean_score": 1.0}, "pass", 0, [], id="mean just reached"),
         pytest.param(
+            "p f b", {"min_pass_rate": 0.0, "min_mean_score": 1.9 / 3}, "pass", 0, [], id="mean with endless digits"
+        ),
+        pytest.param(
             "p f",
             {"min_pass_rate": 0.0, "min_mean_score": 0.75},
             "fail",
@@ -209,10 +212,11 @@ def test_reason_tells_two_figures_apart_when_the_pass_rate_is_just_missed(
     assert reached != wanted
 
 
-def test_reason_tells_two_figures_apart_when_the_mean_is_just_missed() -> None:
+@pytest.mark.parametrize(("mean", "min_mean_score"), [(0.7996, 0.8), (0.79999996, 0.8), (0.7, 0.700000000002)])
+def test_reason_tells_two_figures_apart_when_the_mean_is_just_missed(mean: float, min_mean_score: float) -> None:
     one = case()
-    of = plan(one, suites=[suite(A, min_pass_rate=0.0, min_mean_score=0.8)])
-    (reason,) = report(of, [row("borderline", 0.7996, of=one)], dry_run=False, write_error=None)[0].gate.reasons
+    of = plan(one, suites=[suite(A, min_pass_rate=0.0, min_mean_score=min_mean_score)])
+    (reason,) = report(of, [row("borderline", mean, of=one)], dry_run=False, write_error=None)[0].gate.reasons
     reached, wanted = re.findall(r"\d\.\d+", reason)
     assert reached != wanted
 

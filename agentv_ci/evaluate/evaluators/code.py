@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Log, Response, Score
 from agentv_ci.contracts.plan import FilePart, FileReference, Part, PlanCodeEvaluator, PlanMessage, TextPart
+from agentv_ci.contracts.results import TraceSummary
 from agentv_ci.evaluate.evaluators.replies import first_object, read_score
 from agentv_ci.evaluate.submission import Submission, output_message
 from agentv_ci.process import Finished, ProcessFailed, child_environment, run
@@ -95,7 +95,7 @@ class Code:
             # What scripts written for AgentV know these by.
             "guideline_paths": guideline_files,
             "input_segments": segments,
-            "candidate_trace_summary": _trace_summary(response) if response.has_trace else None,
+            "candidate_trace_summary": _trace(response),
         }
 
     def _message(self, message: PlanMessage, submission: Submission) -> JsonObject:
@@ -125,15 +125,11 @@ def _interpreter(program: Path) -> tuple[str, ...]:
     return ()
 
 
-def _trace_summary(response: Response) -> JsonObject:
-    counted = Counter(call.tool for message in response.messages for call in message.tool_calls)
-    names: list[JsonValue] = [*sorted(counted)]
-    return {
-        "event_count": counted.total(),
-        "tool_names": names,
-        "tool_calls_by_name": {**counted},
-        "error_count": 0,
-    }
+def _trace(response: Response) -> JsonObject | None:
+    if not response.has_trace:
+        return None
+    summary: JsonObject = TraceSummary.of(call.tool for call in response.calls).model_dump(mode="json")
+    return summary
 
 
 def _read(finished: Finished) -> Score:

@@ -25,7 +25,7 @@ class ToolTrajectory:
         """Compare; an answer without a trace is an error, because no calls and unknown calls are not the same."""
         if not submission.response.has_trace:
             return Score(error="no trace: the target does not report tool calls")
-        calls = [call for message in submission.response.messages for call in message.tool_calls]
+        calls = submission.response.calls
         expected = self._settings.expected or ()
         match self._settings.mode:
             case "any_order":
