@@ -45,8 +45,9 @@ def _values(written: object, used: object, *, whole: bool) -> Iterator[str]:
         for name, value in used.items():
             if whole or re.match(REFERENCE_PATTERN, str(given.get(name, ""))):
                 yield str(value)
+            if whole:
                 # `Bearer <token>`: the token alone is secret too.
-                yield from (word for word in str(value).split() if len(word) >= MIN_LENGTH)
+                yield from str(value).split()
 
 
 class Redactor:

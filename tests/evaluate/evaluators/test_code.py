@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +24,8 @@ import pathlib, sys
 pathlib.Path("stdin.json").write_bytes(sys.stdin.buffer.read())
 print('{"score": 1}')
 """
+
+NEEDS_NODE = pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
 
 HANGS_S = 15
 """A test that takes so long would never end."""
@@ -124,8 +127,8 @@ def test_score_is_clamped_to_the_range(tmp_path: Path, printed: str, score: floa
     ("name", "text"),
     [
         ("judge.py", "print('{\"score\": 1}')"),
-        ("judge.js", "console.log(JSON.stringify({score: 1}))"),
-        ("judge.mjs", "import process from 'node:process'; process.stdout.write('{\"score\": 1}')"),
+        pytest.param("judge.js", "console.log(JSON.stringify({score: 1}))", marks=NEEDS_NODE),
+        pytest.param("judge.mjs", "import p from 'node:process'; p.stdout.write('{\"score\": 1}')", marks=NEEDS_NODE),
         ("judge.sh", "echo '{\"score\": 1}'"),
     ],
 )

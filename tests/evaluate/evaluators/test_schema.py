@@ -146,6 +146,25 @@ def test_yaml_answer_is_checked_like_json(answer: str, score: float) -> None:
     assert check(PEOPLE, answer, "yaml").score == score
 
 
+@pytest.mark.parametrize(
+    ("schema", "answer"),
+    [
+        ({"const": "NaN"}, "NaN"),
+        ({"const": {"a": "Infinity"}}, "{a: Infinity}"),
+        ({"const": ["-Infinity"]}, "[-Infinity]"),
+        ({"const": "yes"}, "yes"),
+        ({"const": "2030-01-02"}, "2030-01-02"),
+        ({"const": 12}, "012"),
+        ({"const": 10}, "0o12"),
+        ({"type": "null"}, ""),
+        ({"type": "null"}, "~"),
+        ({"type": "string"}, "plain words"),
+    ],
+)
+def test_yaml_answer_is_read_as_yaml_1_2(schema: dict[str, Any], answer: str) -> None:
+    assert check(schema, answer, "yaml").score == 1.0
+
+
 def test_miss_says_what_is_wrong_when_the_answer_is_not_yaml() -> None:
     outcome = check(True, "\x00", "yaml")
     assert (outcome.score, outcome.misses) == (0.0, ("not YAML: character U+0000 is not allowed in YAML",))
