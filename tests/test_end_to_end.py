@@ -211,7 +211,10 @@ def test_an_interrupted_run_keeps_finished_rows_and_leaves_no_child(repository: 
         repository,
         {"targets.yaml": targets % command, "q.test.yaml": f"$schema: agentv-eval-v2\nevalcases:\n{evals}"},
     )
-    arguments = [sys.executable, "-m", "agentv_ci", "eval", "q.test.yaml", "--out", "r.jsonl"]
+    # A background job of a shell is born deaf to SIGINT, and so are its children: also these tests, sometimes.
+    hearing = "import signal, runpy; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    program = f"{hearing}runpy.run_module('agentv_ci', run_name='__main__', alter_sys=True)"
+    arguments = [sys.executable, "-c", program, "eval", "q.test.yaml", "--out", "r.jsonl"]
     process = subprocess.Popen(arguments, cwd=repository, env=environment(), stderr=subprocess.PIPE, text=True)
     child = repository / "child"
     deadline = time.monotonic() + 30

@@ -203,6 +203,6 @@ except ValueError:
 
 def test_deep_file_is_refused_and_does_not_kill_the_process(tmp_path: Path) -> None:
     path = tmp_path / "results.yaml"
-    path.write_text("- " + "[" * 40_000, encoding="utf-8")
+    path.write_text("- " + "[\n " * 40_000, encoding="utf-8")
     done = subprocess.run([sys.executable, "-c", REFUSED, path], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "refused\n")
