@@ -212,7 +212,7 @@ def test_nothing_is_wrong_when_every_evaluator_scored() -> None:
     assert combined(found(0.0)).error is None
 
 
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True, max_examples=50)
 @given(st.lists(st.tuples(scores, weights), min_size=1, max_size=8), st.randoms(use_true_random=False))
 def test_score_does_not_depend_on_the_order_of_the_evaluators(parts: list[tuple[float, float]], random: Any) -> None:
     outcomes = [found(score, weight=weight) for score, weight in parts]
@@ -220,7 +220,7 @@ def test_score_does_not_depend_on_the_order_of_the_evaluators(parts: list[tuple[
     assert combined(*shuffled).score == combined(*outcomes).score
 
 
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True, max_examples=50)
 @given(st.lists(st.tuples(scores, weights), min_size=1, max_size=8))
 def test_score_lies_between_the_lowest_and_the_highest(parts: list[tuple[float, float]]) -> None:
     score = combined(*(found(each, weight=weight) for each, weight in parts)).score
@@ -228,14 +228,14 @@ def test_score_lies_between_the_lowest_and_the_highest(parts: list[tuple[float, 
     assert lowest - 1e-12 <= score <= highest + 1e-12
 
 
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True, max_examples=50)
 @given(st.lists(st.tuples(scores, weights), min_size=1, max_size=8), st.sampled_from([0.25, 2.0, 1024.0]))
 def test_score_stays_when_all_weights_grow_alike(parts: list[tuple[float, float]], factor: float) -> None:
     plain = combined(*(found(score, weight=weight) for score, weight in parts)).score
     assert combined(*(found(score, weight=weight * factor) for score, weight in parts)).score == plain
 
 
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True, max_examples=50)
 @given(scores, scores)
 def test_verdict_is_pass_from_the_threshold_on(score: float, threshold: float) -> None:
     if not math.isclose(score, threshold, abs_tol=1e-9):

@@ -242,7 +242,7 @@ def runs(draw: st.DrawFn) -> Run:
     return plan(*cases, suites=suites), rows, draw(st.booleans()), draw(st.none() | st.just("disk full"))
 
 
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(deadline=None, derandomize=True, max_examples=100)
 @given(runs())
 def test_verdict_exit_code_and_reasons_never_disagree(run: Run) -> None:
     of, rows, dry_run, write_error = run
@@ -280,7 +280,7 @@ def expected_code(of: Plan, rows: list[ResultRow], path: str) -> int:
     return (4 if too_many else 0) if passes and high else 1
 
 
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(deadline=None, derandomize=True, max_examples=100)
 @given(runs())
 def test_exit_code_is_the_worst_of_what_the_table_says_of_every_suite(run: Run) -> None:
     of, rows, _, write_error = run

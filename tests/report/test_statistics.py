@@ -108,13 +108,13 @@ def test_bin_begins_at_its_lower_bound(score: float, index: int) -> None:
     assert graded(score).histogram == tuple(int(each == index) for each in range(5))
 
 
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True, max_examples=50)
 @given(st.lists(scores, min_size=1, max_size=20))
 def test_standard_deviation_is_the_populations(values: list[float]) -> None:
     assert graded(*values).stdev == pytest.approx(statistics.pstdev(values), abs=1e-9)
 
 
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True, max_examples=50)
 @given(st.lists(scores, min_size=1, max_size=20))
 def test_figures_stand_in_their_order(values: list[float]) -> None:
     found = graded(*values)
@@ -144,14 +144,14 @@ def runs(draw: st.DrawFn) -> tuple[Plan, list[ResultRow], list[ResultRow]]:
     return plan(*cases), rows, draw(st.permutations(rows))
 
 
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True, max_examples=50)
 @given(runs())
 def test_report_does_not_depend_on_the_order_of_the_rows(run: tuple[Plan, list[ResultRow], list[ResultRow]]) -> None:
     of, rows, shuffled = run
     assert report(of, shuffled, dry_run=False, write_error=None) == report(of, rows, dry_run=False, write_error=None)
 
 
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True, max_examples=50)
 @given(runs())
 def test_counts_of_verdicts_add_up_to_the_cases(run: tuple[Plan, list[ResultRow], list[ResultRow]]) -> None:
     of, rows, _ = run

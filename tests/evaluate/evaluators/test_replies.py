@@ -50,7 +50,7 @@ def test_first_object_of_a_text_is_read(text: str, found: dict[str, Any] | None)
     assert first_object(text) == found
 
 
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True, max_examples=50)
 @given(words, st.dictionaries(st.text(), values, max_size=3), st.text())
 def test_object_is_found_whatever_stands_around_it(before: str, value: dict[str, Any], after: str) -> None:
     assert first_object(before + json.dumps(value) + after) == value
@@ -63,7 +63,7 @@ def test_deep_reply_breaks_nothing(depth: int) -> None:
     assert found is None or found["score"] == 1
 
 
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True, max_examples=50)
 @given(st.text() | st.text('{}[]",:0aé\\ \n'))
 def test_no_text_breaks_the_reading(text: str) -> None:
     assert isinstance(first_object(text), dict | None)

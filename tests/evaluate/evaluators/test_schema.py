@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any, Literal
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.exchange import EvaluatorOutcome
 from agentv_ci.contracts.plan import PlanSchemaEvaluator
+from tests.conftest import REPOSITORY
 from tests.evaluate.builders import assess, grade, plan_case
 
 OBJECT = {"type": "object"}
@@ -28,6 +31,8 @@ PEOPLE = {
     },
 }
 NESTED = {"type": "array", "items": {"$ref": "#"}}
+HANGS_S = 10
+"""A test that takes so long would never end."""
 DRAFT_07 = "http://json-schema.org/draft-07/schema#"
 
 
@@ -259,3 +264,24 @@ def test_no_answer_breaks_the_run(schema: dict[str, Any] | bool, answer: str) ->
 )
 def test_schema_that_cannot_be_used_is_an_error_and_no_crash(schema: dict[str, Any]) -> None:
     assert check(schema, '["a"]' if "items" in schema else '"a"').status == "error"
+
+
+ENDLESS = """
+from agentv_ci.contracts.plan import PlanSchemaEvaluator
+from tests.evaluate.builders import assess
+
+for schema, answer in (
+    ({"pattern": "(a|aa)+$"}, '"%s!"'),
+    ({"patternProperties": {"(a|aa)+$": False}}, '{"%s!": 1}'),
+):
+    evaluator = PlanSchemaEvaluator(name="s", schema_=schema, format="json")
+    print(assess(evaluator, answer % ("a" * 200)).status)
+"""
+
+
+def test_pattern_inside_a_schema_does_not_hold_up_the_run() -> None:
+    # In a process of its own: what holds it up cannot be interrupted from inside.
+    done = subprocess.run(
+        [sys.executable, "-c", ENDLESS], cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=HANGS_S
+    )
+    assert done.stdout == "error\nerror\n"

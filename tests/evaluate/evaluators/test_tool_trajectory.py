@@ -122,7 +122,7 @@ def test_in_order_names_what_is_out_of_order() -> None:
     assert (outcome.hits, outcome.misses) == (("a in order", "c in order"), ("b not in order",))
 
 
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True, max_examples=50)
 @given(some_tools, tools)
 def test_in_order_finds_no_less_than_every_selection_would(expected: list[str], actual: list[str]) -> None:
     longest = max(
@@ -203,7 +203,7 @@ def test_subset_names_what_was_not_expected() -> None:
     assert (outcome.hits, outcome.misses) == (("b is expected",), ("x was called and is not expected",))
 
 
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True, max_examples=50)
 @given(some_tools, some_tools)
 def test_subset_and_superset_count_the_same_calls(expected: list[str], actual: list[str]) -> None:
     common = (Counter(expected) & Counter(actual)).total()

@@ -101,7 +101,7 @@ def test_special_text_is_read_back_as_it_was(tmp_path: Path, text: str) -> None:
     assert read_back(tmp_path, *rows) == rows
 
 
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True, max_examples=50)
 @given(any_text)
 def test_any_text_is_one_ascii_line(text: str) -> None:
     line = encode(saying(text), "jsonl")
@@ -109,7 +109,7 @@ def test_any_text_is_one_ascii_line(text: str) -> None:
     assert line.splitlines() == [line.removesuffix("\n")]
 
 
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True, max_examples=50)
 @given(st.lists(any_text, min_size=1, max_size=3), json_values)
 def test_any_row_is_read_back_as_it_was(texts: list[str], value: JsonValue) -> None:
     rows = [saying(text).model_copy(update={"metadata": {"value": value}}) for text in texts]

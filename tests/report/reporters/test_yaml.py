@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -89,10 +90,15 @@ def test_long_line_is_not_folded() -> None:
     assert f"  candidate_answer: '{text}'\n" in encode(row(candidate_answer=text), "yaml")
 
 
+def special(text: str, written: Callable[[str], str] = str) -> ResultRow:
+    """A row with a text alone, inside another, and on several lines."""
+    alone, inside, lines = map(written, (text, f"a{text}b", f"{text}{text}\n{text}"))
+    return row(candidate_answer=alone, reasoning=inside, misses=(lines, alone, inside), metadata={"last": lines})
+
+
 @pytest.mark.parametrize("text", NASTY, ids=ascii)
 def test_special_text_is_read_back_as_it_was(tmp_path: Path, text: str) -> None:
-    texts = [f"a{text}b", text, f"{text}{text}\n{text}"]
-    assert read_back(tmp_path, *map(saying, texts)) == [saying(well_formed(each)) for each in texts]
+    assert read_back(tmp_path, special(text)) == [special(text, well_formed)]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +131,12 @@ def test_special_text_is_read_back_as_it_was(tmp_path: Path, text: str) -> None:
     ids=ascii,
 )
 def test_text_of_several_lines_is_read_back_as_it_was(tmp_path: Path, text: str) -> None:
-    rows = [saying(text), row(candidate_answer="between"), saying(text)]
+    rows = [row(candidate_answer=text, metadata={"last": text}), row()]
+    assert read_back(tmp_path, *rows) == rows
+
+
+def test_everything_a_row_can_hold_is_read_back(tmp_path: Path) -> None:
+    rows = [saying("text"), saying("two\n  lines\n"), saying("")]
     assert read_back(tmp_path, *rows) == rows
 
 
