@@ -15,13 +15,20 @@ MAX_DEPTH = 200
 """Deeper than anything people mean, and shallow enough for every recursive reader behind us."""
 
 
-def read_json(text: str) -> JsonValue:
-    """Return the value of a JSON text, well-formed; raises ValueError, also for what is nested too deep."""
+def read_json(text: str, *, strict: bool = False) -> JsonValue:
+    """Return the value of a JSON text, well-formed; raises ValueError, also for what is nested too deep.
+
+    NaN and Infinity, which are no JSON but often written, are null; with `strict` they raise too.
+    """
     try:
-        value: JsonValue = json.loads(text)
+        value: JsonValue = json.loads(text, parse_constant=_refuse if strict else None)
     except RecursionError as error:
         raise ValueError("nested too deep") from error
     return well_formed(value)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
 
 
 def well_formed(value: JsonValue, levels: int = MAX_DEPTH) -> JsonValue:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -108,20 +108,31 @@ class Documents:
             targets = self._targets or find_targets(path, root, self._cwd)
             self._around[folder] = Surroundings(
                 read_yaml=read_yaml,
-                targets=self.check(targets, named=True) if targets else None,
+                targets=self._check_targets(targets) if targets else None,
                 configs=tuple(self.check(config, named=True) for config in find_configs(path, root)),
                 target_override=self._target_override,
             )
         return self._around[folder]
+
+    def _check_targets(self, path: Path) -> Checked:
+        if path not in self._checked:
+            source = load(path, self.root(path), named=True)
+            if source.kind not in ("targets", None):
+                raise UsageError(f"'{path}' is no targets document, its kind is '{source.kind}'")
+            self._checked[path] = validate(source, Surroundings(read_yaml))
+        return self._checked[path]
 
 
 def read_yaml(text: str) -> JsonValue:
     """Return the data of a YAML or JSON text; raises ValueError."""
     try:
         # Not all JSON is YAML to every parser, and JSON is read much faster.
-        return read_json(text)
+        return read_json(text, strict=True)
     except ValueError:
-        return parse_yaml(text).data
+        parsed = parse_yaml(text)
+    if parsed.problems:
+        raise ValueError(parsed.problems[0].message)
+    return parsed.data
 
 
 def _named_targets(name: str, cwd: Path) -> Path:
@@ -153,7 +164,22 @@ class Compiled:
     root: Path
     """The repository its paths are relative to."""
     warnings: tuple[Diagnostic, ...]
-    dotenv_files: tuple[Path, ...] = field(default=())
+    sources: tuple[Path, ...]
+    """The files it was made from, which nothing may overwrite."""
+    dotenv_files: tuple[Path, ...] = ()
+
+    def refuse_to_overwrite(self, outputs: Sequence[Path]) -> None:
+        """Raise UsageError when an output is an input, or two outputs are one file."""
+        inputs = {path.resolve() for path in self.sources} | {
+            (self.root / file.path).resolve() for file in self.plan.files.values()
+        }
+        seen: set[Path] = set()
+        for path in outputs:
+            if path.resolve() in inputs:
+                raise UsageError(f"'{path}' is an input of this run and would be overwritten")
+            if path.resolve() in seen:
+                raise UsageError(f"two outputs would be written to '{path}'")
+            seen.add(path.resolve())
 
 
 def compile_paths(selection: Selection, *, cwd: Path) -> Compiled:
@@ -187,7 +213,8 @@ def _compile(found: Sequence[Found], selection: Selection, cwd: Path) -> Compile
     if len(roots) > 1:
         raise UsageError(f"one run takes files of one repository, not of {listed(roots)}")
     dotenv = (find_dotenv(each.source.path, each.source.root, cwd) for each in evals)
-    return Compiled(plan, roots[0], diagnostics, tuple(path for path in dotenv if path))
+    read = [each.source.path for each in (*evals, *_besides(around))]
+    return Compiled(plan, roots[0], diagnostics, tuple(read), tuple(path for path in dotenv if path))
 
 
 def _relevant(
@@ -195,8 +222,11 @@ def _relevant(
 ) -> tuple[Diagnostic, ...]:
     """What is wrong with the eval files and with the documents they are read with."""
     unknown = [each for each in checked if each.source.kind is None]
-    besides = [other for each in around for other in ((each.targets,) if each.targets else ()) + each.configs]
-    return tuple(dict.fromkeys(found for each in (*besides, *unknown, *evals) for found in each.diagnostics))
+    return tuple(dict.fromkeys(found for each in (*_besides(around), *unknown, *evals) for found in each.diagnostics))
+
+
+def _besides(around: Sequence[Surroundings]) -> list[Checked]:
+    return [other for each in around for other in ((each.targets,) if each.targets else ()) + each.configs]
 
 
 def _require_targets(evals: Sequence[Checked], around: Sequence[Surroundings]) -> None:
@@ -224,6 +254,8 @@ def _read_plan(path: Path, selection: Selection, cwd: Path) -> Compiled:
     from agentv_ci.compile.digest import case_digest, plan_digest
     from agentv_ci.load.plan import load_plan
 
+    if selection.target not in (None, "default") or selection.targets is not None:
+        raise UsageError("a plan has its targets already: --target and --targets choose them when it is compiled")
     plan = load_plan(path)
     forged = [case.id for case in plan.cases if case_digest(case, plan.targets) != case.digest]
     if forged or plan_digest(plan) != plan.digest:
@@ -236,7 +268,7 @@ def _read_plan(path: Path, selection: Selection, cwd: Path) -> Compiled:
     if not plan.cases:
         raise NothingToRun("the plan selects no case")
     dotenv = find_dotenv(cwd / "plan", cwd, cwd)
-    return Compiled(plan, find_root(cwd / "plan", cwd), (), (dotenv,) if dotenv else ())
+    return Compiled(plan, find_root(cwd / "plan", cwd), (), (path,), (dotenv,) if dotenv else ())
 
 
 def plan_text(plan: Plan) -> str:
@@ -298,6 +330,7 @@ async def run_plan(
     from agentv_ci.redaction import Redactor, secrets_of
     from agentv_ci.report.reporters import encode
 
+    compiled.refuse_to_overwrite([files.results, files.report, *([files.junit] if files.junit else [])])
     if files.results.exists() and not files.results.is_file():
         raise UsageError(f"results go into a file, and '{files.results}' is none")
     plan = override(compiled.plan, overrides)

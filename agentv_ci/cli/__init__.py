@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
@@ -11,7 +12,7 @@ import click
 
 from agentv_ci import __version__
 from agentv_ci.cli.output import show_diagnostics, show_error
-from agentv_ci.errors import BUG, INTERRUPTED, CannotGoOn, InvalidInput
+from agentv_ci.errors import BUG, INFRASTRUCTURE, INTERRUPTED, CannotGoOn, InvalidInput
 
 COMMANDS: Mapping[str, str] = {
     "validate": "Check documents; every mistake with its line.",
@@ -107,6 +108,11 @@ def run(arguments: Sequence[str]) -> int:
         # The reader has gone; there is nobody left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except OSError as error:
+        # A full disk or a closed terminal is nobody's bug.
+        with contextlib.suppress(OSError):
+            show_error(f"cannot go on: {error}", None)
+        return INFRASTRUCTURE
     except Exception:  # noqa: BLE001  # the last resort: whatever it is, it is our fault
         import traceback
 

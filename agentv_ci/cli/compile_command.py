@@ -37,10 +37,12 @@ def command(
     if out == "-":
         click.echo(text, nl=False)
         return PASSED
+    compiled.refuse_to_overwrite([Path.cwd() / out])
     try:
         Path(out).parent.mkdir(parents=True, exist_ok=True)
         Path(out).write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         raise UsageError(f"cannot write '{out}': {error.strerror}") from error
-    click.echo(f"{len(compiled.plan.cases)} cases compiled to {out}", err=True)
+    number = len(compiled.plan.cases)
+    click.echo(f"{number} {'case' if number == 1 else 'cases'} compiled to {out}", err=True)
     return PASSED

@@ -107,6 +107,8 @@ def command(
         max_errors=max_errors,
     )
     settings = RunSettings(root=compiled.root, workers=workers, dry_run=dry_run, include_trace=include_trace)
+    if out == "-":
+        raise UsageError("rows go into a file that later commands read; name one with --out")
     results = Path(out) if out else Path(".agentv", "results", f"eval_{_stamp()}.{form}")
     files = RunFiles(cwd / results, form, cwd / junit if junit else None)
     outcome = _run(compiled, overrides, settings, files, verbose=verbose)
@@ -115,7 +117,8 @@ def command(
 
 
 def _stamp() -> str:
-    return datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    # To the microsecond: two runs of one second are two files.
+    return datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ").replace(".", "_")
 
 
 def _run(compiled: Compiled, overrides: Overrides, settings: RunSettings, files: RunFiles, *, verbose: bool) -> Outcome:

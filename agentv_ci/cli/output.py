@@ -34,7 +34,4 @@ def show_error(message: str, hint: str | None) -> None:
 
 def show_line(text: str, style: str, *, err: bool = False) -> None:
     """Print a line in a named style."""
-    if style == "dim":
-        click.secho(text, dim=True, err=err)
-    else:
-        click.secho(text, fg=COLORS.get(style), err=err)
+    click.echo(click.style(text, fg=COLORS[style]) if style in COLORS else text, err=err)

@@ -57,7 +57,8 @@ def _evaluator(evaluator: PlanEvaluator, targets: Mapping[str, Target]) -> JsonO
         # What each file says counts, not where it lies.
         contents = {file.path: file.sha256 for file in evaluator.files}
         argv: list[JsonValue] = [contents.get(word, word) for word in evaluator.argv or ()]
-        files: list[JsonValue] = [[basename(path), sha256] for path, sha256 in sorted(contents.items())]
+        ordered = sorted((basename(path), sha256) for path, sha256 in contents.items())
+        files: list[JsonValue] = [[name, sha256] for name, sha256 in ordered]
         settings |= {"argv": argv, "files": files}
         settings.pop("timeoutSeconds", None)
     prompt = settings.get("prompt")

@@ -21,8 +21,12 @@ def with_dotenv(environ: Mapping[str, str], files: Iterable[Path]) -> dict[str, 
 
 
 def _read(path: Path) -> Mapping[str, str]:
+    import logging
+
     from dotenv import dotenv_values
 
+    # It complains, without naming the file, about every line that is written for a shell.
+    logging.getLogger("dotenv.main").setLevel(logging.ERROR)
     try:
         # Without interpolation: a secret may contain `$`.
         values = dotenv_values(path, interpolate=False)

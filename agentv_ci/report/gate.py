@@ -67,7 +67,11 @@ def _quality(suite: PlanSuite, outcomes: Sequence[CaseOutcome]) -> list[str]:
     if round(rate, PRECISION) < round(suite.gate.min_pass_rate, PRECISION):
         reasons.append("pass rate {} is below {}".format(*_apart(rate, suite.gate.min_pass_rate, ".{}%", least=1)))
     mean = describe(graded).mean
-    if suite.gate.min_mean_score is not None and mean is not None and mean < suite.gate.min_mean_score:
+    if (
+        suite.gate.min_mean_score is not None
+        and mean is not None
+        and mean < round(suite.gate.min_mean_score, PRECISION)
+    ):
         reasons.append("mean score {} is below {}".format(*_apart(mean, suite.gate.min_mean_score, ".{}f", least=3)))
     return reasons
 

@@ -154,7 +154,8 @@ def _diagnostic(find: Finder, violation: Violation, misspelt: Mapping[Pointer, P
             if pointer in misspelt:
                 close = f" (did you mean '{misspelt[pointer][-1]}'?)"
             else:
-                close = did_you_mean(key, [str(each) for each in expected])
+                # Both spellings are known; suggest in the one the author writes.
+                close = did_you_mean(key, _snake(expected) if key == key.lower() else map(str, expected))
             hint = None if close else f"known here: {listed(_snake(expected))}"
             return find.at("AV202", f"unknown field '{key}'{close}", pointer, key=True, hint=hint)
         case "type" if "content" in pointer[-2:]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -132,6 +134,7 @@ class TestValidate:
         assert run(["validate", "greet.test.yaml", "--targets", "other"]) == 1
         assert run(["validate", "greet.test.yaml", "--targets", "targets.yaml"]) == 0
         assert run(["validate", "greet.test.yaml", "--targets", "missing"]) == 2
+        assert run(["validate", "greet.test.yaml", "--targets", "greet.test.yaml"]) == 2
 
     def test_without_targets_documents_are_checked_alone(
         self, project: Path, capsys: pytest.CaptureFixture[str]
@@ -283,7 +286,45 @@ targets:
         assert (row["error_kind"], row["attempts"], row["error"]) == ("timeout", 2, "no answer within 0.05 s")
 
 
+class TestOutputs:
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["eval", "greet.test.yaml", "--out", "greet.test.yaml"],
+            ["eval", "greet.test.yaml", "--out", "r.jsonl", "--junit", "targets.yaml"],
+            ["eval", "greet.test.yaml", "--out", "r.jsonl", "--junit", "./r.jsonl"],
+            ["eval", "greet.test.yaml", "--out", "r.jsonl", "--junit", "r.report.json"],
+            ["eval", "greet.test.yaml", "--out", "-"],
+            ["compile", "greet.test.yaml", "--out", "greet.test.yaml"],
+        ],
+    )
+    def test_no_output_overwrites_an_input_or_another_output(
+        self, project: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+    ) -> None:
+        before = {path.name: path.read_bytes() for path in project.iterdir() if path.is_file()}
+        assert run(arguments) == 2
+        assert "Traceback" not in capsys.readouterr().err
+        assert {path.name: path.read_bytes() for path in project.iterdir() if path.is_file()} == before
+
+    def test_two_runs_of_one_second_are_two_files(self, project: Path) -> None:
+        for _ in range(3):
+            assert run(["eval", "greet.test.yaml"]) == 0
+        assert len(list((project / ".agentv" / "results").glob("eval_*.jsonl"))) == 3
+
+    def test_a_full_terminal_is_nobodys_bug(self, project: Path) -> None:
+        command = [sys.executable, "-m", "agentv_ci", "validate", "greet.test.yaml"]
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(command, cwd=project, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert (done.returncode, done.stderr) == (4, "error: cannot go on: [Errno 28] No space left on device\n")
+
+
 class TestPlans:
+    @pytest.mark.parametrize("flags", [["--target", "other"], ["--targets", "targets.yaml"]])
+    def test_targets_of_a_plan_cannot_be_chosen_any_more(self, project: Path, flags: list[str]) -> None:
+        run(["compile", ".", "--out", "plan.json"])
+        assert run(["eval", "plan.json", *flags]) == 2
+        assert run(["eval", "plan.json", "--target", "default", "--out", "r.jsonl"]) == 0
+
     def test_plan_of_another_major_version_is_refused(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
         run(["compile", ".", "--out", "plan.json"])
         text = (project / "plan.json").read_text("utf-8").replace("plan-v1.schema.json", "plan-v2.schema.json")

@@ -134,14 +134,21 @@ def _trace(response: Response) -> JsonObject | None:
 
 def _read(finished: Finished) -> Score:
     if finished.status != 0:
-        said = _quote(finished.stderr) or _quote(finished.stdout) or "it said nothing"
-        return Score(error=f"the script ended with exit code {finished.status}: {said}", raw_response=finished.stdout)
+        said = _last_line(finished.stderr) or _last_line(finished.stdout) or "it said nothing"
+        # The whole traceback stays in the row.
+        raw = finished.stdout + finished.stderr
+        return Score(error=f"the script ended with exit code {finished.status}: {said}", raw_response=raw)
     reply = first_object(finished.stdout)
     score = read_score(reply, most=None) if reply is not None else None
     if score is None:
         printed = _quote(finished.stdout) or "nothing"
         return Score(error=f"the script printed no JSON object with a score: {printed}", raw_response=finished.stdout)
     return score
+
+
+def _last_line(text: str) -> str:
+    """The line of a traceback that says what happened."""
+    return _quote(next((line for line in reversed(text.splitlines()) if line.strip()), ""))
 
 
 def _quote(text: str) -> str:

@@ -11,7 +11,7 @@ from agentv_ci.contracts.results import UsageRecord
 from agentv_ci.outside import printable
 from agentv_ci.report.outcomes import CaseOutcome
 
-Style = Literal["good", "bad", "warn", "dim", "plain"]
+Style = Literal["good", "bad", "warn", "plain"]
 
 MAX_SHOWN = 10
 WIDTH = 80

@@ -9,7 +9,7 @@ from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import Surroundings
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.evaluators import LlmJudgeEvaluator
-from agentv_ci.contracts.source import Pointer
+from agentv_ci.contracts.source import Pointer, Source
 from agentv_ci.contracts.targets import (
     CLI_PLACEHOLDERS,
     FORMAT_PLACEHOLDER,
@@ -24,7 +24,7 @@ from agentv_ci.contracts.targets import (
     placeholders,
 )
 from agentv_ci.suggestions import did_you_mean, listed
-from agentv_ci.validate.findings import Finder
+from agentv_ci.validate.findings import Finder, value_at
 from agentv_ci.validate.rules.cases import duplicates
 
 
@@ -77,12 +77,20 @@ def check_use(document: EvalDocument, find: Finder, surroundings: Surroundings) 
     if surroundings.targets is None:
         return
     by_name = {target.name: target for target in surroundings.target_list}
+    authored = _authored_names(surroundings.targets.source)
     for index, case in enumerate(document.evalcases):
         name = surroundings.target_override or document.execution_of(case).target or "default"
         target = by_name.get(name)
-        if target is None and surroundings.target_override is None:
+        if target is None and surroundings.target_override is None and name not in authored:
             yield from _unknown_target(document, index, name, find, list(by_name))
         yield from _check_judges(document, index, target, find, list(by_name))
+
+
+def _authored_names(targets: Source) -> set[str]:
+    """Names of all targets, also of those that are wrong: that is said where they stand."""
+    listed = value_at(targets.data, ("targets",))
+    items = listed if isinstance(listed, list) else []
+    return {str(item.get("name")) for item in items if isinstance(item, dict)}
 
 
 def _unknown_target(
@@ -116,7 +124,7 @@ def _check_judges(
     case = document.evalcases[index]
     evaluators = document.execution_of(case).evaluators
     if not evaluators:
-        if target is not None and judge_name(None, target) is None:
+        if target is not None and judge_name(None, target) is None and not _lists_evaluators(find, index):
             message = f"no evaluators are given, and target '{target.name}' has no judge for the default one"
             hint = f"add evaluators, or a judge_target to target '{target.name}'"
             yield find.at("AV312", message, ("evalcases", index, "id"), hint=hint)
@@ -132,6 +140,17 @@ def _check_judges(
             message = f"evaluator '{evaluator.name}' has no judge: target '{target.name}' does not judge itself"
             hint = f"add judge_target to the evaluator or to target '{target.name}'"
             yield find.at("AV312", message, (*pointer, number, "name"), hint=hint)
+
+
+def _lists_evaluators(find: Finder, index: int) -> bool:
+    """Whether the author lists evaluators all the same, and what is wrong with them is said already."""
+    case = find.authored(("evalcases", index))
+    places: tuple[Pointer, ...] = (
+        (*case, "evaluators"),
+        (*case, "execution", "evaluators"),
+        ("execution", "evaluators"),
+    )
+    return any(value_at(find.source.data, place) for place in places)
 
 
 def _place_of_evaluators(document: EvalDocument, index: int) -> Pointer:

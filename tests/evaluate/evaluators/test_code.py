@@ -298,8 +298,9 @@ def test_script_that_gives_no_score_is_an_error_and_no_zero(tmp_path: Path, comm
 
 def test_traceback_of_a_crash_is_told(tmp_path: Path) -> None:
     outcome = run_script(tmp_path, "raise ValueError('too bad')")
-    assert outcome.reasoning.startswith("the script ended with exit code 1: Traceback")
-    assert outcome.reasoning.endswith("ValueError: too bad")
+    assert outcome.reasoning == "the script ended with exit code 1: ValueError: too bad"
+    assert outcome.raw_response is not None
+    assert outcome.raw_response.startswith("Traceback")
 
 
 @pytest.mark.parametrize("command", ["echo half; exit 3", "echo half"])
