@@ -106,10 +106,11 @@ def run(arguments: Sequence[str]) -> int:
         return error.exit_code
     except BrokenPipeError:
         # The reader has gone; there is nobody left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_stdout()
         return 141
     except OSError as error:
         # A full disk or a closed terminal is nobody's bug.
+        _give_up_stdout()
         with contextlib.suppress(OSError):
             show_error(f"cannot go on: {error}", None)
         return INFRASTRUCTURE
@@ -119,3 +120,9 @@ def run(arguments: Sequence[str]) -> int:
         show_error("this is a bug in agentv-ci; please report it with what follows", None)
         click.echo(traceback.format_exc(), err=True)
         return BUG
+
+
+def _give_up_stdout() -> None:
+    """Send what is still buffered nowhere; else the interpreter tries again at its end and spoils the exit status."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
