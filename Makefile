@@ -1,5 +1,5 @@
-# One command for each chore. PYTHON names the interpreter: make check PYTHON=.venv/bin/python
-PYTHON ?= python3
+# One command for each chore. PYTHON names the interpreter; by default that of .venv, where there is one.
+PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
 
 .PHONY: help dev check format test schemas docs golden
 

@@ -87,12 +87,12 @@ def test_absolute_path_of_a_program_is_the_systems(repository: Path, script: Any
 
 
 def test_script_and_its_files_are_known_by_content(repository: Path) -> None:
-    files: dict[str, str | Document] = {"evals/judge.py": "py", "evals/data.json": "{}", "shared.txt": "x"}
-    found = compile_code(repository, files, script="judge.py", files=["data.json", "../shared.txt", "./judge.py"])
+    files: dict[str, str | Document] = {"evals/judge.py": "py", "evals/data.json": "{}", "common.txt": "x"}
+    found = compile_code(repository, files, script="judge.py", files=["data.json", "../common.txt", "./judge.py"])
     assert found.files == (
         reference("evals/judge.py", "py"),
         reference("evals/data.json", "{}"),
-        reference("shared.txt", "x"),
+        reference("common.txt", "x"),
     )
 
 

@@ -44,14 +44,14 @@ def test_text_is_kept_as_it_is(repository: Path) -> None:
         ("a.txt", "evals/a.txt"),
         ("./a.txt", "evals/a.txt"),
         ("deep/../a.txt", "evals/a.txt"),
-        ("../shared.txt", "shared.txt"),
-        ("/shared.txt", "shared.txt"),
+        ("../common.txt", "common.txt"),
+        ("/common.txt", "common.txt"),
         ("/evals/a.txt", "evals/a.txt"),
         ("deep/b.txt", "evals/deep/b.txt"),
     ],
 )
 def test_path_is_the_repositorys_however_it_is_referred_to(repository: Path, reference: str, path: str) -> None:
-    files = {"evals/a.txt": "a", "evals/deep/b.txt": "b", "shared.txt": "c"}
+    files = {"evals/a.txt": "a", "evals/deep/b.txt": "b", "common.txt": "c"}
     assert [name for name, _ in files_of(compile_here(repository, {EVAL: evals(asking(reference)), **files}))] == [path]
 
 
@@ -74,11 +74,11 @@ def test_equal_texts_are_kept_once_under_the_first_path(repository: Path) -> Non
 
 def test_file_is_kept_once_when_several_suites_use_it(repository: Path) -> None:
     files: dict[str, str | Document] = {
-        EVAL: evals(asking("/shared.txt")),
-        "evals/b.yaml": evals(asking("../shared.txt")),
-        "shared.txt": "x",
+        EVAL: evals(asking("/common.txt")),
+        "evals/b.yaml": evals(asking("../common.txt")),
+        "common.txt": "x",
     }
-    assert files_of(compile_here(repository, files)) == [("shared.txt", "x")]
+    assert files_of(compile_here(repository, files)) == [("common.txt", "x")]
 
 
 def test_files_of_messages_prompts_and_scripts_are_kept(repository: Path) -> None:
