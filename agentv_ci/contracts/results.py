@@ -12,6 +12,11 @@ from agentv_ci.contracts.base import Items, JsonObject, JsonValue, Name, Recorde
 
 RESULT_VERSION = 1
 
+BORDERLINE = 0.6
+"""Score from which an answer that did not pass is borderline."""
+PRECISION = 12
+"""Digits to which scores are compared, so that 0.1 + 0.7 is 0.8."""
+
 
 class UsageRecord(Recorded):
     """Tokens; null where the provider does not say."""

@@ -10,10 +10,7 @@ from collections.abc import Sequence
 
 from agentv_ci.contracts.exchange import EvaluatorOutcome, Grade, Score, Usage, Verdict
 from agentv_ci.contracts.plan import PlanEvaluator
-
-BORDERLINE = 0.6
-PRECISION = 12
-"""Digits to which scores are compared, so that 0.1 + 0.7 is 0.8."""
+from agentv_ci.contracts.results import BORDERLINE, PRECISION
 
 
 def judge_one(evaluator: PlanEvaluator, score: Score, threshold: float) -> EvaluatorOutcome:
@@ -25,7 +22,7 @@ def judge_one(evaluator: PlanEvaluator, score: Score, threshold: float) -> Evalu
         value, hits, misses = 1.0 - value, misses, hits
     return EvaluatorOutcome(
         name=evaluator.name,
-        type="code" if evaluator.type == "code" else evaluator.type,
+        type=evaluator.type,
         status="error" if score.error is not None else "ok",
         score=value,
         weight=evaluator.weight,

@@ -7,23 +7,25 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.config import CONFIG_SCHEMA
 from agentv_ci.contracts.diagnostics import RULES, Diagnostic
+from agentv_ci.contracts.evals import EVAL_SCHEMA
 from agentv_ci.contracts.source import Kind, Mark, Source
+from agentv_ci.contracts.targets import TARGETS_SCHEMAS
 from agentv_ci.load.parse import Problem, Unparsable, parse_yaml
+from agentv_ci.schemas import BASE_ID, schema_id
 
 __all__ = ["load"]
 
 MAX_BYTES = 64 * 1024 * 1024
 
-SCHEMA_BASE = "https://org.github.io/agentv-action/schemas/"
 KNOWN_SCHEMAS: Mapping[str, Kind] = {
-    "agentv-eval-v2": "eval",
-    "agentv-targets-v2.2": "targets",
-    "agentv-targets-v2": "targets",
-    "agentv-config-v2": "config",
-    f"{SCHEMA_BASE}eval-v2.schema.json": "eval",
-    f"{SCHEMA_BASE}targets-v2.schema.json": "targets",
-    f"{SCHEMA_BASE}config-v2.schema.json": "config",
+    EVAL_SCHEMA: "eval",
+    **dict.fromkeys(TARGETS_SCHEMAS, "targets"),
+    CONFIG_SCHEMA: "config",
+    schema_id("eval-v2"): "eval",
+    schema_id("targets-v2"): "targets",
+    schema_id("config-v2"): "config",
 }
 
 _START = Mark((0, 0), (0, 0), None)
@@ -75,7 +77,7 @@ def _recognise(path: Path, data: JsonValue, mark: Mark, *, named: bool) -> tuple
     declared = data.get("$schema") if isinstance(data, dict) else None
     if isinstance(declared, str):
         kind = KNOWN_SCHEMAS.get(declared)
-        if kind is None and (named or declared.startswith(("agentv-", SCHEMA_BASE))):
+        if kind is None and (named or declared.startswith(("agentv-", BASE_ID))):
             assert isinstance(mark.parts, dict)
             place = mark.parts["$schema"][1]
             names = ", ".join(name for name in KNOWN_SCHEMAS if not name.startswith("http"))

@@ -7,8 +7,9 @@ from typing import Literal
 
 from agentv_ci.contracts.plan import PlanSuite
 from agentv_ci.contracts.report import GateResult, GateSettings
+from agentv_ci.contracts.results import PRECISION
 from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED
-from agentv_ci.report.outcomes import PRECISION, CaseOutcome
+from agentv_ci.report.outcomes import CaseOutcome
 from agentv_ci.report.statistics import describe
 
 WORST_FIRST = (FAILED, INFRASTRUCTURE, PASSED)

@@ -12,10 +12,7 @@ from dataclasses import dataclass
 
 from agentv_ci.contracts.exchange import Verdict
 from agentv_ci.contracts.plan import Plan, PlanCase
-from agentv_ci.contracts.results import ResultRow, UsageRecord
-
-BORDERLINE = 0.6
-PRECISION = 12
+from agentv_ci.contracts.results import BORDERLINE, PRECISION, ResultRow, UsageRecord
 
 
 @dataclass(frozen=True, slots=True)

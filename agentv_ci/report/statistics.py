@@ -7,7 +7,8 @@ import statistics
 from collections.abc import Sequence
 
 from agentv_ci.contracts.report import Counts, Statistics
-from agentv_ci.report.outcomes import PRECISION, CaseOutcome
+from agentv_ci.contracts.results import PRECISION
+from agentv_ci.report.outcomes import CaseOutcome
 
 BINS = 5
 
