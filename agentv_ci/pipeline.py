@@ -18,6 +18,7 @@ from agentv_ci.contracts.source import Kind
 from agentv_ci.errors import InvalidInput, NothingToRun, UsageError
 from agentv_ci.load import load
 from agentv_ci.load.discover import Found, discover, find_configs, find_dotenv, find_root, find_targets, targets_in
+from agentv_ci.load.files import looker
 from agentv_ci.load.parse import parse_yaml
 from agentv_ci.outside import read_json
 from agentv_ci.suggestions import did_you_mean, listed
@@ -85,6 +86,7 @@ class Documents:
         self._cwd = cwd
         self._targets = _named_targets(targets, cwd) if targets is not None else None
         self._target_override = None if target_override == "default" else target_override
+        self._look = looker()
         self._checked: dict[Path, Checked] = {}
         self._around: dict[Path, Surroundings] = {}
 
@@ -92,7 +94,7 @@ class Documents:
         """Return a document with everything that is wrong with it."""
         if path not in self._checked:
             source = load(path, self.root(path), named=named)
-            around = self.surroundings(path) if source.kind == "eval" else Surroundings(read_yaml)
+            around = self.surroundings(path) if source.kind == "eval" else self._configured(path)
             self._checked[path] = validate(source, around)
         return self._checked[path]
 
@@ -108,18 +110,28 @@ class Documents:
             targets = self._targets or find_targets(path, root, self._cwd)
             self._around[folder] = Surroundings(
                 read_yaml=read_yaml,
+                look=self._look,
                 targets=self._check_targets(targets) if targets else None,
-                configs=tuple(self.check(config, named=True) for config in find_configs(path, root)),
+                configs=self._configs(path),
                 target_override=self._target_override,
+                plugin_validators=plugin_validators,
             )
         return self._around[folder]
+
+    def _configured(self, path: Path) -> Surroundings:
+        """Return what a document is read with that needs no other one but the config."""
+        return Surroundings(read_yaml, self._look, configs=self._configs(path))
+
+    def _configs(self, path: Path) -> tuple[Checked, ...]:
+        found = (config for config in find_configs(path, self.root(path)) if config != path)
+        return tuple(self.check(config, named=True) for config in found)
 
     def _check_targets(self, path: Path) -> Checked:
         if path not in self._checked:
             source = load(path, self.root(path), named=True)
             if source.kind not in ("targets", None):
                 raise UsageError(f"'{path}' is no targets document, its kind is '{source.kind}'")
-            self._checked[path] = validate(source, Surroundings(read_yaml))
+            self._checked[path] = validate(source, self._configured(path))
         return self._checked[path]
 
 
@@ -133,6 +145,13 @@ def read_yaml(text: str) -> JsonValue:
     if parsed.problems:
         raise ValueError(parsed.problems[0].message)
     return parsed.data
+
+
+def plugin_validators() -> frozenset[str]:
+    """Return the run validators that other packages bring."""
+    from importlib.metadata import entry_points
+
+    return frozenset(each.name for each in entry_points(group="agentv_ci.validators"))
 
 
 def _named_targets(name: str, cwd: Path) -> Path:

@@ -1,6 +1,7 @@
 """The corpus: what people write, and what they get. A folder that is dropped in is a test.
 
     valid/<case>/             eval and target files → expected/: the plan, the rows, the reports, the summary
+    checked/<case>/           documents that are valid and that this version does not run
     invalid/<rule>-<slug>/    documents → diagnostics.txt
 
 `make golden` rewrites what is expected; the diff is the review.
@@ -21,6 +22,7 @@ from agentv_ci.contracts.diagnostics import RULES
 
 CORPUS = Path(__file__).parent / "corpus"
 VALID = sorted(path for path in (CORPUS / "valid").iterdir() if path.is_dir())
+CHECKED = sorted(path for path in (CORPUS / "checked").iterdir() if path.is_dir())
 INVALID = sorted(path for path in (CORPUS / "invalid").iterdir() if path.is_dir())
 
 
@@ -65,6 +67,15 @@ def test_invalid_document_is_diagnosed(
 def test_every_rule_has_a_case_in_the_corpus() -> None:
     missing = RULES.keys() - {folder.name.split("-")[0] for folder in INVALID}
     assert not missing, f"add tests/corpus/invalid/<rule>-<slug>/ for {sorted(missing)}"
+
+
+@pytest.mark.parametrize("folder", CHECKED, ids=lambda folder: folder.name)
+def test_document_that_does_not_run_yet_is_valid(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work_in_a_copy(folder, tmp_path, monkeypatch)
+    code = run(["validate", "--strict", "."])
+    assert (capsys.readouterr().out.count("\n"), code) == (1, 0)
 
 
 @pytest.mark.parametrize("folder", VALID, ids=lambda folder: folder.name)

@@ -11,6 +11,7 @@ from agentv_ci.compile.evaluators import EvaluatorCompiler, default_judge
 from agentv_ci.compile.files import Files, relative
 from agentv_ci.compile.messages import MessageCompiler, guidelines, reference_answer
 from agentv_ci.compile.targets import Targets, find_target, judge_of
+from agentv_ci.compile.unsupported import refuse_case, refuse_settings
 from agentv_ci.contracts.documents import Checked, Surroundings
 from agentv_ci.contracts.evals import CaseExecution, EvalCase, EvalDocument, Gate, Repeat
 from agentv_ci.contracts.evaluators import LlmJudgeEvaluator
@@ -32,6 +33,7 @@ def compile_suite(
     """Return an eval file's suite and those of its cases that match `eval_ids`."""
     document, source = checked.document, checked.source
     assert isinstance(document, EvalDocument)
+    refuse_settings(document, source)
     suite = _suite(document, source)
     compiler = _CaseCompiler(document, source, surroundings, files, targets)
     cases = [
@@ -47,7 +49,7 @@ def is_selected(case_id: str, eval_ids: Sequence[str]) -> bool:
 
 def _suite(document: EvalDocument, source: Source) -> PlanSuite:
     gate = document.execution.gate if document.execution and document.execution.gate else Gate()
-    given = {name: value for name in Gate.model_fields if (value := getattr(gate, name)) is not None}
+    given = {name: value for name in PlanGate.model_fields if (value := getattr(gate, name)) is not None}
     return PlanSuite(
         path=relative(source.path, source.root),
         dataset=document.dataset or source.path.name.split(".")[0] or source.path.name,
@@ -69,6 +71,7 @@ class _CaseCompiler:
         self._evaluators = EvaluatorCompiler(source, files, surroundings.read_yaml)
 
     def compile(self, index: int, case: EvalCase) -> PlanCase:
+        refuse_case(self._document, case, self._source)
         execution = self._document.execution_of(case)
         name = self._surroundings.target_override or execution.target or DEFAULT_TARGET
         target = find_target(self._surroundings.target_list, name)

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from agentv_ci.compile.files import Files, relative
+from agentv_ci.compile.unsupported import not_run
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.documents import ReadYaml
 from agentv_ci.contracts.evaluators import (
     AuthoredEvaluator,
     CodeEvaluator,
+    CompositeEvaluator,
+    ContainsAllEvaluator,
+    ContainsAnyEvaluator,
     ContainsEvaluator,
+    CostEvaluator,
+    EndsWithEvaluator,
+    EqualsEvaluator,
+    FieldAccuracyEvaluator,
+    IsJsonEvaluator,
+    LatencyEvaluator,
     LlmJudgeEvaluator,
     RegexEvaluator,
+    RubricEvaluator,
     SchemaEvaluator,
+    SimilarityEvaluator,
+    StartsWithEvaluator,
+    TokenUsageEvaluator,
+    ToolCallsEvaluator,
     ToolTrajectoryEvaluator,
 )
 from agentv_ci.contracts.plan import (
@@ -49,6 +64,23 @@ class EvaluatorCompiler:
                 return self._schema(evaluator)
             case ContainsEvaluator() | RegexEvaluator() | ToolTrajectoryEvaluator():
                 return evaluator
+            case (
+                RubricEvaluator()
+                | CompositeEvaluator()
+                | ContainsAnyEvaluator()
+                | ContainsAllEvaluator()
+                | EqualsEvaluator()
+                | StartsWithEvaluator()
+                | EndsWithEvaluator()
+                | IsJsonEvaluator()
+                | FieldAccuracyEvaluator()
+                | SimilarityEvaluator()
+                | LatencyEvaluator()
+                | CostEvaluator()
+                | TokenUsageEvaluator()
+                | ToolCallsEvaluator()
+            ):
+                raise not_run(self._source, f"evaluator '{evaluator.name}' of type '{evaluator.type}'")
 
     def _code(self, evaluator: CodeEvaluator) -> PlanCodeEvaluator:
         script = evaluator.script_path
@@ -68,6 +100,8 @@ class EvaluatorCompiler:
 
     def _judge(self, evaluator: LlmJudgeEvaluator, judge: str | None) -> PlanLlmJudgeEvaluator:
         assert judge is not None, "a document with an unjudged evaluator is refused"
+        if evaluator.rubrics:
+            raise not_run(self._source, f"'rubrics' of evaluator '{evaluator.name}'")
         prompt: TextPart | FilePart | None = None
         if evaluator.prompt_file is not None:
             file = self._files.add(self._source, evaluator.prompt_file)

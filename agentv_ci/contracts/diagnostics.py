@@ -40,15 +40,28 @@ RULES: Mapping[str, Rule] = {
     "AV303": Rule("empty-file", "warning", "a referenced file is empty"),
     "AV304": Rule("unknown-target", "error", "a target that no targets file defines"),
     "AV305": Rule("unknown-placeholder", "error", "a placeholder that does not exist"),
+    "AV306": Rule("template-missing-fields", "warning", "a judge's prompt that never shows the answer"),
+    "AV307": Rule("template-unknown-variable", "warning", "a judge's prompt with a variable that does not exist"),
+    "AV308": Rule("role-marker", "warning", "content that holds a role marker such as `@[User]:`"),
     "AV309": Rule("invalid-json-schema", "error", "not a usable JSON Schema"),
     "AV310": Rule("invalid-pattern", "error", "a regular expression or glob that does not compile"),
+    "AV311": Rule("unknown-validator", "error", "a run validator that does not exist"),
     "AV312": Rule("no-judge", "error", "a judge is needed and none can be resolved"),
     "AV313": Rule("literal-secret", "error", "an `api_key` written out instead of `${{ NAME }}`"),
     "AV314": Rule("spelling-conflict", "warning", "two spellings of one key"),
     "AV315": Rule("bad-reference", "error", "`${{` that is not a whole `${{ NAME }}` value"),
+    "AV316": Rule("never-scores", "warning", "an evaluator that its target can never feed"),
+    "AV317": Rule("unknown-rule", "error", "a rule id in the config document that does not exist or cannot be changed"),
     "AV318": Rule("outside-repository", "error", "a file reference that leaves the repository"),
+    "AV319": Rule("zero-weight", "warning", "all weights of a list are 0"),
     "AV320": Rule("incomplete-settings", "error", "none, or more than one, of alternative settings"),
+    "AV321": Rule("ends-with-assistant", "warning", "the last input message is the assistant's"),
 }
+
+FIXED_RULES = frozenset(
+    {"AV101", "AV103", "AV104", "AV105", "AV106"} | {id_ for id_ in RULES if id_ < "AV3" and id_ > "AV2"}
+)
+"""Rules whose severity cannot be changed: without them nothing can go on."""
 
 
 @dataclass(frozen=True, slots=True)

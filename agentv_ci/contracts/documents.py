@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.config import DEFAULT_GUIDELINE_PATTERNS, ConfigDocument
-from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.diagnostics import Diagnostic, Severity
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.source import Source
 from agentv_ci.contracts.targets import Target, TargetsDocument
@@ -16,6 +19,25 @@ Document = EvalDocument | TargetsDocument | ConfigDocument
 
 ReadYaml = Callable[[str], JsonValue]
 """Read a YAML (or JSON) text; raises ValueError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a path of the machine leads to."""
+
+    real: Path
+    """Where it leads when symbolic links are followed."""
+    state: Literal["text", "blank", "missing", "folder", "unreadable", "not UTF-8"]
+    reason: str = ""
+    """Why it is unreadable."""
+    has_role_marker: bool = False
+
+
+Look = Callable[[Path], Seen]
+"""Look at a path, most likely from memory; never raises."""
+
+ROLE_MARKER = re.compile(r"@\[(?:System|User|Assistant|Tool)\]:")
+"""How turns of a conversation are marked in a prompt that is one text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +60,15 @@ class Surroundings:
     """What an eval file is read with."""
 
     read_yaml: ReadYaml
+    look: Look
     targets: Checked | None = None
     """None: there is no targets file, and nothing about targets is checked."""
     configs: tuple[Checked, ...] = ()
     """Nearest first; per key the nearest that has it wins."""
     target_override: str | None = None
     """The command line's target for all cases."""
+    plugin_validators: Callable[[], frozenset[str]] = frozenset
+    """The run validators that are installed beside the built-in ones; asked for when a document names one of them."""
 
     @property
     def target_list(self) -> tuple[Target, ...]:
@@ -54,7 +79,14 @@ class Surroundings:
     @property
     def guideline_patterns(self) -> tuple[str, ...]:
         """Globs of guideline files, matched against the path from the repository."""
-        for config in self.configs:
-            if isinstance(config.document, ConfigDocument) and config.document.guideline_patterns is not None:
-                return config.document.guideline_patterns
-        return DEFAULT_GUIDELINE_PATTERNS
+        given = (config.guideline_patterns for config in self._configs())
+        return next((patterns for patterns in given if patterns is not None), DEFAULT_GUIDELINE_PATTERNS)
+
+    @property
+    def severities(self) -> Mapping[str, Severity]:
+        """Rule id → what is made of it, for rules that do not keep their default."""
+        given = (config.rules for config in self._configs())
+        return next((rules for rules in given if rules is not None), {})
+
+    def _configs(self) -> Iterator[ConfigDocument]:
+        return (config.document for config in self.configs if isinstance(config.document, ConfigDocument))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from agentv_ci.contracts.base import (
     AtLeastOne,
@@ -20,11 +20,21 @@ from agentv_ci.contracts.base import (
     Positive,
     Share,
 )
-from agentv_ci.contracts.evaluators import AuthoredEvaluator
+from agentv_ci.contracts.evaluators import AuthoredEvaluator, Rubrics
 
 EVAL_SCHEMA = "agentv-eval-v2"
 
 Role = Literal["system", "user", "assistant", "tool"]
+
+VALIDATORS = (
+    "determinism_check",
+    "fairness_balance",
+    "outlier_detection",
+    "reproducibility_metadata",
+    "schema_adherence",
+    "structural_consistency",
+)
+"""The run validators that are built in."""
 
 
 class ContentBlock(Authored):
@@ -71,6 +81,9 @@ class Repeat(Authored):
 
     max: AtLeastOne = Field(description="Number of trials.")
     require: Literal["majority", "all", "any"] = Field("majority", description="How many trials must pass.")
+    stop_when: Maybe[Literal["decided"]] = Field(
+        None, description="`decided`: end the case's trials when the rest cannot change the verdict."
+    )
 
 
 class Gate(Authored):
@@ -81,6 +94,20 @@ class Gate(Authored):
     max_errors: Maybe[NonNegative] = Field(
         None, description="Most cases and trials that may end in an error; default 0."
     )
+    max_cost_usd: Maybe[Annotated[float, Field(ge=0)]] = Field(
+        None, description="Most the run may cost, judges included; default: no limit."
+    )
+    validators: Maybe[Literal["error", "warn"]] = Field(
+        None, description="Whether errors that validators find fail the gate; default error."
+    )
+
+
+class ValidatorUse(Authored):
+    """A check of the finished run, with its settings."""
+
+    model_config = ConfigDict(extra="allow")
+
+    key: Name = Field(description="The validator's name; all other keys are its settings.")
 
 
 class CaseExecution(Authored):
@@ -100,6 +127,7 @@ class CaseExecution(Authored):
 class SuiteExecution(CaseExecution):
     """Defaults for every case of the file, and the gate."""
 
+    validators: Maybe[Items[Name | ValidatorUse]] = Field(None, description="Checks of the finished run.")
     gate: Maybe[Gate] = Field(None, description="What the run must reach.")
 
 
@@ -114,6 +142,7 @@ class EvalCase(Authored):
     conversation_id: Maybe[str] = Field(None, description="Groups cases of one conversation.")
     input_messages: Annotated[Items[InputMessage], Field(min_length=1)] = Field(description="What the agent gets.")
     expected_messages: Items[ExpectedMessage] = Field(description="A good answer; [] when criteria alone decide.")
+    rubrics: Maybe[Rubrics] = Field(None, description="Criteria a judge goes through, before the other evaluators.")
     evaluators: Maybe[Items[AuthoredEvaluator]] = Field(None, description="Same as `execution.evaluators`.")
     execution: Maybe[CaseExecution] = Field(None, description="Overrides the file's `execution` key by key.")
     metadata: JsonObject = Field(default_factory=dict, description="Anything; copied to the results.")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 from typing_extensions import TypeAliasType
@@ -24,9 +25,41 @@ from agentv_ci.contracts.base import (
 PROMPT_SUFFIXES = (".md", ".txt", ".j2")
 SCRIPT_SUFFIXES = (".py", ".js", ".mjs", ".sh")
 
+PROMPT_VARIABLES = (
+    "candidate_answer",
+    "expected_messages",
+    "question",
+    "expected_outcome",
+    "reference_answer",
+    "input_messages",
+    "output_messages",
+    "request",
+    "generated_answer",
+)
+"""What `{{ name }}` in a judge's prompt may name."""
+AGGREGATOR_VARIABLES = ("evaluator_results", "EVALUATOR_RESULTS_JSON", *PROMPT_VARIABLES)
+"""What `{{ name }}` in an aggregator's prompt may name."""
+
 
 def _looks_like_path(word: str, suffixes: tuple[str, ...]) -> bool:
     return "\n" not in word and (word.startswith(("./", "../", "/")) or word.endswith(suffixes))
+
+
+def prompt_path(prompt: str | None) -> str | None:
+    """Return the path a prompt consists of; None when it is the text itself."""
+    return prompt if prompt is not None and _looks_like_path(prompt, PROMPT_SUFFIXES) else None
+
+
+class RubricItem(Authored):
+    """One criterion that is met or not."""
+
+    id: Maybe[Name] = Field(None, description="Unique in its list; default: rubric-1, rubric-2 …")
+    description: Name = Field(description="What must be true of the answer.")
+    weight: float = Field(1.0, ge=0, description="Its share in the score.")
+    required: bool = Field(True, description="Missing it fails the case, whatever the score.")
+
+
+Rubrics = Annotated[Items[Name | RubricItem], Field(min_length=1)]
 
 
 class EvaluatorSettings(Authored):
@@ -39,17 +72,12 @@ class EvaluatorSettings(Authored):
     negate: bool = Field(False, description="Count 1 − score; an error stays an error.")
 
 
-class CodeEvaluator(EvaluatorSettings):
-    """A script that reads the case as JSON on stdin and prints a score as JSON on stdout."""
+class Script(Authored):
+    """A command that authors write as a text or as a list of arguments."""
 
-    type: Literal["code", "code_judge"] = Field(description="Score with a script.")
     script: Name | Annotated[Items[str], Field(min_length=1)] = Field(
         description="A path or a shell command, or a list of arguments; paths are relative to this file."
     )
-    cwd: Maybe[Name] = Field(None, description="Where the script runs; default: the folder of this file.")
-    timeout_seconds: Maybe[Positive] = Field(None, description="Longest run; default: the case's timeout.")
-    config: JsonObject = Field(default_factory=dict, description="Handed to the script as `config`.")
-    files: Items[Name] = Field((), description="Further files the script needs; they count as part of it.")
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -74,12 +102,23 @@ class CodeEvaluator(EvaluatorSettings):
         return first if first.startswith("/") else None
 
 
+class CodeEvaluator(EvaluatorSettings, Script):
+    """A script that reads the case as JSON on stdin and prints a score as JSON on stdout."""
+
+    type: Literal["code", "code_judge"] = Field(description="Score with a script.")
+    cwd: Maybe[Name] = Field(None, description="Where the script runs; default: the folder of this file.")
+    timeout_seconds: Maybe[Positive] = Field(None, description="Longest run; default: the case's timeout.")
+    config: JsonObject = Field(default_factory=dict, description="Handed to the script as `config`.")
+    files: Items[Name] = Field((), description="Further files the script needs; they count as part of it.")
+
+
 class LlmJudgeEvaluator(EvaluatorSettings):
     """A model that reads the answer and replies with a score as JSON."""
 
     type: Literal["llm_judge"] = Field(description="Score with a model.")
     prompt: Maybe[Name] = Field(None, description="The judge's prompt, or a path to it.")
     prompt_path: Maybe[Name] = Field(None, description="A file that holds the judge's prompt.")
+    rubrics: Maybe[Rubrics] = Field(None, description="Criteria the judge goes through one by one.")
     judge_target: Maybe[Name] = Field(None, description="The target that judges; default: the target's own judge.")
     judge_retries: NonNegative = Field(2, description="Asks again after an unreadable reply.")
     temperature: Maybe[Annotated[float, Field(ge=0)]] = Field(None, description="Sampling temperature of the judge.")
@@ -88,25 +127,114 @@ class LlmJudgeEvaluator(EvaluatorSettings):
     @property
     def prompt_file(self) -> str | None:
         """The path of the prompt, when it is not written in place."""
-        if self.prompt_path is not None:
-            return self.prompt_path
-        return self.prompt if self.prompt is not None and _looks_like_path(self.prompt, PROMPT_SUFFIXES) else None
+        return self.prompt_path or prompt_path(self.prompt)
 
 
-class ContainsEvaluator(EvaluatorSettings):
+class RubricEvaluator(EvaluatorSettings):
+    """Criteria that a model checks one by one."""
+
+    type: Literal["rubric"] = Field(description="Score by a list of criteria.")
+    rubrics: Rubrics = Field(description="The criteria: texts, or mappings with id, description, weight, required.")
+    judge_target: Maybe[Name] = Field(None, description="The target that judges; default: the target's own judge.")
+    judge_retries: NonNegative = Field(2, description="Asks again after an unreadable reply.")
+
+
+class WeightedAverage(Authored):
+    """The members' weighted mean."""
+
+    type: Literal["weighted_average"] = Field(description="Take the weighted mean.")
+    weights: Maybe[dict[str, Annotated[float, Field(ge=0)]]] = Field(
+        None, description="Member → weight; default: the members' own."
+    )
+
+
+class CodeAggregator(Script):
+    """A script that reads the members' scores as JSON, `{"results": …}`, and prints one score as JSON."""
+
+    older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {"script": ("path",)}
+
+    type: Literal["code", "code_judge"] = Field(description="Ask a script.")
+
+
+class LlmJudgeAggregator(Authored):
+    """A model that makes one score of the members' scores."""
+
+    type: Literal["llm_judge"] = Field(description="Ask a model.")
+    prompt: Maybe[Name] = Field(
+        None, description="The prompt, or a path to it; {{ evaluator_results }} holds the members' scores."
+    )
+
+
+Aggregator = Annotated[WeightedAverage | CodeAggregator | LlmJudgeAggregator, Field(discriminator="type")]
+
+
+class CompositeEvaluator(EvaluatorSettings):
+    """Several evaluators that make one score."""
+
+    type: Literal["composite"] = Field(description="Combine several evaluators.")
+    evaluators: Annotated[Items[AuthoredEvaluator], Field(min_length=1)] = Field(description="The members.")
+    aggregator: Maybe[Aggregator] = Field(None, description="How members make one score; default: weighted_average.")
+
+
+class TextEvaluator(EvaluatorSettings):
+    """What evaluators have that look for text."""
+
+    case_sensitive: bool = Field(True, description="Whether case matters.")
+
+
+class ContainsEvaluator(TextEvaluator):
     """Whether the answer contains a text."""
 
     type: Literal["contains"] = Field(description="Look for a text in the answer.")
     value: Name = Field(description="The text to find.")
-    case_sensitive: bool = Field(True, description="Whether case matters.")
 
 
-class RegexEvaluator(EvaluatorSettings):
+class ContainsAnyEvaluator(TextEvaluator):
+    """Whether the answer contains at least one of several texts."""
+
+    type: Literal["contains_any"] = Field(description="Look for one of several texts in the answer.")
+    value: Annotated[Items[Name], Field(min_length=1)] = Field(description="The texts.")
+
+
+class ContainsAllEvaluator(TextEvaluator):
+    """How many of several texts the answer contains."""
+
+    type: Literal["contains_all"] = Field(description="Look for all of several texts in the answer.")
+    value: Annotated[Items[Name], Field(min_length=1)] = Field(description="The texts; the score is found / all.")
+
+
+class EqualsEvaluator(TextEvaluator):
+    """Whether the answer is a text, but for space at both ends."""
+
+    type: Literal["equals"] = Field(description="Compare the answer with a text.")
+    value: str = Field(description="The text.")
+
+
+class RegexEvaluator(TextEvaluator):
     """Whether a pattern matches somewhere in the answer."""
 
     type: Literal["regex"] = Field(description="Search the answer with a regular expression.")
     value: Name = Field(description="The pattern, in Python's syntax.")
-    case_sensitive: bool = Field(True, description="Whether case matters.")
+
+
+class StartsWithEvaluator(TextEvaluator):
+    """Whether the answer begins with a text."""
+
+    type: Literal["starts_with"] = Field(description="Look at the answer's beginning.")
+    value: Name = Field(description="The text.")
+
+
+class EndsWithEvaluator(TextEvaluator):
+    """Whether the answer ends with a text."""
+
+    type: Literal["ends_with"] = Field(description="Look at the answer's end.")
+    value: Name = Field(description="The text.")
+
+
+class IsJsonEvaluator(EvaluatorSettings):
+    """Whether the answer is JSON."""
+
+    type: Literal["is_json"] = Field(description="Parse the answer as JSON.")
 
 
 class SchemaEvaluator(EvaluatorSettings):
@@ -139,15 +267,86 @@ class ToolTrajectoryEvaluator(EvaluatorSettings):
     )
 
 
+class ComparedField(Authored):
+    """One field of a structured answer."""
+
+    path: Name = Field(description="Where it stands: a.b[0].c")
+    match: Literal["exact", "numeric_tolerance", "date"] = Field("exact", description="How values are compared.")
+    tolerance: Maybe[Annotated[float, Field(ge=0)]] = Field(None, description="Largest difference of numbers.")
+    weight: float = Field(1.0, ge=0, description="Its share in the score.")
+    required: bool = Field(False, description="Missing it fails the case, whatever the score.")
+
+
+class FieldAccuracyEvaluator(EvaluatorSettings):
+    """How many fields of a structured answer are right."""
+
+    type: Literal["field_accuracy"] = Field(description="Compare fields of a structured answer.")
+    fields: Annotated[Items[ComparedField], Field(min_length=1)] = Field(description="The fields.")
+    reference: Maybe[JsonObject] = Field(None, description="What is right; default: the expected answer as JSON.")
+
+
+class SimilarityEvaluator(EvaluatorSettings):
+    """How near the answer comes to a text."""
+
+    type: Literal["similarity"] = Field(description="Measure how near the answer comes to a text.")
+    metric: Literal["levenshtein", "rouge_l", "bleu", "token_f1"] = Field(description="The measure.")
+    reference: Maybe[Name] = Field(None, description="The text; default: the expected answer.")
+
+
+class LatencyEvaluator(EvaluatorSettings):
+    """Whether the answer came in time."""
+
+    type: Literal["latency"] = Field(description="Limit the time of the answer.")
+    max_ms: Positive = Field(description="Longest time, in milliseconds.")
+
+
+class CostEvaluator(EvaluatorSettings):
+    """Whether the answer was cheap enough."""
+
+    type: Literal["cost"] = Field(description="Limit the cost of the answer.")
+    max_usd: Annotated[float, Field(ge=0)] = Field(description="Most it may cost, in US dollars.")
+
+
+class TokenUsageEvaluator(EvaluatorSettings):
+    """Whether the answer took as many tokens as it may."""
+
+    type: Literal["token_usage"] = Field(description="Limit the tokens of the answer.")
+    max_total: Maybe[NonNegative] = Field(None, description="Most tokens read and written.")
+    max_input: Maybe[NonNegative] = Field(None, description="Most tokens read.")
+    max_output: Maybe[NonNegative] = Field(None, description="Most tokens written.")
+    min_output: Maybe[NonNegative] = Field(None, description="Fewest tokens written.")
+
+
+class ToolCallsEvaluator(EvaluatorSettings):
+    """Whether the agent called tools as often as it may."""
+
+    type: Literal["tool_calls"] = Field(description="Limit the number of tool calls.")
+    max: NonNegative = Field(description="Most calls.")
+
+
 AuthoredEvaluator = TypeAliasType(
     "AuthoredEvaluator",
     Annotated[
         CodeEvaluator
         | LlmJudgeEvaluator
-        | ContainsEvaluator
-        | RegexEvaluator
+        | RubricEvaluator
+        | CompositeEvaluator
+        | ToolTrajectoryEvaluator
         | SchemaEvaluator
-        | ToolTrajectoryEvaluator,
+        | ContainsEvaluator
+        | ContainsAnyEvaluator
+        | ContainsAllEvaluator
+        | EqualsEvaluator
+        | RegexEvaluator
+        | StartsWithEvaluator
+        | EndsWithEvaluator
+        | IsJsonEvaluator
+        | FieldAccuracyEvaluator
+        | SimilarityEvaluator
+        | LatencyEvaluator
+        | CostEvaluator
+        | TokenUsageEvaluator
+        | ToolCallsEvaluator,
         Field(discriminator="type"),
     ],
 )

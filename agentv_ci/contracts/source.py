@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -26,7 +28,7 @@ class Mark(NamedTuple):
     """Of a mapping: key → marks of the key and of its value. Of a sequence: marks of its items."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Source:
     """One YAML document."""
 
@@ -37,11 +39,17 @@ class Source:
     kind: Kind | None
     """None for a YAML file that is none of ours."""
     data: JsonValue
-    mark: Mark
+    find_mark: Callable[[], Mark]
+    """Where every part of `data` stands; asked once, and only when something is to be said."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """What was noticed while reading."""
     readable: bool = True
     """Whether `data` is the file's content."""
+
+    @cached_property
+    def mark(self) -> Mark:
+        """Where every part of `data` stands."""
+        return self.find_mark()
 
     def resolve(self, reference: str) -> Path:
         """Return the absolute path a file reference means: from the repository with a leading `/`, else from here."""

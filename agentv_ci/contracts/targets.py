@@ -37,6 +37,7 @@ Flag = bool | Reference
 Count = AtLeastOne | Reference
 Natural = NonNegative | Reference
 Seconds = Positive | Reference
+ApiFormat = Literal["chat", "responses"] | Reference
 Milliseconds = Annotated[float, Field(ge=0)] | Reference
 
 
@@ -166,11 +167,37 @@ class HttpTarget(TargetSettings, RetrySettings):
     base_url: Maybe[Name] = Field(None, description="The API's root, used as given.")
     temperature: Maybe[Annotated[float, Field(ge=0)] | Reference] = Field(None, description="Sampling temperature.")
     max_output_tokens: Maybe[Count] = Field(None, description="Longest answer, in tokens.")
+    max_tokens_param: Maybe[Literal["max_tokens", "max_completion_tokens"] | Reference] = Field(
+        None, description="How the API calls the limit; default: max_completion_tokens at OpenAI, else max_tokens."
+    )
+    thinking_budget: Maybe[Natural] = Field(None, description="Most tokens the model may think.")
     headers: Maybe[dict[str, str]] = Field(None, description="Further request headers.")
     extra_body: Maybe[JsonObject] = Field(None, description="Further keys of the request's body.")
     ca_bundle: Maybe[Name] = Field(None, description="A PEM file of certificate authorities to trust.")
 
     older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {"max_output_tokens": ("max_tokens",)}
+
+
+class AzureOpenAITarget(HttpTarget):
+    """A deployment at Azure OpenAI."""
+
+    older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **HttpTarget.older_names,
+        "endpoint": ("resource", "resource_name"),
+        "deployment": ("deployment_name", "model"),
+        "version": ("api_version",),
+    }
+    essential: ClassVar[frozenset[str]] = HttpTarget.essential | {"endpoint", "deployment"}
+
+    provider: Literal["azure-openai", "azure"] = Field(description="Ask a deployment at Azure OpenAI.")
+    endpoint: Maybe[Name] = Field(
+        None, description="The resource's address or name; default: the variable AZURE_OPENAI_ENDPOINT."
+    )
+    deployment: Maybe[Name] = Field(
+        None, description="The deployment's name; default: the variable AZURE_DEPLOYMENT_NAME."
+    )
+    version: Maybe[Name] = Field(None, description="The API's version, or v1; default 2024-12-01-preview.")
+    api_format: Maybe[ApiFormat] = Field(None, description="Which of its two APIs is spoken; default chat.")
 
 
 class OpenAITarget(HttpTarget):
@@ -180,9 +207,103 @@ class OpenAITarget(HttpTarget):
         description="Ask an OpenAI-compatible API."
     )
     model: Name = Field(description="The model's name.")
-    max_tokens_param: Maybe[Literal["max_tokens", "max_completion_tokens"] | Reference] = Field(
-        None, description="How the API calls the limit; default: max_completion_tokens at OpenAI, else max_tokens."
+    api_format: Maybe[ApiFormat] = Field(None, description="Which of its two APIs is spoken; default chat.")
+
+
+class AnthropicTarget(HttpTarget):
+    """A model of Anthropic."""
+
+    older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **HttpTarget.older_names,
+        "model": ("deployment", "variant"),
+    }
+
+    provider: Literal["anthropic", "claude-api"] = Field(description="Ask the Messages API of Anthropic.")
+    model: Name = Field(description="The model's name.")
+    version: Maybe[Name] = Field(None, description="The header anthropic-version; default 2023-06-01.")
+
+
+class GeminiTarget(HttpTarget):
+    """A Gemini model of Google."""
+
+    older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **HttpTarget.older_names,
+        "model": ("deployment", "variant"),
+    }
+
+    provider: Literal["gemini", "google", "google-gemini"] = Field(description="Ask the Gemini API of Google.")
+    model: Maybe[Name] = Field(None, description="The model's name; default: the variable GOOGLE_GEMINI_MODEL.")
+    api_version: Maybe[Name] = Field(None, description="The version in the path; default v1beta.")
+
+
+class VsCodeTarget(TargetSettings):
+    """Copilot in a running VS Code, asked through files."""
+
+    older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {"command": ("vscode_cmd",)}
+    outside_digest: ClassVar[frozenset[str]] = TargetSettings.outside_digest | {"timeout_seconds"}
+
+    provider: Literal["vscode-copilot", "vscode", "vscode-insiders"] = Field(description="Ask Copilot in VS Code.")
+    command: Maybe[Name] = Field(None, description="The program; default code or code-insiders.")
+    wait: Maybe[Flag] = Field(None, description="Wait for the answer; default true.")
+    dry_run: Maybe[Flag] = Field(None, description="Prepare everything and ask nothing.")
+    subagent_root: Maybe[Name] = Field(None, description="Where its workspaces lie.")
+    workspace_template: Maybe[Reference] = Field(None, description="A folder to copy: a reference to the environment.")
+    timeout_seconds: Maybe[Seconds] = Field(None, description="Longest wait; default 600.")
+
+
+class AgentTarget(TargetSettings):
+    """What every agent on the command line has."""
+
+    outside_digest: ClassVar[frozenset[str]] = TargetSettings.outside_digest | {"timeout_seconds"}
+    secrets: ClassVar[frozenset[str]] = frozenset({"env"})
+    paths: ClassVar[frozenset[str]] = frozenset({"cwd"})
+
+    executable: Maybe[Name] = Field(None, description="The program, by name or path.")
+    args: Maybe[Items[str]] = Field(None, description="Further arguments.")
+    model: Maybe[Name] = Field(None, description="The model it uses; default: its own.")
+    cwd: Maybe[Name] = Field(None, description="Where it runs, relative to this file; default: a scratch folder.")
+    env: Maybe[dict[str, str]] = Field(None, description="Environment variables of the agent.")
+    timeout_seconds: Maybe[Seconds] = Field(None, description="Longest run; default: the case's timeout.")
+
+
+class CodexTarget(AgentTarget):
+    """OpenAI's Codex."""
+
+    older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "executable": ("command", "binary"),
+        "args": ("arguments",),
+        "log_dir": ("log_directory",),
+        "log_format": ("log_output_format",),
+    }
+    outside_digest: ClassVar[frozenset[str]] = AgentTarget.outside_digest | {"log_dir", "log_format"}
+    paths: ClassVar[frozenset[str]] = AgentTarget.paths | {"log_dir"}
+
+    provider: Literal["codex", "codex-cli"] = Field(description="Ask Codex.")
+    profile: Maybe[Name] = Field(None, description="A profile of its configuration.")
+    approval: Maybe[Name] = Field(None, description="When it asks for approval; default never.")
+    sandbox: Maybe[Literal["read-only", "workspace-write", "danger-full-access"] | Reference] = Field(
+        None, description="What it may touch; default: its own."
     )
+    log_dir: Maybe[Name] = Field(None, description="Where its log goes; default .agentv/logs/codex.")
+    log_format: Maybe[Literal["summary", "json"] | Reference] = Field(None, description="How the log is written.")
+
+
+class ClaudeCodeTarget(AgentTarget):
+    """Anthropic's Claude Code."""
+
+    provider: Literal["claude-code", "claude-cli"] = Field(description="Ask Claude Code.")
+
+
+class CopilotCliTarget(AgentTarget):
+    """GitHub's Copilot CLI."""
+
+    provider: Literal["copilot-cli", "copilot"] = Field(description="Ask the Copilot CLI.")
+
+
+class GeminiCliTarget(AgentTarget):
+    """Google's Gemini CLI."""
+
+    provider: Literal["gemini-cli"] = Field(description="Ask the Gemini CLI.")
 
 
 class MockError(Authored):
@@ -218,7 +339,23 @@ class MockTarget(TargetSettings):
     usage: Maybe[MockUsage] = Field(None, description="Tokens reported with every answer.")
 
 
-Target = TypeAliasType("Target", Annotated[CliTarget | OpenAITarget | MockTarget, Field(discriminator="provider")])
+Target = TypeAliasType(
+    "Target",
+    Annotated[
+        AzureOpenAITarget
+        | OpenAITarget
+        | AnthropicTarget
+        | GeminiTarget
+        | VsCodeTarget
+        | CodexTarget
+        | ClaudeCodeTarget
+        | CopilotCliTarget
+        | GeminiCliTarget
+        | CliTarget
+        | MockTarget,
+        Field(discriminator="provider"),
+    ],
+)
 
 
 class TargetsDocument(Authored):

@@ -10,9 +10,9 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.config import CONFIG_SCHEMA
 from agentv_ci.contracts.diagnostics import RULES, Diagnostic
 from agentv_ci.contracts.evals import EVAL_SCHEMA
-from agentv_ci.contracts.source import Kind, Mark, Source
+from agentv_ci.contracts.source import Kind, Mark, Source, locate
 from agentv_ci.contracts.targets import TARGETS_SCHEMAS
-from agentv_ci.load.parse import Problem, Unparsable, parse_yaml
+from agentv_ci.load.parse import Parsed, Problem, Unparsable, parse_yaml
 from agentv_ci.schemas import BASE_ID, schema_id
 
 __all__ = ["load"]
@@ -31,6 +31,10 @@ KNOWN_SCHEMAS: Mapping[str, Kind] = {
 _START = Mark((0, 0), (0, 0), None)
 
 
+def _nowhere() -> Mark:
+    return _START
+
+
 def load(path: Path, root: Path, *, named: bool) -> Source:
     """Read one YAML document.
 
@@ -41,11 +45,11 @@ def load(path: Path, root: Path, *, named: bool) -> Source:
         parsed = parse_yaml(_read(path))
     except Unparsable as error:
         refused = (_diagnostic(path, error.problem),)
-        return Source(path, root, _kind_by_name(path), None, _START, refused, readable=False)
-    kind, problem = _recognise(path, parsed.data, parsed.mark, named=named)
+        return Source(path, root, _kind_by_name(path), None, _nowhere, refused, readable=False)
+    kind, problem = _recognise(path, parsed, named=named)
     problems = (*parsed.problems, *([problem] if problem else []))
     found = tuple(_diagnostic(path, each) for each in problems if named or kind is not None)
-    return Source(path, root, kind, parsed.data, parsed.mark, found)
+    return Source(path, root, kind, parsed.data, parsed.find_mark, found)
 
 
 def _read(path: Path) -> str:
@@ -73,30 +77,31 @@ def _diagnostic(path: Path, problem: Problem) -> Diagnostic:
     return Diagnostic(problem.rule, severity, problem.message, str(path), *place)
 
 
-def _recognise(path: Path, data: JsonValue, mark: Mark, *, named: bool) -> tuple[Kind | None, Problem | None]:
+def _recognise(path: Path, parsed: Parsed, *, named: bool) -> tuple[Kind | None, Problem | None]:
+    data = parsed.data
     declared = data.get("$schema") if isinstance(data, dict) else None
     if isinstance(declared, str):
         kind = KNOWN_SCHEMAS.get(declared)
         if kind is None and (named or declared.startswith(("agentv-", BASE_ID))):
-            assert isinstance(mark.parts, dict)
-            place = mark.parts["$schema"][1]
+            place = locate(parsed.find_mark(), ("$schema",))
             names = ", ".join(name for name in KNOWN_SCHEMAS if not name.startswith("http"))
             return _kind_by_name(path), Problem(
                 "AV103", f"unknown $schema '{declared}'; known are {names}", place.start, place.end
             )
         return kind, None
     kind = _kind_by_name(path) or _kind_by_content(data, named=named)
+    if kind is None and not named:
+        return None, None
+    start = parsed.find_mark().start
     if kind is not None:
         name = next(name for name, each in KNOWN_SCHEMAS.items() if each == kind)
-        return kind, Problem("AV102", f"no $schema; read as '{name}'", mark.start, mark.start)
-    if not named:
-        return None, None
+        return kind, Problem("AV102", f"no $schema; read as '{name}'", start, start)
     what = (
         "the file is empty"
         if data is None
         else "no document of agentv-ci; those begin with a line such as $schema: agentv-eval-v2"
     )
-    return None, Problem("AV103", what, mark.start, mark.start)
+    return None, Problem("AV103", what, start, start)
 
 
 def _kind_by_name(path: Path) -> Kind | None:

@@ -1,14 +1,14 @@
 """YAML 1.2 core to plain data, with the place of every part.
 
-The door to ruamel.yaml. Its C parser's event stream is read by a constructor of our own, which is an order of
-magnitude faster than a round-trip load and gives places for nothing. The C parser (libyaml 0.1.7) refuses a few
-valid documents and may be missing: then ruamel's own parser reads the file, and what it says holds.
+The door to ruamel.yaml, with `skim.py`. Its C parser's event stream is read by constructors of our own, which are an
+order of magnitude faster than a round-trip load: first the one that only takes what is plain, then, for all other
+files and for places, the careful one below. The C parser (libyaml 0.1.7) refuses a few valid documents and may be
+missing: then ruamel's own parser reads the file, and what it says holds.
 """
 
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -30,14 +30,7 @@ from ruamel.yaml.reader import ReaderError
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.source import Mark
-
-try:
-    from ruamel.yaml import CParser  # type: ignore[attr-defined]  # only there with the C extension
-except ImportError:  # pragma: no cover  # the wheel of ruamel.yaml.clib does not exist for this platform
-    CParser = None
-
-MAX_DEPTH = 64
-MAX_NODES = 1_000_000
+from agentv_ci.load.skim import MAX_DEPTH, MAX_NODES, NeedsCare, c_parser, plain, skim
 
 Point = tuple[int, int]
 
@@ -71,8 +64,9 @@ class Parsed:
     """The first document of a file."""
 
     data: JsonValue
-    mark: Mark
-    problems: tuple[Problem, ...]
+    find_mark: Callable[[], Mark]
+    """Where every part of it stands; read anew, since most files are never spoken of."""
+    problems: tuple[Problem, ...] = ()
 
 
 class Unparsable(ValueError):
@@ -85,19 +79,26 @@ class Unparsable(ValueError):
 
 def parse_yaml(text: str) -> Parsed:
     """Return the document in `text`; raises Unparsable."""
-    if CParser is not None:
-        try:
-            return _Constructor(text, _c_events(text)).document()
-        except YAMLError:
-            pass
+    try:
+        data = skim(text)
+    except NeedsCare:
+        return _parse_with_care(text)
+    return Parsed(data, lambda: _parse_with_care(text).find_mark())
+
+
+def _parse_with_care(text: str) -> Parsed:
+    try:
+        if (next_event := c_parser(text)) is not None:
+            return _Constructor(text, _c_events(next_event)).document()
+    except YAMLError:
+        pass
     try:
         return _Constructor(text, _own_events(text)).document()
     except YAMLError as error:
         raise Unparsable(_syntax_problem(text, error)) from error
 
 
-def _c_events(text: str) -> Iterator[Event]:
-    next_event: Callable[[], Event | None] = CParser(text).get_event
+def _c_events(next_event: Callable[[], Event | None]) -> Iterator[Event]:
     while (event := next_event()) is not None:
         yield event
 
@@ -148,14 +149,14 @@ class _Constructor:
         while isinstance(event, (StreamStartEvent, DocumentStartEvent)):
             event = self._next()
         if isinstance(event, StreamEndEvent):
-            return Parsed(None, Mark((0, 0), (0, 0), None), ())
+            return Parsed(None, lambda: Mark((0, 0), (0, 0), None))
         node = self._node(event, 1)
         while not isinstance(event := self._next(), StreamEndEvent):
             if isinstance(event, DocumentStartEvent):
                 self._note("AV106", "a second YAML document begins here; one file holds one document", event)
                 break
             assert isinstance(event, DocumentEndEvent)
-        return Parsed(node.value, node.mark, tuple(self._problems))
+        return Parsed(node.value, lambda: node.mark, tuple(self._problems))
 
     def _node(self, event: Event, depth: int) -> _Node:
         self._nodes += 1
@@ -209,20 +210,11 @@ class _Constructor:
         return _Node(value, Mark(start, end, None), text=text, merges=text == "<<" and bool(event.implicit[0]))
 
     def _plain(self, text: str, event: ScalarEvent) -> JsonValue:
-        if text in _CONSTANTS:
-            return _CONSTANTS[text]
-        if text[0] not in "+-.0123456789":
-            return text
         try:
-            if _INTEGER.fullmatch(text):
-                return int(text)
-            if _FLOAT.fullmatch(text):
-                return float(text)
-            if _RADIX.fullmatch(text):
-                return int(text, 0)
+            return plain(text)
         except ValueError:
             self._note("AV204", "the number is too long", event)
-        return text
+            return text
 
     def _sequence(self, event: Event, depth: int) -> _Node:
         items: list[JsonValue] = []
@@ -315,14 +307,3 @@ def _too_large(event: Event) -> Unparsable:
 
 _STR = "tag:yaml.org,2002:str"
 _SCALAR_TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float"))
-_CONSTANTS: dict[str, JsonValue] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
-    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), float("inf")),
-    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
-}
-_INTEGER = re.compile(r"[-+]?[0-9]+")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_RADIX = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
 
 from agentv_ci.contracts.config import ConfigDocument
-from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.diagnostics import FIXED_RULES, Diagnostic, Severity
 from agentv_ci.contracts.documents import Checked, Surroundings
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.source import Source
 from agentv_ci.contracts.targets import TargetsDocument
-from agentv_ci.validate.rules import cases, evaluators, files, messages, references, spelling, targets
-from agentv_ci.validate.structure import Structure, check_structure
+from agentv_ci.validate.rules import (
+    cases,
+    config,
+    evaluators,
+    files,
+    messages,
+    references,
+    spelling,
+    targets,
+    templates,
+)
+from agentv_ci.validate.structure import Structure, check_structure, contract_of
 
 __all__ = ["validate"]
 
@@ -21,11 +32,24 @@ def validate(source: Source, surroundings: Surroundings) -> Checked:
     if not source.readable or source.kind is None:
         return Checked(source, None, source.diagnostics)
     structure = check_structure(source, source.kind)
-    found = [*source.diagnostics, *structure.diagnostics, *spelling.check(structure.find)]
+    found = [*source.diagnostics, *structure.diagnostics]
+    found += spelling.check(contract_of(source.kind), structure.find)
     found += _rules(structure, surroundings)
-    unique = dict.fromkeys(found)
-    ordered = sorted(unique, key=lambda each: (each.line, each.column, each.rule))
-    return Checked(source, structure.document, tuple(ordered))
+    if not found:
+        return Checked(source, structure.document, ())
+    document = structure.document
+    own = document.rules if isinstance(document, ConfigDocument) else None
+    weighed = _weighed(dict.fromkeys(found), surroundings.severities if own is None else own)
+    ordered = sorted(weighed, key=lambda each: (each.line, each.column, each.rule))
+    return Checked(source, document, tuple(ordered))
+
+
+def _weighed(found: Iterable[Diagnostic], severities: Mapping[str, Severity]) -> Iterator[Diagnostic]:
+    """Give diagnostics the severity that the config document wants."""
+    for each in found:
+        severity = severities.get(each.rule, each.severity) if each.rule not in FIXED_RULES else each.severity
+        if severity != "off":
+            yield each if severity == each.severity else dataclasses.replace(each, severity=severity)
 
 
 def _rules(structure: Structure, surroundings: Surroundings) -> Iterator[Diagnostic]:
@@ -34,12 +58,16 @@ def _rules(structure: Structure, surroundings: Surroundings) -> Iterator[Diagnos
         yield from references.check(find)
     match document:
         case EvalDocument():
-            yield from cases.check(document, find)
+            lists = list(evaluators.evaluator_lists(document))
+            yield from cases.check(document, find, surroundings)
             yield from messages.check(document, find)
-            yield from files.check(document, find)
-            yield from evaluators.check(document, find, surroundings)
+            yield from files.check(document, lists, find, surroundings)
+            yield from evaluators.check(lists, find, surroundings)
+            yield from templates.check(lists, find, surroundings)
             yield from targets.check_use(document, find, surroundings)
         case TargetsDocument():
             yield from targets.check(document, find)
-        case ConfigDocument() | None:
+        case ConfigDocument():
+            yield from config.check(document, find)
+        case None:
             pass

@@ -18,6 +18,19 @@ class Finder:
     survivors: Mapping[Pointer, tuple[int, ...]] = field(default_factory=dict)
     """Lists that lost wrong items: pointer (as authored) → authored index of each item that is left."""
 
+    dropped: frozenset[Pointer] = frozenset()
+    """What was left out because it is wrong, as authored."""
+
+    def lost_something(self, pointer: Pointer) -> bool:
+        """Whether a mapping of the understood document lacks something that the author gave it.
+
+        What is missing there may be what was meant, and one mistake is one diagnostic.
+        """
+        if not self.dropped:
+            return False
+        pointer = self.authored(pointer)
+        return any(each[:-1] == pointer for each in self.dropped)
+
     def authored(self, pointer: Pointer) -> Pointer:
         """Return where a part of the understood document stands in the authored one."""
         way: Pointer = ()

@@ -18,6 +18,9 @@ from agentv_ci.validate.findings import Finder, value_at
 
 SCHEMAS: Mapping[Kind, SchemaName] = {"eval": "eval-v2", "targets": "targets-v2", "config": "config-v2"}
 
+MANY = 8
+"""A list longer than this stands in the hint."""
+
 ARTICLES: Mapping[str, str] = {
     "string": "a string",
     "integer": "an integer",
@@ -57,7 +60,7 @@ def check_structure(source: Source, kind: Kind) -> Structure:
             break
         survivors: dict[Pointer, tuple[int, ...]] = {}
         rest = _without(source.data, (), dropped, survivors)
-        finder = Finder(source, survivors)
+        finder = Finder(source, survivors, frozenset(dropped))
         document = _model(kind, rest)
         if not isinstance(document, ValidationError):
             return Structure(document, found, finder)
@@ -65,21 +68,26 @@ def check_structure(source: Source, kind: Kind) -> Structure:
     return Structure(None, found, Finder(source))
 
 
+def contract_of(kind: Kind) -> type[Document]:
+    """Return what documents of a kind must fulfil; the contracts load when they are needed."""
+    match kind:
+        case "eval":
+            from agentv_ci.contracts.evals import EvalDocument
+
+            return EvalDocument
+        case "targets":
+            from agentv_ci.contracts.targets import TargetsDocument
+
+            return TargetsDocument
+        case "config":
+            from agentv_ci.contracts.config import ConfigDocument
+
+            return ConfigDocument
+
+
 def _model(kind: Kind, data: JsonValue) -> Document | ValidationError:
     try:
-        match kind:
-            case "eval":
-                from agentv_ci.contracts.evals import EvalDocument
-
-                return EvalDocument.model_validate(data)
-            case "targets":
-                from agentv_ci.contracts.targets import TargetsDocument
-
-                return TargetsDocument.model_validate(data)
-            case "config":
-                from agentv_ci.contracts.config import ConfigDocument
-
-                return ConfigDocument.model_validate(data)
+        return contract_of(kind).model_validate(data)
     except ValidationError as error:
         return error
 
@@ -124,9 +132,21 @@ def _without(
 def _diagnostics(find: Finder, refused: Sequence[Violation]) -> Iterator[Diagnostic]:
     misspelt = _misspelt(refused)
     for violation in refused:
+        if (meant := _misspelt_kind(find, violation)) is not None:
+            key, pointer = str(violation.pointer[-1]), (*violation.pointer[:-1], meant)
+            yield find.at("AV202", f"unknown field '{meant}' (did you mean '{key}'?)", pointer, key=True)
+            continue
         if violation.keyword == "required" and violation.pointer in misspelt.values():
             continue
         yield _diagnostic(find, violation, misspelt)
+
+
+def _misspelt_kind(find: Finder, violation: Violation) -> str | None:
+    """Return the key that was meant to say what kind a mapping is: until that is known, no key is unknown."""
+    if violation.keyword != "required" or violation.pointer[-1] not in ("type", "provider"):
+        return None
+    mapping = value_at(find.source.data, violation.pointer[:-1])
+    return nearest(str(violation.pointer[-1]), mapping) if isinstance(mapping, dict) else None
 
 
 def _misspelt(refused: Sequence[Violation]) -> dict[Pointer, Pointer]:
@@ -168,6 +188,9 @@ def _diagnostic(find: Finder, violation: Violation, misspelt: Mapping[Pointer, P
             return find.at("AV205", f"unknown role {_shown(found)}; roles are {listed(expected)}", pointer)
         case "enum" | "const":
             close = did_you_mean(found, [str(each) for each in expected]) if isinstance(found, str) else ""
+            if len(expected) > MANY:
+                hint = f"{what} is one of {listed(expected)}"
+                return find.at("AV204", f"{what} cannot be {_shown(found)}{close}", pointer, hint=hint)
             return find.at("AV204", f"{what} must be one of {listed(expected)}, not {_shown(found)}{close}", pointer)
         case _:
             return find.at("AV204", f"{what} {_bound(violation)}", pointer)

@@ -13,15 +13,27 @@ from agentv_ci.contracts.targets import Target
 from tests.conftest import REPOSITORY
 
 PACKAGE = REPOSITORY / "agentv_ci"
-CORPUS = "\n".join(
-    path.read_text("utf-8")
-    for path in sorted((REPOSITORY / "tests" / "corpus" / "valid").rglob("*.y*ml"))
-    if "expected" not in path.parts
-)
+
+
+def written(folder: str) -> str:
+    """Everything that the corpus's authors write."""
+    paths = sorted((REPOSITORY / "tests" / "corpus" / folder).rglob("*.y*ml"))
+    return "\n".join(path.read_text("utf-8") for path in paths if "expected" not in path.parts)
+
+
+CORPUS, CHECKED = written("valid"), written("checked")
 README = (REPOSITORY / "README.md").read_text("utf-8")
 
 NOT_KINDS = {"__init__", "transport", "replies", "prompts"}
 """Modules that several kinds share."""
+
+
+CHECKED_ONLY = {
+    *("azure-openai", "anthropic", "gemini", "vscode-copilot", "codex", "claude-code", "copilot-cli", "gemini-cli"),
+    *("rubric", "composite", "contains_any", "contains_all", "equals", "starts_with", "ends_with", "is_json"),
+    *("field_accuracy", "similarity", "latency", "cost", "token_usage", "tool_calls"),
+}
+"""Kinds that `validate` checks and a run refuses; each leaves this list when it gets its file."""
 
 
 def kinds(union: Any, key: str) -> list[str]:
@@ -31,23 +43,28 @@ def kinds(union: Any, key: str) -> list[str]:
     return [str(get_args(member.model_fields[key].annotation)[0]) for member in members]
 
 
+def run_kinds(union: Any, key: str) -> list[str]:
+    """The names of the branches that a run knows."""
+    return [kind for kind in kinds(union, key) if kind not in CHECKED_ONLY]
+
+
 def files(folder: Path) -> set[str]:
     return {path.stem for path in folder.glob("*.py")} - NOT_KINDS
 
 
-@pytest.mark.parametrize("kind", kinds(Target, "provider"))
+@pytest.mark.parametrize("kind", run_kinds(Target, "provider"))
 def test_provider_is_complete(kind: str) -> None:
     assert kind.replace("-", "_") in files(PACKAGE / "execute" / "providers"), "add execute/providers/<kind>.py"
     assert f"`{kind}` |" in README, "add a row to the README's table of targets"
 
 
-@pytest.mark.parametrize("kind", [kind for kind in kinds(Target, "provider") if kind != "openai"])
+@pytest.mark.parametrize("kind", [kind for kind in run_kinds(Target, "provider") if kind != "openai"])
 def test_provider_stands_in_the_corpus(kind: str) -> None:
     """An API needs a server beside the corpus: tests/test_end_to_end.py."""
     assert f"provider: {kind}" in CORPUS, "add a case to tests/corpus/valid/"
 
 
-@pytest.mark.parametrize("kind", kinds(AuthoredEvaluator, "type"))
+@pytest.mark.parametrize("kind", run_kinds(AuthoredEvaluator, "type"))
 def test_evaluator_is_complete(kind: str) -> None:
     assert kind in files(PACKAGE / "evaluate" / "evaluators"), "add evaluate/evaluators/<kind>.py"
     assert f"type: {kind}" in CORPUS, "add a case to tests/corpus/valid/"
@@ -55,11 +72,32 @@ def test_evaluator_is_complete(kind: str) -> None:
 
 
 def test_no_file_is_without_a_kind() -> None:
-    assert files(PACKAGE / "execute" / "providers") == {kind.replace("-", "_") for kind in kinds(Target, "provider")}
-    assert files(PACKAGE / "evaluate" / "evaluators") == set(kinds(AuthoredEvaluator, "type"))
+    assert files(PACKAGE / "execute" / "providers") == {
+        kind.replace("-", "_") for kind in run_kinds(Target, "provider")
+    }
+    assert files(PACKAGE / "evaluate" / "evaluators") == set(run_kinds(AuthoredEvaluator, "type"))
 
 
 def test_plan_knows_the_evaluators_that_authors_know() -> None:
     members = get_args(get_args(PlanEvaluator)[0])
     compiled = {str(get_args(member.model_fields["type"].annotation)[0]) for member in members}
-    assert compiled == set(kinds(AuthoredEvaluator, "type"))
+    assert compiled == set(run_kinds(AuthoredEvaluator, "type"))
+
+
+@pytest.mark.parametrize("kind", sorted(CHECKED_ONLY))
+def test_kind_that_is_only_checked_is_named_as_such(kind: str) -> None:
+    names = {*kinds(Target, "provider"), *kinds(AuthoredEvaluator, "type")}
+    assert kind in names
+    aliases = [alias for alias in ALIASES.get(kind, (kind,)) if f": {alias}" in CHECKED]
+    assert aliases, "add it to a case of tests/corpus/checked/"
+    assert f"`{kind}`" in README.split("checked, not run yet", 1)[1], "add it to the README"
+
+
+ALIASES = {
+    "anthropic": ("anthropic",),
+    "gemini": ("google-gemini",),
+    "vscode-copilot": ("vscode-insiders",),
+    "codex": ("codex-cli",),
+    "claude-code": ("claude-cli",),
+    "copilot-cli": ("copilot",),
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,17 +13,33 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.source import Pointer, locate
-from agentv_ci.load.parse import MAX_DEPTH, Parsed, Unparsable, parse_yaml
+from agentv_ci.contracts.source import Mark, Pointer, locate
+from agentv_ci.load.parse import Parsed, Problem, Unparsable, parse_yaml
+from agentv_ci.load.skim import MAX_DEPTH, NeedsCare
 from tests.conftest import REPOSITORY
+
+
+def everything(parsed: Parsed) -> tuple[JsonValue, Mark, tuple[Problem, ...]]:
+    return parsed.data, parsed.find_mark(), parsed.problems
 
 
 def by_both(text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Parsed, Parsed]:
     """Parse with the C parser, then without it."""
     fast = parse_yaml(text)
     with monkeypatch.context() as patch:
-        patch.setattr("agentv_ci.load.parse.CParser", None)
+        patch.setattr("agentv_ci.load.skim.CParser", None)
         return fast, parse_yaml(text)
+
+
+def carefully(text: str) -> Parsed:
+    """Parse without the fast way."""
+
+    def never(_: str) -> JsonValue:
+        raise NeedsCare
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("agentv_ci.load.parse.skim", never)
+        return parse_yaml(text)
 
 
 DOCUMENTS = sorted(
@@ -36,7 +53,81 @@ DOCUMENTS = sorted(
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_both_parsers_give_equal_trees_and_places(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fast, slow = by_both(path.read_text("utf-8"), monkeypatch)
-    assert fast == slow
+    assert everything(fast) == everything(slow)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_the_fast_way_and_the_careful_one_give_equal_trees(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert everything(parse_yaml(text)) == everything(carefully(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("a: 1\na: 2", "a: &x 1\nb: *x", "<<: {a: 1}", "!!str a: 1", "a: !!str 1", "? [a]\n: 1", "--- 1\n--- 2", ""),
+        *('a: "\\ud800"', "a: [", "- &a\n- *a", f"a: {'9' * 5000}", "[" * 70 + "]" * 70, "a: 1\n...\nb", "a: |\n x"),
+        *(
+            "a:",
+            "a: ~",
+            ": a",
+            "- ",
+            "a: 0o17\nb: 0x1F\nc: +1\nd: .5e3\ne: -.inf\nf: 0b1\ng: 1_0",
+            "a: .",
+            "a: -",
+            "a: +",
+        ),
+    ],
+)
+def test_the_fast_way_leaves_what_is_not_plain_to_the_careful_one(text: str) -> None:
+    """Whatever the fast way makes of a file, or leaves alone, the result is the careful one's."""
+    try:
+        expected = everything(carefully(text))
+    except Unparsable as error:
+        with pytest.raises(Unparsable, match=re.escape(str(error))):
+            parse_yaml(text)
+        return
+    assert repr(everything(parse_yaml(text))) == repr(expected)
+
+
+PIECES = st.sampled_from(
+    [
+        *(
+            "a",
+            "b",
+            "<<",
+            "1",
+            "-2.5",
+            "true",
+            "~",
+            "''",
+            '"\\u00e9"',
+            "'x'",
+            "&a ",
+            "*a",
+            "!!str ",
+            "!x ",
+            "[",
+            "]",
+            "{",
+            "}",
+        ),
+        *(": ", ", ", "- ", "? ", "\n", "\n  ", "\n    ", "|\n", ">\n", "# c\n", "---\n", "...\n", "\t", "é", "😀"),
+    ]
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(pieces=st.lists(PIECES, max_size=14))
+def test_the_fast_way_and_the_careful_one_agree_on_anything(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    try:
+        expected = everything(carefully(text))
+    except Unparsable as error:
+        with pytest.raises(Unparsable, match=re.escape(str(error))):
+            parse_yaml(text)
+        return
+    assert repr(everything(parse_yaml(text))) == repr(expected)
 
 
 SCALARS = (
@@ -153,18 +244,18 @@ empty:
     ],
 )
 def test_every_part_has_its_place(pointer: Pointer, key: bool, start: tuple[int, int], end: tuple[int, int]) -> None:
-    mark = locate(parse_yaml(PLACES).mark, pointer, key=key)
+    mark = locate(parse_yaml(PLACES).find_mark(), pointer, key=key)
     assert (mark.start, mark.end) == (start, end)
 
 
 def test_an_alias_stands_where_it_is_written_and_its_parts_where_they_are() -> None:
-    mark = parse_yaml("a: &a {x: 1}\nb: *a\n").mark
+    mark = parse_yaml("a: &a {x: 1}\nb: *a\n").find_mark()
     assert locate(mark, ("b",)).start == (1, 3)
     assert locate(mark, ("b", "x")).start == (0, 10)
 
 
 def test_places_are_found_under_twins_and_in_settings() -> None:
-    mark = parse_yaml("timeoutSeconds: 1\nsettings:\n  max_retries: 2\n").mark
+    mark = parse_yaml("timeoutSeconds: 1\nsettings:\n  max_retries: 2\n").find_mark()
     assert locate(mark, ("timeout_seconds",)).start == (0, 16)
     assert locate(mark, ("max_retries",), key=True).start == (2, 2)
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.documents import Checked, Surroundings
 from agentv_ci.contracts.source import Kind, Mark, Source
+from agentv_ci.load.files import look
 from agentv_ci.pipeline import read_yaml
 from agentv_ci.validate import validate
 from tests.guards.test_schemas import SAMPLES, mutants
@@ -20,7 +21,7 @@ NOWHERE = Mark((0, 0), (0, 0), None)
 
 
 def check(data: JsonValue, kind: Kind = "eval", path: Path = Path("/repository/x.yaml")) -> Checked:
-    return validate(Source(path, path.parent, kind, data, NOWHERE), Surroundings(read_yaml))
+    return validate(Source(path, path.parent, kind, data, lambda: NOWHERE), Surroundings(read_yaml, look))
 
 
 def messages(checked: Checked) -> list[str]:

@@ -6,7 +6,21 @@ from pathlib import Path
 from typing import Protocol, assert_never
 
 from agentv_ci.contracts.exchange import Log, Request, Response, World
-from agentv_ci.contracts.targets import CliTarget, MockTarget, OpenAITarget, Target
+from agentv_ci.contracts.targets import (
+    AnthropicTarget,
+    AzureOpenAITarget,
+    ClaudeCodeTarget,
+    CliTarget,
+    CodexTarget,
+    CopilotCliTarget,
+    GeminiCliTarget,
+    GeminiTarget,
+    MockTarget,
+    OpenAITarget,
+    Target,
+    VsCodeTarget,
+)
+from agentv_ci.errors import UsageError
 
 
 class Provider(Protocol):
@@ -30,12 +44,17 @@ class Provider(Protocol):
 
 
 def open_provider(target: Target, *, root: Path, world: World, log: Log) -> Provider:
-    """Return the provider of a resolved target; `root` is the repository. The modules load when they are needed."""
+    """Return the provider of a resolved target; `root` is the repository. The modules load when they are needed.
+
+    Raises UsageError for what this version checks and does not ask yet.
+    """
     match target:
         case CliTarget():
             from agentv_ci.execute.providers.cli import CliProvider
 
             return CliProvider(target, root=root, world=world, log=log)
+        case OpenAITarget(api_format="responses") | OpenAITarget(thinking_budget=int()):
+            raise UsageError(f"target '{target.name}': 'api_format: responses' and 'thinking_budget' are not run yet")
         case OpenAITarget():
             from agentv_ci.execute.providers.openai import OpenAIProvider
 
@@ -44,5 +63,18 @@ def open_provider(target: Target, *, root: Path, world: World, log: Log) -> Prov
             from agentv_ci.execute.providers.mock import MockProvider
 
             return MockProvider(target, world=world)
+        case (
+            AzureOpenAITarget()
+            | AnthropicTarget()
+            | GeminiTarget()
+            | VsCodeTarget()
+            | CodexTarget()
+            | ClaudeCodeTarget()
+            | CopilotCliTarget()
+            | GeminiCliTarget()
+        ):
+            raise UsageError(
+                f"target '{target.name}': agentv-ci checks provider '{target.provider}' and does not run it yet"
+            )
         case _:
             assert_never(target)

@@ -1,31 +1,35 @@
-"""Names that must be unique."""
+"""Cases: their ids, their rubrics, and what is said of the whole run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.evals import EvalDocument
-from agentv_ci.contracts.source import Pointer, locate
+from agentv_ci.contracts.documents import Surroundings
+from agentv_ci.contracts.evals import VALIDATORS, EvalDocument
+from agentv_ci.contracts.source import Pointer
+from agentv_ci.suggestions import did_you_mean, listed
 from agentv_ci.validate.findings import Finder
-from agentv_ci.validate.rules.evaluators import evaluator_lists
+from agentv_ci.validate.rules.evaluators import check_rubrics
+from agentv_ci.validate.rules.names import duplicates
 
 
-def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
-    """AV301 for case ids and evaluator names."""
+def check(document: EvalDocument, find: Finder, surroundings: Surroundings) -> Iterator[Diagnostic]:
+    """AV301 for case ids and rubrics, AV311 for validators."""
     ids = ((("evalcases", index, "id"), case.id) for index, case in enumerate(document.evalcases))
     yield from duplicates(find, "case id", ids)
-    for pointer, evaluators in evaluator_lists(document):
-        names = (((*pointer, index, "name"), each.name) for index, each in enumerate(evaluators))
-        yield from duplicates(find, "evaluator name", names)
+    for index, case in enumerate(document.evalcases):
+        if case.rubrics:
+            yield from check_rubrics(("evalcases", index, "rubrics"), case.rubrics, find)
+    for pointer, name in _validators(document):
+        if name not in VALIDATORS and name not in (plugins := surroundings.plugin_validators()):
+            known = sorted({*VALIDATORS, *plugins})
+            message = f"unknown validator '{name}'{did_you_mean(name, known)}; validators are {listed(known)}"
+            yield find.at("AV311", message, pointer)
 
 
-def duplicates(find: Finder, what: str, named: Iterable[tuple[Pointer, str]]) -> Iterator[Diagnostic]:
-    """AV301 for every name that was given before."""
-    first: dict[str, Pointer] = {}
-    for pointer, name in named:
-        if name in first:
-            line = locate(find.source.mark, find.authored(first[name])).start[0] + 1
-            yield find.at("AV301", f"{what} '{name}' is given twice; first on line {line}", pointer)
-        else:
-            first[name] = pointer
+def _validators(document: EvalDocument) -> Iterator[tuple[Pointer, str]]:
+    uses = (document.execution.validators if document.execution else None) or ()
+    for index, use in enumerate(uses):
+        pointer: Pointer = ("execution", "validators", index)
+        yield (pointer, use) if isinstance(use, str) else ((*pointer, "key"), use.key)

@@ -3,42 +3,72 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import assert_never
 
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import Surroundings
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.evaluators import (
     AuthoredEvaluator,
+    CodeAggregator,
     CodeEvaluator,
+    CompositeEvaluator,
+    ContainsAllEvaluator,
+    ContainsAnyEvaluator,
     ContainsEvaluator,
+    CostEvaluator,
+    EndsWithEvaluator,
+    EqualsEvaluator,
+    FieldAccuracyEvaluator,
+    IsJsonEvaluator,
+    LatencyEvaluator,
     LlmJudgeEvaluator,
     RegexEvaluator,
+    RubricEvaluator,
+    RubricItem,
     SchemaEvaluator,
+    SimilarityEvaluator,
+    StartsWithEvaluator,
+    TokenUsageEvaluator,
+    ToolCallsEvaluator,
     ToolTrajectoryEvaluator,
+    WeightedAverage,
 )
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.schemas import invalid_schema
 from agentv_ci.validate.findings import Finder
+from agentv_ci.validate.rules.names import duplicates
+from agentv_ci.validate.rules.schemas import check_schema
 
-SCHEMA_SUFFIXES = (".json", ".yaml", ".yml")
+EvaluatorList = tuple[Pointer, tuple[AuthoredEvaluator, ...]]
 
 
-def evaluator_lists(document: EvalDocument) -> Iterator[tuple[Pointer, tuple[AuthoredEvaluator, ...]]]:
-    """Every list of evaluators in a document, with its place."""
-    if document.execution and document.execution.evaluators:
-        yield ("execution", "evaluators"), document.execution.evaluators
+def evaluator_lists(document: EvalDocument) -> Iterator[EvaluatorList]:
+    """Every list of evaluators in a document, those inside composites too, each with its place."""
+    execution = document.execution
+    if execution and execution.evaluators:
+        yield from _with_members(("execution", "evaluators"), execution.evaluators)
     for index, case in enumerate(document.evalcases):
         if case.evaluators:
-            yield ("evalcases", index, "evaluators"), case.evaluators
+            yield from _with_members(("evalcases", index, "evaluators"), case.evaluators)
         if case.execution and case.execution.evaluators:
-            yield ("evalcases", index, "execution", "evaluators"), case.execution.evaluators
+            yield from _with_members(("evalcases", index, "execution", "evaluators"), case.execution.evaluators)
 
 
-def check(document: EvalDocument, find: Finder, surroundings: Surroundings) -> Iterator[Diagnostic]:
-    """AV309, AV310 and AV320 for every evaluator."""
-    for pointer, evaluators in evaluator_lists(document):
+def _with_members(pointer: Pointer, evaluators: tuple[AuthoredEvaluator, ...]) -> Iterator[EvaluatorList]:
+    yield pointer, evaluators
+    for index, evaluator in enumerate(evaluators):
+        if isinstance(evaluator, CompositeEvaluator):
+            yield from _with_members((*pointer, index, "evaluators"), evaluator.evaluators)
+
+
+def check(lists: Iterable[EvaluatorList], find: Finder, surroundings: Surroundings) -> Iterator[Diagnostic]:
+    """AV301 and AV319 for lists of evaluators; AV204, AV301, AV302, AV309, AV310, AV319 and AV320 for each of them."""
+    for pointer, evaluators in lists:
+        names = (((*pointer, index, "name"), each.name) for index, each in enumerate(evaluators))
+        yield from duplicates(find, "evaluator name", names)
+        yield from _check_weights(pointer, [each.weight for each in evaluators], find)
         for index, evaluator in enumerate(evaluators):
             yield from _check((*pointer, index), evaluator, find, surroundings)
 
@@ -48,28 +78,62 @@ def _check(
 ) -> Iterator[Diagnostic]:
     match evaluator:
         case CodeEvaluator():
-            yield from _check_command(pointer, evaluator, find)
+            yield from _check_command((*pointer, "script"), evaluator, find)
         case RegexEvaluator():
             yield from _check_pattern(pointer, evaluator, find)
         case SchemaEvaluator():
-            yield from _check_schema(pointer, evaluator, find, surroundings)
+            yield from check_schema(pointer, evaluator, find, surroundings)
         case ToolTrajectoryEvaluator():
             yield from _check_trajectory(pointer, evaluator, find)
-        case LlmJudgeEvaluator():
-            if evaluator.prompt is not None and evaluator.prompt_path is not None:
-                yield find.at("AV320", "give 'prompt' or 'prompt_path', not both", (*pointer, "prompt_path"), key=True)
-        case ContainsEvaluator():
+        case LlmJudgeEvaluator() | RubricEvaluator():
+            yield from _check_judge(pointer, evaluator, find)
+        case CompositeEvaluator():
+            yield from _check_composite(pointer, evaluator, find)
+        case FieldAccuracyEvaluator():
+            yield from _check_fields(pointer, evaluator, find)
+        case TokenUsageEvaluator():
+            yield from _check_limits(pointer, evaluator, find)
+        case (
+            ContainsEvaluator()
+            | ContainsAnyEvaluator()
+            | ContainsAllEvaluator()
+            | EqualsEvaluator()
+            | StartsWithEvaluator()
+            | EndsWithEvaluator()
+            | IsJsonEvaluator()
+            | SimilarityEvaluator()
+            | LatencyEvaluator()
+            | CostEvaluator()
+            | ToolCallsEvaluator()
+        ):
             pass
+        case _:
+            assert_never(evaluator)
 
 
-def _check_command(pointer: Pointer, evaluator: CodeEvaluator, find: Finder) -> Iterator[Diagnostic]:
-    if isinstance(evaluator.script, str) and evaluator.script_path is not None:
+def _check_command(pointer: Pointer, command: CodeEvaluator | CodeAggregator, find: Finder) -> Iterator[Diagnostic]:
+    if isinstance(command.script, str) and command.script_path is not None:
         try:
-            shlex.split(evaluator.script)
+            shlex.split(command.script)
         except ValueError as error:
-            yield find.at("AV204", f"'script' cannot be split into words: {error}", (*pointer, "script"))
-    if evaluator.program is not None and not Path(evaluator.program).exists():
-        yield find.at("AV302", f"program '{evaluator.program}' is not found", (*pointer, "script"))
+            yield find.at("AV204", f"'script' cannot be split into words: {error}", pointer)
+    if command.program is not None and not Path(command.program).exists():
+        yield find.at("AV302", f"program '{command.program}' is not found", pointer)
+
+
+def _check_judge(
+    pointer: Pointer, evaluator: LlmJudgeEvaluator | RubricEvaluator, find: Finder
+) -> Iterator[Diagnostic]:
+    if isinstance(evaluator, LlmJudgeEvaluator) and evaluator.prompt is not None and evaluator.prompt_path is not None:
+        yield find.at("AV320", "give 'prompt' or 'prompt_path', not both", (*pointer, "prompt_path"), key=True)
+    yield from check_rubrics((*pointer, "rubrics"), evaluator.rubrics or (), find)
+
+
+def _check_limits(pointer: Pointer, evaluator: TokenUsageEvaluator, find: Finder) -> Iterator[Diagnostic]:
+    limits = ("max_total", "max_input", "max_output", "min_output")
+    if all(getattr(evaluator, limit) is None for limit in limits) and not find.lost_something(pointer):
+        message = f"evaluator '{evaluator.name}' limits nothing; give at least one of {', '.join(limits)}"
+        yield find.at("AV320", message, (*pointer, "type"))
 
 
 def _check_pattern(pointer: Pointer, evaluator: RegexEvaluator, find: Finder) -> Iterator[Diagnostic]:
@@ -82,40 +146,49 @@ def _check_pattern(pointer: Pointer, evaluator: RegexEvaluator, find: Finder) ->
 
 
 def _check_trajectory(pointer: Pointer, evaluator: ToolTrajectoryEvaluator, find: Finder) -> Iterator[Diagnostic]:
-    needed = "minimums" if evaluator.mode == "any_order" else "expected"
-    if not getattr(evaluator, needed):
-        message = f"mode '{evaluator.mode}' needs '{needed}'"
-        yield find.at("AV320", message, (*pointer, "mode"))
-
-
-def _check_schema(
-    pointer: Pointer, evaluator: SchemaEvaluator, find: Finder, surroundings: Surroundings
-) -> Iterator[Diagnostic]:
-    if (evaluator.schema_file is None) == (evaluator.schema_inline is None):
-        some = "both are" if evaluator.schema_file is not None else "neither is"
-        yield find.at("AV320", f"give either 'schema_file' or 'schema_inline'; {some} given", (*pointer, "type"))
-    if evaluator.schema_inline is not None and (reason := invalid_schema(evaluator.schema_inline)):
-        yield find.at("AV309", f"not a JSON Schema: {reason}", (*pointer, "schema_inline"))
-    if evaluator.schema_file is not None:
-        yield from _check_schema_file((*pointer, "schema_file"), evaluator.schema_file, find, surroundings)
-
-
-def _check_schema_file(
-    pointer: Pointer, reference: str, find: Finder, surroundings: Surroundings
-) -> Iterator[Diagnostic]:
-    path = find.source.resolve(reference)
-    if path.suffix not in SCHEMA_SUFFIXES:
-        message = f"a schema file ends in {', '.join(SCHEMA_SUFFIXES)}, not '{path.suffix or path.name}'"
-        yield find.at("AV309", message, pointer)
+    needed, other = ("minimums", "expected") if evaluator.mode == "any_order" else ("expected", "minimums")
+    if getattr(evaluator, needed):
         return
-    try:
-        schema = surroundings.read_yaml(path.read_bytes().decode("utf-8"))
-    except UnicodeDecodeError:
-        return  # reported as AV105 where files are checked
-    except OSError:
-        return  # reported as AV302 where files are checked
-    except ValueError as error:
-        yield find.at("AV309", f"cannot be read: {error}", pointer)
-        return
-    if reason := invalid_schema(schema):
-        yield find.at("AV309", f"not a JSON Schema: {reason}", pointer)
+    if getattr(evaluator, other):
+        message = f"mode '{evaluator.mode}' needs '{needed}'; '{other}' belongs to other modes"
+        yield find.at("AV320", message, (*pointer, other), key=True)
+    elif not find.lost_something(pointer):
+        yield find.at("AV320", f"mode '{evaluator.mode}' needs '{needed}'", (*pointer, "mode"))
+
+
+def _check_composite(pointer: Pointer, evaluator: CompositeEvaluator, find: Finder) -> Iterator[Diagnostic]:
+    match evaluator.aggregator:
+        case WeightedAverage(weights=weights) if weights:
+            place = (*pointer, "aggregator", "weights")
+            members = [member.name for member in evaluator.evaluators]
+            for name in weights.keys() - set(members):
+                message = f"weight of '{name}', which is none of the members {', '.join(members)}"
+                yield find.at("AV204", message, (*place, name), key=True)
+            yield from _check_weights(
+                place, [weights.get(each.name, each.weight) for each in evaluator.evaluators], find
+            )
+        case CodeAggregator() as aggregator:
+            yield from _check_command((*pointer, "aggregator", "script"), aggregator, find)
+        case _:
+            pass
+
+
+def _check_fields(pointer: Pointer, evaluator: FieldAccuracyEvaluator, find: Finder) -> Iterator[Diagnostic]:
+    place = (*pointer, "fields")
+    yield from _check_weights(place, [field.weight for field in evaluator.fields], find)
+    for index, field in enumerate(evaluator.fields):
+        if field.match == "numeric_tolerance" and field.tolerance is None and not find.lost_something((*place, index)):
+            yield find.at("AV320", "match 'numeric_tolerance' needs 'tolerance'", (*place, index, "match"))
+
+
+def check_rubrics(pointer: Pointer, rubrics: Sequence[str | RubricItem], find: Finder) -> Iterator[Diagnostic]:
+    """AV301 and AV319 for a list of rubrics."""
+    items = [(index, each) for index, each in enumerate(rubrics) if isinstance(each, RubricItem)]
+    yield from duplicates(find, "rubric id", (((*pointer, index, "id"), each.id) for index, each in items if each.id))
+    if len(items) == len(rubrics):
+        yield from _check_weights(pointer, [each.weight for _, each in items], find)
+
+
+def _check_weights(pointer: Pointer, weights: Sequence[float], find: Finder) -> Iterator[Diagnostic]:
+    if weights and not any(weights):
+        yield find.at("AV319", "all weights are 0, so the score is always 0", pointer, key=True)

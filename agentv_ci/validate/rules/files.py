@@ -2,37 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.documents import Seen, Surroundings
 from agentv_ci.contracts.evals import ContentBlock, EvalDocument, ExpectedMessage, InputMessage
-from agentv_ci.contracts.evaluators import AuthoredEvaluator, CodeEvaluator, LlmJudgeEvaluator, SchemaEvaluator
-from agentv_ci.contracts.source import Pointer, Source
+from agentv_ci.contracts.evaluators import (
+    AuthoredEvaluator,
+    CodeAggregator,
+    CodeEvaluator,
+    CompositeEvaluator,
+    LlmJudgeAggregator,
+    LlmJudgeEvaluator,
+    SchemaEvaluator,
+    prompt_path,
+)
+from agentv_ci.contracts.source import Pointer
 from agentv_ci.validate.findings import Finder
-from agentv_ci.validate.rules.evaluators import evaluator_lists
+from agentv_ci.validate.rules.evaluators import EvaluatorList
+from agentv_ci.validate.rules.messages import MARKER_HINT
+
+Reference = tuple[Pointer, str]
 
 
-def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
-    """AV302, AV303, AV105 and AV318 for every file an eval document names."""
-    for pointer, reference in _references(document):
-        yield from _check(find, pointer, reference)
+def check(
+    document: EvalDocument, lists: Iterable[EvaluatorList], find: Finder, surroundings: Surroundings
+) -> Iterator[Diagnostic]:
+    """AV105, AV302, AV303, AV308 and AV318 for every file an eval document names."""
+    looked: dict[str, tuple[Path, Seen]] = {}
+    homes = [surroundings.look(folder).real for folder in (find.source.root, find.source.path.parent)]
+    for is_message, references in ((True, _of_messages(document)), (False, _of_evaluators(lists))):
+        for pointer, reference in references:
+            if reference not in looked:
+                path = find.source.resolve(reference)
+                looked[reference] = (path, surroundings.look(path))
+            path, seen = looked[reference]
+            yield from _check(find, pointer, reference, path, seen, homes)
+            if is_message and seen.has_role_marker:
+                yield find.at("AV308", f"file '{reference}' holds a role marker: {path}", pointer, hint=MARKER_HINT)
 
 
-def _references(document: EvalDocument) -> Iterator[tuple[Pointer, str]]:
+def _check(
+    find: Finder, pointer: Pointer, reference: str, path: Path, seen: Seen, homes: list[Path]
+) -> Iterator[Diagnostic]:
+    if not reference:
+        yield find.at("AV302", "the path is empty", pointer)
+    elif not any(seen.real.is_relative_to(home) for home in homes):
+        # A file outside of any repository may still refer to what lies beside it.
+        message = f"file '{reference}' lies outside the repository {find.source.root}: {path}"
+        yield find.at("AV318", message, pointer)
+    else:
+        match seen.state:
+            case "text":
+                pass
+            case "blank":
+                yield find.at("AV303", f"file '{reference}' is empty: {path}", pointer)
+            case "missing":
+                yield find.at("AV302", f"file '{reference}' is not found: {path}", pointer)
+            case "folder":
+                yield find.at("AV302", f"file '{reference}' is a folder, not a file: {path}", pointer)
+            case "not UTF-8":
+                yield find.at("AV105", f"file '{reference}' is not UTF-8: {path}", pointer)
+            case "unreadable":
+                yield find.at("AV105", f"file '{reference}' cannot be read: {seen.reason}: {path}", pointer)
+
+
+def _of_messages(document: EvalDocument) -> Iterator[Reference]:
     for index, case in enumerate(document.evalcases):
-        for key in ("input_messages", "expected_messages"):
-            messages: tuple[InputMessage | ExpectedMessage, ...] = getattr(case, key)
-            for number, message in enumerate(messages):
-                content = message.content if isinstance(message.content, tuple) else ()
-                for part, block in enumerate(content):
-                    if isinstance(block, ContentBlock) and block.type == "file":
-                        yield ("evalcases", index, key, number, "content", part, "value"), block.value
-    for pointer, evaluators in evaluator_lists(document):
+        yield from _in_messages(("evalcases", index, "input_messages"), case.input_messages)
+        yield from _in_messages(("evalcases", index, "expected_messages"), case.expected_messages)
+
+
+def _in_messages(pointer: Pointer, messages: Iterable[InputMessage | ExpectedMessage]) -> Iterator[Reference]:
+    for number, message in enumerate(messages):
+        if isinstance(message.content, tuple):
+            for part, block in enumerate(message.content):
+                if isinstance(block, ContentBlock) and block.type == "file":
+                    yield (*pointer, number, "content", part, "value"), block.value
+
+
+def _of_evaluators(lists: Iterable[EvaluatorList]) -> Iterator[Reference]:
+    for pointer, evaluators in lists:
         for index, evaluator in enumerate(evaluators):
             yield from _of_evaluator((*pointer, index), evaluator)
 
 
-def _of_evaluator(pointer: Pointer, evaluator: AuthoredEvaluator) -> Iterator[tuple[Pointer, str]]:
+def _of_evaluator(pointer: Pointer, evaluator: AuthoredEvaluator) -> Iterator[Reference]:
     match evaluator:
         case LlmJudgeEvaluator() if evaluator.prompt_file is not None:
             yield (*pointer, "prompt_path" if evaluator.prompt_path else "prompt"), evaluator.prompt_file
@@ -43,33 +99,9 @@ def _of_evaluator(pointer: Pointer, evaluator: AuthoredEvaluator) -> Iterator[tu
                 yield (*pointer, "script"), evaluator.script_path
             for number, name in enumerate(evaluator.files):
                 yield (*pointer, "files", number), name
+        case CompositeEvaluator(aggregator=CodeAggregator() as aggregator) if aggregator.script_path is not None:
+            yield (*pointer, "aggregator", "script"), aggregator.script_path
+        case CompositeEvaluator(aggregator=LlmJudgeAggregator(prompt=prompt)) if path := prompt_path(prompt):
+            yield (*pointer, "aggregator", "prompt"), path
         case _:
             pass
-
-
-def _check(find: Finder, pointer: Pointer, reference: str) -> Iterator[Diagnostic]:
-    source = find.source
-    path = source.resolve(reference)
-    if not reference:
-        yield find.at("AV302", "the path is empty", pointer)
-    elif _leaves(source, reference):
-        yield find.at("AV318", f"file '{reference}' lies outside the repository {source.root}: {path}", pointer)
-    elif not path.is_file():
-        kind = "a folder, not a file" if path.is_dir() else "not found"
-        yield find.at("AV302", f"file '{reference}' is {kind}: {path}", pointer)
-    else:
-        try:
-            text = path.read_bytes().decode("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else f"cannot be read: {error.strerror}"
-            yield find.at("AV105", f"file '{reference}' {reason}: {path}", pointer)
-        else:
-            if not text.strip():
-                yield find.at("AV303", f"file '{reference}' is empty: {path}", pointer)
-
-
-def _leaves(source: Source, reference: str) -> bool:
-    path = source.resolve(reference).resolve()
-    # A file outside of any repository may still refer to what lies beside it.
-    homes = (source.root.resolve(), source.path.parent.resolve())
-    return not any(path.is_relative_to(home) for home in homes)

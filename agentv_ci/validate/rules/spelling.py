@@ -3,39 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
-from pydantic.alias_generators import to_camel
-
-from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.base import Authored, JsonValue, spellings
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.source import Pointer
 from agentv_ci.validate.findings import Finder
-
-FREE_MAPS = frozenset(
-    {"metadata", "env", "minimums", "schema_inline", "schemaInline", "config", "headers", "extra_body", "extraBody"}
-    | {"input", "output", "responses"}
-)
-"""Mappings whose keys are the author's own."""
-
-OLDER = {"outcome": "expected_outcome"}
+from agentv_ci.validate.walk import contracts_of, mappings
 
 
-def check(find: Finder) -> Iterator[Diagnostic]:
-    """AV314 for keys given in both spellings; the snake_case one wins."""
-    for pointer, mapping in _mappings(find.source.data, ()):
-        for key in mapping:
-            for loser in (to_camel(key), *(old for old, new in OLDER.items() if new == key)):
-                if loser != key and loser in mapping:
-                    message = f"'{loser}' is another spelling of '{key}', which is given too and wins"
-                    yield find.at("AV314", message, (*pointer, loser), key=True)
+def check(contract: type[Authored], find: Finder) -> Iterator[Diagnostic]:
+    """AV314 for keys given in two spellings, or both outside and inside `settings`."""
+    if not _has_any(find.source.data, other_spellings(contract)):
+        return
+    for each, mapping, pointer in mappings(contract, find.source.data):
+        names = spellings(each)
+        winners: dict[str, str] = {}
+        for key in sorted((key for key in mapping if key in names), key=lambda key: names[key][1]):
+            winner = winners.setdefault(names[key][0], key)
+            if winner != key:
+                message = f"'{key}' is another spelling of '{winner}', which is given too and wins"
+                yield find.at("AV314", message, (*pointer, key), key=True)
 
 
-def _mappings(value: JsonValue, pointer: Pointer) -> Iterator[tuple[Pointer, dict[str, JsonValue]]]:
+@cache
+def other_spellings(contract: type[Authored]) -> frozenset[str]:
+    """Return all keys that are not the first spelling of what they mean."""
+    return frozenset(
+        key for each in contracts_of(contract) for key, (field, _) in spellings(each).items() if key != field
+    )
+
+
+def _has_any(value: JsonValue, keys: frozenset[str]) -> bool:
     if isinstance(value, dict):
-        yield pointer, value
-        for key, item in value.items():
-            if key not in FREE_MAPS and not key.startswith("x-"):
-                yield from _mappings(item, (*pointer, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _mappings(item, (*pointer, index))
+        return not keys.isdisjoint(value) or any(_has_any(item, keys) for item in value.values())
+    return isinstance(value, list) and any(_has_any(item, keys) for item in value)

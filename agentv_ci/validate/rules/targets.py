@@ -8,7 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import Surroundings
 from agentv_ci.contracts.evals import EvalDocument
-from agentv_ci.contracts.evaluators import LlmJudgeEvaluator
+from agentv_ci.contracts.evaluators import (
+    AuthoredEvaluator,
+    CompositeEvaluator,
+    LlmJudgeAggregator,
+    LlmJudgeEvaluator,
+    RubricEvaluator,
+)
 from agentv_ci.contracts.source import Pointer, Source
 from agentv_ci.contracts.targets import (
     CLI_PLACEHOLDERS,
@@ -25,7 +31,8 @@ from agentv_ci.contracts.targets import (
 )
 from agentv_ci.suggestions import did_you_mean, listed
 from agentv_ci.validate.findings import Finder, value_at
-from agentv_ci.validate.rules.cases import duplicates
+from agentv_ci.validate.rules.measures import never_given
+from agentv_ci.validate.rules.names import duplicates
 
 
 def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
@@ -34,7 +41,7 @@ def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
         (("targets", index, "name"), target.name) for index, target in enumerate(document.targets)
     ]
     yield from duplicates(find, "target name", named)
-    names = [target.name for target in document.targets]
+    names = sorted(_authored_names(find.source))
     for index, target in enumerate(document.targets):
         pointer: Pointer = ("targets", index)
         if target.judge_target is not None and not re.match(REFERENCE_PATTERN, target.judge_target):
@@ -73,17 +80,108 @@ def _check_placeholders(
 
 
 def check_use(document: EvalDocument, find: Finder, surroundings: Surroundings) -> Iterator[Diagnostic]:
-    """AV304 and AV312 for the targets an eval document is answered and judged by."""
+    """AV304, AV312 and AV316 for the targets an eval document is answered and judged by."""
     if surroundings.targets is None:
         return
-    by_name = {target.name: target for target in surroundings.target_list}
-    authored = _authored_names(surroundings.targets.source)
-    for index, case in enumerate(document.evalcases):
-        name = surroundings.target_override or document.execution_of(case).target or "default"
-        target = by_name.get(name)
-        if target is None and surroundings.target_override is None and name not in authored:
-            yield from _unknown_target(document, index, name, find, list(by_name))
-        yield from _check_judges(document, index, target, find, list(by_name))
+    use = _Use(document, find, surroundings)
+    for index in range(len(document.evalcases)):
+        yield from use.check_case(index)
+
+
+class _Use:
+    """Checks one eval document against its targets."""
+
+    def __init__(self, document: EvalDocument, find: Finder, surroundings: Surroundings) -> None:
+        assert surroundings.targets is not None
+        self._document = document
+        self._find = find
+        self._override = surroundings.target_override
+        self._targets = {target.name: target for target in surroundings.target_list}
+        self._authored = _authored_names(surroundings.targets.source)
+
+    def check_case(self, index: int) -> Iterator[Diagnostic]:
+        place, name = self._target_of(index)
+        target = self._targets.get(self._override or name or "default")
+        if target is None and self._override is None and (name or "default") not in self._authored:
+            yield from self._unknown_target(place, name)
+        pointer, evaluators = _evaluators_of(self._document, index)
+        if not evaluators and not self._document.evalcases[index].rubrics:
+            yield from self._check_default_judge(index, target)
+        for number, evaluator in enumerate(evaluators):
+            yield from self._check_evaluator((*pointer, number), evaluator, target)
+
+    def _target_of(self, index: int) -> tuple[Pointer, str | None]:
+        """Return the target that answers a case, and where it is named."""
+        document, case = self._document, self._document.evalcases[index]
+        if case.execution and case.execution.target:
+            return ("evalcases", index, "execution", "target"), case.execution.target
+        if document.execution and document.execution.target:
+            return ("execution", "target"), document.execution.target
+        return ("target",), document.target
+
+    def _unknown_target(self, place: Pointer, name: str | None) -> Iterator[Diagnostic]:
+        if name is not None:
+            yield from _unknown(self._find, place, "target", name, list(self._targets))
+        elif not self._find.lost_something(()) and not self._find.lost_something(("execution",)):
+            message = f"no target is named and none is called 'default'; targets are {listed(self._targets)}"
+            hint = "write execution: {target: NAME} or give --target"
+            yield self._find.at("AV304", message, ("evalcases",), key=True, hint=hint)
+
+    def _check_default_judge(self, index: int, target: Target | None) -> Iterator[Diagnostic]:
+        if target is None or judge_name(None, target) is not None or self._lists_evaluators(index):
+            return
+        message = f"no evaluators are given, and target '{target.name}' has no judge for the default one"
+        hint = f"add evaluators, or a judge_target to target '{target.name}'"
+        yield self._find.at("AV312", message, ("evalcases", index, "id"), hint=hint)
+
+    def _lists_evaluators(self, index: int) -> bool:
+        """Whether the author lists evaluators all the same, and what is wrong with them is said already."""
+        case = self._find.authored(("evalcases", index))
+        places: tuple[Pointer, ...] = (
+            (*case, "evaluators"),
+            (*case, "execution", "evaluators"),
+            ("execution", "evaluators"),
+        )
+        lost = any(map(self._find.lost_something, ((), ("execution",), ("evalcases", index))))
+        return lost or any(value_at(self._find.source.data, place) for place in places)
+
+    def _check_evaluator(
+        self, pointer: Pointer, evaluator: AuthoredEvaluator, target: Target | None
+    ) -> Iterator[Diagnostic]:
+        if isinstance(evaluator, (LlmJudgeEvaluator, RubricEvaluator)):
+            yield from self._check_judge(pointer, evaluator, target)
+        elif isinstance(evaluator, CompositeEvaluator):
+            for number, member in enumerate(evaluator.evaluators):
+                yield from self._check_evaluator((*pointer, "evaluators", number), member, target)
+            if isinstance(evaluator.aggregator, LlmJudgeAggregator) and target and judge_name(None, target) is None:
+                yield self._no_judge((*pointer, "aggregator", "type"), f"the aggregator of '{evaluator.name}'", target)
+        elif target is not None and (missing := never_given(evaluator, target)):
+            message = f"evaluator '{evaluator.name}' can never score: target '{target.name}' never gives {missing}"
+            yield self._find.at("AV316", message, (*pointer, "type"))
+
+    def _check_judge(
+        self, pointer: Pointer, evaluator: LlmJudgeEvaluator | RubricEvaluator, target: Target | None
+    ) -> Iterator[Diagnostic]:
+        if evaluator.judge_target is not None:
+            place = (*pointer, "judge_target")
+            yield from _unknown(self._find, place, "judge target", evaluator.judge_target, sorted(self._authored))
+        elif target is not None and judge_name(None, target) is None and not self._find.lost_something(pointer):
+            yield self._no_judge((*pointer, "name"), f"evaluator '{evaluator.name}'", target)
+
+    def _no_judge(self, pointer: Pointer, who: str, target: Target) -> Diagnostic:
+        message = f"{who} has no judge: target '{target.name}' does not judge itself"
+        hint = f"add judge_target to the evaluator or to target '{target.name}'"
+        return self._find.at("AV312", message, pointer, hint=hint)
+
+
+def _evaluators_of(document: EvalDocument, index: int) -> tuple[Pointer, tuple[AuthoredEvaluator, ...]]:
+    """Return the evaluators of a case and where they stand; () when none are given."""
+    case = document.evalcases[index]
+    if case.execution and case.execution.evaluators:
+        return ("evalcases", index, "execution", "evaluators"), case.execution.evaluators
+    if case.evaluators:
+        return ("evalcases", index, "evaluators"), case.evaluators
+    return ("execution", "evaluators"), (document.execution.evaluators if document.execution else None) or ()
 
 
 def _authored_names(targets: Source) -> set[str]:
@@ -93,70 +191,7 @@ def _authored_names(targets: Source) -> set[str]:
     return {str(item.get("name")) for item in items if isinstance(item, dict)}
 
 
-def _unknown_target(
-    document: EvalDocument, index: int, name: str, find: Finder, names: Sequence[str]
-) -> Iterator[Diagnostic]:
-    case = document.evalcases[index]
-    if case.execution and case.execution.target:
-        pointer: Pointer = ("evalcases", index, "execution", "target")
-    elif document.execution and document.execution.target:
-        pointer = ("execution", "target")
-    elif document.target:
-        pointer = ("target",)
-    else:
-        message = f"no target is named and none is called 'default'; targets are {listed(names)}"
-        yield find.at(
-            "AV304", message, ("evalcases",), key=True, hint="write execution: {target: NAME} or give --target"
-        )
-        return
-    yield from _unknown(find, pointer, "target", name, names)
-
-
 def _unknown(find: Finder, pointer: Pointer, what: str, name: str, names: Sequence[str]) -> Iterator[Diagnostic]:
     if name not in names:
         message = f"unknown {what} '{name}'{did_you_mean(name, names)}; targets are {listed(names)}"
         yield find.at("AV304", message, pointer)
-
-
-def _check_judges(
-    document: EvalDocument, index: int, target: Target | None, find: Finder, names: Sequence[str]
-) -> Iterator[Diagnostic]:
-    case = document.evalcases[index]
-    evaluators = document.execution_of(case).evaluators
-    if not evaluators:
-        if target is not None and judge_name(None, target) is None and not _lists_evaluators(find, index):
-            message = f"no evaluators are given, and target '{target.name}' has no judge for the default one"
-            hint = f"add evaluators, or a judge_target to target '{target.name}'"
-            yield find.at("AV312", message, ("evalcases", index, "id"), hint=hint)
-        return
-    pointer = _place_of_evaluators(document, index)
-    for number, evaluator in enumerate(evaluators):
-        if not isinstance(evaluator, LlmJudgeEvaluator):
-            continue
-        if evaluator.judge_target is not None:
-            place: Pointer = (*pointer, number, "judge_target")
-            yield from _unknown(find, place, "judge target", evaluator.judge_target, names)
-        elif target is not None and judge_name(None, target) is None:
-            message = f"evaluator '{evaluator.name}' has no judge: target '{target.name}' does not judge itself"
-            hint = f"add judge_target to the evaluator or to target '{target.name}'"
-            yield find.at("AV312", message, (*pointer, number, "name"), hint=hint)
-
-
-def _lists_evaluators(find: Finder, index: int) -> bool:
-    """Whether the author lists evaluators all the same, and what is wrong with them is said already."""
-    case = find.authored(("evalcases", index))
-    places: tuple[Pointer, ...] = (
-        (*case, "evaluators"),
-        (*case, "execution", "evaluators"),
-        ("execution", "evaluators"),
-    )
-    return any(value_at(find.source.data, place) for place in places)
-
-
-def _place_of_evaluators(document: EvalDocument, index: int) -> Pointer:
-    case = document.evalcases[index]
-    if case.execution and case.execution.evaluators:
-        return ("evalcases", index, "execution", "evaluators")
-    if case.evaluators:
-        return ("evalcases", index, "evaluators")
-    return ("execution", "evaluators")

@@ -1,0 +1,39 @@
+"""What referenced paths lead to, remembered for a run: many documents refer to the same few files."""
+
+from __future__ import annotations
+
+import stat
+from functools import lru_cache
+from pathlib import Path
+
+from agentv_ci.contracts.documents import ROLE_MARKER, Look, Seen
+
+REMEMBERED = 4096
+MAX_BYTES = 64 * 1024 * 1024
+
+
+def looker() -> Look:
+    """Return a function that looks at paths and remembers the last few thousand of them."""
+    return lru_cache(maxsize=REMEMBERED)(look)
+
+
+def look(path: Path) -> Seen:
+    """Return what `path` leads to; never raises."""
+    try:
+        real = path.resolve()
+        status = real.stat()
+    except (OSError, RuntimeError, ValueError):  # links in a circle; a NUL in the name
+        return Seen(path, "missing")
+    if stat.S_ISDIR(status.st_mode):
+        return Seen(real, "folder")
+    if not stat.S_ISREG(status.st_mode):
+        return Seen(real, "unreadable", "it is not a regular file")
+    if status.st_size > MAX_BYTES:
+        return Seen(real, "unreadable", f"it is larger than {MAX_BYTES // 1024 // 1024} MiB")
+    try:
+        text = real.read_bytes().decode("utf-8")
+    except OSError as error:
+        return Seen(real, "unreadable", error.strerror or str(error))
+    except UnicodeDecodeError:
+        return Seen(real, "not UTF-8")
+    return Seen(real, "text" if text.strip() else "blank", has_role_marker=ROLE_MARKER.search(text) is not None)

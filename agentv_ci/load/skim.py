@@ -1,0 +1,157 @@
+"""The fast way through YAML: plain data of the documents people mostly write, without places.
+
+Everything that needs a second look (anchors, aliases, tags, keys given twice, more than one document, errors) raises
+NeedsCare, and the careful constructor of `parse.py` reads the file from its beginning. Tests prove that both give the
+same data.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.events import (
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+
+from agentv_ci.contracts.base import JsonValue
+
+try:
+    from ruamel.yaml import CParser  # type: ignore[attr-defined]  # only there with the C extension
+except ImportError:  # pragma: no cover  # the wheel of ruamel.yaml.clib does not exist for this platform
+    CParser = None
+
+MAX_DEPTH = 64
+MAX_NODES = 1_000_000
+
+_MAY_BE_NO_TEXT = frozenset("~nNtTfF.+-0123456789")
+"""How plain scalars begin that may mean something else than their text."""
+_SURROGATE = re.compile(r"\\[uU]0*[dD][89a-fA-F]")
+"""An escape that may be half of a character."""
+
+
+def c_parser(text: str) -> Callable[[], Any] | None:
+    """Return the C parser's function that gives the next event, or None where there is no C parser."""
+    return CParser(text).get_event if CParser is not None else None
+
+
+class NeedsCare(Exception):
+    """This file is for the careful constructor."""
+
+
+def skim(text: str) -> JsonValue:
+    """Return the document in `text`; raises NeedsCare for all that is not plain."""
+    # A node takes at least two characters.
+    if len(text) > 2 * MAX_NODES or _SURROGATE.search(text):
+        raise NeedsCare
+    try:
+        next_event = c_parser(text)
+        if next_event is None:
+            raise NeedsCare
+        return _Skimmer(next_event).document()
+    except YAMLError as error:
+        raise NeedsCare from error
+
+
+class _Skimmer:
+    """Speed decides here: events are told apart by their very class, and scalars are read where they are met."""
+
+    def __init__(self, next_event: Callable[[], object]) -> None:
+        self._next = next_event
+
+    def document(self) -> JsonValue:
+        self._next()  # the stream's start
+        if type(self._next()) is StreamEndEvent:
+            raise NeedsCare
+        value = self._value(self._next(), 1)
+        self._next()  # the document's end
+        if type(self._next()) is not StreamEndEvent:
+            raise NeedsCare
+        return value
+
+    def _value(self, event: object, depth: int) -> JsonValue:
+        if type(event) is ScalarEvent:
+            return _scalar(event)
+        if type(event) is MappingStartEvent or type(event) is SequenceStartEvent:
+            if event.anchor is not None or event.ctag is not None or depth > MAX_DEPTH:
+                raise NeedsCare
+            return self._mapping(depth) if type(event) is MappingStartEvent else self._sequence(depth)
+        raise NeedsCare
+
+    def _mapping(self, depth: int) -> JsonValue:
+        next_event = self._next
+        data: dict[str, JsonValue] = {}
+        while True:
+            event = next_event()
+            if type(event) is ScalarEvent:
+                key = event.value
+                if event.anchor is not None or event.ctag is not None or key in data or key == "<<":
+                    raise NeedsCare
+            elif type(event) is MappingEndEvent:
+                return data
+            else:
+                raise NeedsCare
+            event = next_event()
+            data[key] = _scalar(event) if type(event) is ScalarEvent else self._value(event, depth + 1)
+
+    def _sequence(self, depth: int) -> JsonValue:
+        next_event = self._next
+        items: list[JsonValue] = []
+        while True:
+            event = next_event()
+            if type(event) is ScalarEvent:
+                items.append(_scalar(event))
+            elif type(event) is SequenceEndEvent:
+                return items
+            else:
+                items.append(self._value(event, depth + 1))
+
+
+def _scalar(event: ScalarEvent) -> JsonValue:
+    if event.anchor is not None or event.ctag is not None:
+        raise NeedsCare
+    text: str = event.value
+    if (not text or text[0] in _MAY_BE_NO_TEXT) and event.implicit[0]:
+        try:
+            return plain(text)
+        except ValueError as error:
+            raise NeedsCare from error
+    return text
+
+
+def plain(text: str) -> JsonValue:
+    """Return what a plain scalar means in the core schema of YAML 1.2.
+
+    Raises ValueError for a number that is too long to be read.
+    """
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if text[0] not in "+-.0123456789":
+        return text
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    if _RADIX.fullmatch(text):
+        return int(text, 0)
+    return text
+
+
+_CONSTANTS: dict[str, JsonValue] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), float("inf")),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
+}
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_RADIX = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")

@@ -1,0 +1,54 @@
+"""JSON Schemas inside eval documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.documents import Surroundings
+from agentv_ci.contracts.evaluators import SchemaEvaluator
+from agentv_ci.contracts.source import Pointer
+from agentv_ci.schemas import invalid_schema
+from agentv_ci.suggestions import listed
+from agentv_ci.validate.findings import Finder
+
+SCHEMA_SUFFIXES = (".json", ".yaml", ".yml")
+
+
+def check_schema(
+    pointer: Pointer, evaluator: SchemaEvaluator, find: Finder, surroundings: Surroundings
+) -> Iterator[Diagnostic]:
+    """AV309 and AV320 for an evaluator that holds, or names, a JSON Schema."""
+    if evaluator.schema_file is None and evaluator.schema_inline is None:
+        if not find.lost_something(pointer):
+            message = "give either 'schema_file' or 'schema_inline'; neither is given"
+            yield find.at("AV320", message, (*pointer, "type"))
+    elif evaluator.schema_file is not None and evaluator.schema_inline is not None:
+        message = "give either 'schema_file' or 'schema_inline'; both are given"
+        yield find.at("AV320", message, (*pointer, "schema_inline"), key=True)
+    if evaluator.schema_inline is not None:
+        yield from _check((*pointer, "schema_inline"), evaluator.schema_inline, find)
+    if evaluator.schema_file is not None:
+        yield from _check_file((*pointer, "schema_file"), evaluator.schema_file, find, surroundings)
+
+
+def _check_file(pointer: Pointer, reference: str, find: Finder, surroundings: Surroundings) -> Iterator[Diagnostic]:
+    path = find.source.resolve(reference)
+    if path.suffix not in SCHEMA_SUFFIXES:
+        message = f"a schema file ends in {listed(SCHEMA_SUFFIXES)}, not '{path.suffix or path.name}'"
+        yield find.at("AV309", message, pointer)
+        return
+    if surroundings.look(path).state != "text":
+        return  # said where files are checked
+    try:
+        schema = surroundings.read_yaml(path.read_text("utf-8"))
+    except ValueError as error:
+        yield find.at("AV309", f"cannot be read: {error}", pointer)
+        return
+    yield from _check(pointer, schema, find)
+
+
+def _check(pointer: Pointer, schema: JsonValue, find: Finder) -> Iterator[Diagnostic]:
+    if reason := invalid_schema(schema):
+        yield find.at("AV309", f"not a JSON Schema: {reason}", pointer)

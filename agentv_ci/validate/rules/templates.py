@@ -1,0 +1,93 @@
+"""Prompts that authors write for judges."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.documents import Surroundings
+from agentv_ci.contracts.evaluators import (
+    AGGREGATOR_VARIABLES,
+    PROMPT_VARIABLES,
+    AuthoredEvaluator,
+    CompositeEvaluator,
+    LlmJudgeAggregator,
+    LlmJudgeEvaluator,
+    prompt_path,
+)
+from agentv_ci.contracts.source import Pointer
+from agentv_ci.suggestions import did_you_mean, listed
+from agentv_ci.validate.findings import Finder
+from agentv_ci.validate.rules.evaluators import EvaluatorList
+
+# A name, perhaps with what template languages put behind one; `{{` before anything else is text, such as JSON.
+_VARIABLE = re.compile(r"\{\{\s*(?P<name>[A-Za-z_]\w*)(?P<more>[^{}\n]*?)\s*\}\}|(?P<block>\{%[^\n]*?%\})")
+
+SHOWS_THE_ANSWER = frozenset({"candidate_answer", "generated_answer", "expected_messages"})
+
+
+def check(lists: Iterable[EvaluatorList], find: Finder, surroundings: Surroundings) -> Iterator[Diagnostic]:
+    """AV306 and AV307 for every prompt."""
+    for pointer, evaluators in lists:
+        for index, evaluator in enumerate(evaluators):
+            yield from _check((*pointer, index), evaluator, find, surroundings)
+
+
+def _check(
+    pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder, surroundings: Surroundings
+) -> Iterator[Diagnostic]:
+    match evaluator:
+        case LlmJudgeEvaluator() if evaluator.prompt_file or evaluator.prompt:
+            place = (*pointer, "prompt_path" if evaluator.prompt_path else "prompt")
+            source, text = _text(evaluator.prompt_file, evaluator.prompt, evaluator.name, find, surroundings)
+            if text is not None:
+                yield from _check_shown(place, source, text, find)
+                yield from _check_variables(place, source, text, PROMPT_VARIABLES, find)
+        case CompositeEvaluator(aggregator=LlmJudgeAggregator(prompt=str() as prompt)):
+            place = (*pointer, "aggregator", "prompt")
+            source, text = _text(prompt_path(prompt), prompt, evaluator.name, find, surroundings)
+            if text is not None:
+                yield from _check_variables(place, source, text, AGGREGATOR_VARIABLES, find)
+        case _:
+            pass
+
+
+def _text(
+    reference: str | None, prompt: str | None, name: str, find: Finder, surroundings: Surroundings
+) -> tuple[str, str | None]:
+    """Return how to call a prompt and what it says; None for a file that is said to be wrong elsewhere."""
+    if reference is None:
+        return f"'prompt' of evaluator '{name}'", prompt
+    path = find.source.resolve(reference)
+    return str(path), path.read_text("utf-8") if surroundings.look(path).state == "text" else None
+
+
+def _check_shown(pointer: Pointer, source: str, text: str, find: Finder) -> Iterator[Diagnostic]:
+    names = {match["name"] for match in _VARIABLE.finditer(text) if not match["more"]}
+    if names.isdisjoint(SHOWS_THE_ANSWER):
+        yield find.at(
+            "AV306",
+            f"Custom evaluator template at {source} is missing required fields: "
+            "{{ candidate_answer }} or {{ expected_messages }}",
+            pointer,
+            hint="Without these, there is nothing to evaluate against",
+        )
+
+
+def _check_variables(
+    pointer: Pointer, source: str, text: str, known: Sequence[str], find: Finder
+) -> Iterator[Diagnostic]:
+    unknown = dict.fromkeys(
+        match[0] for match in _VARIABLE.finditer(text) if match["block"] or match["more"] or match["name"] not in known
+    )
+    if not unknown:
+        return
+    names = [match["name"] for each in unknown if (match := _VARIABLE.match(each)) and match["name"]]
+    close = "".join(dict.fromkeys(did_you_mean(name, known) for name in names if name not in known))
+    yield find.at(
+        "AV307",
+        f"Custom evaluator template at {source} has unknown variables: {listed(unknown)}{close}",
+        pointer,
+        hint=f"valid variables: {listed(f'{{{{ {name} }}}}' for name in known)}; anything else stays as written",
+    )

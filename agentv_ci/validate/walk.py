@@ -1,0 +1,77 @@
+"""Going through authored data along the contracts that speak of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import UnionType
+from typing import Annotated, Literal, Union, get_args, get_origin
+
+from agentv_ci.contracts.base import Authored, JsonObject, JsonValue, spellings
+from agentv_ci.contracts.source import Pointer
+
+
+def mappings(
+    annotation: object, data: JsonValue, way: Pointer = ()
+) -> Iterator[tuple[type[Authored], JsonObject, Pointer]]:
+    """Return every mapping that a contract speaks of: the contract, the mapping, the way to it.
+
+    `annotation` is a contract or the type of a field. Of a union by kind only the branch that the author named counts.
+    """
+    annotation = _bare(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, Authored):
+        if isinstance(data, dict):
+            yield annotation, data, way
+            yield from _fields(annotation, data, way)
+        return
+    for part, value, step in _parts(annotation, data):
+        yield from mappings(part, value, (*way, *step))
+
+
+def contracts_of(annotation: object) -> frozenset[type[Authored]]:
+    """Return every contract that a contract, or the type of a field, can lead to."""
+    found: set[type[Authored]] = set()
+    waiting = [annotation]
+    while waiting:
+        annotation = _bare(waiting.pop())
+        if isinstance(annotation, type) and issubclass(annotation, Authored):
+            if annotation not in found:
+                found.add(annotation)
+                waiting += [field.annotation for field in annotation.model_fields.values()]
+        else:
+            waiting += get_args(annotation)
+    return frozenset(found)
+
+
+def _bare(annotation: object) -> object:
+    annotation = getattr(annotation, "__value__", annotation)
+    return _bare(get_args(annotation)[0]) if get_origin(annotation) is Annotated else annotation
+
+
+def _fields(
+    contract: type[Authored], data: JsonObject, way: Pointer
+) -> Iterator[tuple[type[Authored], JsonObject, Pointer]]:
+    names = spellings(contract)
+    for key, value in data.items():
+        if key in names:
+            yield from mappings(contract.model_fields[names[key][0]].annotation, value, (*way, key))
+    if contract.hoists_settings:
+        yield from mappings(contract, data.get("settings"), (*way, "settings"))
+
+
+def _parts(annotation: object, data: JsonValue) -> Iterator[tuple[object, JsonValue, Pointer]]:
+    """Return what a list, a free mapping or a union consists of: type, value, step."""
+    arguments = get_args(annotation)
+    if get_origin(annotation) is tuple and isinstance(data, list):
+        yield from ((arguments[0], item, (index,)) for index, item in enumerate(data))
+    elif get_origin(annotation) is dict and isinstance(data, dict):
+        yield from ((arguments[1], value, (key,)) for key, value in data.items())
+    elif get_origin(annotation) in (Union, UnionType):
+        yield from ((branch, data, ()) for branch in arguments if not _is_other_kind(branch, data))
+
+
+def _is_other_kind(branch: object, data: JsonValue) -> bool:
+    """Whether `data` names another branch of a union by kind than this one."""
+    if not (isinstance(branch, type) and issubclass(branch, Authored) and isinstance(data, dict)):
+        return False
+    kinds = ((key, field.annotation) for key, field in branch.model_fields.items() if key in ("type", "provider"))
+    return any(get_origin(kind) is Literal and data.get(key) not in get_args(kind) for key, kind in kinds)
