@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
+from typing import TYPE_CHECKING
 
-from agentv_ci.contracts.base import JsonValue
+if TYPE_CHECKING:
+    # Cleaning a text needs no contracts.
+    from agentv_ci.contracts.base import JsonValue
 
 ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 """Escape sequences of terminals: colours, cursor, titles, links."""

@@ -6,6 +6,8 @@ files → load → validate → compile → plan → execute ⇄ evaluate → re
 from __future__ import annotations
 
 import json
+import signal
+import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.documents import Checked, Surroundings
-from agentv_ci.contracts.source import Kind
+from agentv_ci.contracts.documents import Checked, CheckedFile, Surroundings
 from agentv_ci.errors import InvalidInput, NothingToRun, UsageError
 from agentv_ci.load import load
 from agentv_ci.load.discover import Found, discover, find_configs, find_dotenv, find_root, find_targets, targets_in
@@ -39,13 +40,10 @@ if TYPE_CHECKING:
 # --- validate ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedFile:
-    """What `validate` says of one file."""
-
-    path: Path
-    kind: Kind | None
-    diagnostics: tuple[Diagnostic, ...]
+WORTH_A_PROCESS = 50
+"""Files from which on a second process saves more time than it takes."""
+CHUNKS_A_PROCESS = 4
+"""Small enough that no process idles long while another one is at work, large enough to send little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,28 +53,45 @@ class Checks:
     files: tuple[CheckedFile, ...]
     skipped: int
     """YAML files that are none of ours."""
-    targets_unchecked: bool
-    """Whether an eval file had no targets file to be checked against."""
 
 
-def check_paths(patterns: Sequence[str], *, targets: str | None, cwd: Path) -> Checks:
-    """Check every document that `patterns` mean.
+def check_paths(patterns: Sequence[str], *, targets: str | None, cwd: Path, jobs: int = 1) -> Checks:
+    """Check every document that `patterns` mean, in up to `jobs` processes.
 
-    Raises UsageError for a path that does not exist, NothingToRun when none of the files is ours.
+    Only what is to be said of a file is kept. Raises UsageError for a path that does not exist.
     """
+    found = discover(patterns, cwd)
+    processes = min(jobs, len(found) // WORTH_A_PROCESS + 1)
+    checked = _check_in_processes(found, targets, cwd, processes) if processes > 1 else _check(found, targets, cwd)
+    files = tuple(each for each in checked if each is not None)
+    return Checks(files, skipped=len(found) - len(files))
+
+
+def _check(found: Sequence[Found], targets: str | None, cwd: Path) -> list[CheckedFile | None]:
     documents = Documents(cwd, targets)
-    files: list[CheckedFile] = []
-    skipped, unchecked = 0, False
-    for found in discover(patterns, cwd):
-        checked = documents.check(found.path, named=found.named)
-        if checked.source.kind is None and not checked.diagnostics:
-            skipped += 1
-            continue
-        unchecked = unchecked or (checked.source.kind == "eval" and documents.surroundings(found.path).targets is None)
-        files.append(CheckedFile(found.path, checked.source.kind, checked.diagnostics))
-    if not files:
-        raise NothingToRun(f"no eval, targets or config document in {listed(patterns)}")
-    return Checks(tuple(files), skipped, unchecked)
+    return [documents.check_file(each.path, named=each.named) for each in found]
+
+
+def _check_in_processes(
+    found: Sequence[Found], targets: str | None, cwd: Path, processes: int
+) -> list[CheckedFile | None]:
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_all_start_methods, get_context
+
+    size = -(-len(found) // (processes * CHUNKS_A_PROCESS))
+    chunks = [found[start : start + size] for start in range(0, len(found), size)]
+    # A forked process has everything imported already; on other systems forking is not safe.
+    method = "fork" if sys.platform == "linux" and "fork" in get_all_start_methods() else "spawn"
+    pool = ProcessPoolExecutor(processes, get_context(method), initializer=_leave_interrupts_to_the_parent)
+    try:
+        parts = pool.map(_check, chunks, [targets] * len(chunks), [cwd] * len(chunks))
+        return [each for part in parts for each in part]
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 class Documents:
@@ -89,18 +104,33 @@ class Documents:
         self._look = looker()
         self._checked: dict[Path, Checked] = {}
         self._around: dict[Path, Surroundings] = {}
+        self._roots: dict[Path, Path] = {}
 
     def check(self, path: Path, *, named: bool) -> Checked:
-        """Return a document with everything that is wrong with it."""
-        if path not in self._checked:
-            source = load(path, self.root(path), named=named)
-            around = self.surroundings(path) if source.kind == "eval" else self._configured(path)
-            self._checked[path] = validate(source, around)
+        """Return a document with everything that is wrong with it; those that others are read with are remembered."""
+        if path in self._checked:
+            return self._checked[path]
+        source = load(path, self.root(path), named=named)
+        if source.kind == "eval":
+            return validate(source, self.surroundings(path))
+        self._checked[path] = validate(source, self._configured(path))
         return self._checked[path]
+
+    def check_file(self, path: Path, *, named: bool) -> CheckedFile | None:
+        """Return what is to be said of a file; None for a YAML file that is none of ours."""
+        checked = self.check(path, named=named)
+        kind = checked.source.kind
+        if kind is None and not checked.diagnostics:
+            return None
+        without_targets = kind == "eval" and self.surroundings(path).targets is None
+        return CheckedFile(path, checked.source.root, kind, checked.diagnostics, without_targets)
 
     def root(self, path: Path) -> Path:
         """Return the repository a file belongs to."""
-        return find_root(path, self._cwd)
+        folder = path.parent
+        if folder not in self._roots:
+            self._roots[folder] = find_root(path, self._cwd)
+        return self._roots[folder]
 
     def surroundings(self, path: Path) -> Surroundings:
         """Return what an eval file is read with; for all files of a folder it is the same."""

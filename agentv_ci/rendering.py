@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
@@ -11,7 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaV
 
 from agentv_ci.contracts.base import NOT_SETTINGS, Authored, spellings
 from agentv_ci.contracts.config import ConfigDocument
-from agentv_ci.contracts.diagnostics import DiagnosticsDocument
+from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import RunReport
@@ -40,8 +41,19 @@ def render(name: SchemaName) -> str:
     model = CONTRACTS[name]
     mode: JsonSchemaMode = "validation" if issubclass(model, Authored) else "serialization"
     body = model.model_json_schema(mode=mode, schema_generator=_Renderer)
+    if mode == "validation":
+        for title, definition in body.get("$defs", {}).items():
+            if "properties" in definition:
+                definition["title"] = _words(title)
+            if any("if" in each for each in definition.get("allOf", [])):
+                _show_before_the_kind(definition, body["$defs"])
     schema = {"$schema": DIALECT, "$id": schema_id(name), "title": TITLES[name], **body}
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def _words(title: str) -> str:
+    """What editors call a part: `EvalCase` is an eval case."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", title.removeprefix("Authored")).lower()
 
 
 class _Renderer(GenerateJsonSchema):
@@ -77,41 +89,63 @@ class _Renderer(GenerateJsonSchema):
         kinds: dict[str, list[str]] = {}
         for kind, reference in rendered["discriminator"]["mapping"].items():
             kinds.setdefault(reference, []).append(kind)
+        everything = [kind for names in kinds.values() for kind in names]
         return {
             "type": "object",
             "required": [key],
-            "properties": {key: {"enum": [kind for names in kinds.values() for kind in names]}},
-            "allOf": [
-                {
-                    "if": {"required": [key], "properties": {key: {"enum": names}}},
-                    "then": {"$ref": reference},
-                }
-                for reference, names in kinds.items()
-            ],
+            "properties": {key: {"enum": everything}},
+            "allOf": [_when(key, names, everything, {"$ref": reference}) for reference, names in kinds.items()],
         }
+
+
+def _when(key: str, names: list[str], kinds: Iterable[str], then: JsonSchemaValue) -> JsonSchemaValue:
+    kind: JsonSchemaValue = {"enum": names}
+    if any(name.startswith(other) for name in names for other in kinds if other not in names):
+        # NOTE: while they complete, editors take `contains` for the beginning of `contains_any`, but not in a pattern.
+        kind["pattern"] = _one_of(names)
+    return {"if": {"type": "object", "required": [key], "properties": {key: kind}}, "then": then}
+
+
+def _show_before_the_kind(union: JsonSchemaValue, definitions: Mapping[str, JsonSchemaValue]) -> None:
+    """Let editors offer and explain what all kinds have while the kind is not written yet."""
+    (key,) = union["required"]
+    first, *rest = [definitions[each["then"]["$ref"].rpartition("/")[2]]["properties"] for each in union["allOf"]]
+    shared = {field: about for field, about in first.items() if all(other.get(field) == about for other in rest)}
+    kind = union["properties"][key] | {"description": "The kind; the other keys follow from it."}
+    union["allOf"].append({"if": {"type": "object", "required": [key]}, "else": {"properties": {key: kind} | shared}})
+
+
+def _one_of(names: list[str]) -> str:
+    return f"^{names[0]}$" if len(names) == 1 else f"^({'|'.join(names)})$"
 
 
 def _tolerant(model: type[Authored], rendered: JsonSchemaValue) -> JsonSchemaValue:
     fields: dict[str, JsonSchemaValue] = rendered["properties"]
-    accepted = dict(fields)
     others: dict[str, list[str]] = {}
     for spelling, (field, _) in spellings(model).items():
         if spelling != field:
-            accepted[spelling] = {**fields[field], "description": f"Same as `{field}`."}
             others.setdefault(field, []).append(spelling)
-    rendered["properties"] = accepted
+    # NOTE: editors offer `properties`; what is a pattern they accept and explain, but do not offer.
+    twins = {_one_of(names): _twin(field, fields[field]) for field, names in others.items()}
+    rendered["properties"] = dict(fields)
     hoisted = [field for field in fields if field not in NOT_SETTINGS] if model.hoists_settings else []
     if hoisted:
-        accepted["settings"] = {
+        rendered["properties"]["settings"] = {
             "type": "object",
             "description": "Any of the other fields may also stand here.",
-            "properties": {key: value for key, value in accepted.items() if key not in NOT_SETTINGS},
+            "properties": {key: fields[key] for key in hoisted},
+            "patternProperties": twins,
             "additionalProperties": False,
         }
-    if model.free_keys:
-        rendered["patternProperties"] = {"^x-": {"description": "Free: a place for YAML anchors."}}
+    free = {"^x-": {"description": "Free: a place for YAML anchors."}} if model.free_keys else {}
+    if twins or free:
+        rendered["patternProperties"] = free | twins
     _require_any_spelling(rendered, others, hoisted)
     return rendered
+
+
+def _twin(field: str, about: JsonSchemaValue) -> JsonSchemaValue:
+    return {key: value for key, value in about.items() if key != "default"} | {"description": f"Same as `{field}`."}
 
 
 def _require_any_spelling(rendered: JsonSchemaValue, others: Mapping[str, list[str]], hoisted: list[str]) -> None:
@@ -121,7 +155,10 @@ def _require_any_spelling(rendered: JsonSchemaValue, others: Mapping[str, list[s
         names = [field, *others.get(field, [])]
         branches: list[JsonSchemaValue] = [{"required": [name]} for name in names]
         if field in hoisted:
-            branches += [{"required": ["settings"], "properties": {"settings": {"required": [name]}}} for name in names]
+            branches += [
+                {"required": ["settings"], "patternProperties": {"^settings$": {"type": "object", "required": [name]}}}
+                for name in names
+            ]
         if len(branches) == 1:
             plain.append(field)
         else:

@@ -161,9 +161,16 @@ def _explain_unknown(refusal: _Refusal, pointer: Pointer) -> Iterator[Violation]
     known = tuple(properties) if isinstance(properties, dict) else ()
     patterns = refusal.schema.get("patternProperties")
     free = tuple(patterns) if isinstance(patterns, dict) else ()
+    known += tuple(name for pattern in free for name in _alternatives(pattern))
     for key, value in refusal.found.items() if isinstance(refusal.found, dict) else ():
         if key not in known and not any(re.search(pattern, key) for pattern in free):
             yield Violation("unknown", (*pointer, key), known, value, refusal.message)
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """Return the names that a pattern lists: those of `^(keep_output_files|keepOutputFiles)$`."""
+    listed = re.fullmatch(r"\^\(?([\w|]+)\)?\$", pattern)
+    return listed[1].split("|") if listed else []
 
 
 def _explain_choice(refusal: _Refusal, pointer: Pointer) -> Iterator[Violation]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that was probably meant."""
+    import difflib  # most documents have no mistake
+
     by_lower = {each.lower(): each for each in known}
     close = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.7)
     return by_lower[close[0]] if close else None

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from agentv_ci.outside import printable
+
 if TYPE_CHECKING:
     from agentv_ci.contracts.diagnostics import Diagnostic
 
@@ -16,13 +18,18 @@ COLORS: Mapping[str, str] = {"error": "red", "warning": "yellow", "bad": "red", 
 def show_diagnostics(diagnostics: Iterable[Diagnostic], *, err: bool) -> None:
     """Print diagnostics, one a line, hints below."""
     for each in diagnostics:
-        place = f"{each.path}:{each.line}:{each.column}"
+        place = _one_line(f"{each.path}:{each.line}:{each.column}")
         label = each.case or each.target or each.pointer
-        about = f" ({label})" if label else ""
+        about = f" ({_one_line(label)})" if label else ""
         severity = click.style(each.severity, fg=COLORS[each.severity])
-        click.echo(f"{place}: {severity}: {each.message} [{each.rule}]{about}", err=err)
+        click.echo(f"{place}: {severity}: {_one_line(each.message)} [{each.rule}]{about}", err=err)
         if each.hint:
-            click.echo(f"    {each.hint}", err=err)
+            click.echo(f"    {_one_line(each.hint)}", err=err)
+
+
+def _one_line(text: str) -> str:
+    """Return a text as one line that does nothing to a terminal: what stands in a document is not to be trusted."""
+    return text if text.isprintable() else printable(text.replace("\n", "\\n"))
 
 
 def show_error(message: str, hint: str | None) -> None:

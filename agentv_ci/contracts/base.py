@@ -1,7 +1,5 @@
 """The base of all contracts: frozen, closed, and tolerant only of spelling."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, ClassVar, TypeVar
@@ -71,6 +69,7 @@ NOT_SETTINGS = frozenset({"name", "provider", "settings"})
 
 
 class _Contract(BaseModel):
+    # A contract is built when it is first used: most commands use few of them.
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 

@@ -1,7 +1,5 @@
 """The config document: what holds for all eval files of a folder."""
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar
 
 from pydantic import Field

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
-
-from pydantic import Field
-
-from agentv_ci.contracts.base import Items, Recorded
+from typing import Literal
 
 Severity = Literal["error", "warning", "off"]
 
@@ -80,48 +76,3 @@ class Diagnostic:
     case: str | None = None
     target: str | None = None
     hint: str | None = None
-
-
-class DiagnosticRecord(Recorded):
-    """A diagnostic as other tools read it."""
-
-    rule: Annotated[str, Field(pattern=r"^AV\d{3}$")] = Field(description="The rule's id.")
-    severity: Literal["error", "warning"] = Field(description="Errors fail; warnings fail under --strict.")
-    message: str = Field(description="What is wrong.")
-    path: str = Field(description="The file's absolute path.")
-    line: Annotated[int, Field(ge=1)] = Field(description="First line.")
-    column: Annotated[int, Field(ge=1)] = Field(description="First column.")
-    end_line: Annotated[int, Field(ge=1)] = Field(description="Last line.")
-    end_column: Annotated[int, Field(ge=1)] = Field(description="Column behind the last character.")
-    pointer: str | None = Field(description="Where in the document, as `evalcases[0].id`.")
-    case: str | None = Field(description="The case's id.")
-    target: str | None = Field(description="The target's name.")
-    hint: str | None = Field(description="What to do.")
-
-
-class FileRecord(Recorded):
-    """One checked file."""
-
-    path: str = Field(description="The file's absolute path.")
-    kind: Literal["eval", "targets", "config"] | None = Field(description="What the file is.")
-    valid: bool = Field(description="Whether it has no errors (and, under --strict, no warnings).")
-    diagnostics: Items[DiagnosticRecord] = Field(description="What is wrong with it, in order.")
-
-
-class DiagnosticsSummary(Recorded):
-    """Counts over all files; `files` = `passed` + `failed`."""
-
-    files: int = Field(description="Files checked.")
-    passed: int = Field(description="Files without errors.")
-    failed: int = Field(description="Files with errors.")
-    skipped: int = Field(description="YAML files that are none of ours.")
-    errors: int = Field(description="Errors in all files.")
-    warnings: int = Field(description="Warnings in all files.")
-
-
-class DiagnosticsDocument(Recorded):
-    """What `validate --format json` prints."""
-
-    schema_: str = Field(alias="$schema", description="This schema's $id.")
-    files: Items[FileRecord] = Field(description="The checked files.")
-    summary: DiagnosticsSummary = Field(description="Counts over all files.")

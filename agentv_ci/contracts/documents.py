@@ -12,7 +12,7 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.config import DEFAULT_GUIDELINE_PATTERNS, ConfigDocument
 from agentv_ci.contracts.diagnostics import Diagnostic, Severity
 from agentv_ci.contracts.evals import EvalDocument
-from agentv_ci.contracts.source import Source
+from agentv_ci.contracts.source import Kind, Source
 from agentv_ci.contracts.targets import Target, TargetsDocument
 
 Document = EvalDocument | TargetsDocument | ConfigDocument
@@ -53,6 +53,23 @@ class Checked:
     def valid(self) -> bool:
         """Whether there are no errors; warnings do not count."""
         return not any(each.severity == "error" for each in self.diagnostics)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFile:
+    """What is to be said of one file, without its content."""
+
+    path: Path
+    root: Path
+    """The repository it belongs to."""
+    kind: Kind | None
+    diagnostics: tuple[Diagnostic, ...]
+    without_targets: bool
+    """Whether it is an eval file that had no targets file to be checked against."""
+
+    def is_valid(self, *, strict: bool) -> bool:
+        """Whether there are no errors; with `strict`, no warnings either."""
+        return not any(strict or found.severity == "error" for found in self.diagnostics)
 
 
 @dataclass(frozen=True, slots=True)

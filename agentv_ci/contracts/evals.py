@@ -1,7 +1,5 @@
 """The eval document: what people ask of an agent and how they want it judged."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """How an author asks for an answer to be scored: one class per `type`."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
@@ -102,7 +100,7 @@ class Script(Authored):
         return first if first.startswith("/") else None
 
 
-class CodeEvaluator(EvaluatorSettings, Script):
+class CodeEvaluator(Script, EvaluatorSettings):
     """A script that reads the case as JSON on stdin and prints a score as JSON on stdout."""
 
     type: Literal["code", "code_judge"] = Field(description="Score with a script.")
@@ -172,7 +170,7 @@ class CompositeEvaluator(EvaluatorSettings):
     """Several evaluators that make one score."""
 
     type: Literal["composite"] = Field(description="Combine several evaluators.")
-    evaluators: Annotated[Items[AuthoredEvaluator], Field(min_length=1)] = Field(description="The members.")
+    evaluators: Annotated[Items["AuthoredEvaluator"], Field(min_length=1)] = Field(description="The members.")
     aggregator: Maybe[Aggregator] = Field(None, description="How members make one score; default: weighted_average.")
 
 

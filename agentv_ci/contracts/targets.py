@@ -3,8 +3,6 @@
 Any scalar but `name` and `provider` may be a reference to the environment, written `${{ NAME }}`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal

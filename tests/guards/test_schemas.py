@@ -134,7 +134,7 @@ def unique(values: Iterator[Any]) -> Iterator[Any]:
 KEYWORDS = (
     *("properties", "patternProperties", "additionalProperties", "required", "items", "minItems", "maxItems"),
     *("type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "pattern"),
-    *("anyOf", "allOf", "if", "then", "description", "title", "default", "propertyNames"),
+    *("anyOf", "allOf", "if", "then", "else", "description", "title", "default", "propertyNames"),
     *("$id", "$schema", "$ref", "$defs"),
 )
 FREE = ("properties", "$defs", "patternProperties", "default")

@@ -1,0 +1,61 @@
+"""The corpus as other tools see it: documents, each with the published schema that is meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from agentv_ci.schemas import SchemaName
+from tests.conftest import REPOSITORY
+
+CORPUS = REPOSITORY / "tests" / "corpus"
+
+NOT_SEEN: Mapping[str, str] = {
+    "AV201-expected-message-says-nothing/eval.yaml": "a rule, not the contract: content or tool calls, by role",
+    "AV204-infinite-weight/eval.yaml": "JSON has no infinite numbers, so JSON Schema has no word for them",
+    "AV206-object-from-a-user/eval.yaml": "a rule, not the contract: an object as content, by role",
+    "AV319-weights-of-zero/eval.yaml": "weights name members of the same evaluator; a schema cannot compare names",
+}
+"""Documents that the tool refuses and a schema cannot, with the reason."""
+
+SCHEMAS: Mapping[str, SchemaName] = {
+    "agentv-eval-v2": "eval-v2",
+    "agentv-targets-v2.2": "targets-v2",
+    "agentv-config-v2": "config-v2",
+}
+
+HINT = "if no schema can refuse it, name it in tests/external/documents.py with the reason"
+
+_NAMED = re.compile(r"^\$schema: (\S+)$", re.MULTILINE)
+_REFUSED = re.compile(r"^<repository>/(.+?):\d+:\d+: error: .* \[AV2\d\d\]", re.MULTILINE)
+
+
+def schema_file(name: SchemaName) -> Path:
+    """Return where a published schema lies."""
+    return REPOSITORY / "schemas" / f"{name}.schema.json"
+
+
+def valid() -> Mapping[Path, SchemaName]:
+    """Return the documents that the tool accepts."""
+    folder = CORPUS / "valid"
+    return _with_schemas(path for path in folder.rglob("*") if path.suffix in (".yaml", ".yml"))
+
+
+def refused() -> Mapping[Path, SchemaName]:
+    """Return the documents whose shape the tool refuses: those with an error AV2xx."""
+    return _with_schemas(
+        path.parent / name
+        for path in (CORPUS / "invalid").rglob("diagnostics.txt")
+        for name in _REFUSED.findall(path.read_text("utf-8"))
+    )
+
+
+def name(path: Path) -> str:
+    """Return what a failure calls a document: its case and its path there."""
+    return str(Path(*path.relative_to(CORPUS).parts[1:]))
+
+
+def _with_schemas(paths: Iterable[Path]) -> Mapping[Path, SchemaName]:
+    named = {path: _NAMED.search(path.read_text("utf-8")) for path in sorted({*paths})}
+    return {path: SCHEMAS[found[1]] for path, found in named.items() if found}
