@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import Checked, CheckedFile, Surroundings
+from agentv_ci.contracts.evals import EvalDocument
+from agentv_ci.contracts.targets import TargetsDocument
 from agentv_ci.errors import InvalidInput, NothingToRun, UsageError
 from agentv_ci.load import load
 from agentv_ci.load.discover import Found, discover, find_configs, find_dotenv, find_root, find_targets, targets_in
@@ -78,6 +80,9 @@ def _check_in_processes(
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_all_start_methods, get_context
 
+    for contract in (EvalDocument, TargetsDocument):
+        # What is built now is shared by all forked processes; else each would build it again.
+        contract.model_rebuild()
     size = -(-len(found) // (processes * CHUNKS_A_PROCESS))
     chunks = [found[start : start + size] for start in range(0, len(found), size)]
     # A forked process has everything imported already; on other systems forking is not safe.

@@ -70,7 +70,8 @@ NOT_SETTINGS = frozenset({"name", "provider", "settings"})
 
 class _Contract(BaseModel):
     # A contract is built when it is first used: most commands use few of them.
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    # Built at first use: most commands use few contracts, and what is used is then built once, not part by part.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
 
 class Authored(_Contract):
@@ -92,7 +93,7 @@ class Authored(_Contract):
     @classmethod
     def _settle_spelling(cls, data: object) -> object:
         """Give every accepted spelling its field's name; snake_case wins over twins, the outside over `settings`."""
-        if not isinstance(data, dict) or data.keys() <= cls.model_fields.keys():
+        if not isinstance(data, dict) or data.keys() <= cls.__pydantic_fields__.keys():
             return data
         return settle(cls, data)
 

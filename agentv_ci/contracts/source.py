@@ -45,6 +45,8 @@ class Source:
     """What was noticed while reading."""
     readable: bool = True
     """Whether `data` is the file's content."""
+    keys: frozenset[str] | None = None
+    """Every key of every mapping in `data`, where that is known: it saves looking for keys that are nowhere."""
 
     @cached_property
     def mark(self) -> Mark:

@@ -49,7 +49,7 @@ def load(path: Path, root: Path, *, named: bool) -> Source:
     kind, problem = _recognise(path, parsed, named=named)
     problems = (*parsed.problems, *([problem] if problem else []))
     found = tuple(_diagnostic(path, each) for each in problems if named or kind is not None)
-    return Source(path, root, kind, parsed.data, parsed.find_mark, found)
+    return Source(path, root, kind, parsed.data, parsed.find_mark, found, keys=parsed.keys)
 
 
 def _read(path: Path) -> str:

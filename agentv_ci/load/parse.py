@@ -67,6 +67,8 @@ class Parsed:
     find_mark: Callable[[], Mark]
     """Where every part of it stands; read anew, since most files are never spoken of."""
     problems: tuple[Problem, ...] = ()
+    keys: frozenset[str] | None = None
+    """Every key in it, where that is known."""
 
 
 class Unparsable(ValueError):
@@ -80,10 +82,10 @@ class Unparsable(ValueError):
 def parse_yaml(text: str) -> Parsed:
     """Return the document in `text`; raises Unparsable."""
     try:
-        data = skim(text)
+        data, keys = skim(text)
     except NeedsCare:
         return _parse_with_care(text)
-    return Parsed(data, lambda: _parse_with_care(text).find_mark())
+    return Parsed(data, lambda: _parse_with_care(text).find_mark(), keys=keys)
 
 
 def _parse_with_care(text: str) -> Parsed:

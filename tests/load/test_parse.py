@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.source import Mark, Pointer, locate
 from agentv_ci.load.parse import Parsed, Problem, Unparsable, parse_yaml
-from agentv_ci.load.skim import MAX_DEPTH, NeedsCare
+from agentv_ci.load.skim import MAX_DEPTH, NeedsCare, skim
 from tests.conftest import REPOSITORY
 
 
@@ -34,7 +34,7 @@ def by_both(text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Parsed, Parsed]
 def carefully(text: str) -> Parsed:
     """Parse without the fast way."""
 
-    def never(_: str) -> JsonValue:
+    def never(_: str) -> tuple[JsonValue, frozenset[str]]:
         raise NeedsCare
 
     with pytest.MonkeyPatch.context() as patch:
@@ -54,6 +54,18 @@ DOCUMENTS = sorted(
 def test_both_parsers_give_equal_trees_and_places(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fast, slow = by_both(path.read_text("utf-8"), monkeypatch)
     assert everything(fast) == everything(slow)
+
+
+def test_what_is_plain_goes_the_fast_way() -> None:
+    text = "a: 1\nb: [x, {c: 'd'}]\n"
+    data, keys = skim(text)
+    assert data == {"a": 1, "b": ["x", {"c": "d"}]}
+    assert keys == {"a", "b", "c"}
+
+
+def test_ruamel_reads_with_our_events_as_with_its_own() -> None:
+    text = "a: !!str 1\nb: &x [x, {c: 'd'}]\ne: *x\n"
+    assert YAML(typ="safe").load(text) == {"a": "1", "b": ["x", {"c": "d"}], "e": ["x", {"c": "d"}]}
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import assert_never
 
@@ -137,12 +138,19 @@ def _check_limits(pointer: Pointer, evaluator: TokenUsageEvaluator, find: Finder
 
 
 def _check_pattern(pointer: Pointer, evaluator: RegexEvaluator, find: Finder) -> Iterator[Diagnostic]:
+    if reason := _invalid_pattern(evaluator.value):
+        yield find.at("AV310", f"not a regular expression: {reason}", (*pointer, "value"))
+
+
+@lru_cache(maxsize=1024)
+def _invalid_pattern(pattern: str) -> str | None:
     import regex
 
     try:
-        regex.compile(evaluator.value)
+        regex.compile(pattern)
     except (regex.error, RecursionError) as error:
-        yield find.at("AV310", f"not a regular expression: {error}", (*pointer, "value"))
+        return str(error)
+    return None
 
 
 def _check_trajectory(pointer: Pointer, evaluator: ToolTrajectoryEvaluator, find: Finder) -> Iterator[Diagnostic]:

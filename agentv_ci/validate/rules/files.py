@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from agentv_ci.contracts.diagnostics import Diagnostic
@@ -30,42 +31,55 @@ def check(
     document: EvalDocument, lists: Iterable[EvaluatorList], find: Finder, surroundings: Surroundings
 ) -> Iterator[Diagnostic]:
     """AV105, AV302, AV303, AV308 and AV318 for every file an eval document names."""
-    looked: dict[str, tuple[Path, Seen]] = {}
-    homes = [surroundings.look(folder).real for folder in (find.source.root, find.source.path.parent)]
+    looked: dict[str, _Looked] = {}
     for is_message, references in ((True, _of_messages(document)), (False, _of_evaluators(lists))):
         for pointer, reference in references:
             if reference not in looked:
-                path = find.source.resolve(reference)
-                looked[reference] = (path, surroundings.look(path))
-            path, seen = looked[reference]
-            yield from _check(find, pointer, reference, path, seen, homes)
+                looked[reference] = _look(reference, find, surroundings)
+            seen = looked[reference]
+            if seen.problem is not None:
+                yield find.at(*seen.problem, pointer)
             if is_message and seen.has_role_marker:
-                yield find.at("AV308", f"file '{reference}' holds a role marker: {path}", pointer, hint=MARKER_HINT)
+                message = f"file '{reference}' holds a role marker: {find.source.resolve(reference)}"
+                yield find.at("AV308", message, pointer, hint=MARKER_HINT)
 
 
-def _check(
-    find: Finder, pointer: Pointer, reference: str, path: Path, seen: Seen, homes: list[Path]
-) -> Iterator[Diagnostic]:
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """What is to be said of a reference, wherever it stands."""
+
+    problem: tuple[str, str] | None
+    """A rule and its message."""
+    has_role_marker: bool
+
+
+def _look(reference: str, find: Finder, surroundings: Surroundings) -> _Looked:
+    path = find.source.resolve(reference)
+    seen = surroundings.look(path)
+    homes = [surroundings.look(folder).real for folder in (find.source.root, find.source.path.parent)]
+    problem = _problem(reference, path, seen, homes, find.source.root)
+    return _Looked(problem, seen.has_role_marker)
+
+
+def _problem(reference: str, path: Path, seen: Seen, homes: list[Path], root: Path) -> tuple[str, str] | None:
     if not reference:
-        yield find.at("AV302", "the path is empty", pointer)
-    elif not any(seen.real.is_relative_to(home) for home in homes):
-        # A file outside of any repository may still refer to what lies beside it.
-        message = f"file '{reference}' lies outside the repository {find.source.root}: {path}"
-        yield find.at("AV318", message, pointer)
-    else:
-        match seen.state:
-            case "text":
-                pass
-            case "blank":
-                yield find.at("AV303", f"file '{reference}' is empty: {path}", pointer)
-            case "missing":
-                yield find.at("AV302", f"file '{reference}' is not found: {path}", pointer)
-            case "folder":
-                yield find.at("AV302", f"file '{reference}' is a folder, not a file: {path}", pointer)
-            case "not UTF-8":
-                yield find.at("AV105", f"file '{reference}' is not UTF-8: {path}", pointer)
-            case "unreadable":
-                yield find.at("AV105", f"file '{reference}' cannot be read: {seen.reason}: {path}", pointer)
+        return "AV302", "the path is empty"
+    # A file outside of any repository may still refer to what lies beside it.
+    if not any(seen.real.is_relative_to(home) for home in homes):
+        return "AV318", f"file '{reference}' lies outside the repository {root}: {path}"
+    match seen.state:
+        case "text":
+            return None
+        case "blank":
+            return "AV303", f"file '{reference}' is empty: {path}"
+        case "missing":
+            return "AV302", f"file '{reference}' is not found: {path}"
+        case "folder":
+            return "AV302", f"file '{reference}' is a folder, not a file: {path}"
+        case "not UTF-8":
+            return "AV105", f"file '{reference}' is not UTF-8: {path}"
+        case "unreadable":
+            return "AV105", f"file '{reference}' cannot be read: {seen.reason}: {path}"
 
 
 def _of_messages(document: EvalDocument) -> Iterator[Reference]:

@@ -13,7 +13,9 @@ from agentv_ci.validate.walk import contracts_of, mappings
 
 def check(contract: type[Authored], find: Finder) -> Iterator[Diagnostic]:
     """AV314 for keys given in two spellings, or both outside and inside `settings`."""
-    if not _has_any(find.source.data, other_spellings(contract)):
+    others = other_spellings(contract)
+    keys = find.source.keys
+    if others.isdisjoint(keys) if keys is not None else not _has_any(find.source.data, others):
         return
     for each, mapping, pointer in mappings(contract, find.source.data):
         names = spellings(each)
