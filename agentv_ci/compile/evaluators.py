@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from agentv_ci.compile.files import Files, relative
 from agentv_ci.compile.unsupported import not_run
-from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ReadYaml
 from agentv_ci.contracts.evaluators import (
     AuthoredEvaluator,
@@ -39,6 +41,7 @@ from agentv_ci.contracts.plan import (
     TextPart,
 )
 from agentv_ci.contracts.source import Source, normal
+from agentv_ci.schemas import bad_reference
 
 DEFAULT_JUDGE_NAME = "llm_judge"
 
@@ -126,6 +129,8 @@ class EvaluatorCompiler:
         else:
             assert evaluator.schema_inline is not None, "an evaluator without a schema is refused"
             schema = evaluator.schema_inline
+        if bad_reference(schema, self._source.path, _read_nothing):
+            raise not_run(self._source, f"'$ref' to another file in the schema of evaluator '{evaluator.name}'")
         return PlanSchemaEvaluator(
             **evaluator.model_dump(include=COMMON),
             schema_=schema,
@@ -134,6 +139,10 @@ class EvaluatorCompiler:
 
     def _folder(self, cwd: str) -> str:
         return cwd if cwd.startswith("/") else relative(normal(self._source.path.parent / cwd), self._source.root)
+
+
+def _read_nothing(path: Path) -> JsonValue:
+    raise FileNotFoundError(path)
 
 
 def default_judge(judge: str) -> PlanEvaluator:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import Surroundings
 from agentv_ci.contracts.evaluators import SchemaEvaluator
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.schemas import invalid_schema
+from agentv_ci.schemas import invalid_schema, bad_reference
 from agentv_ci.suggestions import listed
 from agentv_ci.validate.findings import Finder
 
@@ -28,7 +29,8 @@ def check_schema(
         message = "give either 'schema_file' or 'schema_inline'; both are given"
         yield find.at("AV320", message, (*pointer, "schema_inline"), key=True)
     if evaluator.schema_inline is not None:
-        yield from _check((*pointer, "schema_inline"), evaluator.schema_inline, find)
+        place = (*pointer, "schema_inline")
+        yield from _check(place, evaluator.schema_inline, find.source.path, find, surroundings)
     if evaluator.schema_file is not None:
         yield from _check_file((*pointer, "schema_file"), evaluator.schema_file, find, surroundings)
 
@@ -46,9 +48,19 @@ def _check_file(pointer: Pointer, reference: str, find: Finder, surroundings: Su
     except ValueError as error:
         yield find.at("AV309", f"cannot be read: {error}", pointer)
         return
-    yield from _check(pointer, schema, find)
+    yield from _check(pointer, schema, path, find, surroundings)
 
 
-def _check(pointer: Pointer, schema: JsonValue, find: Finder) -> Iterator[Diagnostic]:
+def _check(
+    pointer: Pointer, schema: JsonValue, path: Path, find: Finder, surroundings: Surroundings
+) -> Iterator[Diagnostic]:
+    def read(other: Path) -> JsonValue:
+        if surroundings.look(other).state != "text":
+            raise FileNotFoundError(other)
+        return surroundings.read_yaml(other.read_text("utf-8"))
+
     if reason := invalid_schema(schema):
         yield find.at("AV309", f"not a JSON Schema: {reason}", pointer)
+    elif reason := bad_reference(schema, path, read):
+        hint = "a reference is '#…' inside the schema, or a file relative to it; nothing is fetched"
+        yield find.at("AV309", reason, pointer, hint=hint)
