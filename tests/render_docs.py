@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from agentv_ci.contracts.diagnostics import RULES
+from agentv_ci.contracts.diagnostics import FIXED_RULES, RULES
 
 RULES_PAGE = Path(__file__).parent.parent / "docs" / "rules.md"
 BEGIN, END = "<!-- rules: make docs -->\n", "<!-- /rules -->"
@@ -16,7 +16,11 @@ def rendered() -> str:
     page = RULES_PAGE.read_text("utf-8")
     before, rest = page.split(BEGIN)
     after = rest.split(END)[1]
-    rows = [f"| {rule_id} | {rule.name} | {rule.severity} | {rule.says} |" for rule_id, rule in RULES.items()]
+    rows = [
+        f"| [{rule_id}](#{rule_id.lower()}-{rule.name}) | {rule.name} "
+        f"| {rule.severity}{'*' if rule_id in FIXED_RULES else ''} | {rule.says} |"
+        for rule_id, rule in RULES.items()
+    ]
     table = "\n".join(["| id | name | default | says |", "|---|---|---|---|", *rows])
     return f"{before}{BEGIN}\n{table}\n\n{END}{after}"
 

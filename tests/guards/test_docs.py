@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import subprocess
+import textwrap
 from pathlib import Path
 
 import pytest
 
 from agentv_ci import errors
 from agentv_ci.cli import COMMANDS
+from agentv_ci.contracts.diagnostics import RULES
 from agentv_ci.contracts.source import Source
 from agentv_ci.load import load
 from agentv_ci.pipeline import check_paths
@@ -39,7 +41,7 @@ YAML_BLOCKS = blocks("yaml")
 
 @pytest.mark.parametrize("text", [text for _, text in YAML_BLOCKS], ids=[where for where, _ in YAML_BLOCKS])
 def test_yaml_in_the_documentation_is_valid(text: str, tmp_path: Path) -> None:
-    name = "targets.yaml" if "targets:" in text else "x.test.yaml"
+    name = "targets.yaml" if "targets:" in text else ".agentv.yaml" if "config" in text else "x.test.yaml"
     write(tmp_path, {name: text})
     checks = check_paths([name], targets=None, cwd=tmp_path)
     assert [found for file in checks.files for found in file.diagnostics] == []
@@ -47,6 +49,52 @@ def test_yaml_in_the_documentation_is_valid(text: str, tmp_path: Path) -> None:
 
 def test_rules_page_is_fresh() -> None:
     assert render_docs.RULES_PAGE.read_text("utf-8") == render_docs.rendered(), "run: make docs"
+
+
+SECTION = re.compile(r"^## (?P<rule>AV\d+) (?P<name>\S+)\n(?P<text>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+EXAMPLE = re.compile(r"^```yaml (?P<kind>wrong|right)\n(?P<text>.*?)^```", re.MULTILINE | re.DOTALL)
+NAMED = re.compile(r"^# (\S+\.yaml)\n", re.MULTILINE)
+SECTIONS = [match.groupdict() for match in SECTION.finditer(render_docs.RULES_PAGE.read_text("utf-8"))]
+CASE = {
+    "id": "greets",
+    "expected_outcome": "A greeting",
+    "input_messages": "[{role: user, content: Hello}]",
+    "expected_messages": "[]",
+}
+BESIDE = {
+    "targets.yaml": "$schema: agentv-targets-v2.2\ntargets: [{name: default, provider: mock}]\n",
+    "policy.md": "Be kind.\n",
+    "empty.md": "",
+}
+
+
+def test_every_rule_is_explained() -> None:
+    assert [(each["rule"], each["name"]) for each in SECTIONS] == [(key, rule.name) for key, rule in RULES.items()]
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=[section["rule"] for section in SECTIONS])
+def test_examples_of_a_rule_give_that_rule_and_nothing(section: dict[str, str], tmp_path: Path) -> None:
+    found = {}
+    for match in EXAMPLE.finditer(section["text"]):
+        folder = tmp_path / match["kind"] / "repository" / "evals"
+        (folder.parent / ".git").mkdir(parents=True)
+        written = whole(match["text"])
+        write(folder, BESIDE | written)
+        (folder / "latin-1.md").write_bytes("Grüße".encode("latin-1"))
+        checks = check_paths(list(written), targets=None, cwd=folder)
+        found[match["kind"]] = {each.rule for file in checks.files for each in file.diagnostics}
+    assert found == {"wrong": {section["rule"]}, "right": set()}
+
+
+def whole(example: str) -> dict[str, str]:
+    """Return the files that an example means; one without a name is a part of a case."""
+    _, *named = NAMED.split(example)
+    if named:
+        return dict(zip(named[::2], named[1::2], strict=True))
+    given = re.findall(r"^(\w+):", example, re.MULTILINE)
+    rest = "".join(f"{key}: {value}\n" for key, value in CASE.items() if key not in given)
+    case = textwrap.indent(rest + example, "    ")
+    return {"eval.yaml": f"$schema: agentv-eval-v2\nevalcases:\n  - {case.lstrip()}"}
 
 
 def test_links_lead_somewhere() -> None:
