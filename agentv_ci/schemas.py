@@ -66,7 +66,7 @@ class Violation:
     pointer: Pointer
     """To the value; for `required` and `unknown` the last step is the key."""
     expected: tuple[JsonValue, ...]
-    """Type names, allowed values, known keys, or the keyword's value."""
+    """Type names, allowed values, known keys, spellings of what is missing, or the keyword's value."""
     found: JsonValue
     message: str
     """The validator's own sentence, for keywords without a better one."""
@@ -232,9 +232,9 @@ def _alternatives(pattern: str) -> list[str]:
 
 def _explain_choice(refusal: _Refusal, pointer: Pointer) -> Iterator[Violation]:
     """Explain a union by the branch that was meant: the one whose type fits."""
-    spelled = _first_spelling(refusal.value)
-    if spelled is not None:
-        yield Violation("required", (*pointer, spelled), (), refusal.found, refusal.message)
+    spelled = _spellings(refusal.value)
+    if spelled:
+        yield Violation("required", (*pointer, spelled[0]), tuple(spelled), refusal.found, refusal.message)
         return
     listed = refusal.value if isinstance(refusal.value, list) else []
     meant = [found for index, found in refusal.branches.items() if not _is_reference(listed[index])]
@@ -247,15 +247,15 @@ def _explain_choice(refusal: _Refusal, pointer: Pointer) -> Iterator[Violation]:
     yield Violation("type", pointer, tuple(wanted), refusal.found, refusal.message)
 
 
-def _first_spelling(branches: JsonValue) -> str | None:
-    """Return the missing field, when the union only lists spellings of one."""
-    names: list[JsonValue] = []
+def _spellings(branches: JsonValue) -> list[str]:
+    """Return the spellings of the missing field, when the union only lists those of one."""
+    names: list[str] = []
     for branch in branches if isinstance(branches, list) else ():
         required = branch.get("required") if isinstance(branch, dict) else None
         if not isinstance(required, list):
-            return None
-        names += required
-    return str(names[0])
+            return []
+        names += [str(name) for name in required if name != "settings"]
+    return names
 
 
 def _is_reference(branch: JsonValue) -> bool:

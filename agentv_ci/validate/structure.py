@@ -136,7 +136,7 @@ def _diagnostics(find: Finder, refused: Sequence[Violation]) -> Iterator[Diagnos
             key, pointer = str(violation.pointer[-1]), (*violation.pointer[:-1], meant)
             yield find.at("AV202", f"unknown field '{meant}' (did you mean '{key}'?)", pointer, key=True)
             continue
-        if violation.keyword == "required" and violation.pointer in misspelt.values():
+        if violation.keyword == "required" and any(violation.pointer == meant for meant, _ in misspelt.values()):
             continue
         yield _diagnostic(find, violation, misspelt)
 
@@ -149,21 +149,26 @@ def _misspelt_kind(find: Finder, violation: Violation) -> str | None:
     return nearest(str(violation.pointer[-1]), mapping) if isinstance(mapping, dict) else None
 
 
-def _misspelt(refused: Sequence[Violation]) -> dict[Pointer, Pointer]:
-    """Unknown keys that were meant to be a missing one: their pointer → the missing one's."""
-    missing = {v.pointer for v in refused if v.keyword == "required"}
-    pairs: dict[Pointer, Pointer] = {}
+def _misspelt(refused: Sequence[Violation]) -> dict[Pointer, tuple[Pointer, str]]:
+    """Unknown keys that were meant to be a missing one: their pointer → the missing one's, and how to spell it."""
+    missing = [violation for violation in refused if violation.keyword == "required"]
+    pairs: dict[Pointer, tuple[Pointer, str]] = {}
     for violation in refused:
         if violation.keyword != "unknown":
             continue
         parent, key = violation.pointer[:-1], str(violation.pointer[-1])
-        close = nearest(key, [str(each[-1]) for each in missing if each[:-1] == parent])
-        if close:
-            pairs[violation.pointer] = (*parent, close)
+        meant = {
+            str(spelling): each.pointer
+            for each in missing
+            if each.pointer[:-1] == parent
+            for spelling in _in_the_style_of(key, each.expected or each.pointer[-1:])
+        }
+        if close := nearest(key, meant):
+            pairs[violation.pointer] = (meant[close], close)
     return pairs
 
 
-def _diagnostic(find: Finder, violation: Violation, misspelt: Mapping[Pointer, Pointer]) -> Diagnostic:
+def _diagnostic(find: Finder, violation: Violation, misspelt: Mapping[Pointer, tuple[Pointer, str]]) -> Diagnostic:
     pointer, found, expected = violation.pointer, violation.found, violation.expected
     key = str(pointer[-1]) if pointer else "the document"
     what = f"'{key}'" if pointer and isinstance(pointer[-1], str) else "this item" if pointer else key
@@ -172,10 +177,9 @@ def _diagnostic(find: Finder, violation: Violation, misspelt: Mapping[Pointer, P
             return find.at("AV201", f"missing field '{key}'", pointer)
         case "unknown":
             if pointer in misspelt:
-                close = f" (did you mean '{misspelt[pointer][-1]}'?)"
+                close = f" (did you mean '{misspelt[pointer][1]}'?)"
             else:
-                # Both spellings are known; suggest in the one the author writes.
-                close = did_you_mean(key, _snake(expected) if key == key.lower() else map(str, expected))
+                close = did_you_mean(key, _in_the_style_of(key, expected))
             hint = None if close else f"known here: {listed(_snake(expected))}"
             return find.at("AV202", f"unknown field '{key}'{close}", pointer, key=True, hint=hint)
         case "type" if "content" in pointer[-2:]:
@@ -211,6 +215,11 @@ def _bound(violation: Violation) -> str:
             return f"has a form that is not accepted: {_shown(violation.found)}"
         case _:
             return f"is not accepted: {violation.message}"
+
+
+def _in_the_style_of(key: str, names: Iterable[JsonValue]) -> list[str]:
+    """Several spellings of a name may be known; suggest in the one the author writes."""
+    return _snake(names) if key == key.lower() else list(map(str, names))
 
 
 def _snake(keys: Iterable[JsonValue]) -> list[str]:

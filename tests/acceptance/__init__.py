@@ -1,0 +1,1 @@
+"""What users were promised, scenario by scenario."""

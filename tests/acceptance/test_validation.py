@@ -1,0 +1,250 @@
+"""The scenarios of the validation specification, in its order; each runs the command as a user does."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from agentv_ci.contracts.targets import CliTarget
+from agentv_ci.schemas import document
+from tests.conftest import Finished, agentv_ci, write
+
+TARGETS = "$schema: agentv-targets-v2.2\ntargets:\n  - {name: default, provider: mock}\n"
+CASE = """\
+  - id: {id}
+    outcome: A greeting
+    input_messages: [{{role: user, content: Hello}}]
+    expected_messages: [{{role: assistant, content: Hi}}]
+"""
+EVAL = "$schema: agentv-eval-v2\nevalcases:\n" + CASE.format(id="greets")
+
+
+def validate(folder: Path, files: Mapping[str, str], *arguments: str, env: Mapping[str, str] | None = None) -> Finished:
+    """Write files into a repository and check them, or what `arguments` name."""
+    (folder / ".git").mkdir(exist_ok=True)
+    write(folder, files)
+    return agentv_ci("validate", *(arguments or files), cwd=folder, env=env)
+
+
+def cli_target(**settings: object) -> str:
+    target = {"name": "agent", "provider": "cli", "command_template": "agent {PROMPT}"} | settings
+    return f"$schema: agentv-targets-v2.2\ntargets: {json.dumps([target])}\n"
+
+
+def judge(prompt: str) -> str:
+    return f"{EVAL}    evaluators: {json.dumps([{'name': 'tone', 'type': 'llm_judge', 'prompt': prompt}])}\n"
+
+
+class TestValidateCommand:
+    def test_single_eval_file(self, tmp_path: Path) -> None:
+        done = validate(tmp_path, {"x.yaml": EVAL.replace("user", "usr"), "targets.yaml": TARGETS}, "x.yaml")
+        assert "x.yaml:5:29: error: unknown role 'usr'" in done.out
+
+    def test_targets_file(self, tmp_path: Path) -> None:
+        done = validate(tmp_path, {".agentv/targets.yaml": TARGETS.replace("mock", "mokc")}, ".agentv/targets.yaml")
+        assert "'provider' cannot be 'mokc' (did you mean 'mock'?)" in done.out
+
+    def test_entire_directory(self, tmp_path: Path) -> None:
+        files = {
+            "evals/a/one.yaml": EVAL,
+            "evals/two.yml": EVAL,
+            "evals/targets.yaml": TARGETS,
+            "evals/ci.yaml": "on: {}",
+        }
+        done = validate(tmp_path, files, "./evals")
+        assert done.out == "3 files checked, 3 passed, 0 failed, 0 errors, 0 warnings, 1 skipped\n"
+
+    def test_multiple_paths_in_order(self, tmp_path: Path) -> None:
+        wrong = EVAL.replace("role: user", "role: usr")
+        done = validate(tmp_path, {"b.yaml": wrong, "a.yaml": wrong, "targets.yaml": TARGETS})
+        assert re.findall(r"/(\w+\.yaml):", done.out) == ["b.yaml", "a.yaml"]
+
+    def test_exit_codes(self, tmp_path: Path) -> None:
+        assert validate(tmp_path, {"x.yaml": EVAL, "targets.yaml": TARGETS}).code == 0
+        assert validate(tmp_path, {"x.yaml": EVAL.replace("id:", "di:")}).code == 1
+
+
+class TestEvalFile:
+    def test_schema_field_selects_the_rules(self, tmp_path: Path) -> None:
+        named_otherwise = EVAL.replace("evalcases", "tests")
+        assert "missing field 'evalcases'" in validate(tmp_path, {"x.yaml": named_otherwise}).out
+
+    def test_evalcases_required(self, tmp_path: Path) -> None:
+        assert "missing field 'evalcases'" in validate(tmp_path, {"x.yaml": "$schema: agentv-eval-v2\n"}).out
+
+    @pytest.mark.parametrize("field", ["id", "outcome", "input_messages", "expected_messages"])
+    def test_missing_field_is_named_with_its_case(self, field: str, tmp_path: Path) -> None:
+        kept = [line for line in CASE.format(id="greets").splitlines() if f"{field}:" not in line]
+        text = "$schema: agentv-eval-v2\nevalcases:\n  - note: x\n" + "\n".join(
+            "    " + line.strip().removeprefix("- ") for line in kept
+        )
+        shown = "expected_outcome" if field == "outcome" else field
+        label = "evalcases[0]" if field == "id" else "greets"
+        assert f"missing field '{shown}' [AV201] ({label})" in validate(tmp_path, {"x.yaml": text}).out
+
+    def test_invalid_role_value(self, tmp_path: Path) -> None:
+        done = validate(tmp_path, {"x.yaml": EVAL.replace("user", "human")})
+        assert "unknown role 'human'; roles are system, user, assistant, tool [AV205]" in done.out
+
+    @pytest.mark.parametrize("role", ["system", "user", "assistant", "tool"])
+    def test_valid_roles(self, role: str, tmp_path: Path) -> None:
+        first = f"[{{role: {role}, content: x}}, {{role: user, content"
+        assert validate(tmp_path, {"x.yaml": EVAL.replace("[{role: user, content", first, 1)}).code == 0
+
+    def test_invalid_content_format(self, tmp_path: Path) -> None:
+        done = validate(tmp_path, {"x.yaml": EVAL.replace("content: Hello", "content: 5")})
+        assert "content must be a text or a list of texts and blocks, not 5 [AV206]" in done.out
+
+
+class TestTargetsFile:
+    def test_unknown_cli_property_rejected(self, tmp_path: Path) -> None:
+        done = validate(tmp_path, {"targets.yaml": cli_target(keep_temp_file=True)})
+        assert "unknown field 'keep_temp_file' (did you mean 'keep_temp_files'?) [AV202] (agent)" in done.out
+        assert done.code == 1
+
+    @pytest.mark.parametrize("spelling", ["keep_temp_files", "keepTempFiles"])
+    def test_valid_cli_property_in_both_spellings(self, spelling: str, tmp_path: Path) -> None:
+        done = validate(tmp_path, {"targets.yaml": cli_target(**{spelling: True})}, "--strict", "targets.yaml")
+        assert (done.code, done.out.count("\n")) == (0, 1)
+
+    def test_wrong_type_names_the_expected_one_and_the_place(self, tmp_path: Path) -> None:
+        done = validate(tmp_path, {"targets.yaml": cli_target(verbose="yes")})
+        assert f"{tmp_path}/targets.yaml:2:" in done.out
+        assert "'verbose' must be true or false, not 'yes' [AV203] (agent)" in done.out
+
+    def test_nested_healthcheck(self, tmp_path: Path) -> None:
+        done = validate(tmp_path, {"targets.yaml": cli_target(healthcheck={"type": "http"})}, "--format", "json", ".")
+        (found,) = json.loads(done.out)["files"][0]["diagnostics"]
+        assert (found["message"], found["pointer"]) == ("missing field 'url'", "targets[0].healthcheck.url")
+
+
+class TestFileReferences:
+    def reference(self, value: str) -> str:
+        return EVAL.replace("content: Hello", f"content: [{{type: file, value: {value}}}]")
+
+    def test_existing_file_relative_to_the_eval_file(self, tmp_path: Path) -> None:
+        files = {
+            "evals/x.yaml": self.reference("../prompts/js.instructions.md"),
+            "prompts/js.instructions.md": "Be kind.",
+        }
+        assert validate(tmp_path, files, "evals/x.yaml").code == 0
+
+    def test_missing_file_with_its_full_path(self, tmp_path: Path) -> None:
+        done = validate(tmp_path, {"evals/x.yaml": self.reference("../prompts/js.md")}, "evals/x.yaml")
+        assert f"file '../prompts/js.md' is not found: {tmp_path}/prompts/js.md [AV302]" in done.out
+
+    def test_empty_file_is_a_warning(self, tmp_path: Path) -> None:
+        done = validate(tmp_path, {"x.yaml": self.reference("empty.md"), "empty.md": ""}, "x.yaml")
+        assert "warning: file 'empty.md' is empty" in done.out
+        assert done.code == 0
+
+
+class TestReporting:
+    def test_path_place_and_case(self, tmp_path: Path) -> None:
+        done = validate(tmp_path, {"x.yaml": EVAL.replace("user", "usr")})
+        assert re.match(rf"{re.escape(str(tmp_path))}/x\.yaml:5:29: error: .* \[AV205\] \(greets\)\n", done.out)
+
+    def test_all_errors_in_one_pass_and_a_summary(self, tmp_path: Path) -> None:
+        wrong = EVAL.replace("user", "usr").replace("content: Hi", "content: 5").replace("outcome", "outcom")
+        done = validate(tmp_path, {"x.yaml": wrong, "targets.yaml": TARGETS})
+        assert done.out.count(": error: ") == 3
+        assert done.out.endswith("2 files checked, 1 passed, 1 failed, 3 errors, 0 warnings\n")
+
+    def test_plain_when_no_terminal(self, tmp_path: Path) -> None:
+        assert "\x1b" not in validate(tmp_path, {"x.yaml": EVAL.replace("user", "usr")}).out
+
+    def test_colours_where_they_are_wanted(self, tmp_path: Path) -> None:
+        wrong = EVAL.replace("user", "usr").replace("$schema: agentv-eval-v2\n", "")
+        red = validate(tmp_path, {"x.yaml": wrong}, "--color", "always", "x.yaml").out
+        assert "\x1b[31merror" in red
+        assert "\x1b[33mwarning" in red
+        assert "\x1b[32m1 files checked" in validate(tmp_path, {"x.yaml": EVAL}, "--color", "always", "x.yaml").out
+        assert "\x1b" not in validate(tmp_path, {"x.yaml": wrong}, env={"NO_COLOR": "1"}).out
+
+
+class TestPerformance:
+    def test_many_files_in_parallel_give_what_one_process_gives(self, tmp_path: Path) -> None:
+        files = {
+            f"evals/{number:03}.yaml": EVAL.replace("user", "usr" if number % 7 == 0 else "user")
+            for number in range(120)
+        }
+        one = validate(tmp_path, files, "--jobs", "1", "evals")
+        assert one.out.count("\n") == 20
+        assert validate(tmp_path, files, "--jobs", "3", "evals") == one
+
+    def test_a_file_that_is_no_yaml_stops_only_itself(self, tmp_path: Path) -> None:
+        done = validate(tmp_path, {"a.yaml": "a: [", "b.yaml": EVAL.replace("user", "usr")})
+        assert re.findall(r"\[(AV\d+)\]", done.out) == ["AV101", "AV205"]
+
+    def test_a_hundred_files_are_fast(self, tmp_path: Path) -> None:
+        text = "$schema: agentv-eval-v2\nevalcases:\n" + "".join(CASE.format(id=f"case-{n}") for n in range(10))
+        start = time.monotonic()
+        done = validate(tmp_path, {f"evals/{number}.yaml": text for number in range(100)}, "evals")
+        assert done.code == 0
+        assert time.monotonic() - start < 60, "the promise is 5 s; only a hang is an error on a busy machine"
+
+
+class TestJudgeTemplates:
+    MISSING = "Custom evaluator template at {} is missing required fields"
+
+    def test_missing_both_fields(self, tmp_path: Path) -> None:
+        done = validate(tmp_path, {"x.yaml": judge("{{ question }}")})
+        assert self.MISSING.format("'prompt' of evaluator 'tone'") in done.out
+        assert "{{ candidate_answer }}" in done.out
+        assert "{{ expected_messages }}" in done.out
+        assert "Without these, there is nothing to evaluate against" in done.out
+
+    @pytest.mark.parametrize("name", ["candidate_answer", "expected_messages"])
+    def test_either_field_is_enough(self, name: str, tmp_path: Path) -> None:
+        assert "warning" not in validate(tmp_path, {"x.yaml": judge(f"{{{{ {name} }}}}")}).out.splitlines()[0]
+
+    def test_file_based_prompt(self, tmp_path: Path) -> None:
+        text = EVAL + "    evaluators: [{name: tone, type: llm_judge, promptPath: ./my-eval.md}]\n"
+        done = validate(tmp_path, {"x.yaml": text, "my-eval.md": "{{ question }}"}, "x.yaml")
+        assert self.MISSING.format(tmp_path / "my-eval.md") in done.out
+
+    def test_invalid_variables_and_all_valid_ones(self, tmp_path: Path) -> None:
+        done = validate(tmp_path, {"x.yaml": judge("{{ candiate_answer }} for {{ invalid_var }}")})
+        assert "unknown variables: {{ candiate_answer }}, {{ invalid_var }}" in done.out
+        for name in ("candidate_answer", "expected_messages", "question", "expected_outcome", "reference_answer"):
+            assert f"{{{{ {name} }}}}" in done.out
+        assert "{{ input_messages }}, {{ output_messages }}" in done.out
+
+    def test_permissive(self, tmp_path: Path) -> None:
+        files = {"x.yaml": judge("{{ question }}"), "targets.yaml": TARGETS}
+        assert validate(tmp_path, files).code == 0
+        run = agentv_ci("eval", "x.yaml", "--dry-run", "--out", "rows.jsonl", cwd=tmp_path)
+        assert (run.code, "AV306" in run.err) == (0, True)
+
+
+class TestExternalTools:
+    def test_a_contract_validates_alone(self) -> None:
+        mixed = {"name": "a", "provider": "cli", "command_template": "x", "keepTempFiles": True}
+        assert CliTarget.model_validate(mixed).keep_temp_files is True
+        assert CliTarget.model_validate(mixed | {"keep_temp_files": False}).keep_temp_files is False
+        with pytest.raises(ValueError, match=r"keep_temp_file\n.*Extra inputs"):
+            CliTarget.model_validate(mixed | {"keep_temp_file": True})
+
+    def test_normalised_to_camel_case(self) -> None:
+        target = CliTarget.model_validate(
+            {"name": "a", "provider": "cli", "command_template": "x", "keep_temp_files": True}
+        )
+        dumped = target.model_dump(by_alias=True, exclude_none=True)
+        assert dumped == {"name": "a", "provider": "cli", "commandTemplate": "x", "keepTempFiles": True}
+
+    def test_names_types_and_descriptions_are_there_to_see(self) -> None:
+        for field in CliTarget.model_fields.values():
+            assert field.annotation is not None
+            assert field.description
+
+    def test_published_schema_agrees(self) -> None:
+        validator = Draft202012Validator(document("targets-v2"))
+        target = {"name": "a", "provider": "cli", "commandTemplate": "x"}
+        assert validator.is_valid({"targets": [target]})
+        assert not validator.is_valid({"targets": [target | {"keep_temp_file": True}]})
