@@ -1,0 +1,120 @@
+"""What is checked and not run yet is refused before anything is asked; it is never skipped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentv_ci.cli import run
+from tests.conftest import write
+from tests.guards.test_families import CHECKED_ONLY
+
+MOCK = {"name": "default", "provider": "mock", "response": "Hi"}
+CASE = {
+    "id": "greets",
+    "expected_outcome": "x",
+    "input_messages": [{"role": "user", "content": "x"}],
+    "expected_messages": [],
+}
+EVALUATORS: dict[str, dict[str, Any]] = {
+    "rubric": {"rubrics": ["Is kind"]},
+    "composite": {"evaluators": [{"name": "m", "type": "contains", "value": "x"}]},
+    **{kind: {"value": ["x"]} for kind in ("contains_any", "contains_all")},
+    **{kind: {"value": "x"} for kind in ("equals", "starts_with", "ends_with")},
+    "is_json": {},
+    "field_accuracy": {"fields": [{"path": "a"}]},
+    "similarity": {"metric": "bleu"},
+    "latency": {"max_ms": 1},
+    "cost": {"max_usd": 1},
+    "token_usage": {"max_total": 1},
+    "tool_calls": {"max": 1},
+}
+TARGETS: dict[str, dict[str, Any]] = {
+    "azure-openai": {"endpoint": "x", "deployment": "x", "api_key": "${{ KEY }}"},
+    "anthropic": {"model": "x", "api_key": "${{ KEY }}"},
+    "gemini": {"api_key": "${{ KEY }}"},
+    **{kind: {} for kind in ("vscode-copilot", "codex", "claude-code", "copilot-cli", "gemini-cli")},
+}
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KEY", "value-of-the-key")
+    return tmp_path
+
+
+def documents(folder: Path, *, case: dict[str, Any], target: dict[str, Any] = MOCK, **document: Any) -> None:
+    judge = {"name": "judge", "provider": "mock"}
+    evals = {"$schema": "agentv-eval-v2", "evalcases": [CASE | case], **document}
+    targets = {"$schema": "agentv-targets-v2.2", "targets": [target | {"judge_target": "judge"}, judge]}
+    write(folder, {"x.yaml": json.dumps(evals), "targets.yaml": json.dumps(targets)})
+
+
+def test_every_kind_that_is_only_checked_is_tried_here() -> None:
+    assert {*EVALUATORS, *TARGETS} == CHECKED_ONLY
+
+
+@pytest.mark.parametrize("kind", EVALUATORS)
+def test_evaluator_is_refused(kind: str, repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    documents(repository, case={"evaluators": [{"name": "e", "type": kind, **EVALUATORS[kind]}]})
+    assert run(["validate", "x.yaml"]) == 0
+    assert run(["compile", "x.yaml"]) == 2
+    assert f"evaluator 'e' of type '{kind}': agentv-ci checks this and does not run it yet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_target_is_compiled_and_refused_before_the_first_case(
+    kind: str, repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evaluators = [{"name": "e", "type": "contains", "value": "Hi"}]
+    documents(
+        repository, case={"evaluators": evaluators}, target={"name": "default", "provider": kind, **TARGETS[kind]}
+    )
+    assert run(["compile", "x.yaml", "--out", "plan.json"]) == 0
+    assert "value-of-the-key" not in (repository / "plan.json").read_text("utf-8")
+    assert run(["eval", "plan.json", "--dry-run", "--out", "dry.jsonl"]) == 0
+    assert run(["eval", "plan.json", "--out", "rows.jsonl"]) == 2
+    assert f"agentv-ci checks provider '{kind}' and does not run it yet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("settings", [{"api_format": "responses"}, {"thinking_budget": 100}])
+def test_setting_of_a_model_is_refused(
+    settings: dict[str, Any], repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = {"name": "default", "provider": "openai", "model": "m", "api_key": "${{ KEY }}", **settings}
+    documents(repository, case={"evaluators": [{"name": "e", "type": "contains", "value": "Hi"}]}, target=target)
+    assert run(["eval", "x.yaml", "--out", "rows.jsonl"]) == 2
+    assert "are not run yet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("case", "document", "what"),
+    [
+        ({"rubrics": ["Is kind"]}, {}, "'rubrics' of case 'greets'"),
+        ({"evaluators": [{"name": "j", "type": "llm_judge", "rubrics": ["x"]}]}, {}, "'rubrics' of evaluator 'j'"),
+        ({"execution": {"repeat": {"max": 3, "stop_when": "decided"}}}, {}, "'stop_when' of case 'greets'"),
+        ({}, {"execution": {"validators": ["outlier_detection"]}}, "'execution.validators'"),
+        ({}, {"execution": {"gate": {"max_cost_usd": 1}}}, "'execution.gate.max_cost_usd'"),
+    ],
+)
+def test_setting_is_refused(
+    case: dict[str, Any], document: dict[str, Any], what: str, repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    documents(repository, case=case, **document)
+    assert run(["validate", "x.yaml"]) == 0
+    assert run(["eval", "x.yaml", "--out", "rows.jsonl"]) == 2
+    assert f"{what}: agentv-ci checks this and does not run it yet" in capsys.readouterr().err
+
+
+def test_schema_that_needs_another_file_is_refused(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evaluators = [{"name": "shape", "type": "schema", "schema_file": "a.json"}]
+    documents(repository, case={"evaluators": evaluators})
+    write(repository, {"a.json": '{"$ref": "b.json"}', "b.json": "true"})
+    assert run(["validate", "x.yaml"]) == 0
+    assert run(["compile", "x.yaml"]) == 2
+    assert "'$ref' to another file in the schema of evaluator 'shape'" in capsys.readouterr().err

@@ -1,0 +1,23 @@
+"""The hook that other repositories name in their `.pre-commit-config.yaml`."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+from agentv_ci.load.parse import parse_yaml
+from tests.conftest import REPOSITORY, agentv_ci, write
+
+CASE = "$schema: agentv-eval-v2\nevalcases: [{}]\n"
+
+
+def test_hook_checks_the_whole_repository_and_fails_on_a_mistake(tmp_path: Path) -> None:
+    hooks: Any = parse_yaml((REPOSITORY / ".pre-commit-hooks.yaml").read_text("utf-8")).data
+    (hook,) = hooks
+    assert (hook["id"], hook["language"], hook["pass_filenames"]) == ("agentv-ci-validate", "python", False)
+    program, *words = [*shlex.split(hook["entry"]), *hook["args"]]
+    assert program == "agentv-ci"
+    write(tmp_path, {"evals/x.yaml": CASE, "other.yaml": "on: push\n"})
+    done = agentv_ci(*words, cwd=tmp_path)
+    assert (done.code, "missing field 'id'" in done.out) == (1, True)
