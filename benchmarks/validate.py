@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import os
 import platform
@@ -16,11 +17,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
+from workload import CASES_PER_FILE, DIALECTS, document_of, files_of, folder_of
+
+import agentv_ci
+
 NPM_PEERS = ("agentv@4.42.4", "promptfoo@0.121.20")
 PYPI_PEERS = ("check-jsonschema==0.39.0", "ruamel.yaml.clib==0.2.15")
 QUIET = {"AGENTV_NO_UPDATE_CHECK": "1", "PROMPTFOO_DISABLE_TELEMETRY": "1", "PROMPTFOO_DISABLE_UPDATE": "1"}
 SCHEMA = Path(__file__).resolve().parent.parent / "schemas" / "eval-v2.schema.json"
-CASES_PER_FILE = 10
 BROKEN_FILES = 5
 LARGE = 5_000
 FLAT = 1.1
@@ -33,115 +37,6 @@ for name in sys.argv[1:]:
     while next_event() is not None:
         pass
 """
-PRODUCTS = ("copper kettle", "desk lamp", "garden chair", "bread knife", "wall clock", "folding table", "wool blanket")
-TARGETS = """\
-$schema: agentv-targets-v2.2
-targets:
-  - {name: default, provider: mock, response: You can return it within 30 days.}
-  - {name: judge, provider: mock, response: '{"score": 1}'}
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """How some tools want the cases written."""
-
-    suffix: str
-    head: str
-    case: str
-    mistake: tuple[str, str]
-    """What to replace with what, to make a file invalid."""
-    words: tuple[tuple[str, str], ...] = ()
-    """What to replace with what, to make it this dialect."""
-
-
-OURS = Dialect(
-    suffix=".yaml",
-    head="""\
-$schema: agentv-eval-v2
-description: How the assistant of a shop answers questions about returns
-execution:
-  target: default
-evalcases:
-""",
-    case=r"""  - id: return-{order}
-    expected_outcome: Names the {days} days for the {product} and offers a label
-    input_messages:
-      - role: system
-        content: |
-          You answer customers of a shop that sells household goods. Be short and polite, name the
-          rule that you apply, and never promise anything that the policies do not say.
-      - role: user
-        content:
-          - {{type: file, value: policies/returns.md}}
-          - type: text
-            value: |
-              Hello, I bought a {product} from you (order {order}) and it arrived on Monday.
-              It works, but its colour looks different on your site: is that a mistake?
-              Can I still send it back, and who pays for the parcel?
-    expected_messages:
-      - role: assistant
-        content: |
-          I am sorry that the {product} is not what you expected. You can return order {order}
-          within {days} days of its arrival; we pay for the parcel. Shall I send you the label?
-    evaluators:
-      - name: names-the-order
-        type: contains
-        value: 'order {order}'
-        required: true
-      - {{name: names-the-days, type: regex, value: '\b{days}\s+days\b', weight: 2}}
-      - {{name: is-polite, type: llm_judge, judge_target: judge}}
-""",
-    mistake=("role: assistant", "role: asistant"),
-)
-AGENTV = replace(
-    OURS,
-    suffix=".eval.yaml",
-    words=(
-        ("$schema: agentv-eval-v2\n", ""),
-        ("evalcases:", "tests:"),
-        ("expected_outcome:", "criteria:"),
-        ("input_messages:", "input:"),
-        ("expected_messages:", "expected_output:"),
-        ("evaluators:", "assertions:"),
-        ("llm_judge, judge_target:", "llm-grader, target:"),
-    ),
-)
-PROMPTFOO = Dialect(
-    suffix=".yaml",
-    head="""\
-description: How the assistant of a shop answers questions about returns
-providers: [echo]
-prompts:
-  - '{{system}} {{policy}} {{question}}'
-tests:
-""",
-    case=r"""  - description: return-{order}
-    metadata:
-      expected_outcome: Names the {days} days for the {product} and offers a label
-    vars:
-      system: |
-        You answer customers of a shop that sells household goods. Be short and polite, name the
-        rule that you apply, and never promise anything that the policies do not say.
-      policy: file://policies/returns.md
-      question: |
-        Hello, I bought a {product} from you (order {order}) and it arrived on Monday.
-        It works, but its colour looks different on your site: is that a mistake?
-        Can I still send it back, and who pays for the parcel?
-      expected: |
-        I am sorry that the {product} is not what you expected. You can return order {order}
-        within {days} days of its arrival; we pay for the parcel. Shall I send you the label?
-    assert:
-      - metric: names-the-order
-        type: contains
-        value: 'order {order}'
-        weight: 1
-      - {{metric: names-the-days, type: regex, value: '\b{days}\s+days\b', weight: 2}}
-      - {{metric: is-polite, type: llm-rubric, value: Is polite and offers a label}}
-""",
-    mistake=("weight: 2", "weight: heavy"),
-)
-DIALECTS = {"agentv-ci": OURS, "agentv": AGENTV, "promptfoo": PROMPTFOO}
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +85,8 @@ Runs = dict[tuple[str, int], list[Run]]
 def main() -> None:
     """Measure and print."""
     options = _options()
+    # As pip does when it installs; from a checkout the first runs would compile.
+    compileall.compile_dir(Path(agentv_ci.__file__).parent, quiet=1)
     if options.install_peers:
         _install(options.install_peers)
     tools = _tools(options.jobs, (options.install_peers or options.peers).resolve())
@@ -269,7 +166,7 @@ def _measure(tools: list[Tool], sizes: list[int], rounds: int, root: Path) -> Ru
             for tool in tools[first:] + tools[:first]:
                 if size == LARGE and tool.kind == "peer":
                     continue
-                run, status, output = _run(tool, _folder(root, tool.dialect, size))
+                run, status, output = _run(tool, folder_of(root, tool.dialect, size))
                 if status != 0:
                     sys.exit(f"{tool.name} ended with {status} over {size:,} valid files:\n{output}")
                 runs.setdefault((tool.name, size), []).append(run)
@@ -280,16 +177,16 @@ def _see_it_find_mistakes(tool: Tool, root: Path) -> None:
     """Exit unless the tool refuses files that all have a mistake near their end, and names every one of them."""
     if tool.kind == "floor":
         return
-    folder = _folder(root, tool.dialect, BROKEN_FILES, broken=True)
+    folder = folder_of(root, tool.dialect, BROKEN_FILES, broken=True)
     _, status, output = _run(tool, folder)
-    overlooked = [name for name in _files(folder) if name not in output]
+    overlooked = [name for name in files_of(folder) if name not in output]
     if status == 0 or overlooked:
         sys.exit(f"{tool.name} ended with {status}, mistakes overlooked: {', '.join(overlooked) or 'none'}\n{output}")
 
 
 def _run(tool: Tool, folder: Path) -> tuple[Run, int, str]:
     """Return what a run over a folder took, its exit status, and what it said."""
-    command = [*tool.command, *(_files(folder) if tool.takes_files else ())]
+    command = [*tool.command, *(files_of(folder) if tool.takes_files else ())]
     homes = {name: str(folder.parent / "home") for name in ("AGENTV_HOME", "PROMPTFOO_CONFIG_DIR")}
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
         start = time.perf_counter()
@@ -301,44 +198,6 @@ def _run(tool: Tool, folder: Path) -> tuple[Run, int, str]:
         process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
         return run, process.returncode, output.read()
-
-
-def _files(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.glob("eval-*"))
-
-
-def _folder(root: Path, name: str, files: int, *, broken: bool = False) -> Path:
-    """Return a folder of files of a dialect; it is written when it is first asked for."""
-    folder = root / f"{name}-{files}{'-broken' if broken else ''}"
-    if folder.exists():
-        return folder
-    (folder / "policies").mkdir(parents=True)
-    (folder / "policies" / "returns.md").write_text("Everything but food can be returned.\n", "utf-8")
-    if name == "agentv-ci":
-        (folder / "targets.yaml").write_text(TARGETS, "utf-8")
-    dialect = DIALECTS[name]
-    for number in range(files):
-        text = _document(dialect, number)
-        if broken:
-            text = dialect.mistake[1].join(text.rsplit(dialect.mistake[0], 1))
-        (folder / f"eval-{number:05}{dialect.suffix}").write_text(text, "utf-8")
-    return folder
-
-
-def _document(dialect: Dialect, number: int) -> str:
-    first = number * CASES_PER_FILE
-    text = dialect.head + "".join(_case(dialect, order) for order in range(first, first + CASES_PER_FILE))
-    for ours, theirs in dialect.words:
-        text = text.replace(ours, theirs)
-    return text
-
-
-def _case(dialect: Dialect, order: int) -> str:
-    """Return a case; one of three attaches a file, one of two asks a judge."""
-    days, product = 14 + order % 17, PRODUCTS[order % len(PRODUCTS)]
-    lines = dialect.case.format(order=order, days=days, product=product).splitlines(keepends=True)
-    left_out = [*(["returns.md"] if order % 3 else []), *(["is-polite"] if order % 2 else [])]
-    return "".join(line for line in lines if not any(word in line for word in left_out))
 
 
 def _table(tools: list[Tool], ours: str, sizes: list[int], runs: Runs) -> Iterator[str]:
@@ -386,7 +245,7 @@ def _growth(runs: Runs, ours: str) -> Iterator[str]:
 
 
 def _notes(ours: str, rounds: int) -> Iterator[str]:
-    sizes = ", ".join(f"{name} {len(_document(way, 99)) / CASES_PER_FILE:,.0f}" for name, way in DIALECTS.items())
+    sizes = ", ".join(f"{name} {len(document_of(way, 99)) / CASES_PER_FILE:,.0f}" for name, way in DIALECTS.items())
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     yield f"* Ours: `{ours}`. Medians of {rounds} interleaved rounds; ratios are medians of the rounds' ratios."
     yield f"* {CASES_PER_FILE} cases a file; bytes a case: {sizes}."

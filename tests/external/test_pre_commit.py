@@ -16,8 +16,9 @@ def test_hook_checks_the_whole_repository_and_fails_on_a_mistake(tmp_path: Path)
     hooks: Any = parse_yaml((REPOSITORY / ".pre-commit-hooks.yaml").read_text("utf-8")).data
     (hook,) = hooks
     assert (hook["id"], hook["language"], hook["pass_filenames"]) == ("agentv-ci-validate", "python", False)
-    program, *words = [*shlex.split(hook["entry"]), *hook["args"]]
+    program, *words = shlex.split(hook["entry"])
     assert program == "agentv-ci"
+    words += hook["args"]
     write(tmp_path, {"evals/x.yaml": CASE, "other.yaml": "on: push\n"})
     done = agentv_ci(*words, cwd=tmp_path)
     assert (done.code, "missing field 'id'" in done.out) == (1, True)
