@@ -164,8 +164,9 @@ class Documents:
     def _check_targets(self, path: Path) -> Checked:
         if path not in self._checked:
             source = load(path, self.root(path), named=True)
-            if source.kind not in ("targets", None):
-                raise UsageError(f"'{path}' is no targets document, its kind is '{source.kind}'")
+            if path == self._targets and (source.kind != "targets" or not source.readable):
+                reason = source.diagnostics[0].message if source.diagnostics else f"its kind is '{source.kind}'"
+                raise UsageError(f"'{path}' is no targets document: {reason}")
             self._checked[path] = validate(source, self._configured(path))
         return self._checked[path]
 

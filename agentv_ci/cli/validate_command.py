@@ -59,6 +59,9 @@ def command(
     if form == "text":
         for each in checks.files:
             show_diagnostics(each.diagnostics, err=False)
+    if any(each.without_targets for each in checks.files):
+        notice = "no targets file was found: names of targets and judges were not checked"
+        show_line(notice, "warn", err=form in ("json", "sarif"))
     if form in ("text", "github"):
         _show_summary(checks, strict=strict)
     return PASSED if all(each.is_valid(strict=strict) for each in checks.files) else FAILED
@@ -73,8 +76,6 @@ def _relative(path: str, root: Path) -> str:
 
 
 def _show_summary(checks: Checks, *, strict: bool) -> None:
-    if any(each.without_targets for each in checks.files):
-        show_line("no targets file was found: names of targets and judges were not checked", "warn")
     severities = [found.severity for each in checks.files for found in each.diagnostics]
     failed = sum(not each.is_valid(strict=strict) for each in checks.files)
     skipped = f", {checks.skipped} skipped" if checks.skipped else ""

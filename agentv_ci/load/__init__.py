@@ -12,7 +12,8 @@ from agentv_ci.contracts.diagnostics import RULES, Diagnostic
 from agentv_ci.contracts.evals import EVAL_SCHEMA
 from agentv_ci.contracts.source import Kind, Mark, Source, locate
 from agentv_ci.contracts.targets import TARGETS_SCHEMAS
-from agentv_ci.load.parse import Parsed, Problem, Unparsable, parse_yaml
+from agentv_ci.load.parse import Parsed, Unparsable, parse_yaml
+from agentv_ci.load.syntax import Problem
 from agentv_ci.schemas import BASE_ID, schema_id
 
 __all__ = ["load"]
@@ -47,9 +48,11 @@ def load(path: Path, root: Path, *, named: bool) -> Source:
         refused = (_diagnostic(path, error.problem),)
         return Source(path, root, _kind_by_name(path), None, _nowhere, refused, readable=False)
     kind, problem = _recognise(path, parsed, named=named)
-    problems = (*parsed.problems, *([problem] if problem else []))
-    found = tuple(_diagnostic(path, each) for each in problems if named or kind is not None)
-    return Source(path, root, kind, parsed.data, parsed.find_mark, found, keys=parsed.keys)
+    # What stands in a file that is none of ours is nobody's business, but a kind of ours that does not exist is.
+    problems = (*(parsed.problems if named or kind is not None else ()), *([problem] if problem else []))
+    found = tuple(_diagnostic(path, each) for each in problems)
+    data = {} if kind == "config" and parsed.data is None else parsed.data
+    return Source(path, root, kind, data, parsed.find_mark, found, keys=parsed.keys)
 
 
 def _read(path: Path) -> str:
@@ -74,7 +77,7 @@ def _diagnostic(path: Path, problem: Problem) -> Diagnostic:
     (line, column), (end_line, end_column) = problem.start, problem.end
     severity = RULES[problem.rule].severity
     place = (line + 1, column + 1, end_line + 1, end_column + 1)
-    return Diagnostic(problem.rule, severity, problem.message, str(path), *place)
+    return Diagnostic(problem.rule, severity, problem.message, str(path), *place, hint=problem.hint)
 
 
 def _recognise(path: Path, parsed: Parsed, *, named: bool) -> tuple[Kind | None, Problem | None]:
@@ -90,8 +93,10 @@ def _recognise(path: Path, parsed: Parsed, *, named: bool) -> tuple[Kind | None,
             )
         return kind, None
     kind = _kind_by_name(path) or _kind_by_content(data, named=named)
-    if kind is None and not named:
+    if not named and (kind is None or (kind == "targets" and not _may_list_targets(data))):
         return None, None
+    if kind == "config" and data is None:
+        return kind, None
     start = parsed.find_mark().start
     if kind is not None:
         name = next(name for name, each in KNOWN_SCHEMAS.items() if each == kind)
@@ -122,6 +127,11 @@ def _kind_by_content(data: JsonValue, *, named: bool) -> Kind | None:
     if "guideline_patterns" in data or "guidelinePatterns" in data:
         return "config"
     return None
+
+
+def _may_list_targets(data: JsonValue) -> bool:
+    """Whether a file that is only named like a targets file may be one: others are called so too."""
+    return data is None or isinstance(data, dict)
 
 
 def _lists_providers(value: JsonValue) -> bool:

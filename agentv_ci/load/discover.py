@@ -10,6 +10,7 @@ from pathlib import Path
 
 from agentv_ci.contracts.source import normal
 from agentv_ci.errors import UsageError
+from agentv_ci.suggestions import listed
 
 YAML_SUFFIXES = (".yaml", ".yml")
 TARGETS_NAMES = ("targets.yaml", "targets.yml", ".agentv/targets.yaml", ".agentv/targets.yml")
@@ -28,8 +29,14 @@ class Found:
 def discover(patterns: Sequence[str], cwd: Path) -> tuple[Found, ...]:
     """Return the files that paths, folders and globs mean: in order, each once.
 
-    Raises UsageError for a path that does not exist.
+    Raises UsageError that names every path which does not exist.
     """
+    missing = [pattern for pattern in patterns if not glob.has_magic(pattern) and not _exists(normal(cwd / pattern))]
+    if missing:
+        named = listed(f"'{each}'" for each in missing)
+        raise UsageError(
+            f"{'path' if len(missing) == 1 else 'paths'} {named} {'does' if len(missing) == 1 else 'do'} not exist"
+        )
     found: dict[Path, Found] = {}
     for pattern in patterns:
         for each in _expand(pattern, cwd):
@@ -42,9 +49,9 @@ def _expand(pattern: str, cwd: Path) -> Iterator[Found]:
     path = normal(cwd / pattern)
     if path.is_dir():
         yield from (Found(each, named=False) for each in _walk(path))
-    elif path.exists() or path.is_symlink():
+    elif _exists(path):
         yield Found(path, named=True)
-    elif glob.has_magic(pattern):
+    else:
         # Path.glob knows no absolute patterns.
         for name in sorted(glob.glob(pattern, root_dir=cwd, recursive=True)):  # noqa: PTH207
             match = normal(cwd / name)
@@ -52,8 +59,10 @@ def _expand(pattern: str, cwd: Path) -> Iterator[Found]:
                 yield from (Found(each, named=False) for each in _walk(match))
             elif match.suffix in (*YAML_SUFFIXES, ".json"):
                 yield Found(match, named=False)
-    else:
-        raise UsageError(f"path '{pattern}' does not exist")
+
+
+def _exists(path: Path) -> bool:
+    return path.exists() or path.is_symlink()
 
 
 def _walk(folder: Path) -> Iterator[Path]:

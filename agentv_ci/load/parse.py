@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import YAMLError
 from ruamel.yaml.events import (
     AliasEvent,
     DocumentEndEvent,
@@ -26,13 +26,11 @@ from ruamel.yaml.events import (
     StreamEndEvent,
     StreamStartEvent,
 )
-from ruamel.yaml.reader import ReaderError
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.source import Mark
 from agentv_ci.load.skim import MAX_DEPTH, MAX_NODES, NeedsCare, c_parser, plain, skim
-
-Point = tuple[int, int]
+from agentv_ci.load.syntax import Point, Problem, syntax_problem
 
 
 class Event(Protocol):
@@ -47,16 +45,6 @@ class Position(Protocol):
 
     line: int
     column: int
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something wrong with the file that is known before anyone looks at its meaning."""
-
-    rule: str
-    message: str
-    start: Point
-    end: Point
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +63,7 @@ class Unparsable(ValueError):
     """There is no document to speak of."""
 
     def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.message)
+        super().__init__(f"{problem.message} (line {problem.start[0] + 1})")
         self.problem = problem
 
 
@@ -97,7 +85,7 @@ def _parse_with_care(text: str) -> Parsed:
     try:
         return _Constructor(text, _own_events(text)).document()
     except YAMLError as error:
-        raise Unparsable(_syntax_problem(text, error)) from error
+        raise Unparsable(syntax_problem(text, error)) from error
 
 
 def _c_events(next_event: Callable[[], Event | None]) -> Iterator[Event]:
@@ -108,23 +96,6 @@ def _c_events(next_event: Callable[[], Event | None]) -> Iterator[Event]:
 def _own_events(text: str) -> Iterator[Event]:
     events: Iterator[Event] = YAML(typ="safe", pure=True).parse(io.StringIO(text))
     return events
-
-
-def _syntax_problem(text: str, error: YAMLError) -> Problem:
-    if isinstance(error, ReaderError):
-        before = text[: error.position]
-        point = (before.count("\n"), len(before) - (before.rfind("\n") + 1))
-        code = error.character if isinstance(error.character, int) else ord(error.character)
-        return Problem("AV101", f"character U+{code:04X} is not allowed in YAML", point, point)
-    if not isinstance(error, MarkedYAMLError):
-        return Problem("AV101", " ".join(str(error).split()), (0, 0), (0, 0))
-    mark = error.problem_mark or error.context_mark
-    point = (mark.line, mark.column) if mark else (0, 0)
-    sentence = ", ".join(part for part in (error.context, error.problem) if part)
-    begun = error.context_mark
-    if begun is not None and (begun.line, begun.column) != point:
-        sentence += f" (it begins at line {begun.line + 1}, column {begun.column + 1})"
-    return Problem("AV101", f"not valid YAML: {sentence}", point, point)
 
 
 @dataclass(slots=True)
@@ -181,7 +152,14 @@ class _Constructor:
     def _alias(self, event: AliasEvent, depth: int) -> _Node:
         name = str(event.anchor)
         if name not in self._anchors:
-            raise Unparsable(Problem("AV101", f"alias *{name} has no anchor before it", *_span(event)))
+            raise Unparsable(
+                Problem(
+                    "AV101",
+                    f"alias *{name} has no anchor before it",
+                    *_span(event),
+                    hint="if a text was meant that begins with *, put it in quotes",
+                )
+            )
         node = self._anchors[name]
         if node is None:
             raise Unparsable(Problem("AV101", f"alias *{name} stands inside its own anchor", *_span(event)))
@@ -208,7 +186,15 @@ class _Constructor:
         elif tag in _SCALAR_TAGS:
             value = self._plain(text, event)
         else:
-            raise Unparsable(Problem("AV101", f"tag '{tag}' is not part of YAML's core", start, end))
+            raise Unparsable(
+                Problem(
+                    "AV101",
+                    f"tag '{tag}' is not part of YAML's core",
+                    start,
+                    end,
+                    hint="if a text was meant that begins with !, put it in quotes",
+                )
+            )
         return _Node(value, Mark(start, end, None), text=text, merges=text == "<<" and bool(event.implicit[0]))
 
     def _plain(self, text: str, event: ScalarEvent) -> JsonValue:
@@ -248,7 +234,7 @@ class _Constructor:
                 merged.append(node)
                 continue
             if key.text is None:
-                raise Unparsable(Problem("AV101", "a key must be a single value", key.mark.start, key.mark.end))
+                raise Unparsable(self._bad_key(key.mark))
             if key.text in data:
                 self._note_duplicate(key.text, marks[key.text][0], key.mark)
             data[key.text] = node.value
@@ -256,6 +242,13 @@ class _Constructor:
         for node in merged:
             _merge(node, data, marks)
         return _Node(data, Mark(start, self._collection_end(event, last), marks), size, deepest + 1)
+
+    def _bad_key(self, mark: Mark) -> Problem:
+        line, column = mark.start
+        hint = None
+        if self._lines()[line][max(column - 1, 0) :].startswith(("{{", "{")):
+            hint = "put a text that begins with { in quotes; a reference to the environment is ${{ NAME }}"
+        return Problem("AV101", "a key must be a single value", mark.start, mark.end, hint)
 
     def _collection_end(self, event: Event, last: Point) -> Point:
         """A block collection's end event stands at the next token; its own end is that of its last scalar."""

@@ -11,6 +11,7 @@ from agentv_ci.contracts.documents import Checked, Surroundings
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.source import Source
 from agentv_ci.contracts.targets import TargetsDocument
+from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules import (
     cases,
     config,
@@ -33,8 +34,10 @@ def validate(source: Source, surroundings: Surroundings) -> Checked:
         return Checked(source, None, source.diagnostics)
     structure = check_structure(source, source.kind)
     found = [*source.diagnostics, *structure.diagnostics]
-    found += spelling.check(contract_of(source.kind), structure.find)
-    found += _rules(structure, surroundings)
+    found += spelling.check(contract_of(source.kind), Finder(source))
+    if source.kind == "targets":
+        found += references.check(Finder(source))
+    found += (each for each in _rules(structure, surroundings) if not structure.find.is_stand_in(each))
     if not found:
         return Checked(source, structure.document, ())
     document = structure.document
@@ -54,8 +57,6 @@ def _weighed(found: Iterable[Diagnostic], severities: Mapping[str, Severity]) ->
 
 def _rules(structure: Structure, surroundings: Surroundings) -> Iterator[Diagnostic]:
     find, document = structure.find, structure.document
-    if find.source.kind == "targets":
-        yield from references.check(find)
     match document:
         case EvalDocument():
             lists = list(evaluators.evaluator_lists(document))

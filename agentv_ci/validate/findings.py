@@ -9,6 +9,9 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import RULES, Diagnostic
 from agentv_ci.contracts.source import Pointer, Source, locate, spell
 
+STAND_IN = "(missing)"
+"""The text in place of one that is missing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finder:
@@ -20,16 +23,24 @@ class Finder:
 
     dropped: frozenset[Pointer] = frozenset()
     """What was left out because it is wrong, as authored."""
+    stand_ins: frozenset[Pointer] = frozenset()
+    """What is missing and stood in for, so that the rest can be understood."""
 
-    def lost_something(self, pointer: Pointer) -> bool:
+    def lost_something(self, pointer: Pointer, *, deep: bool = False) -> bool:
         """Whether a mapping of the understood document lacks something that the author gave it.
 
-        What is missing there may be what was meant, and one mistake is one diagnostic.
+        What is missing there may be what was meant, and one mistake is one diagnostic. With `deep`, anything below
+        counts too.
         """
         if not self.dropped:
             return False
         pointer = self.authored(pointer)
-        return any(each[:-1] == pointer for each in self.dropped)
+        return any((each[: len(pointer)] if deep else each[:-1]) == pointer for each in self.dropped)
+
+    def is_stand_in(self, diagnostic: Diagnostic) -> bool:
+        """Whether a diagnostic is about something that nobody wrote."""
+        about = f"{diagnostic.pointer}."
+        return any(about.startswith((f"{place}.", f"{place}[")) for place in map(spell, self.stand_ins))
 
     def authored(self, pointer: Pointer) -> Pointer:
         """Return where a part of the understood document stands in the authored one."""
@@ -42,7 +53,10 @@ class Finder:
     def at(
         self, rule: str, message: str, pointer: Pointer, *, key: bool = False, hint: str | None = None
     ) -> Diagnostic:
-        """Return a diagnostic about the value at `pointer`, or with `key` about the key itself."""
+        """Return a diagnostic about the value at `pointer`, or with `key` about the key itself.
+
+        `pointer` leads through the understood document.
+        """
         pointer = self.authored(pointer)
         mark = locate(self.source.mark, pointer, key=key)
         return Diagnostic(

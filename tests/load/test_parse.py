@@ -14,8 +14,9 @@ from ruamel.yaml import YAML
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.source import Mark, Pointer, locate
-from agentv_ci.load.parse import Parsed, Problem, Unparsable, parse_yaml
+from agentv_ci.load.parse import Parsed, Unparsable, parse_yaml
 from agentv_ci.load.skim import MAX_DEPTH, NeedsCare, skim
+from agentv_ci.load.syntax import Problem
 from tests.conftest import REPOSITORY
 
 
@@ -275,8 +276,8 @@ def test_places_are_found_under_twins_and_in_settings() -> None:
 @pytest.mark.parametrize(
     ("text", "message", "place"),
     [
-        ("a: [1", "while parsing a flow sequence", (0, 5)),
-        ("a: b: c", "mapping values are not allowed here", (0, 4)),
+        ("a: [1", "this bracket is never closed", (0, 3)),
+        ("a: b: c", "': ' inside a text", (0, 4)),
         ("a: \x07", "character U+0007 is not allowed in YAML", (0, 3)),
         ("x: 1\nb: \x00", "character U+0000 is not allowed in YAML", (1, 3)),
         ("a: *b", "alias *b has no anchor before it", (0, 3)),

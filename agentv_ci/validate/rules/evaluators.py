@@ -38,6 +38,7 @@ from agentv_ci.contracts.evaluators import (
     WeightedAverage,
 )
 from agentv_ci.contracts.source import Pointer
+from agentv_ci.suggestions import did_you_mean, listed
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.names import duplicates
 from agentv_ci.validate.rules.schemas import check_schema
@@ -160,7 +161,7 @@ def _check_trajectory(pointer: Pointer, evaluator: ToolTrajectoryEvaluator, find
     if getattr(evaluator, other):
         message = f"mode '{evaluator.mode}' needs '{needed}'; '{other}' belongs to other modes"
         yield find.at("AV320", message, (*pointer, other), key=True)
-    elif not find.lost_something(pointer):
+    elif not find.lost_something(pointer, deep=True):
         yield find.at("AV320", f"mode '{evaluator.mode}' needs '{needed}'", (*pointer, "mode"))
 
 
@@ -169,8 +170,8 @@ def _check_composite(pointer: Pointer, evaluator: CompositeEvaluator, find: Find
         case WeightedAverage(weights=weights) if weights:
             place = (*pointer, "aggregator", "weights")
             members = [member.name for member in evaluator.evaluators]
-            for name in weights.keys() - set(members):
-                message = f"weight of '{name}', which is none of the members {', '.join(members)}"
+            for name in sorted(weights.keys() - set(members)):
+                message = f"'weights' names '{name}'{did_you_mean(name, members)}; members are {listed(members)}"
                 yield find.at("AV204", message, (*place, name), key=True)
             yield from _check_weights(
                 place, [weights.get(each.name, each.weight) for each in evaluator.evaluators], find

@@ -37,7 +37,8 @@ def check(
             if reference not in looked:
                 looked[reference] = _look(reference, find, surroundings)
             seen = looked[reference]
-            if seen.problem is not None:
+            # An empty schema is an error of its own.
+            if seen.problem is not None and not (pointer[-1] == "schema_file" and seen.problem[0] == "AV303"):
                 yield find.at(*seen.problem, pointer)
             if is_message and seen.has_role_marker:
                 message = f"file '{reference}' holds a role marker: {find.source.resolve(reference)}"
@@ -64,6 +65,8 @@ def _look(reference: str, find: Finder, surroundings: Surroundings) -> _Looked:
 def _problem(reference: str, path: Path, seen: Seen, homes: list[Path], root: Path) -> tuple[str, str] | None:
     if not reference:
         return "AV302", "the path is empty"
+    if "://" in reference:
+        return "AV302", f"'{reference}' is an address; only files of the repository are read"
     # A file outside of any repository may still refer to what lies beside it.
     if not any(seen.real.is_relative_to(home) for home in homes):
         return "AV318", f"file '{reference}' lies outside the repository {root}: {path}"

@@ -29,7 +29,7 @@ def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
 
 def _check_expected(pointer: Pointer, message: ExpectedMessage, find: Finder) -> Iterator[Diagnostic]:
     if message.content is None and not (message.role == "assistant" and message.tool_calls):
-        if not find.lost_something(pointer):
+        if not find.lost_something(pointer, deep=True):
             yield find.at("AV201", "missing field 'content'", (*pointer, "content"))
     elif isinstance(message.content, dict) and message.role != "assistant":
         said = f"only an assistant's content may be a mapping, not that of role '{message.role}'"

@@ -15,13 +15,19 @@ from agentv_ci.validate.findings import Finder
 def check(find: Finder) -> Iterator[Diagnostic]:
     """AV315 for `${{` that is not a whole `${{ NAME }}` value."""
     for pointer, text in _texts(find.source.data, ()):
-        if "${{" in text and not re.match(REFERENCE_PATTERN, text):
+        if "${{" not in text or re.match(REFERENCE_PATTERN, text):
+            continue
+        if whole := re.fullmatch(r"\s*\$\{\{\s*([^{}]*?)\s*\}\}\s*", text):
+            message = f"'{whole[1]}' is no name of a variable; write ${{{{ NAME }}}}"
             yield find.at(
                 "AV315",
-                "a reference must be the whole value, written ${{ NAME }}",
+                message,
                 pointer,
-                hint="put the whole value into one environment variable and refer to that",
+                hint="NAME is a variable of the environment; 'env.' and 'secrets.' are GitHub's",
             )
+        else:
+            hint = "put the whole value into one environment variable and refer to that"
+            yield find.at("AV315", "a reference must be the whole value, written ${{ NAME }}", pointer, hint=hint)
 
 
 def _texts(value: JsonValue, pointer: Pointer) -> Iterator[tuple[Pointer, str]]:

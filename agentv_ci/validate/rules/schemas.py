@@ -37,16 +37,20 @@ def check_schema(
 
 def _check_file(pointer: Pointer, reference: str, find: Finder, surroundings: Surroundings) -> Iterator[Diagnostic]:
     path = find.source.resolve(reference)
+    state = surroundings.look(path).state
+    if state not in ("text", "blank"):
+        return  # said where files are checked
     if path.suffix not in SCHEMA_SUFFIXES:
         message = f"a schema file ends in {listed(SCHEMA_SUFFIXES)}, not '{path.suffix or path.name}'"
         yield find.at("AV309", message, pointer)
         return
-    if surroundings.look(path).state != "text":
-        return  # said where files are checked
+    if state == "blank":
+        yield find.at("AV309", f"the schema file is empty: {path}", pointer)
+        return
     try:
         schema = surroundings.read_yaml(path.read_text("utf-8"))
     except ValueError as error:
-        yield find.at("AV309", f"cannot be read: {error}", pointer)
+        yield find.at("AV309", f"'{path.name}' cannot be read: {error}", pointer)
         return
     yield from _check(pointer, schema, path, find, surroundings)
 

@@ -50,11 +50,15 @@ def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
             yield from _check_templates(pointer, target, find)
         if isinstance(target, HttpTarget) and target.api_key and "${{" not in target.api_key:
             yield find.at(
-                "AV313",
-                "an api_key does not belong in a file",
-                (*pointer, "api_key"),
-                hint="put it into an environment variable and write api_key: ${{ NAME }}",
+                "AV313", "an api_key does not belong in a file", (*pointer, "api_key"), hint=_key_hint(target.api_key)
             )
+
+
+def _key_hint(api_key: str) -> str:
+    """Say how a variable is written, to those who tried."""
+    if tried := re.fullmatch(r"\$\{?(\w+)\}?|\{\{\s*(\w+)\s*\}\}", api_key):
+        return f"a reference to the environment is written ${{{{ {tried[1] or tried[2]} }}}}"
+    return "put it into an environment variable and write api_key: ${{ NAME }}"
 
 
 def _check_templates(pointer: Pointer, target: CliTarget, find: Finder) -> Iterator[Diagnostic]:
@@ -62,27 +66,33 @@ def _check_templates(pointer: Pointer, target: CliTarget, find: Finder) -> Itera
     if isinstance(target.healthcheck, CommandHealthcheck):
         templates.append(((*pointer, "healthcheck", "command_template"), target.healthcheck.command_template))
     for place, template in templates:
-        yield from _check_placeholders(place, placeholders(template), CLI_PLACEHOLDERS, find)
+        yield from _check_placeholders(place, placeholders(template), CLI_PLACEHOLDERS, find, template)
     for key in ("files_format", "attachments_format"):
         used = dict.fromkeys(match["name"] for match in FORMAT_PLACEHOLDER.finditer(getattr(target, key) or ""))
         yield from _check_placeholders((*pointer, key), used, FORMAT_PLACEHOLDERS, find)
 
 
 def _check_placeholders(
-    pointer: Pointer, used: Iterable[str], known: Sequence[str], find: Finder
+    pointer: Pointer, used: Iterable[str], known: Sequence[str], find: Finder, template: str = ""
 ) -> Iterator[Diagnostic]:
     for name in used:
         if name not in known:
             exist = listed(f"{{{each}}}" for each in known)
             message = f"unknown placeholder {{{name}}}{did_you_mean(name, known)}; placeholders are {exist}"
-            hint = f"for the text itself write {{{{{name}}}}}" if known is CLI_PLACEHOLDERS else None
+            hint = _literal_hint(name, template) if known is CLI_PLACEHOLDERS else None
             yield find.at("AV305", message, pointer, hint=hint)
+
+
+def _literal_hint(name: str, template: str) -> str:
+    if f"${{{name}}}" in template:
+        return f"for a variable of the shell write ${name}"
+    return f"for the text itself write {{{{{name}}}}}"
 
 
 def check_use(document: EvalDocument, find: Finder, surroundings: Surroundings) -> Iterator[Diagnostic]:
     """AV304, AV312 and AV316 for the targets an eval document is answered and judged by."""
-    if surroundings.targets is None:
-        return
+    if surroundings.targets is None or surroundings.targets.document is None:
+        return  # what is wrong with the targets file is said there
     use = _Use(document, find, surroundings)
     for index in range(len(document.evalcases)):
         yield from use.check_case(index)
@@ -98,6 +108,7 @@ class _Use:
         self._override = surroundings.target_override
         self._targets = {target.name: target for target in surroundings.target_list}
         self._authored = _authored_names(surroundings.targets.source)
+        self._without_judge: set[str] = set()
 
     def check_case(self, index: int) -> Iterator[Diagnostic]:
         place, name = self._target_of(index)
@@ -121,17 +132,20 @@ class _Use:
 
     def _unknown_target(self, place: Pointer, name: str | None) -> Iterator[Diagnostic]:
         if name is not None:
-            yield from _unknown(self._find, place, "target", name, list(self._targets))
+            yield from _unknown(self._find, place, "target", name, sorted(self._authored))
         elif not self._find.lost_something(()) and not self._find.lost_something(("execution",)):
-            message = f"no target is named and none is called 'default'; targets are {listed(self._targets)}"
-            hint = "write execution: {target: NAME} or give --target"
+            message = f"no target is named and none is called 'default'; targets are {listed(sorted(self._authored))}"
+            hint = "write execution: {target: NAME}, or call one of the targets 'default'"
             yield self._find.at("AV304", message, ("evalcases",), key=True, hint=hint)
 
     def _check_default_judge(self, index: int, target: Target | None) -> Iterator[Diagnostic]:
         if target is None or judge_name(None, target) is not None or self._lists_evaluators(index):
             return
+        if target.name in self._without_judge:
+            return
+        self._without_judge.add(target.name)
         message = f"no evaluators are given, and target '{target.name}' has no judge for the default one"
-        hint = f"add evaluators, or a judge_target to target '{target.name}'"
+        hint = f"add evaluators, or a judge_target to target '{target.name}'; said once for all its cases"
         yield self._find.at("AV312", message, ("evalcases", index, "id"), hint=hint)
 
     def _lists_evaluators(self, index: int) -> bool:
@@ -169,7 +183,7 @@ class _Use:
             yield self._no_judge((*pointer, "name"), f"evaluator '{evaluator.name}'", target)
 
     def _no_judge(self, pointer: Pointer, who: str, target: Target) -> Diagnostic:
-        message = f"{who} has no judge: target '{target.name}' does not judge itself"
+        message = f"{who} needs a judge: target '{target.name}' ({target.provider}) does not judge itself"
         hint = f"add judge_target to the evaluator or to target '{target.name}'"
         return self._find.at("AV312", message, pointer, hint=hint)
 
@@ -188,7 +202,8 @@ def _authored_names(targets: Source) -> set[str]:
     """Names of all targets, also of those that are wrong: that is said where they stand."""
     listed = value_at(targets.data, ("targets",))
     items = listed if isinstance(listed, list) else []
-    return {str(item.get("name")) for item in items if isinstance(item, dict)}
+    names = (item.get("name") for item in items if isinstance(item, dict))
+    return {name for name in names if isinstance(name, str) and name}
 
 
 def _unknown(find: Finder, pointer: Pointer, what: str, name: str, names: Sequence[str]) -> Iterator[Diagnostic]:

@@ -17,12 +17,14 @@ from agentv_ci.contracts.evaluators import (
     prompt_path,
 )
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.suggestions import did_you_mean, listed
+from agentv_ci.suggestions import did_you_mean, listed, nearest
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.evaluators import EvaluatorList
 
 # A name, perhaps with what template languages put behind one; `{{` before anything else is text, such as JSON.
 _VARIABLE = re.compile(r"\{\{\s*(?P<name>[A-Za-z_]\w*)(?P<more>[^{}\n]*?)\s*\}\}|(?P<block>\{%[^\n]*?%\})")
+
+_ONE_BRACE = re.compile(r"(?<!\{)\{\s*(?:candidate_answer|expected_messages)\s*\}(?!\})")
 
 SHOWS_THE_ANSWER = frozenset({"candidate_answer", "generated_answer", "expected_messages"})
 
@@ -64,14 +66,16 @@ def _text(
 
 
 def _check_shown(pointer: Pointer, source: str, text: str, find: Finder) -> Iterator[Diagnostic]:
-    names = {match["name"] for match in _VARIABLE.finditer(text) if not match["more"]}
-    if names.isdisjoint(SHOWS_THE_ANSWER):
+    # One that is misspelt, or given to a filter, is a mistake of its own: AV307.
+    names = [match["name"] for match in _VARIABLE.finditer(text) if match["name"]]
+    if not any(nearest(name, SHOWS_THE_ANSWER) for name in names):
+        braces = "; a variable has two braces on each side" if _ONE_BRACE.search(text) else ""
         yield find.at(
             "AV306",
             f"Custom evaluator template at {source} is missing required fields: "
             "{{ candidate_answer }} or {{ expected_messages }}",
             pointer,
-            hint="Without these, there is nothing to evaluate against",
+            hint=f"Without these, there is nothing to evaluate against{braces}",
         )
 
 

@@ -172,7 +172,7 @@ def test_yaml_answer_is_read_as_yaml_1_2(schema: dict[str, Any], answer: str) ->
 
 def test_miss_says_what_is_wrong_when_the_answer_is_not_yaml() -> None:
     outcome = check(True, "\x00", "yaml")
-    assert (outcome.score, outcome.misses) == (0.0, ("not YAML: character U+0000 is not allowed in YAML",))
+    assert (outcome.score, outcome.misses) == (0.0, ("not YAML: character U+0000 is not allowed in YAML (line 1)",))
 
 
 def test_yaml_is_not_taken_for_json() -> None:

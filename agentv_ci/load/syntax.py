@@ -1,0 +1,70 @@
+"""What is wrong with a file that is no YAML, in words for people who do not know the parser."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.reader import ReaderError
+
+Point = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong with the file that is known before anyone looks at its meaning."""
+
+    rule: str
+    message: str
+    start: Point
+    end: Point
+    hint: str | None = None
+
+
+def syntax_problem(text: str, error: YAMLError) -> Problem:
+    """Return what a parser says of `text`."""
+    if isinstance(error, ReaderError):
+        before = text[: error.position]
+        point = (before.count("\n"), len(before) - (before.rfind("\n") + 1))
+        code = error.character if isinstance(error.character, int) else ord(error.character)
+        return Problem("AV101", f"character U+{code:04X} is not allowed in YAML", point, point)
+    if not isinstance(error, MarkedYAMLError):
+        return Problem("AV101", " ".join(str(error).split()), (0, 0), (0, 0))
+    mark = error.problem_mark or error.context_mark
+    point = (mark.line, mark.column) if mark else (0, 0)
+    begun = (error.context_mark.line, error.context_mark.column) if error.context_mark else point
+    said = ", ".join(part for part in (error.context, error.problem) if part)
+    return _known(said, point, begun) or _as_said(said, point, begun)
+
+
+def _as_said(said: str, point: Point, begun: Point) -> Problem:
+    since = f" (it begins at line {begun[0] + 1}, column {begun[1] + 1})" if begun != point else ""
+    return Problem("AV101", f"not valid YAML: {said}{since}", point, point)
+
+
+def _known(said: str, point: Point, begun: Point) -> Problem | None:
+    """Return better words for what people mostly do."""
+
+    def problem(message: str, hint: str, place: Point = point) -> Problem:
+        return Problem("AV101", f"not valid YAML: {message}", place, place, hint)
+
+    if "mapping values are not allowed here" in said:
+        return problem("': ' inside a text", "put the text in quotes, or behind key: | on lines of its own")
+    if "found character '\\t'" in said:
+        return problem("a tab where a value or a key should begin", "YAML indents with spaces")
+    if match := re.search(r"found character '(.)' that cannot start any token", said):
+        return problem(f"a text cannot begin with {match[1]}", "put the text in quotes")
+    if match := re.search(r"found unknown escape character '(.)'", said):
+        hint = f"in single quotes a backslash is a backslash: '\\{match[1]}'"
+        return problem(f"\\{match[1]} means nothing in double quotes", hint)
+    if "while scanning a quoted scalar" in said and "end of stream" in said:
+        return problem("this quote is never closed", "close it, or write '' for an apostrophe in single quotes", begun)
+    if "could not find expected ':'" in said:
+        return problem("a line without ': '", "a key has a colon and a space behind it", begun)
+    if "while parsing a flow" in said and "'<stream end>'" in said:
+        return problem("this bracket is never closed", "close it; lines inside brackets end with a comma", begun)
+    if "while parsing a block" in said and "<block end>" in said:
+        message = f"this does not continue what begins on line {begun[0] + 1}"
+        return problem(message, "lines of one level are indented alike; a quoted text goes to its last quote")
+    return None

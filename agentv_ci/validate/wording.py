@@ -1,0 +1,208 @@
+"""What the published schema refuses, in words that say how to mend it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.source import Pointer
+from agentv_ci.contracts.targets import REFERENCE_PATTERN
+from agentv_ci.schemas import Violation
+from agentv_ci.suggestions import did_you_mean, listed, nearest
+from agentv_ci.validate.findings import Finder, value_at
+
+MANY = 8
+"""A list longer than this stands in the hint."""
+
+ARTICLES: Mapping[str, str] = {
+    "string": "a string",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+    "null": "null",
+}
+
+
+def diagnostics(find: Finder, refused: Sequence[Violation]) -> Iterator[Diagnostic]:
+    """Say what is wrong, one mistake in one diagnostic."""
+    misspelt = _misspelt(refused)
+    told = _told_together(refused, misspelt)
+    yield from (_together(find, *each) for each in told.values() if each is not None)
+    for violation in refused:
+        if violation.keyword in ("required", "unknown") and violation.pointer[:-1] in told:
+            continue
+        if (meant := _misspelt_kind(find, violation)) is not None:
+            key, pointer = str(violation.pointer[-1]), (*violation.pointer[:-1], meant)
+            yield find.at("AV202", f"unknown field '{meant}' (did you mean '{key}'?)", pointer, key=True)
+            continue
+        if violation.keyword == "required" and any(violation.pointer == meant for meant, _ in misspelt.values()):
+            continue
+        yield _diagnostic(find, violation, misspelt)
+
+
+Keys = tuple[Pointer, list[str], list[str]]
+"""A mapping, the fields it lacks, and those it has that do not exist."""
+
+
+def _told_together(
+    refused: Sequence[Violation], misspelt: Mapping[Pointer, tuple[Pointer, str]]
+) -> dict[Pointer, Keys | None]:
+    """Return the mappings whose missing and unknown fields are one mistake; None when it is another one's follow-up."""
+    keys: dict[Pointer, Keys] = {}
+    told: dict[Pointer, Keys | None] = {}
+    for violation in refused:
+        parent = violation.pointer[:-1]
+        if violation.keyword in ("required", "unknown"):
+            _, missing, unknown = keys.setdefault(parent, (parent, [], []))
+            (missing if violation.keyword == "required" else unknown).append(str(violation.pointer[-1]))
+        elif violation.keyword == "enum" and violation.pointer[-1:] == ("type",):
+            told[parent] = None
+    pairs = {pointer[:-1] for pointer in misspelt}
+    for parent, missing, unknown in keys.values():
+        swapped = len(missing) == len(unknown) == 1
+        strange = bool(missing) and bool(unknown) and len(unknown) == _number_of_keys(refused, parent)
+        if (swapped or strange) and (parent not in pairs or any(":" in key for key in unknown)):
+            told.setdefault(parent, (parent, missing, unknown))
+    return told
+
+
+def _number_of_keys(refused: Sequence[Violation], parent: Pointer) -> int:
+    """Return how many keys a mapping has that lacks some: a missing field is reported with the whole mapping."""
+    mapping = next(each.found for each in refused if each.keyword == "required" and each.pointer[:-1] == parent)
+    return len(mapping) if isinstance(mapping, dict) else 0
+
+
+def _together(find: Finder, parent: Pointer, missing: Sequence[str], unknown: Sequence[str]) -> Diagnostic:
+    lacks, has = (listed(f"'{key}'" for key in keys) for keys in (missing, unknown))
+    fields, are = ("field" if len(unknown) == 1 else "fields"), ("is" if len(missing) == 1 else "are")
+    owner = _owner(find, (*parent, missing[0]))
+    hint = "a colon needs a space behind it" if any(":" in key for key in unknown) else None
+    message = f"unknown {fields} {has}{owner}; {lacks} {are} missing"
+    return find.at("AV202", message, (*parent, unknown[0]), key=True, hint=hint)
+
+
+def _misspelt_kind(find: Finder, violation: Violation) -> str | None:
+    """Return the key that was meant to say what kind a mapping is: until that is known, no key is unknown."""
+    if violation.keyword != "required" or violation.pointer[-1] not in ("type", "provider"):
+        return None
+    mapping = value_at(find.source.data, violation.pointer[:-1])
+    return nearest(str(violation.pointer[-1]), mapping) if isinstance(mapping, dict) else None
+
+
+def _misspelt(refused: Sequence[Violation]) -> dict[Pointer, tuple[Pointer, str]]:
+    """Unknown keys that were meant to be a missing one: their pointer → the missing one's, and how to spell it."""
+    missing = [violation for violation in refused if violation.keyword == "required"]
+    pairs: dict[Pointer, tuple[Pointer, str]] = {}
+    for violation in refused:
+        if violation.keyword != "unknown":
+            continue
+        parent, key = violation.pointer[:-1], str(violation.pointer[-1])
+        meant = {
+            str(spelling): each.pointer
+            for each in missing
+            if each.pointer[:-1] == parent
+            for spelling in _in_the_style_of(key, each.expected or each.pointer[-1:])
+        }
+        if close := nearest(key, meant):
+            pairs[violation.pointer] = (meant[close], close)
+    return pairs
+
+
+def _diagnostic(find: Finder, violation: Violation, misspelt: Mapping[Pointer, tuple[Pointer, str]]) -> Diagnostic:
+    pointer, found, expected = violation.pointer, violation.found, violation.expected
+    key = str(pointer[-1]) if pointer else "the document"
+    what = f"'{key}'" if pointer and isinstance(pointer[-1], str) else _item(pointer) if pointer else key
+    match violation.keyword:
+        case "required":
+            return find.at("AV201", f"missing field '{key}'{_owner(find, pointer)}", pointer)
+        case "unknown":
+            if pointer in misspelt:
+                close = f" (did you mean '{misspelt[pointer][1]}'?)"
+            else:
+                close = did_you_mean(key, _in_the_style_of(key, expected))
+            hint = None if close else _belongs(key) or f"known here: {listed(_snake(expected))}"
+            return find.at("AV202", f"unknown field '{key}'{close}", pointer, key=True, hint=hint)
+        case "type" if "content" in pointer[-2:]:
+            message = f"content must be a text or a list of texts and blocks, not {_shown(found)}"
+            return find.at("AV206", message, pointer)
+        case "type":
+            wanted = " or ".join(ARTICLES.get(str(each), str(each)) for each in expected)
+            hint = "begin each item with '- '" if expected == ("array",) and isinstance(found, dict) else None
+            return find.at("AV203", f"{what} must be {wanted}, not {_shown(found)}", pointer, hint=hint)
+        case "enum" if key == "role":
+            return find.at("AV205", f"unknown role {_shown(found)}; roles are {listed(expected)}", pointer)
+        case "enum" | "const":
+            close = did_you_mean(found, [str(each) for each in expected]) if isinstance(found, str) else ""
+            if len(expected) > MANY:
+                hint = f"{what} is one of {listed(expected)}"
+                return find.at("AV204", f"{what} cannot be {_shown(found)}{close}", pointer, hint=hint)
+            return find.at("AV204", f"{what} must be one of {listed(expected)}, not {_shown(found)}{close}", pointer)
+        case _:
+            return find.at("AV204", f"{what} {_bound(violation)}", pointer)
+
+
+def _item(pointer: Pointer) -> str:
+    """Name an item of a list by its list."""
+    name = next((step for step in reversed(pointer) if isinstance(step, str)), None)
+    return f"each item of '{name}'" if name else "each item"
+
+
+def _owner(find: Finder, pointer: Pointer) -> str:
+    """Name the evaluator that lacks a field; for cases and targets the label does."""
+    mapping = value_at(find.source.data, pointer[:-1])
+    if "evaluators" in pointer and isinstance(mapping, dict) and isinstance(mapping.get("name"), str):
+        return f" of evaluator '{mapping['name']}'"
+    return ""
+
+
+def _belongs(key: str) -> str | None:
+    """Say where a field belongs that people expect one level higher."""
+    from agentv_ci.contracts.evals import SuiteExecution
+
+    return f"'{key}' belongs under 'execution'" if key in SuiteExecution.model_fields else None
+
+
+def _bound(violation: Violation) -> str:
+    limit = violation.expected[0] if violation.expected else None
+    match violation.keyword:
+        case "minLength" | "minItems":
+            return "must not be empty"
+        case "minimum":
+            return f"must be at least {limit}, not {_shown(violation.found)}"
+        case "exclusiveMinimum":
+            return f"must be more than {limit}, not {_shown(violation.found)}"
+        case "maximum":
+            return f"must be at most {limit}, not {_shown(violation.found)}"
+        case "pattern" if limit == REFERENCE_PATTERN:
+            return f"must be a reference to the environment, ${{{{ NAME }}}}, not {_shown(violation.found)}"
+        case "pattern":
+            return f"has a form that is not accepted: {_shown(violation.found)}"
+        case _:
+            return f"is not accepted: {violation.message}"
+
+
+def _in_the_style_of(key: str, names: Iterable[JsonValue]) -> list[str]:
+    """Several spellings of a name may be known; suggest in the one the author writes."""
+    return _snake(names) if key == key.lower() else list(map(str, names))
+
+
+def _snake(keys: Iterable[JsonValue]) -> list[str]:
+    return [str(key) for key in keys if str(key) == str(key).lower()]
+
+
+def _shown(value: JsonValue) -> str:
+    match value:
+        case None:
+            return "null"
+        case dict():
+            return "a mapping"
+        case list():
+            return "a list"
+        case str():
+            return f"'{value}'" if len(value) <= 40 else f"'{value[:40]}…'"
+        case _:
+            return json.dumps(value)
