@@ -63,6 +63,11 @@ def printable(text: str) -> str:
     return plain if plain.isprintable() else "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in plain)
 
 
+def inert(text: str) -> str:
+    """Return a printable text that cannot command the runner of GitHub Actions, which reads `##[` in any line."""
+    return printable(text).replace("##[", "## [")
+
+
 def shortened(text: str, limit: int) -> str:
     """Return a text of at most `limit` characters: its beginning and, where errors mostly stand, more of its end."""
     if len(text) <= limit:

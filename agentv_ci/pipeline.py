@@ -107,19 +107,22 @@ class Documents:
         self._targets = _named_targets(targets, cwd) if targets is not None else None
         self._target_override = None if target_override == "default" else target_override
         self._look = looker()
-        self._checked: dict[Path, Checked] = {}
+        self._alone = Surroundings(read_yaml, self._look)
+        self._checked: dict[tuple[Path, bool], Checked] = {}
         self._around: dict[Path, Surroundings] = {}
         self._roots: dict[Path, Path] = {}
 
     def check(self, path: Path, *, named: bool) -> Checked:
         """Return a document with everything that is wrong with it; those that others are read with are remembered."""
-        if path in self._checked:
-            return self._checked[path]
+        key = (path, named)
+        if key in self._checked:
+            return self._checked[key]
         source = load(path, self.root(path), named=named)
         if source.kind == "eval":
             return validate(source, self.surroundings(path))
-        self._checked[path] = validate(source, self._configured(path))
-        return self._checked[path]
+        around = self._alone if source.kind == "config" else self._configured(path)
+        self._checked[key] = validate(source, around)
+        return self._checked[key]
 
     def check_file(self, path: Path, *, named: bool) -> CheckedFile | None:
         """Return what is to be said of a file; None for a YAML file that is none of ours."""
@@ -158,17 +161,27 @@ class Documents:
         return Surroundings(read_yaml, self._look, configs=self._configs(path))
 
     def _configs(self, path: Path) -> tuple[Checked, ...]:
-        found = (config for config in find_configs(path, self.root(path)) if config != path)
-        return tuple(self.check(config, named=True) for config in found)
+        return tuple(self._check_config(config) for config in find_configs(path, self.root(path)))
 
-    def _check_targets(self, path: Path) -> Checked:
-        if path not in self._checked:
-            source = load(path, self.root(path), named=True)
-            if path == self._targets and (source.kind != "targets" or not source.readable):
+    def _check_config(self, path: Path) -> Checked:
+        key = (path, True)
+        if key not in self._checked:
+            self._checked[key] = validate(load(path, self.root(path), named=True), self._alone)
+        return self._checked[key]
+
+    def _check_targets(self, path: Path) -> Checked | None:
+        """Return a targets file; None when the file that is only called so is none of ours."""
+        named = path == self._targets
+        key = (path, named)
+        if key not in self._checked:
+            source = load(path, self.root(path), named=named)
+            if named and (source.kind != "targets" or not source.readable):
                 reason = source.diagnostics[0].message if source.diagnostics else f"its kind is '{source.kind}'"
                 raise UsageError(f"'{path}' is no targets document: {reason}")
-            self._checked[path] = validate(source, self._configured(path))
-        return self._checked[path]
+            if source.kind != "targets":
+                return None
+            self._checked[key] = validate(source, self._configured(path))
+        return self._checked[key]
 
 
 def read_yaml(text: str) -> JsonValue:
@@ -192,7 +205,10 @@ def plugin_validators() -> frozenset[str]:
 
 def _named_targets(name: str, cwd: Path) -> Path:
     path = cwd / name
-    found = targets_in(path) if path.is_dir() else path if path.exists() else None
+    try:
+        found = targets_in(path) if path.is_dir() else path if path.exists() else None
+    except (OSError, ValueError):  # longer than the system allows, or with a NUL
+        found = None
     if found is None:
         raise UsageError(f"--targets: no targets file at '{name}'")
     return found

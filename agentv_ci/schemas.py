@@ -87,11 +87,14 @@ def invalid_schema(schema: JsonValue) -> str | None:
         return "a schema is a mapping, or true or false"
     if not isinstance(schema.get("$schema", ""), str):
         return "$.$schema: the dialect is named by a text"
-    dialect = validators.validator_for(schema, default=Draft202012Validator)
     try:
-        dialect.check_schema(schema)
+        validators.validator_for(schema, default=Draft202012Validator).check_schema(schema)
     except SchemaError as error:
         return f"{error.json_path}: {error.message}"
+    except RecursionError:
+        return "it is nested too deep"
+    except ValueError as error:
+        return f"its $schema or $id is no address: {error}"
     return None
 
 
@@ -109,6 +112,8 @@ def bad_reference(schema: JsonValue, place: Path, read: Callable[[Path], JsonVal
                 resolver.lookup(reference)
             except Unresolvable:
                 return f"$ref '{reference}' leads nowhere"
+    except RecursionError:
+        return "it is nested too deep"
     except ValueError as error:
         return f"an $id or $ref is no address: {error}"
     return None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentv_ci.outside import printable
+from agentv_ci.outside import inert
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.diagnostics import Diagnostic
@@ -28,8 +28,8 @@ def show_diagnostics(diagnostics: Iterable[Diagnostic], *, err: bool) -> None:
 
 
 def _one_line(text: str) -> str:
-    """Return a text as one line that does nothing to a terminal: what stands in a document is not to be trusted."""
-    return text if text.isprintable() else printable(text.replace("\n", "\\n"))
+    """Return a text as one line that does nothing but be read: what stands in a document is not to be trusted."""
+    return inert(text.replace("\n", "\\n"))
 
 
 def show_error(message: str, hint: str | None) -> None:

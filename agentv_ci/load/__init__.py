@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,9 +13,10 @@ from agentv_ci.contracts.diagnostics import RULES, Diagnostic
 from agentv_ci.contracts.evals import EVAL_SCHEMA
 from agentv_ci.contracts.source import Kind, Mark, Source, locate
 from agentv_ci.contracts.targets import TARGETS_SCHEMAS
-from agentv_ci.load.parse import Parsed, Unparsable, parse_yaml
+from agentv_ci.load.parse import Foreign, Parsed, Unparsable, parse_yaml
 from agentv_ci.load.syntax import Problem
 from agentv_ci.schemas import BASE_ID, schema_id
+from agentv_ci.suggestions import did_you_mean, listed
 
 __all__ = ["load"]
 
@@ -29,6 +31,9 @@ KNOWN_SCHEMAS: Mapping[str, Kind] = {
     schema_id("config-v2"): "config",
 }
 
+OURS = re.compile(r"\bagentv-(?:eval|targets|config)-|^evalcases\s*:", re.MULTILINE)
+"""Signs that a file with more than YAML's core in it is meant to be one of ours all the same."""
+
 _START = Mark((0, 0), (0, 0), None)
 
 
@@ -42,11 +47,15 @@ def load(path: Path, root: Path, *, named: bool) -> Source:
     `root` is the repository it belongs to. `named` says that the user asked for this very file, so that a file
     which is none of ours is a mistake. Never raises: what cannot be read is a Source with diagnostics.
     """
+    text = ""
     try:
-        parsed = parse_yaml(_read(path))
+        text = _read(path)
+        parsed = parse_yaml(text)
     except Unparsable as error:
-        refused = (_diagnostic(path, error.problem),)
-        return Source(path, root, _kind_by_name(path), None, _nowhere, refused, readable=False)
+        kind = _kind_by_name(path)
+        is_ours = named or kind is not None or not isinstance(error, Foreign) or OURS.search(text) is not None
+        refused = (_diagnostic(path, error.problem),) if is_ours else ()
+        return Source(path, root, kind, None, _nowhere, refused, readable=False)
     kind, problem = _recognise(path, parsed, named=named)
     # What stands in a file that is none of ours is nobody's business, but a kind of ours that does not exist is.
     problems = (*(parsed.problems if named or kind is not None else ()), *([problem] if problem else []))
@@ -85,12 +94,12 @@ def _recognise(path: Path, parsed: Parsed, *, named: bool) -> tuple[Kind | None,
     declared = data.get("$schema") if isinstance(data, dict) else None
     if isinstance(declared, str):
         kind = KNOWN_SCHEMAS.get(declared)
-        if kind is None and (named or declared.startswith(("agentv-", BASE_ID))):
+        looks_ours = declared.startswith(("agentv-", BASE_ID)) or _kind_by_content(data, named=named) is not None
+        if kind is None and (named or looks_ours):
             place = locate(parsed.find_mark(), ("$schema",))
-            names = ", ".join(name for name in KNOWN_SCHEMAS if not name.startswith("http"))
-            return _kind_by_name(path), Problem(
-                "AV103", f"unknown $schema '{declared}'; known are {names}", place.start, place.end
-            )
+            names = [name for name in KNOWN_SCHEMAS if not name.startswith("http")]
+            said = f"unknown $schema '{declared}'{did_you_mean(declared, names)}; known are {listed(names)}"
+            return _kind_by_name(path), Problem("AV103", said, place.start, place.end)
         return kind, None
     kind = _kind_by_name(path) or _kind_by_content(data, named=named)
     if not named and (kind is None or (kind == "targets" and not _may_list_targets(data))):

@@ -47,13 +47,15 @@ def discover(patterns: Sequence[str], cwd: Path) -> tuple[Found, ...]:
 
 def _expand(pattern: str, cwd: Path) -> Iterator[Found]:
     path = normal(cwd / pattern)
-    if path.is_dir():
+    if _exists(path) and path.is_dir():
         yield from (Found(each, named=False) for each in _walk(path))
     elif _exists(path):
         yield Found(path, named=True)
     else:
-        # Path.glob knows no absolute patterns.
-        for name in sorted(glob.glob(pattern, root_dir=cwd, recursive=True)):  # noqa: PTH207
+        from wcmatch import glob as wcglob
+
+        # Unlike the standard library's, it does not follow links, which may lead in circles.
+        for name in sorted(wcglob.glob(pattern, flags=wcglob.GLOBSTAR, root_dir=str(cwd))):
             match = normal(cwd / name)
             if match.is_dir():
                 yield from (Found(each, named=False) for each in _walk(match))
@@ -62,7 +64,10 @@ def _expand(pattern: str, cwd: Path) -> Iterator[Found]:
 
 
 def _exists(path: Path) -> bool:
-    return path.exists() or path.is_symlink()
+    try:
+        return path.exists() or path.is_symlink()
+    except (OSError, ValueError):  # longer than the system allows, or with a NUL
+        return False
 
 
 def _walk(folder: Path) -> Iterator[Path]:

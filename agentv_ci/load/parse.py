@@ -9,6 +9,7 @@ missing: then ruamel's own parser reads the file, and what it says holds.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -31,6 +32,11 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.source import Mark
 from agentv_ci.load.skim import MAX_DEPTH, MAX_NODES, NeedsCare, c_parser, plain, skim
 from agentv_ci.load.syntax import Point, Problem, syntax_problem
+
+MAX_DIRECTIVES = 100
+"""Lines that begin with %; the time of the C parser grows with their square."""
+MAX_SECOND_OPINION = 200_000
+"""Characters; ruamel's own parser reads some hundred thousand a second."""
 
 
 class Event(Protocol):
@@ -67,22 +73,38 @@ class Unparsable(ValueError):
         self.problem = problem
 
 
+class Foreign(Unparsable):
+    """It is YAML, and beyond its core: a document for another program."""
+
+
 def parse_yaml(text: str) -> Parsed:
     """Return the document in `text`; raises Unparsable."""
+    if text.startswith("%") and text.count("\n%") > MAX_DIRECTIVES:
+        raise Unparsable(Problem("AV101", f"more than {MAX_DIRECTIVES} directives", (0, 0), (0, 0)))
     try:
         data, keys = skim(text)
-    except NeedsCare:
+    except NeedsCare as error:
+        if isinstance(error.__cause__, YAMLError):
+            return _second_opinion(text, error.__cause__)
         return _parse_with_care(text)
     return Parsed(data, lambda: _parse_with_care(text).find_mark(), keys=keys)
 
 
 def _parse_with_care(text: str) -> Parsed:
+    next_event = c_parser(text)
+    if next_event is None:
+        return _second_opinion(text, None)
     try:
-        if (next_event := c_parser(text)) is not None:
-            return _Constructor(text, _c_events(next_event)).document()
-    except YAMLError:
-        pass
+        return _Constructor(text, _c_events(next_event)).document()
+    except YAMLError as error:
+        return _second_opinion(text, error)
+
+
+def _second_opinion(text: str, refusal: YAMLError | None) -> Parsed:
+    """Ask ruamel's own parser about what the C parser refuses, unless that would take many seconds."""
     try:
+        if refusal is not None and len(text) > MAX_SECOND_OPINION:
+            raise refusal
         return _Constructor(text, _own_events(text)).document()
     except YAMLError as error:
         raise Unparsable(syntax_problem(text, error)) from error
@@ -142,12 +164,18 @@ class _Constructor:
         elif depth > MAX_DEPTH:
             raise Unparsable(Problem("AV101", f"nested deeper than {MAX_DEPTH} levels", *_span(event)))
         else:
+            self._refuse_tag(event)
             if event.anchor:  # type: ignore[attr-defined]  # both collection starts have it
                 self._anchors[event.anchor] = None  # type: ignore[attr-defined]
             node = self._mapping(event, depth) if isinstance(event, MappingStartEvent) else self._sequence(event, depth)
         if event.anchor:  # type: ignore[attr-defined]
             self._anchors[event.anchor] = node  # type: ignore[attr-defined]
         return node
+
+    def _refuse_tag(self, event: Event) -> None:
+        tag = event.tag  # type: ignore[attr-defined]  # both collection starts have it
+        if tag not in (None, "!", _MAP if isinstance(event, MappingStartEvent) else _SEQ):
+            raise Foreign(_foreign_tag(tag, event))
 
     def _alias(self, event: AliasEvent, depth: int) -> _Node:
         name = str(event.anchor)
@@ -162,7 +190,7 @@ class _Constructor:
             )
         node = self._anchors[name]
         if node is None:
-            raise Unparsable(Problem("AV101", f"alias *{name} stands inside its own anchor", *_span(event)))
+            raise Foreign(Problem("AV101", f"alias *{name} stands inside its own anchor", *_span(event)))
         self._nodes += node.size
         if self._nodes > MAX_NODES:
             raise _too_large(event)
@@ -176,8 +204,13 @@ class _Constructor:
         start, end = _span(event)
         if event.style in ("|", ">"):
             end = self._block_end(start, end)
-        if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-            raise Unparsable(Problem("AV101", "half of a surrogate pair is no character", start, end))
+        if not text.isascii():
+            try:
+                # JSON writes characters beyond U+FFFF as two escapes.
+                text = text.encode("utf-16", "surrogatepass").decode("utf-16")
+            except UnicodeDecodeError as error:
+                problem = Problem("AV101", "half of a surrogate pair is no character", start, end)
+                raise Unparsable(problem) from error
         tag = event.tag
         if tag is None and event.implicit[0]:
             value = self._plain(text, event)
@@ -186,15 +219,7 @@ class _Constructor:
         elif tag in _SCALAR_TAGS:
             value = self._plain(text, event)
         else:
-            raise Unparsable(
-                Problem(
-                    "AV101",
-                    f"tag '{tag}' is not part of YAML's core",
-                    start,
-                    end,
-                    hint="if a text was meant that begins with !, put it in quotes",
-                )
-            )
+            raise Foreign(_foreign_tag(tag, event))
         return _Node(value, Mark(start, end, None), text=text, merges=text == "<<" and bool(event.implicit[0]))
 
     def _plain(self, text: str, event: ScalarEvent) -> JsonValue:
@@ -234,7 +259,7 @@ class _Constructor:
                 merged.append(node)
                 continue
             if key.text is None:
-                raise Unparsable(self._bad_key(key.mark))
+                raise Foreign(self._bad_key(key.mark))
             if key.text in data:
                 self._note_duplicate(key.text, marks[key.text][0], key.mark)
             data[key.text] = node.value
@@ -265,7 +290,7 @@ class _Constructor:
 
     def _lines(self) -> list[str]:
         if not hasattr(self, "_split"):
-            self._split = self._text.split("\n")
+            self._split = _LINE_BREAK.split(self._text)
         return self._split
 
     def _note(self, rule: str, message: str, event: Event) -> None:
@@ -296,9 +321,15 @@ def _span(event: Event) -> tuple[Point, Point]:
     return (start.line, start.column), (end.line, end.column)
 
 
+def _foreign_tag(tag: object, event: Event) -> Problem:
+    hint = "if a text was meant that begins with !, put it in quotes"
+    return Problem("AV101", f"tag '{tag}' is not part of YAML's core", *_span(event), hint=hint)
+
+
 def _too_large(event: Event) -> Unparsable:
     return Unparsable(Problem("AV101", f"more than {MAX_NODES:,} values after expanding aliases", *_span(event)))
 
 
-_STR = "tag:yaml.org,2002:str"
+_STR, _MAP, _SEQ = (f"tag:yaml.org,2002:{kind}" for kind in ("str", "map", "seq"))
+_LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _SCALAR_TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float"))

@@ -31,6 +31,8 @@ except ImportError:  # pragma: no cover  # the wheel of ruamel.yaml.clib does no
 
 MAX_DEPTH = 64
 MAX_NODES = 1_000_000
+MAX_DIGITS = 1_000
+"""Of a number: more than anybody means, and less than what Python refuses to write."""
 
 _MAY_BE_NO_TEXT = frozenset("~nNtTfF.+-0123456789")
 """How plain scalars begin that may mean something else than their text."""
@@ -170,6 +172,8 @@ def plain(text: str) -> JsonValue:
         return _CONSTANTS[text]
     if text[0] not in "+-.0123456789":
         return text
+    if len(text) > MAX_DIGITS and (_INTEGER.fullmatch(text) or _FLOAT.fullmatch(text) or _RADIX.fullmatch(text)):
+        raise ValueError("the number is too long")
     if _INTEGER.fullmatch(text):
         return int(text)
     if _FLOAT.fullmatch(text):

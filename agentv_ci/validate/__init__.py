@@ -42,9 +42,23 @@ def validate(source: Source, surroundings: Surroundings) -> Checked:
         return Checked(source, structure.document, ())
     document = structure.document
     own = document.rules if isinstance(document, ConfigDocument) else None
-    weighed = _weighed(dict.fromkeys(found), surroundings.severities if own is None else own)
+    weighed = _weighed(_once(found), surroundings.severities if own is None else own)
     ordered = sorted(weighed, key=lambda each: (each.line, each.column, each.rule))
     return Checked(source, document, tuple(ordered))
+
+
+def _once(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Leave out what was said before: what stands behind an alias is one mistake, however often it is referred to."""
+    said: set[tuple[object, ...]] = set()
+    unreadable: set[tuple[int, int]] = set()
+    for each in found:
+        place = (each.line, each.column)
+        key = (each.rule, each.message, *place)
+        if key not in said and place not in unreadable:
+            yield each
+        said.add(key)
+        if each.rule == "AV204" and each.pointer is None:
+            unreadable.add(place)  # a number that nobody can read; what it is taken for is no mistake of its own
 
 
 def _weighed(found: Iterable[Diagnostic], severities: Mapping[str, Severity]) -> Iterator[Diagnostic]:

@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import RULES, Diagnostic
 from agentv_ci.contracts.source import Pointer, Source, locate, spell
+from agentv_ci.outside import shortened
 
 STAND_IN = "(missing)"
 """The text in place of one that is missing."""
+
+
+_STEP = re.compile(r"(?=[.\[])")
+
+LONGEST = 2_000
+"""Characters of a message; names and lists in documents have no limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Where the understood document differs from the authored one."""
+
+    in_: frozenset[Pointer] = frozenset()
+    """What lost something directly inside it, because it is wrong; as authored."""
+    below: frozenset[Pointer] = frozenset()
+    """What lost something anywhere inside it."""
+    stand_ins: frozenset[str] = frozenset()
+    """What is missing and stood in for, so that the rest can be understood; spelled."""
+
+    @classmethod
+    def of(cls, dropped: Iterable[Pointer], stand_ins: Iterable[Pointer]) -> Losses:
+        """Return the losses when these are left out, and these put in."""
+        below = frozenset(each[:length] for each in dropped for length in range(len(each)))
+        return cls(frozenset(each[:-1] for each in dropped), below, frozenset(map(spell, stand_ins)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +48,7 @@ class Finder:
     survivors: Mapping[Pointer, tuple[int, ...]] = field(default_factory=dict)
     """Lists that lost wrong items: pointer (as authored) → authored index of each item that is left."""
 
-    dropped: frozenset[Pointer] = frozenset()
-    """What was left out because it is wrong, as authored."""
-    stand_ins: frozenset[Pointer] = frozenset()
-    """What is missing and stood in for, so that the rest can be understood."""
+    losses: Losses = field(default_factory=Losses)
 
     def lost_something(self, pointer: Pointer, *, deep: bool = False) -> bool:
         """Whether a mapping of the understood document lacks something that the author gave it.
@@ -32,15 +56,14 @@ class Finder:
         What is missing there may be what was meant, and one mistake is one diagnostic. With `deep`, anything below
         counts too.
         """
-        if not self.dropped:
-            return False
-        pointer = self.authored(pointer)
-        return any((each[: len(pointer)] if deep else each[:-1]) == pointer for each in self.dropped)
+        return self.authored(pointer) in (self.losses.below if deep else self.losses.in_)
 
     def is_stand_in(self, diagnostic: Diagnostic) -> bool:
         """Whether a diagnostic is about something that nobody wrote."""
-        about = f"{diagnostic.pointer}."
-        return any(about.startswith((f"{place}.", f"{place}[")) for place in map(spell, self.stand_ins))
+        if not self.losses.stand_ins:
+            return False
+        steps = accumulate(_STEP.split(diagnostic.pointer or ""))
+        return any(way in self.losses.stand_ins for way in steps)
 
     def authored(self, pointer: Pointer) -> Pointer:
         """Return where a part of the understood document stands in the authored one."""
@@ -62,7 +85,7 @@ class Finder:
         return Diagnostic(
             rule=rule,
             severity=RULES[rule].severity,
-            message=message,
+            message=shortened(message, LONGEST),
             path=str(self.source.path),
             line=mark.start[0] + 1,
             column=mark.start[1] + 1,
@@ -71,7 +94,7 @@ class Finder:
             pointer=spell(pointer) or None,
             case=self._label(pointer, "evalcases", "id"),
             target=self._label(pointer, "targets", "name"),
-            hint=hint,
+            hint=shortened(hint, LONGEST) if hint else None,
         )
 
     def _label(self, pointer: Pointer, collection: str, key: str) -> str | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import UnionType
 from typing import Annotated, Literal, Union, get_args, get_origin
 
 from agentv_ci.contracts.base import Authored, JsonObject, JsonValue
 from agentv_ci.contracts.source import Pointer, Source
 from agentv_ci.schemas import Violation
-from agentv_ci.validate.findings import STAND_IN, Finder
+from agentv_ci.validate.findings import STAND_IN, Finder, Losses
 from agentv_ci.validate.walk import mappings
 
 KINDS = ("type", "provider")
@@ -42,23 +42,31 @@ class Repair:
     def apply(self, source: Source) -> tuple[JsonValue, Finder]:
         """Return the mended data, and how to speak of it."""
         survivors: dict[Pointer, tuple[int, ...]] = {}
-        data = self._mended(source.data, (), survivors)
-        return data, Finder(source, survivors, frozenset(self._dropped), frozenset(self._stand_ins))
+        added: dict[Pointer, JsonObject] = {}
+        for place, value in self._stand_ins.items():
+            added.setdefault(place[:-1], {})[str(place[-1])] = value
+        data = self._mended(source.data, (), survivors, added)
+        return data, Finder(source, survivors, Losses.of(self._dropped, self._stand_ins))
 
-    def _mended(self, value: JsonValue, way: Pointer, survivors: dict[Pointer, tuple[int, ...]]) -> JsonValue:
+    def _mended(
+        self,
+        value: JsonValue,
+        way: Pointer,
+        survivors: dict[Pointer, tuple[int, ...]],
+        added: Mapping[Pointer, JsonObject],
+    ) -> JsonValue:
         if isinstance(value, dict):
             mended: JsonObject = {
-                key: self._mended(item, (*way, key), survivors)
+                key: self._mended(item, (*way, key), survivors, added)
                 for key, item in value.items()
                 if (*way, key) not in self._dropped
             }
-            added = {str(place[-1]): item for place, item in self._stand_ins.items() if place[:-1] == way}
-            return mended | added
+            return mended | added.get(way, {})
         if isinstance(value, list):
             kept = tuple(index for index in range(len(value)) if (*way, index) not in self._dropped)
             if len(kept) < len(value):
                 survivors[way] = kept
-            return [self._mended(value[index], (*way, index), survivors) for index in kept]
+            return [self._mended(value[index], (*way, index), survivors, added) for index in kept]
         return value
 
 

@@ -9,6 +9,7 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.contracts.targets import REFERENCE_PATTERN
+from agentv_ci.outside import shortened
 from agentv_ci.schemas import Violation
 from agentv_ci.suggestions import did_you_mean, listed, nearest
 from agentv_ci.validate.findings import Finder, value_at
@@ -31,6 +32,7 @@ def diagnostics(find: Finder, refused: Sequence[Violation]) -> Iterator[Diagnost
     """Say what is wrong, one mistake in one diagnostic."""
     misspelt = _misspelt(refused)
     told = _told_together(refused, misspelt)
+    meant_fields = {pointer for pointer, _ in misspelt.values()}
     yield from (_together(find, *each) for each in told.values() if each is not None)
     for violation in refused:
         if violation.keyword in ("required", "unknown") and violation.pointer[:-1] in told:
@@ -39,7 +41,7 @@ def diagnostics(find: Finder, refused: Sequence[Violation]) -> Iterator[Diagnost
             key, pointer = str(violation.pointer[-1]), (*violation.pointer[:-1], meant)
             yield find.at("AV202", f"unknown field '{meant}' (did you mean '{key}'?)", pointer, key=True)
             continue
-        if violation.keyword == "required" and any(violation.pointer == meant for meant, _ in misspelt.values()):
+        if violation.keyword == "required" and violation.pointer in meant_fields:
             continue
         yield _diagnostic(find, violation, misspelt)
 
@@ -53,27 +55,25 @@ def _told_together(
 ) -> dict[Pointer, Keys | None]:
     """Return the mappings whose missing and unknown fields are one mistake; None when it is another one's follow-up."""
     keys: dict[Pointer, Keys] = {}
+    sizes: dict[Pointer, int] = {}
     told: dict[Pointer, Keys | None] = {}
     for violation in refused:
         parent = violation.pointer[:-1]
         if violation.keyword in ("required", "unknown"):
             _, missing, unknown = keys.setdefault(parent, (parent, [], []))
             (missing if violation.keyword == "required" else unknown).append(str(violation.pointer[-1]))
+            if violation.keyword == "required" and isinstance(violation.found, dict):
+                # A missing field is reported with the whole mapping.
+                sizes[parent] = len(violation.found)
         elif violation.keyword == "enum" and violation.pointer[-1:] == ("type",):
             told[parent] = None
     pairs = {pointer[:-1] for pointer in misspelt}
     for parent, missing, unknown in keys.values():
         swapped = len(missing) == len(unknown) == 1
-        strange = bool(missing) and bool(unknown) and len(unknown) == _number_of_keys(refused, parent)
+        strange = bool(missing) and bool(unknown) and len(unknown) == sizes.get(parent)
         if (swapped or strange) and (parent not in pairs or any(":" in key for key in unknown)):
             told.setdefault(parent, (parent, missing, unknown))
     return told
-
-
-def _number_of_keys(refused: Sequence[Violation], parent: Pointer) -> int:
-    """Return how many keys a mapping has that lacks some: a missing field is reported with the whole mapping."""
-    mapping = next(each.found for each in refused if each.keyword == "required" and each.pointer[:-1] == parent)
-    return len(mapping) if isinstance(mapping, dict) else 0
 
 
 def _together(find: Finder, parent: Pointer, missing: Sequence[str], unknown: Sequence[str]) -> Diagnostic:
@@ -95,7 +95,10 @@ def _misspelt_kind(find: Finder, violation: Violation) -> str | None:
 
 def _misspelt(refused: Sequence[Violation]) -> dict[Pointer, tuple[Pointer, str]]:
     """Unknown keys that were meant to be a missing one: their pointer → the missing one's, and how to spell it."""
-    missing = [violation for violation in refused if violation.keyword == "required"]
+    missing: dict[Pointer, list[Violation]] = {}
+    for violation in refused:
+        if violation.keyword == "required":
+            missing.setdefault(violation.pointer[:-1], []).append(violation)
     pairs: dict[Pointer, tuple[Pointer, str]] = {}
     for violation in refused:
         if violation.keyword != "unknown":
@@ -103,8 +106,7 @@ def _misspelt(refused: Sequence[Violation]) -> dict[Pointer, tuple[Pointer, str]
         parent, key = violation.pointer[:-1], str(violation.pointer[-1])
         meant = {
             str(spelling): each.pointer
-            for each in missing
-            if each.pointer[:-1] == parent
+            for each in missing.get(parent, ())
             for spelling in _in_the_style_of(key, each.expected or each.pointer[-1:])
         }
         if close := nearest(key, meant):
@@ -205,4 +207,4 @@ def _shown(value: JsonValue) -> str:
         case str():
             return f"'{value}'" if len(value) <= 40 else f"'{value[:40]}…'"
         case _:
-            return json.dumps(value)
+            return shortened(json.dumps(value), 40)

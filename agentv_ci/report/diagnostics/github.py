@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from agentv_ci.contracts.diagnostics import RULES
 from agentv_ci.contracts.diagnostics_document import DiagnosticRecord, DiagnosticsDocument
+from agentv_ci.outside import inert
 from agentv_ci.workflow_commands import workflow_command
 
 
@@ -23,9 +24,9 @@ def _command(found: DiagnosticRecord, path: str) -> str:
     message = found.message + (f" ({about})" if about else "") + (f"\n{found.hint}" if found.hint else "")
     return workflow_command(
         found.severity,
-        message,
+        inert(message),
         {
-            "file": path,
+            "file": inert(path),
             "line": found.line,
             "endLine": found.end_line,
             "col": found.column if one_line else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from agentv_ci import __version__
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.diagnostics import RULES
 from agentv_ci.contracts.diagnostics_document import DiagnosticRecord, DiagnosticsDocument
+from agentv_ci.outside import well_formed
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"error": "error", "warning": "warning", "off": "none"}
@@ -28,7 +30,7 @@ def render(document: DiagnosticsDocument, relative: Callable[[str], str]) -> str
     driver: JsonObject = {"name": "agentv-ci", "version": __version__, "rules": _rules()}
     run: JsonObject = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     log: JsonObject = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(well_formed(log), indent=2, ensure_ascii=False) + "\n"
 
 
 def _rules() -> list[JsonValue]:
@@ -64,7 +66,8 @@ def _result(found: DiagnosticRecord, path: str, seen: Counter[str]) -> JsonObjec
 
 
 def _uri(path: str) -> str:
-    return f"file://{quote(path)}" if path.startswith("/") else quote(path)
+    quoted = quote(os.fsencode(path))  # names of files need not be UTF-8
+    return f"file://{quoted}" if path.startswith("/") else quoted
 
 
 def _fingerprint(found: DiagnosticRecord, path: str, seen: Counter[str]) -> str:
@@ -73,4 +76,4 @@ def _fingerprint(found: DiagnosticRecord, path: str, seen: Counter[str]) -> str:
     message = found.message.replace(found.path.removesuffix(path), "")
     known = "\0".join((found.rule, path, found.case or found.target or "", pointer, message))
     seen[known] += 1
-    return hashlib.sha256(f"{known}\0{seen[known]}".encode()).hexdigest()
+    return hashlib.sha256(f"{known}\0{seen[known]}".encode(errors="surrogateescape")).hexdigest()

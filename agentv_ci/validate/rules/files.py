@@ -59,7 +59,7 @@ def _look(reference: str, find: Finder, surroundings: Surroundings) -> _Looked:
     seen = surroundings.look(path)
     homes = [surroundings.look(folder).real for folder in (find.source.root, find.source.path.parent)]
     problem = _problem(reference, path, seen, homes, find.source.root)
-    return _Looked(problem, seen.has_role_marker)
+    return _Looked(problem, has_role_marker=problem is None and seen.has_role_marker)
 
 
 def _problem(reference: str, path: Path, seen: Seen, homes: list[Path], root: Path) -> tuple[str, str] | None:

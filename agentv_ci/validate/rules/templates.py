@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import Surroundings
@@ -21,10 +22,10 @@ from agentv_ci.suggestions import did_you_mean, listed, nearest
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.evaluators import EvaluatorList
 
-# A name, perhaps with what template languages put behind one; `{{` before anything else is text, such as JSON.
-_VARIABLE = re.compile(r"\{\{\s*(?P<name>[A-Za-z_]\w*)(?P<more>[^{}\n]*?)\s*\}\}|(?P<block>\{%[^\n]*?%\})")
-
-_ONE_BRACE = re.compile(r"(?<!\{)\{\s*(?:candidate_answer|expected_messages)\s*\}(?!\})")
+# Bounded, so that no prompt takes long. `{{` before anything but a name is text, such as JSON.
+_BRACES = re.compile(r"\{\{(?P<inside>[^{}\n]{1,200})\}\}|\{%[^%\n]{0,200}%\}")
+_NAME = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<more>.*)")
+_ONE_BRACE = re.compile(r"(?<!\{)\{\s{0,9}(?:candidate_answer|expected_messages)\s{0,9}\}(?!\})")
 
 SHOWS_THE_ANSWER = frozenset({"candidate_answer", "generated_answer", "expected_messages"})
 
@@ -65,9 +66,27 @@ def _text(
     return str(path), path.read_text("utf-8") if surroundings.look(path).state == "text" else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Variable:
+    """Something between braces that looks like a template's."""
+
+    written: str
+    name: str = ""
+    more: str = ""
+    """What other template languages know behind a name: filters, attributes."""
+
+
+def _variables(text: str) -> Iterator[_Variable]:
+    for match in _BRACES.finditer(text):
+        if match["inside"] is None:
+            yield _Variable(match[0])
+        elif named := _NAME.fullmatch(match["inside"].strip()):
+            yield _Variable(match[0], named["name"], named["more"])
+
+
 def _check_shown(pointer: Pointer, source: str, text: str, find: Finder) -> Iterator[Diagnostic]:
     # One that is misspelt, or given to a filter, is a mistake of its own: AV307.
-    names = [match["name"] for match in _VARIABLE.finditer(text) if match["name"]]
+    names = [variable.name for variable in _variables(text) if variable.name]
     if not any(nearest(name, SHOWS_THE_ANSWER) for name in names):
         braces = "; a variable has two braces on each side" if _ONE_BRACE.search(text) else ""
         yield find.at(
@@ -82,12 +101,11 @@ def _check_shown(pointer: Pointer, source: str, text: str, find: Finder) -> Iter
 def _check_variables(
     pointer: Pointer, source: str, text: str, known: Sequence[str], find: Finder
 ) -> Iterator[Diagnostic]:
-    unknown = dict.fromkeys(
-        match[0] for match in _VARIABLE.finditer(text) if match["block"] or match["more"] or match["name"] not in known
-    )
+    variables = list(_variables(text))
+    unknown = dict.fromkeys(each.written for each in variables if each.more or each.name not in known)
     if not unknown:
         return
-    names = [match["name"] for each in unknown if (match := _VARIABLE.match(each)) and match["name"]]
+    names = [each.name for each in variables if each.name]
     close = "".join(dict.fromkeys(did_you_mean(name, known) for name in names if name not in known))
     yield find.at(
         "AV307",
