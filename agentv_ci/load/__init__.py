@@ -16,7 +16,7 @@ from agentv_ci.contracts.targets import TARGETS_SCHEMAS
 from agentv_ci.load.parse import Foreign, Parsed, Unparsable, parse_yaml
 from agentv_ci.load.syntax import Problem
 from agentv_ci.schemas import BASE_ID, schema_id
-from agentv_ci.suggestions import did_you_mean, listed
+from agentv_ci.suggestions import did_you_mean, listed, nearest
 
 __all__ = ["load"]
 
@@ -104,7 +104,7 @@ def _recognise(path: Path, parsed: Parsed, *, named: bool) -> tuple[Kind | None,
     kind = _kind_by_name(path) or _kind_by_content(data, named=named)
     if not named and (kind is None or (kind == "targets" and not _may_list_targets(data))):
         return None, None
-    if kind == "config" and data is None:
+    if kind is not None and (data is None or _tries_to_say(data)):
         return kind, None
     start = parsed.find_mark().start
     if kind is not None:
@@ -136,6 +136,11 @@ def _kind_by_content(data: JsonValue, *, named: bool) -> Kind | None:
     if "guideline_patterns" in data or "guidelinePatterns" in data:
         return "config"
     return None
+
+
+def _tries_to_say(data: JsonValue) -> bool:
+    """Whether `$schema` is there, only not as it should be: that is said where the rest of the document is checked."""
+    return isinstance(data, dict) and ("$schema" in data or nearest("$schema", data) is not None)
 
 
 def _may_list_targets(data: JsonValue) -> bool:

@@ -58,6 +58,10 @@ class Finder:
         """
         return self.authored(pointer) in (self.losses.below if deep else self.losses.in_)
 
+    def is_missing(self, pointer: Pointer) -> bool:
+        """Whether a field of the understood document is not the author's."""
+        return spell(self.authored(pointer)) in self.losses.stand_ins
+
     def is_stand_in(self, diagnostic: Diagnostic) -> bool:
         """Whether a diagnostic is about something that nobody wrote."""
         if not self.losses.stand_ins:

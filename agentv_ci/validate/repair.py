@@ -26,6 +26,7 @@ class Repair:
 
     def take(self, refused: Iterable[Violation], find: Finder, data: JsonValue) -> bool:
         """Note how to mend what was refused in `data`; False when nothing of the document would be left."""
+        known = len(self._dropped) + len(self._stand_ins)
         contracts = {way: contract for contract, _, way in mappings(self._contract, data)}
         for violation in refused:
             parent, key = violation.pointer[:-1], violation.pointer[-1:]
@@ -37,7 +38,7 @@ class Repair:
                 self._dropped.add(find.authored(parent))
             else:
                 self._stand_ins[place] = _stand_in_for_field(contract, str(key[0]))
-        return () not in self._dropped
+        return () not in self._dropped and len(self._dropped) + len(self._stand_ins) > known
 
     def apply(self, source: Source) -> tuple[JsonValue, Finder]:
         """Return the mended data, and how to speak of it."""

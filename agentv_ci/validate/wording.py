@@ -30,6 +30,8 @@ ARTICLES: Mapping[str, str] = {
 
 def diagnostics(find: Finder, refused: Sequence[Violation]) -> Iterator[Diagnostic]:
     """Say what is wrong, one mistake in one diagnostic."""
+    listed_values = {each.pointer for each in refused if each.keyword in ("enum", "const")}
+    refused = [each for each in refused if each.keyword != "type" or each.pointer not in listed_values]
     misspelt = _misspelt(refused)
     told = _told_together(refused, misspelt)
     meant_fields = {pointer for pointer, _ in misspelt.values()}

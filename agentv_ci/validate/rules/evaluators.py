@@ -157,7 +157,7 @@ def _invalid_pattern(pattern: str) -> str | None:
 
 def _check_trajectory(pointer: Pointer, evaluator: ToolTrajectoryEvaluator, find: Finder) -> Iterator[Diagnostic]:
     needed, other = ("minimums", "expected") if evaluator.mode == "any_order" else ("expected", "minimums")
-    if getattr(evaluator, needed):
+    if getattr(evaluator, needed) or find.is_missing((*pointer, "mode")):
         return
     if getattr(evaluator, other):
         message = f"mode '{evaluator.mode}' needs '{needed}'; '{other}' belongs to other modes"

@@ -44,8 +44,9 @@ def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
     names = sorted(_authored_names(find.source))
     for index, target in enumerate(document.targets):
         pointer: Pointer = ("targets", index)
-        if target.judge_target is not None and not re.match(REFERENCE_PATTERN, target.judge_target):
-            yield from _unknown(find, (*pointer, "judge_target"), "judge target", target.judge_target, names)
+        judge = target.judge_target
+        if judge is not None and not re.match(REFERENCE_PATTERN, judge) and not _has_nameless(find.source):
+            yield from _unknown(find, (*pointer, "judge_target"), "judge target", judge, names)
         if isinstance(target, CliTarget):
             yield from _check_templates(pointer, target, find)
         if isinstance(target, HttpTarget) and target.api_key and "${{" not in target.api_key:
@@ -108,6 +109,7 @@ class _Use:
         self._override = surroundings.target_override
         self._targets = {target.name: target for target in surroundings.target_list}
         self._authored = _authored_names(surroundings.targets.source)
+        self._has_nameless = _has_nameless(surroundings.targets.source)
         self._without_judge: set[str] = set()
 
     def check_case(self, index: int) -> Iterator[Diagnostic]:
@@ -132,7 +134,7 @@ class _Use:
 
     def _unknown_target(self, place: Pointer, name: str | None) -> Iterator[Diagnostic]:
         if name is not None:
-            yield from _unknown(self._find, place, "target", name, sorted(self._authored))
+            yield from self._unknown(place, "target", name)
         elif not self._find.lost_something(()) and not self._find.lost_something(("execution",)):
             message = f"no target is named and none is called 'default'; targets are {listed(sorted(self._authored))}"
             hint = "write execution: {target: NAME}, or call one of the targets 'default'"
@@ -178,9 +180,13 @@ class _Use:
     ) -> Iterator[Diagnostic]:
         if evaluator.judge_target is not None:
             place = (*pointer, "judge_target")
-            yield from _unknown(self._find, place, "judge target", evaluator.judge_target, sorted(self._authored))
+            yield from self._unknown(place, "judge target", evaluator.judge_target)
         elif target is not None and judge_name(None, target) is None and not self._find.lost_something(pointer):
             yield self._no_judge((*pointer, "name"), f"evaluator '{evaluator.name}'", target)
+
+    def _unknown(self, place: Pointer, what: str, name: str) -> Iterator[Diagnostic]:
+        if not self._has_nameless:
+            yield from _unknown(self._find, place, what, name, sorted(self._authored))
 
     def _no_judge(self, pointer: Pointer, who: str, target: Target) -> Diagnostic:
         message = f"{who} needs a judge: target '{target.name}' ({target.provider}) does not judge itself"
@@ -204,6 +210,13 @@ def _authored_names(targets: Source) -> set[str]:
     items = listed if isinstance(listed, list) else []
     names = (item.get("name") for item in items if isinstance(item, dict))
     return {name for name in names if isinstance(name, str) and name}
+
+
+def _has_nameless(targets: Source) -> bool:
+    """Whether a target has no name, which is said there; anybody may mean that one."""
+    listed = value_at(targets.data, ("targets",))
+    items = listed if isinstance(listed, list) else []
+    return not all(isinstance(item, dict) and isinstance(item.get("name"), str) and item["name"] for item in items)
 
 
 def _unknown(find: Finder, pointer: Pointer, what: str, name: str, names: Sequence[str]) -> Iterator[Diagnostic]:
