@@ -65,8 +65,12 @@ def check_paths(patterns: Sequence[str], *, targets: str | None, cwd: Path, jobs
     found = discover(patterns, cwd)
     processes = min(jobs, len(found) // WORTH_A_PROCESS + 1)
     checked = _check_in_processes(found, targets, cwd, processes) if processes > 1 else _check(found, targets, cwd)
-    files = tuple(each for each in checked if each is not None)
-    return Checks(files, skipped=len(found) - len(files))
+    files = {each.path: each for each in checked if each is not None}
+    skipped = len(found) - len(files)
+    for each in tuple(files.values()):
+        for other in each.beside:
+            files.setdefault(other.path, other)
+    return Checks(tuple(files.values()), skipped)
 
 
 def _check(found: Sequence[Found], targets: str | None, cwd: Path) -> list[CheckedFile | None]:
@@ -130,8 +134,15 @@ class Documents:
         kind = checked.source.kind
         if kind is None and not checked.diagnostics:
             return None
-        without_targets = kind == "eval" and self.surroundings(path).targets is None
-        return CheckedFile(path, checked.source.root, kind, checked.diagnostics, without_targets)
+        around = self.surroundings(path) if kind == "eval" else None
+        return CheckedFile(
+            path,
+            checked.source.root,
+            kind,
+            checked.diagnostics,
+            without_targets=around is not None and around.targets is None,
+            beside=tuple(map(_unread, _unreadable(around))) if around is not None else (),
+        )
 
     def root(self, path: Path) -> Path:
         """Return the repository a file belongs to."""
@@ -182,6 +193,16 @@ class Documents:
                 return None
             self._checked[key] = validate(source, self._configured(path))
         return self._checked[key]
+
+
+def _unreadable(around: Surroundings) -> list[Checked]:
+    others = (*around.configs, *((around.targets,) if around.targets else ()))
+    return [each for each in others if not each.source.readable]
+
+
+def _unread(checked: Checked) -> CheckedFile:
+    source = checked.source
+    return CheckedFile(source.path, source.root, source.kind, checked.diagnostics, without_targets=False)
 
 
 def read_yaml(text: str) -> JsonValue:

@@ -34,9 +34,9 @@ def _one_line(text: str) -> str:
 
 def show_error(message: str, hint: str | None) -> None:
     """Print why the command ends here."""
-    click.echo(f"{click.style('error', fg='red')}: {message}", err=True)
+    click.echo(f"{click.style('error', fg='red')}: {inert(message)}", err=True)
     if hint:
-        click.echo(f"    {hint}", err=True)
+        click.echo(f"    {inert(hint)}", err=True)
 
 
 def show_line(text: str, style: str, *, err: bool = False) -> None:

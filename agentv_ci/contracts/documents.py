@@ -27,14 +27,15 @@ class Seen:
 
     real: Path
     """Where it leads when symbolic links are followed."""
-    state: Literal["text", "blank", "missing", "folder", "unreadable", "not UTF-8"]
+    state: Literal["text", "blank", "missing", "folder", "outside", "unreadable", "not UTF-8"]
+    """`outside` of where it may lie: then it was not opened."""
     reason: str = ""
     """Why it is unreadable."""
     has_role_marker: bool = False
 
 
-Look = Callable[[Path], Seen]
-"""Look at a path, most likely from memory; never raises."""
+Look = Callable[[Path, tuple[Path, ...]], Seen]
+"""Look at a path, most likely from memory, and open it only inside one of some folders; never raises."""
 
 ROLE_MARKER = re.compile(r"@\[(?:System|User|Assistant|Tool)\]:")
 """How turns of a conversation are marked in a prompt that is one text."""
@@ -66,6 +67,8 @@ class CheckedFile:
     diagnostics: tuple[Diagnostic, ...]
     without_targets: bool
     """Whether it is an eval file that had no targets file to be checked against."""
+    beside: tuple[CheckedFile, ...] = ()
+    """The documents it is read with that cannot be read."""
 
     def is_valid(self, *, strict: bool) -> bool:
         """Whether there are no errors; with `strict`, no warnings either."""

@@ -56,6 +56,8 @@ def _expand(pattern: str, cwd: Path) -> Iterator[Found]:
 
         # Unlike the standard library's, it does not follow links, which may lead in circles.
         for name in sorted(wcglob.glob(pattern, flags=wcglob.GLOBSTAR, root_dir=str(cwd))):
+            if any(part in NEVER_ENTERED and part not in pattern for part in Path(name).parts):
+                continue
             match = normal(cwd / name)
             if match.is_dir():
                 yield from (Found(each, named=False) for each in _walk(match))

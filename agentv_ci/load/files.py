@@ -17,10 +17,12 @@ def looker() -> Look:
     return lru_cache(maxsize=REMEMBERED)(look)
 
 
-def look(path: Path) -> Seen:
-    """Return what `path` leads to; never raises."""
+def look(path: Path, homes: tuple[Path, ...]) -> Seen:
+    """Return what `path` leads to; what leads out of all `homes` is not opened. Never raises."""
     try:
         real = path.resolve()
+        if not any(real.is_relative_to(home.resolve()) for home in homes):
+            return Seen(real, "outside")
         status = real.stat()
     except (OSError, RuntimeError, ValueError):  # links in a circle; a NUL in the name
         return Seen(path, "missing")

@@ -32,6 +32,7 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.source import Mark
 from agentv_ci.load.skim import MAX_DEPTH, MAX_NODES, NeedsCare, c_parser, plain, skim
 from agentv_ci.load.syntax import Point, Problem, syntax_problem
+from agentv_ci.suggestions import listed
 
 MAX_DIRECTIVES = 100
 """Lines that begin with %; the time of the C parser grows with their square."""
@@ -247,6 +248,9 @@ class _Constructor:
         data: dict[str, JsonValue] = {}
         marks: dict[str, tuple[Mark, Mark]] = {}
         merged: list[_Node] = []
+        merge_mark = Mark((0, 0), (0, 0), None)
+        twice: list[tuple[str, Mark, Mark]] = []
+        """Key, its first place, its second place."""
         size, deepest = 1, 0
         start, last = _span(event)
         while not isinstance(event := self._next(), MappingEndEvent):
@@ -256,14 +260,18 @@ class _Constructor:
             size += node.size + 1
             deepest = max(deepest, node.depth)
             if key.merges:
-                merged.append(node)
+                if merged:
+                    twice.append(("<<", merge_mark, key.mark))
+                merged, merge_mark = [*merged, node], key.mark
                 continue
             if key.text is None:
                 raise Foreign(self._bad_key(key.mark))
             if key.text in data:
-                self._note_duplicate(key.text, marks[key.text][0], key.mark)
+                twice.append((key.text, marks[key.text][0], key.mark))
             data[key.text] = node.value
             marks[key.text] = (key.mark, node.mark)
+        if twice:
+            self._note_duplicates(twice)
         for node in merged:
             _merge(node, data, marks)
         return _Node(data, Mark(start, self._collection_end(event, last), marks), size, deepest + 1)
@@ -296,10 +304,16 @@ class _Constructor:
     def _note(self, rule: str, message: str, event: Event) -> None:
         self._problems.append(Problem(rule, message, *_span(event)))
 
-    def _note_duplicate(self, key: str, first: Mark, second: Mark) -> None:
+    def _note_duplicates(self, twice: list[tuple[str, Mark, Mark]]) -> None:
+        """Note keys that a mapping has twice, as one mistake: mostly a new item lacks its dash."""
+        (key, first, second), *others = twice
         line, column = first.start
         message = f"key '{key}' is given twice; first at line {line + 1}, column {column + 1}"
-        self._problems.append(Problem("AV104", message, second.start, second.end))
+        hint = None
+        if others:
+            message += f"; so are {listed(repr(other) for other, _, _ in others)}"
+            hint = "where a new item of a list begins, a '- ' is missing"
+        self._problems.append(Problem("AV104", message, second.start, second.end, hint))
 
 
 def _merge(node: _Node, data: dict[str, JsonValue], marks: dict[str, tuple[Mark, Mark]]) -> None:

@@ -19,6 +19,10 @@ from agentv_ci.validate.wording import diagnostics
 SCHEMAS: Mapping[Kind, SchemaName] = {"eval": "eval-v2", "targets": "targets-v2", "config": "config-v2"}
 
 
+TOO_MANY = 10_000
+"""Refusals from which on the rest of a document is not worth the time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Structure:
     """The understood part of a document, what is wrong with the rest, and how to speak of either."""
@@ -42,7 +46,7 @@ def check_structure(source: Source, kind: Kind) -> Structure:
     found = tuple(diagnostics(finder, refused))
     repair = Repair(contract_of(kind))
     data = source.data
-    while refused and repair.take(refused, finder, data):
+    while 0 < len(refused) < TOO_MANY and repair.take(refused, finder, data):
         data, finder = repair.apply(source)
         document = _model(kind, data)
         if not isinstance(document, ValidationError):

@@ -21,6 +21,7 @@ from agentv_ci.contracts.evaluators import (
 )
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.validate.findings import Finder
+from agentv_ci.validate.looking import look_at
 from agentv_ci.validate.rules.evaluators import EvaluatorList
 from agentv_ci.validate.rules.messages import MARKER_HINT
 
@@ -55,26 +56,22 @@ class _Looked:
 
 
 def _look(reference: str, find: Finder, surroundings: Surroundings) -> _Looked:
-    path = find.source.resolve(reference)
-    seen = surroundings.look(path)
-    homes = [surroundings.look(folder).real for folder in (find.source.root, find.source.path.parent)]
-    problem = _problem(reference, path, seen, homes, find.source.root)
-    return _Looked(problem, has_role_marker=problem is None and seen.has_role_marker)
+    path, seen = look_at(reference, find, surroundings)
+    return _Looked(_problem(reference, path, seen, find.source.root), seen.has_role_marker)
 
 
-def _problem(reference: str, path: Path, seen: Seen, homes: list[Path], root: Path) -> tuple[str, str] | None:
+def _problem(reference: str, path: Path, seen: Seen, root: Path) -> tuple[str, str] | None:
     if not reference:
         return "AV302", "the path is empty"
     if "://" in reference:
         return "AV302", f"'{reference}' is an address; only files of the repository are read"
-    # A file outside of any repository may still refer to what lies beside it.
-    if not any(seen.real.is_relative_to(home) for home in homes):
-        return "AV318", f"file '{reference}' lies outside the repository {root}: {path}"
     match seen.state:
         case "text":
             return None
         case "blank":
             return "AV303", f"file '{reference}' is empty: {path}"
+        case "outside":
+            return "AV318", f"file '{reference}' lies outside the repository {root}: {path}"
         case "missing":
             return "AV302", f"file '{reference}' is not found: {path}"
         case "folder":

@@ -13,6 +13,7 @@ from agentv_ci.contracts.source import Pointer
 from agentv_ci.schemas import bad_reference, invalid_schema
 from agentv_ci.suggestions import listed
 from agentv_ci.validate.findings import Finder
+from agentv_ci.validate.looking import look_at
 
 SCHEMA_SUFFIXES = (".json", ".yaml", ".yml")
 
@@ -36,8 +37,8 @@ def check_schema(
 
 
 def _check_file(pointer: Pointer, reference: str, find: Finder, surroundings: Surroundings) -> Iterator[Diagnostic]:
-    path = find.source.resolve(reference)
-    state = surroundings.look(path).state
+    path, seen = look_at(reference, find, surroundings)
+    state = seen.state
     if state not in ("text", "blank"):
         return  # said where files are checked
     if path.suffix not in SCHEMA_SUFFIXES:
@@ -59,7 +60,7 @@ def _check(
     pointer: Pointer, schema: JsonValue, path: Path, find: Finder, surroundings: Surroundings
 ) -> Iterator[Diagnostic]:
     def read(other: Path) -> JsonValue:
-        if surroundings.look(other).state != "text":
+        if surroundings.look(other, (find.source.root, find.source.path.parent)).state != "text":
             raise FileNotFoundError(other)
         return surroundings.read_yaml(other.read_text("utf-8"))
 

@@ -20,6 +20,7 @@ from agentv_ci.contracts.evaluators import (
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.suggestions import did_you_mean, listed, nearest
 from agentv_ci.validate.findings import Finder
+from agentv_ci.validate.looking import look_at
 from agentv_ci.validate.rules.evaluators import EvaluatorList
 
 # Bounded, so that no prompt takes long. `{{` before anything but a name is text, such as JSON.
@@ -62,8 +63,8 @@ def _text(
     """Return how to call a prompt and what it says; None for a file that is said to be wrong elsewhere."""
     if reference is None:
         return f"'prompt' of evaluator '{name}'", prompt
-    path = find.source.resolve(reference)
-    return str(path), path.read_text("utf-8") if surroundings.look(path).state == "text" else None
+    path, seen = look_at(reference, find, surroundings)
+    return str(path), path.read_text("utf-8") if seen.state == "text" else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,15 @@
+"""Looking at the files that a document refers to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agentv_ci.contracts.documents import Seen, Surroundings
+from agentv_ci.validate.findings import Finder
+
+
+def look_at(reference: str, find: Finder, surroundings: Surroundings) -> tuple[Path, Seen]:
+    """Return the path that a file reference means, and what it leads to."""
+    path = find.source.resolve(reference)
+    # A file outside of any repository may still refer to what lies beside it.
+    return path, surroundings.look(path, (find.source.root, find.source.path.parent))
