@@ -58,22 +58,26 @@ def _told_together(
     """Return the mappings whose missing and unknown fields are one mistake; None when it is another one's follow-up."""
     keys: dict[Pointer, Keys] = {}
     sizes: dict[Pointer, int] = {}
+    near: set[Pointer] = set()
+    """Mappings with an unknown field that is nearly a known one, which is a mistake of its own."""
     told: dict[Pointer, Keys | None] = {}
     for violation in refused:
         parent = violation.pointer[:-1]
         if violation.keyword in ("required", "unknown"):
             _, missing, unknown = keys.setdefault(parent, (parent, [], []))
             (missing if violation.keyword == "required" else unknown).append(str(violation.pointer[-1]))
-            if violation.keyword == "required" and isinstance(violation.found, dict):
+            if violation.keyword == "unknown":
+                near |= {parent} if did_you_mean(unknown[-1], map(str, violation.expected)) else set()
+            elif isinstance(violation.found, dict):
                 # A missing field is reported with the whole mapping.
                 sizes[parent] = len(violation.found)
         elif violation.keyword == "enum" and violation.pointer[-1:] == ("type",):
             told[parent] = None
-    pairs = {pointer[:-1] for pointer in misspelt}
+    near |= {pointer[:-1] for pointer in misspelt}
     for parent, missing, unknown in keys.values():
         swapped = len(missing) == len(unknown) == 1
         strange = bool(missing) and bool(unknown) and len(unknown) == sizes.get(parent)
-        if (swapped or strange) and (parent not in pairs or any(":" in key for key in unknown)):
+        if (swapped or strange) and (parent not in near or any(":" in key for key in unknown)):
             told.setdefault(parent, (parent, missing, unknown))
     return told
 
