@@ -20,6 +20,7 @@ from agentv_ci.validate.rules import (
     messages,
     references,
     spelling,
+    target_use,
     targets,
     templates,
 )
@@ -79,7 +80,7 @@ def _rules(structure: Structure, surroundings: Surroundings) -> Iterator[Diagnos
             yield from files.check(document, lists, find, surroundings)
             yield from evaluators.check(lists, find, surroundings)
             yield from templates.check(lists, find, surroundings)
-            yield from targets.check_use(document, find, surroundings)
+            yield from target_use.check(document, find, surroundings)
         case TargetsDocument():
             yield from targets.check(document, find)
         case ConfigDocument():

@@ -43,6 +43,17 @@ def carefully(text: str) -> Parsed:
         return parse_yaml(text)
 
 
+def agree(text: str) -> None:
+    """Whatever the fast way makes of a file, or leaves alone, the result is the careful one's."""
+    try:
+        expected = everything(carefully(text))
+    except Unparsable as error:
+        with pytest.raises(Unparsable, match=re.escape(str(error))):
+            parse_yaml(text)
+        return
+    assert repr(everything(parse_yaml(text))) == repr(expected)
+
+
 DOCUMENTS = sorted(
     path
     for folder in ("tests/corpus/valid", "docs/examples")
@@ -93,14 +104,7 @@ def test_the_fast_way_and_the_careful_one_give_equal_trees(path: Path) -> None:
     ],
 )
 def test_the_fast_way_leaves_what_is_not_plain_to_the_careful_one(text: str) -> None:
-    """Whatever the fast way makes of a file, or leaves alone, the result is the careful one's."""
-    try:
-        expected = everything(carefully(text))
-    except Unparsable as error:
-        with pytest.raises(Unparsable, match=re.escape(str(error))):
-            parse_yaml(text)
-        return
-    assert repr(everything(parse_yaml(text))) == repr(expected)
+    agree(text)
 
 
 PIECES = st.sampled_from(
@@ -134,13 +138,7 @@ PIECES = st.sampled_from(
 @given(pieces=st.lists(PIECES, max_size=14))
 def test_the_fast_way_and_the_careful_one_agree_on_anything(pieces: list[str]) -> None:
     text = "".join(pieces)
-    try:
-        expected = everything(carefully(text))
-    except Unparsable as error:
-        with pytest.raises(Unparsable, match=re.escape(str(error))):
-            parse_yaml(text)
-        return
-    assert repr(everything(parse_yaml(text))) == repr(expected)
+    agree(text)
 
 
 SCALARS = (

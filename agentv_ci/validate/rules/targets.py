@@ -6,15 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.documents import Surroundings
-from agentv_ci.contracts.evals import EvalDocument
-from agentv_ci.contracts.evaluators import (
-    AuthoredEvaluator,
-    CompositeEvaluator,
-    LlmJudgeAggregator,
-    LlmJudgeEvaluator,
-    RubricEvaluator,
-)
 from agentv_ci.contracts.source import Pointer, Source
 from agentv_ci.contracts.targets import (
     CLI_PLACEHOLDERS,
@@ -24,14 +15,11 @@ from agentv_ci.contracts.targets import (
     CliTarget,
     CommandHealthcheck,
     HttpTarget,
-    Target,
     TargetsDocument,
-    judge_name,
     placeholders,
 )
 from agentv_ci.suggestions import did_you_mean, listed
 from agentv_ci.validate.findings import Finder, value_at
-from agentv_ci.validate.rules.measures import never_given
 from agentv_ci.validate.rules.names import duplicates
 
 
@@ -41,12 +29,12 @@ def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
         (("targets", index, "name"), target.name) for index, target in enumerate(document.targets)
     ]
     yield from duplicates(find, "target name", named)
-    names = sorted(_authored_names(find.source))
+    names = sorted(authored_names(find.source))
     for index, target in enumerate(document.targets):
         pointer: Pointer = ("targets", index)
         judge = target.judge_target
-        if judge is not None and not re.match(REFERENCE_PATTERN, judge) and not _has_nameless(find.source):
-            yield from _unknown(find, (*pointer, "judge_target"), "judge target", judge, names)
+        if judge is not None and not re.match(REFERENCE_PATTERN, judge) and not has_nameless(find.source):
+            yield from unknown_name(find, (*pointer, "judge_target"), "judge target", judge, names)
         if isinstance(target, CliTarget):
             yield from _check_templates(pointer, target, find)
         if isinstance(target, HttpTarget) and target.api_key and "${{" not in target.api_key:
@@ -90,121 +78,7 @@ def _literal_hint(name: str, template: str) -> str:
     return f"for the text itself write {{{{{name}}}}}"
 
 
-def check_use(document: EvalDocument, find: Finder, surroundings: Surroundings) -> Iterator[Diagnostic]:
-    """AV304, AV312 and AV316 for the targets an eval document is answered and judged by."""
-    if surroundings.targets is None or surroundings.targets.document is None:
-        return  # what is wrong with the targets file is said there
-    use = _Use(document, find, surroundings)
-    for index in range(len(document.evalcases)):
-        yield from use.check_case(index)
-
-
-class _Use:
-    """Checks one eval document against its targets."""
-
-    def __init__(self, document: EvalDocument, find: Finder, surroundings: Surroundings) -> None:
-        assert surroundings.targets is not None
-        self._document = document
-        self._find = find
-        self._override = surroundings.target_override
-        self._targets = {target.name: target for target in surroundings.target_list}
-        self._authored = _authored_names(surroundings.targets.source)
-        self._has_nameless = _has_nameless(surroundings.targets.source)
-        self._without_judge: set[str] = set()
-
-    def check_case(self, index: int) -> Iterator[Diagnostic]:
-        place, name = self._target_of(index)
-        target = self._targets.get(self._override or name or "default")
-        if target is None and self._override is None and (name or "default") not in self._authored:
-            yield from self._unknown_target(place, name)
-        pointer, evaluators = _evaluators_of(self._document, index)
-        if not evaluators and not self._document.evalcases[index].rubrics:
-            yield from self._check_default_judge(index, target)
-        for number, evaluator in enumerate(evaluators):
-            yield from self._check_evaluator((*pointer, number), evaluator, target)
-
-    def _target_of(self, index: int) -> tuple[Pointer, str | None]:
-        """Return the target that answers a case, and where it is named."""
-        document, case = self._document, self._document.evalcases[index]
-        if case.execution and case.execution.target:
-            return ("evalcases", index, "execution", "target"), case.execution.target
-        if document.execution and document.execution.target:
-            return ("execution", "target"), document.execution.target
-        return ("target",), document.target
-
-    def _unknown_target(self, place: Pointer, name: str | None) -> Iterator[Diagnostic]:
-        if name is not None:
-            yield from self._unknown(place, "target", name)
-        elif not self._find.lost_something(()) and not self._find.lost_something(("execution",)):
-            message = f"no target is named and none is called 'default'; targets are {listed(sorted(self._authored))}"
-            hint = "write execution: {target: NAME}, or call one of the targets 'default'"
-            yield self._find.at("AV304", message, ("evalcases",), key=True, hint=hint)
-
-    def _check_default_judge(self, index: int, target: Target | None) -> Iterator[Diagnostic]:
-        if target is None or judge_name(None, target) is not None or self._lists_evaluators(index):
-            return
-        if target.name in self._without_judge:
-            return
-        self._without_judge.add(target.name)
-        message = f"no evaluators are given, and target '{target.name}' has no judge for the default one"
-        hint = f"add evaluators, or a judge_target to target '{target.name}'; said once for all its cases"
-        yield self._find.at("AV312", message, ("evalcases", index, "id"), hint=hint)
-
-    def _lists_evaluators(self, index: int) -> bool:
-        """Whether the author lists evaluators all the same, and what is wrong with them is said already."""
-        case = self._find.authored(("evalcases", index))
-        places: tuple[Pointer, ...] = (
-            (*case, "evaluators"),
-            (*case, "execution", "evaluators"),
-            ("execution", "evaluators"),
-        )
-        lost = any(map(self._find.lost_something, ((), ("execution",), ("evalcases", index))))
-        return lost or any(value_at(self._find.source.data, place) for place in places)
-
-    def _check_evaluator(
-        self, pointer: Pointer, evaluator: AuthoredEvaluator, target: Target | None
-    ) -> Iterator[Diagnostic]:
-        if isinstance(evaluator, (LlmJudgeEvaluator, RubricEvaluator)):
-            yield from self._check_judge(pointer, evaluator, target)
-        elif isinstance(evaluator, CompositeEvaluator):
-            for number, member in enumerate(evaluator.evaluators):
-                yield from self._check_evaluator((*pointer, "evaluators", number), member, target)
-            if isinstance(evaluator.aggregator, LlmJudgeAggregator) and target and judge_name(None, target) is None:
-                yield self._no_judge((*pointer, "aggregator", "type"), f"the aggregator of '{evaluator.name}'", target)
-        elif target is not None and (missing := never_given(evaluator, target)):
-            message = f"evaluator '{evaluator.name}' can never score: target '{target.name}' never gives {missing}"
-            yield self._find.at("AV316", message, (*pointer, "type"))
-
-    def _check_judge(
-        self, pointer: Pointer, evaluator: LlmJudgeEvaluator | RubricEvaluator, target: Target | None
-    ) -> Iterator[Diagnostic]:
-        if evaluator.judge_target is not None:
-            place = (*pointer, "judge_target")
-            yield from self._unknown(place, "judge target", evaluator.judge_target)
-        elif target is not None and judge_name(None, target) is None and not self._find.lost_something(pointer):
-            yield self._no_judge((*pointer, "name"), f"evaluator '{evaluator.name}'", target)
-
-    def _unknown(self, place: Pointer, what: str, name: str) -> Iterator[Diagnostic]:
-        if not self._has_nameless:
-            yield from _unknown(self._find, place, what, name, sorted(self._authored))
-
-    def _no_judge(self, pointer: Pointer, who: str, target: Target) -> Diagnostic:
-        message = f"{who} needs a judge: target '{target.name}' ({target.provider}) does not judge itself"
-        hint = f"add judge_target to the evaluator or to target '{target.name}'"
-        return self._find.at("AV312", message, pointer, hint=hint)
-
-
-def _evaluators_of(document: EvalDocument, index: int) -> tuple[Pointer, tuple[AuthoredEvaluator, ...]]:
-    """Return the evaluators of a case and where they stand; () when none are given."""
-    case = document.evalcases[index]
-    if case.execution and case.execution.evaluators:
-        return ("evalcases", index, "execution", "evaluators"), case.execution.evaluators
-    if case.evaluators:
-        return ("evalcases", index, "evaluators"), case.evaluators
-    return ("execution", "evaluators"), (document.execution.evaluators if document.execution else None) or ()
-
-
-def _authored_names(targets: Source) -> set[str]:
+def authored_names(targets: Source) -> set[str]:
     """Names of all targets, also of those that are wrong: that is said where they stand."""
     listed = value_at(targets.data, ("targets",))
     items = listed if isinstance(listed, list) else []
@@ -212,14 +86,15 @@ def _authored_names(targets: Source) -> set[str]:
     return {name for name in names if isinstance(name, str) and name}
 
 
-def _has_nameless(targets: Source) -> bool:
+def has_nameless(targets: Source) -> bool:
     """Whether a target has no name, which is said there; anybody may mean that one."""
     listed = value_at(targets.data, ("targets",))
     items = listed if isinstance(listed, list) else []
     return not all(isinstance(item, dict) and isinstance(item.get("name"), str) and item["name"] for item in items)
 
 
-def _unknown(find: Finder, pointer: Pointer, what: str, name: str, names: Sequence[str]) -> Iterator[Diagnostic]:
+def unknown_name(find: Finder, pointer: Pointer, what: str, name: str, names: Sequence[str]) -> Iterator[Diagnostic]:
+    """AV304 for a name that is none of `names`."""
     if name not in names:
         message = f"unknown {what} '{name}'{did_you_mean(name, names)}; targets are {listed(names)}"
         yield find.at("AV304", message, pointer)
