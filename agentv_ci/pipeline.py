@@ -82,21 +82,24 @@ def _check_in_processes(
     found: Sequence[Found], targets: str | None, cwd: Path, processes: int
 ) -> list[CheckedFile | None]:
     from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_all_start_methods, get_context
+    from multiprocessing import get_context
 
     for contract in (EvalDocument, TargetsDocument):
         # What is built now is shared by all forked processes; else each would build it again.
         contract.model_rebuild()
     size = -(-len(found) // (processes * CHUNKS_A_PROCESS))
     chunks = [found[start : start + size] for start in range(0, len(found), size)]
-    # A forked process has everything imported already; on other systems forking is not safe.
-    method = "fork" if sys.platform == "linux" and "fork" in get_all_start_methods() else "spawn"
-    pool = ProcessPoolExecutor(processes, get_context(method), initializer=_leave_interrupts_to_the_parent)
+    pool = ProcessPoolExecutor(processes, get_context(start_method()), initializer=_leave_interrupts_to_the_parent)
     try:
         parts = pool.map(_check, chunks, [targets] * len(chunks), [cwd] * len(chunks))
         return [each for part in parts for each in part]
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def start_method() -> str:
+    """Return how processes begin: a forked one has everything imported already, but forking is not safe everywhere."""
+    return "fork" if sys.platform == "linux" else "spawn"
 
 
 def _leave_interrupts_to_the_parent() -> None:

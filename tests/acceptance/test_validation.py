@@ -12,6 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from agentv_ci.contracts.targets import CliTarget
+from agentv_ci.pipeline import check_paths
 from agentv_ci.schemas import document
 from tests.conftest import Finished, agentv_ci, write
 
@@ -177,6 +178,16 @@ class TestPerformance:
         one = validate(tmp_path, files, "--jobs", "1", "evals")
         assert one.out.count("\n") == 20
         assert validate(tmp_path, files, "--jobs", "3", "evals") == one
+
+    @pytest.mark.parametrize("method", ["fork", "spawn"])
+    def test_processes_may_begin_in_either_way(
+        self, method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write(tmp_path, {f"evals/{number:03}.yaml": EVAL.replace("user", "usr") for number in range(100)})
+        monkeypatch.setattr("agentv_ci.pipeline.start_method", lambda: method)
+        one, two = (check_paths(["evals"], targets=None, cwd=tmp_path, jobs=jobs) for jobs in (1, 2))
+        assert one == two
+        assert [each.rule for file in one.files for each in file.diagnostics] == ["AV205"] * 100
 
     def test_a_file_that_is_no_yaml_stops_only_itself(self, tmp_path: Path) -> None:
         done = validate(tmp_path, {"a.yaml": "a: [", "b.yaml": EVAL.replace("user", "usr")})
