@@ -93,7 +93,7 @@ def mutants(draw: st.DrawFn) -> tuple[str, str]:
 def checked(name: str, text: str) -> CheckedFile:
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), {".git/HEAD": "", name: text})
-        with time_limit(10):
+        with time_limit(60):
             (file,) = check_paths([name], targets=None, cwd=Path(folder)).files
     return file
 
