@@ -219,6 +219,8 @@ class _Constructor:
             value = text
         elif tag in _SCALAR_TAGS:
             value = self._plain(text, event)
+            if not isinstance(value, _SCALAR_TAGS[str(tag)]):
+                raise Unparsable(Problem("AV101", f"'{text}' is not what its tag '{tag}' says", start, end))
         else:
             raise Foreign(_foreign_tag(tag, event))
         return _Node(value, Mark(start, end, None), text=text, merges=text == "<<" and bool(event.implicit[0]))
@@ -346,4 +348,7 @@ def _too_large(event: Event) -> Unparsable:
 
 _STR, _MAP, _SEQ = (f"tag:yaml.org,2002:{kind}" for kind in ("str", "map", "seq"))
 _LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
-_SCALAR_TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float"))
+_SCALAR_TAGS: dict[str, tuple[type, ...]] = {
+    f"tag:yaml.org,2002:{kind}": types
+    for kind, types in (("null", (type(None),)), ("bool", (bool,)), ("int", (int,)), ("float", (int, float)))
+}

@@ -334,3 +334,16 @@ def test_known_differences_of_the_parsers_do_not_change_what_is_accepted(monkeyp
         assert isinstance(fast.data, dict)
         assert isinstance(slow.data, dict)
         assert fast.data.keys() == slow.data.keys()
+
+
+@pytest.mark.parametrize("text", ["!!int abc", "!!bool 1", "!!null x", "!!float true and more"])
+def test_a_tag_that_lies_is_a_mistake(text: str) -> None:
+    with pytest.raises(Unparsable, match="is not what its tag"):
+        parse_yaml(f"a: {text}")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("!!int 1", 1), ("!!float 1", 1), ("!!null ''", None), ("!!bool true", True)]
+)
+def test_a_tag_that_tells_the_truth_is_read(text: str, value: JsonValue) -> None:
+    assert parse_yaml(f"a: {text}").data == {"a": value}
