@@ -4,7 +4,8 @@
     ├── UsageError        2   the command line is wrong
     ├── InvalidInput      2   the documents are wrong; the diagnostics say where
     ├── NothingToRun      3   the paths and filters select no case
-    └── TargetUnavailable 4   a target cannot be asked at all
+    ├── TargetUnavailable 4   a target cannot be asked at all
+    └── Interrupted     130   somebody ended the run
 
 A run that ends with a verdict ends with a number instead: 0, or one of the constants below.
 """
@@ -62,3 +63,9 @@ class TargetUnavailable(CannotGoOn):
     """A target failed before the first case."""
 
     exit_code = 4
+
+
+class Interrupted(CannotGoOn):
+    """A run was ended from outside, and left something that is worth knowing."""
+
+    exit_code = INTERRUPTED

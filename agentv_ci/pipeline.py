@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import Checked, CheckedFile, Surroundings
 from agentv_ci.contracts.evals import EvalDocument
+from agentv_ci.contracts.source import Kind, Source
 from agentv_ci.contracts.targets import TargetsDocument
 from agentv_ci.errors import InvalidInput, NothingToRun, UsageError
 from agentv_ci.load import load
@@ -121,15 +123,16 @@ class Documents:
 
     def check(self, path: Path, *, named: bool) -> Checked:
         """Return a document with everything that is wrong with it; those that others are read with are remembered."""
-        key = (path, named)
-        if key in self._checked:
-            return self._checked[key]
-        source = load(path, self.root(path), named=named)
+        return self._checked.get((path, named)) or self._validated(
+            load(path, self.root(path), named=named), named=named
+        )
+
+    def _validated(self, source: Source, *, named: bool) -> Checked:
         if source.kind == "eval":
-            return validate(source, self.surroundings(path))
-        around = self._alone if source.kind == "config" else self._configured(path)
-        self._checked[key] = validate(source, around)
-        return self._checked[key]
+            return validate(source, self.surroundings(source.path))
+        around = self._configured(source.path) if source.kind == "targets" else self._alone
+        checked = self._checked[source.path, named] = validate(source, around)
+        return checked
 
     def check_file(self, path: Path, *, named: bool) -> CheckedFile | None:
         """Return what is to be said of a file; None for a YAML file that is none of ours."""
@@ -163,7 +166,7 @@ class Documents:
             self._around[folder] = Surroundings(
                 read_yaml=read_yaml,
                 look=self._look,
-                targets=self._check_targets(targets) if targets else None,
+                targets=self._targets_at(targets) if targets else None,
                 configs=self._configs(path),
                 target_override=self._target_override,
                 plugin_validators=plugin_validators,
@@ -175,27 +178,26 @@ class Documents:
         return Surroundings(read_yaml, self._look, configs=self._configs(path))
 
     def _configs(self, path: Path) -> tuple[Checked, ...]:
-        return tuple(self._check_config(config) for config in find_configs(path, self.root(path)))
+        found = (self._beside(config, "config", named=True) for config in find_configs(path, self.root(path)))
+        return tuple(config for config in found if config is not None)
 
-    def _check_config(self, path: Path) -> Checked:
-        key = (path, True)
-        if key not in self._checked:
-            self._checked[key] = validate(load(path, self.root(path), named=True), self._alone)
-        return self._checked[key]
-
-    def _check_targets(self, path: Path) -> Checked | None:
-        """Return a targets file; None when the file that is only called so is none of ours."""
+    def _targets_at(self, path: Path) -> Checked | None:
         named = path == self._targets
-        key = (path, named)
-        if key not in self._checked:
+        checked = self._beside(path, "targets", named=named)
+        if named and (checked is None or not checked.source.readable):
+            source = load(path, self.root(path), named=True)
+            reason = source.diagnostics[0].message if source.diagnostics else f"its kind is '{source.kind}'"
+            raise UsageError(f"'{path}' is no targets document: {reason}")
+        return checked
+
+    def _beside(self, path: Path, kind: Kind, *, named: bool) -> Checked | None:
+        """Return a document that others are read with; None when it is only called like one of that kind."""
+        checked = self._checked.get((path, named))
+        if checked is None:
             source = load(path, self.root(path), named=named)
-            if named and (source.kind != "targets" or not source.readable):
-                reason = source.diagnostics[0].message if source.diagnostics else f"its kind is '{source.kind}'"
-                raise UsageError(f"'{path}' is no targets document: {reason}")
-            if source.kind != "targets":
-                return None
-            self._checked[key] = validate(source, self._configured(path))
-        return self._checked[key]
+            # What is of another kind has surroundings of its own, perhaps these very ones.
+            checked = self._validated(source, named=named) if source.kind == kind else None
+        return checked if checked is not None and checked.source.kind == kind else None
 
 
 def _unreadable(around: Surroundings) -> list[Checked]:
@@ -220,6 +222,7 @@ def read_yaml(text: str) -> JsonValue:
     return parsed.data
 
 
+@cache
 def plugin_validators() -> frozenset[str]:
     """Return the run validators that other packages bring."""
     from importlib.metadata import entry_points

@@ -93,7 +93,7 @@ def run(arguments: Sequence[str]) -> int:
         result = cli.main(args=list(arguments), prog_name="agentv-ci", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except (click.exceptions.Abort, KeyboardInterrupt):
-        show_error("interrupted; finished rows are kept", None)
+        show_error("interrupted", None)
         return INTERRUPTED
     except click.ClickException as error:
         error.show()

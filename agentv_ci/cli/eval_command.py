@@ -18,7 +18,7 @@ from agentv_ci.cli.output import show_diagnostics, show_line
 from agentv_ci.cli.progress import show_progress
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.exchange import World
-from agentv_ci.errors import UsageError
+from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.execute.engine import RunSettings
 from agentv_ci.load.environment import with_dotenv
 from agentv_ci.pipeline import Compiled, Outcome, RunFiles, Selection, compile_paths, run_plan
@@ -141,8 +141,8 @@ def _run(compiled: Compiled, overrides: Overrides, settings: RunSettings, files:
 
     try:
         return asyncio.run(main())
-    except asyncio.CancelledError as error:
-        raise KeyboardInterrupt from error
+    except (asyncio.CancelledError, KeyboardInterrupt) as error:
+        raise Interrupted("interrupted; finished rows are kept") from error
     except OSError as error:
         raise UsageError(f"cannot write '{error.filename or files.results}': {error.strerror}") from error
 

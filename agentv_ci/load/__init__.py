@@ -13,14 +13,13 @@ from agentv_ci.contracts.diagnostics import RULES, Diagnostic
 from agentv_ci.contracts.evals import EVAL_SCHEMA
 from agentv_ci.contracts.source import Kind, Mark, Source, locate
 from agentv_ci.contracts.targets import TARGETS_SCHEMAS
+from agentv_ci.load.files import MAX_BYTES
 from agentv_ci.load.parse import Foreign, Parsed, Unparsable, parse_yaml
 from agentv_ci.load.syntax import Problem
 from agentv_ci.schemas import BASE_ID, schema_id
 from agentv_ci.suggestions import did_you_mean, listed, nearest
 
 __all__ = ["load"]
-
-MAX_BYTES = 64 * 1024 * 1024
 
 KNOWN_SCHEMAS: Mapping[str, Kind] = {
     EVAL_SCHEMA: "eval",

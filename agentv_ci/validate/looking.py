@@ -11,5 +11,10 @@ from agentv_ci.validate.findings import Finder
 def look_at(reference: str, find: Finder, surroundings: Surroundings) -> tuple[Path, Seen]:
     """Return the path that a file reference means, and what it leads to."""
     path = find.source.resolve(reference)
+    return path, look_inside(path, find, surroundings)
+
+
+def look_inside(path: Path, find: Finder, surroundings: Surroundings) -> Seen:
+    """Return what a path leads to, if it stays inside the document's repository."""
     # A file outside of any repository may still refer to what lies beside it.
-    return path, surroundings.look(path, (find.source.root, find.source.path.parent))
+    return surroundings.look(path, (find.source.root, find.source.path.parent))

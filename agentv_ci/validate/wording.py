@@ -132,7 +132,7 @@ def _diagnostic(find: Finder, violation: Violation, misspelt: Mapping[Pointer, t
                 close = f" (did you mean '{misspelt[pointer][1]}'?)"
             else:
                 close = did_you_mean(key, _in_the_style_of(key, expected))
-            hint = None if close else _belongs(key) or f"known here: {listed(_snake(expected))}"
+            hint = None if close else _belongs(find, pointer) or f"known here: {listed(_snake(expected))}"
             return find.at("AV202", f"unknown field '{key}'{close}", pointer, key=True, hint=hint)
         case "type" if "content" in pointer[-2:]:
             message = f"content must be a text or a list of texts and blocks, not {_shown(found)}"
@@ -167,10 +167,16 @@ def _owner(find: Finder, pointer: Pointer) -> str:
     return ""
 
 
-def _belongs(key: str) -> str | None:
-    """Say where a field belongs that people expect one level higher."""
-    from agentv_ci.contracts.evals import SuiteExecution
+def _belongs(find: Finder, pointer: Pointer) -> str | None:
+    """Say where a field belongs that people expect at the top of a file, in a case, or in a case's `execution`."""
+    from agentv_ci.contracts.evals import CaseExecution, SuiteExecution
 
+    key, parent = str(pointer[-1]), pointer[:-1]
+    in_a_case = parent[:1] == ("evalcases",) and parent[2:] in ((), ("execution",))
+    if find.source.kind != "eval" or not (parent == () or in_a_case):
+        return None
+    if in_a_case and key in SuiteExecution.model_fields.keys() - CaseExecution.model_fields.keys():
+        return f"'{key}' belongs under 'execution' of the whole file"
     return f"'{key}' belongs under 'execution'" if key in SuiteExecution.model_fields else None
 
 

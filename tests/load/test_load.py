@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agentv_ci.load import MAX_BYTES, load
+from agentv_ci.load import load
+from agentv_ci.load.files import MAX_BYTES
 from tests.conftest import write
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.load import MAX_BYTES
+from agentv_ci.load.files import MAX_BYTES
 from agentv_ci.pipeline import check_paths
 from tests.conftest import agentv_ci, write
 

@@ -127,3 +127,12 @@ def test_documents_are_recognised_by_schema_name_or_content(repository: Path, na
 def test_a_wrong_schema_line_is_one_diagnostic(repository: Path, line: str) -> None:
     write(repository, {"x.yaml": CASE.replace("$schema: agentv-eval-v2", line)})
     assert len(found(repository, "x.yaml")) == 1
+
+
+@pytest.mark.parametrize("name", [".agentv.yaml", "targets.yaml", ".agentv/config.yaml"])
+@pytest.mark.parametrize("paths", [("x.yaml", "{}"), ("{}", "x.yaml"), (".",)])
+def test_an_eval_document_with_the_name_of_another_kind_is_checked_like_any(
+    repository: Path, name: str, paths: tuple[str, ...]
+) -> None:
+    write(repository, {"x.yaml": CASE, name: CASE.replace("user", "usr")})
+    assert found(repository, *(path.format(name) for path in paths)) == [(Path(name).name, "AV205", "error")]

@@ -13,7 +13,7 @@ from agentv_ci.contracts.source import Pointer
 from agentv_ci.schemas import bad_reference, invalid_schema
 from agentv_ci.suggestions import listed
 from agentv_ci.validate.findings import Finder
-from agentv_ci.validate.looking import look_at
+from agentv_ci.validate.looking import look_at, look_inside
 
 SCHEMA_SUFFIXES = (".json", ".yaml", ".yml")
 
@@ -60,7 +60,7 @@ def _check(
     pointer: Pointer, schema: JsonValue, path: Path, find: Finder, surroundings: Surroundings
 ) -> Iterator[Diagnostic]:
     def read(other: Path) -> JsonValue:
-        if surroundings.look(other, (find.source.root, find.source.path.parent)).state != "text":
+        if look_inside(other, find, surroundings).state != "text":
             raise FileNotFoundError(other)
         return surroundings.read_yaml(other.read_text("utf-8"))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.source import Pointer, Source
 from agentv_ci.contracts.targets import (
@@ -29,11 +30,11 @@ def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
         (("targets", index, "name"), target.name) for index, target in enumerate(document.targets)
     ]
     yield from duplicates(find, "target name", named)
-    names = sorted(authored_names(find.source))
+    names, some_nameless = sorted(authored_names(find.source)), has_nameless(find.source)
     for index, target in enumerate(document.targets):
         pointer: Pointer = ("targets", index)
         judge = target.judge_target
-        if judge is not None and not re.match(REFERENCE_PATTERN, judge) and not has_nameless(find.source):
+        if judge is not None and not re.match(REFERENCE_PATTERN, judge) and not some_nameless:
             yield from unknown_name(find, (*pointer, "judge_target"), "judge target", judge, names)
         if isinstance(target, CliTarget):
             yield from _check_templates(pointer, target, find)
@@ -80,17 +81,18 @@ def _literal_hint(name: str, template: str) -> str:
 
 def authored_names(targets: Source) -> set[str]:
     """Names of all targets, also of those that are wrong: that is said where they stand."""
-    listed = value_at(targets.data, ("targets",))
-    items = listed if isinstance(listed, list) else []
-    names = (item.get("name") for item in items if isinstance(item, dict))
-    return {name for name in names if isinstance(name, str) and name}
+    return {name for name in _names(targets) if isinstance(name, str) and name}
 
 
 def has_nameless(targets: Source) -> bool:
     """Whether a target has no name, which is said there; anybody may mean that one."""
-    listed = value_at(targets.data, ("targets",))
-    items = listed if isinstance(listed, list) else []
-    return not all(isinstance(item, dict) and isinstance(item.get("name"), str) and item["name"] for item in items)
+    return not all(isinstance(name, str) and name for name in _names(targets))
+
+
+def _names(targets: Source) -> list[JsonValue]:
+    """What stands, or fails to stand, where each target's name belongs."""
+    items = value_at(targets.data, ("targets",))
+    return [item.get("name") if isinstance(item, dict) else None for item in (items if isinstance(items, list) else [])]
 
 
 def unknown_name(find: Finder, pointer: Pointer, what: str, name: str, names: Sequence[str]) -> Iterator[Diagnostic]:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentv_ci.contracts.evaluators import PROMPT_VARIABLES
 from agentv_ci.contracts.exchange import CalledTool, OutputMessage, Response
 from agentv_ci.contracts.plan import PlanMessage, PlanToolCall, TextPart
 from agentv_ci.evaluate.evaluators.prompts import SYSTEM_PROMPT, contract_reminder, fill, sections, variables
@@ -188,3 +189,7 @@ def test_output_messages_tell_the_tool_calls_of_the_answer() -> None:
         },
         {"role": "assistant", "content": "done"},
     ]
+
+
+def test_prompts_may_name_what_validation_says_they_may() -> None:
+    assert {*variables(submission(""))} == {*PROMPT_VARIABLES}
