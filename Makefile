@@ -1,7 +1,7 @@
 # One command for each chore. PYTHON names the interpreter; by default that of .venv, where there is one.
 PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
 
-.PHONY: help dev check format test schemas docs golden
+.PHONY: help dev check format test schemas docs golden prices
 
 help:       ## list the chores
 	@grep -hE '^[a-z-]+: +##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -32,3 +32,7 @@ docs:       ## render the tables of docs/ from the code
 
 golden:     ## rewrite the corpus's expected files; review the diff
 	$(PYTHON) -m pytest tests/test_corpus.py --update-golden -q
+
+prices:     ## render the table of public prices; review the diff
+	$(PYTHON) -m pip install --quiet genai-prices
+	$(PYTHON) -m tests.render_prices

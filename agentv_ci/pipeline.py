@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
@@ -26,13 +26,18 @@ from agentv_ci.load.discover import Found, discover, find_configs, find_dotenv, 
 from agentv_ci.load.files import looker
 from agentv_ci.load.parse import parse_yaml
 from agentv_ci.outside import read_json
+from agentv_ci.schemas import schema_id
 from agentv_ci.suggestions import did_you_mean, listed
 from agentv_ci.validate import validate
 
 if TYPE_CHECKING:
+    from agentv_ci.compile import Compilation
+    from agentv_ci.compile.document import PlanDocument
     from agentv_ci.compile.overrides import Overrides
+    from agentv_ci.contracts.estimate import Estimate
     from agentv_ci.contracts.exchange import Ask, Grade, Log, Request, Response, World
     from agentv_ci.contracts.plan import Plan, PlanCase
+    from agentv_ci.contracts.plan_diff import PlanDiff
     from agentv_ci.contracts.report import RunReport
     from agentv_ci.contracts.results import ResultRow
     from agentv_ci.execute.engine import Progress, RunSettings
@@ -264,7 +269,9 @@ class Compiled:
     warnings: tuple[Diagnostic, ...]
     sources: tuple[Path, ...]
     """The files it was made from, which nothing may overwrite."""
-    dotenv_files: tuple[Path, ...] = ()
+    dotenv_files: tuple[Path, ...]
+    cases: int
+    """How many cases it has, also where they are not in memory."""
 
     def refuse_to_overwrite(self, outputs: Sequence[Path]) -> None:
         """Raise UsageError when an output is an input, or two outputs are one file."""
@@ -286,61 +293,124 @@ def compile_paths(selection: Selection, *, cwd: Path) -> Compiled:
     Raises InvalidInput with all diagnostics, UsageError, or NothingToRun when nothing is selected.
     """
     found = discover(selection.patterns, cwd)
-    if len(found) == 1 and found[0].path.suffix == ".json":
+    if _is_plan(found):
         return _read_plan(found[0].path, selection, cwd)
-    return _compile(found, selection, cwd)
+    reading = _Reading(found, selection, cwd)
+    compilation = reading.compilation()
+    plan = compilation.plan()
+    return reading.concluded(plan, compilation.sources, len(plan.cases))
 
 
-def _compile(found: Sequence[Found], selection: Selection, cwd: Path) -> Compiled:
-    from agentv_ci.compile import compile  # noqa: A004  # the stage's name
+def compile_document(selection: Selection, *, cwd: Path, scratch: BinaryIO) -> tuple[Compiled, PlanDocument]:
+    """Compile eval files into a plan's text, or read one plan. Cases are not kept: `Compiled.plan` is without them.
 
-    documents = Documents(cwd, selection.targets, selection.target)
-    checked = [documents.check(each.path, named=each.named) for each in sorted(found, key=lambda each: each.path)]
-    evals = [each for each in checked if each.source.kind == "eval"]
-    around = [documents.surroundings(each.source.path) for each in evals]
-    diagnostics = _relevant(checked, evals, around)
-    if any(each.severity == "error" for each in diagnostics):
-        raise InvalidInput(diagnostics)
-    if not evals:
-        raise NothingToRun(f"no eval document in {listed(selection.patterns)}")
-    _require_targets(evals, around)
-    plan = compile(list(zip(evals, around, strict=True)), read_text=_read_text, eval_ids=selection.eval_ids)
-    if not plan.cases:
-        raise NothingToRun(f"no case matches --eval-id {listed(selection.eval_ids)}")
-    roots = list(dict.fromkeys(each.source.root for each in evals))
-    if len(roots) > 1:
-        raise UsageError(f"one run takes files of one repository, not of {listed(roots)}")
-    dotenv = (find_dotenv(each.source.path, each.source.root, cwd) for each in evals)
-    read = [each.source.path for each in (*evals, *_besides(around))]
-    return Compiled(plan, roots[0], diagnostics, tuple(read), tuple(path for path in dotenv if path))
+    The text lies in `scratch` until it is copied. Raises what `compile_paths` raises.
+    """
+    from agentv_ci.compile.document import PlanDocument
+
+    document = PlanDocument(schema_id("plan-v1"), scratch)
+    found = discover(selection.patterns, cwd)
+    if _is_plan(found):
+        compiled = _read_plan(found[0].path, selection, cwd)
+        document.add(compiled.plan.cases)
+        document.end(compiled.plan)
+        return compiled, document
+    reading = _Reading(found, selection, cwd)
+    compilation = reading.compilation()
+    number = document.add(compilation.cases())
+    head = compilation.head()
+    document.end(head)
+    return reading.concluded(head, compilation.sources, number), document
 
 
-def _relevant(
-    checked: Sequence[Checked], evals: Sequence[Checked], around: Sequence[Surroundings]
-) -> tuple[Diagnostic, ...]:
-    """What is wrong with the eval files and with the documents they are read with."""
-    unknown = [each for each in checked if each.source.kind is None]
-    return tuple(dict.fromkeys(found for each in (*_besides(around), *unknown, *evals) for found in each.diagnostics))
+def _is_plan(found: Sequence[Found]) -> bool:
+    return len(found) == 1 and found[0].path.suffix == ".json"
 
 
-def _besides(around: Sequence[Surroundings]) -> list[Checked]:
-    return [other for each in around for other in ((each.targets,) if each.targets else ()) + each.configs]
+class _Reading:
+    """The documents of a selection, checked one after the other while those before them are compiled."""
+
+    def __init__(self, found: Sequence[Found], selection: Selection, cwd: Path) -> None:
+        self._found = sorted(found, key=lambda each: each.path)
+        self._selection = selection
+        self._cwd = cwd
+        self._documents = Documents(cwd, selection.targets, selection.target)
+        self._roots: dict[Path, None] = {}
+        self._read: list[Path] = []
+        self._dotenv: dict[Path, None] = {}
+        self._beside: dict[Diagnostic, None] = {}
+        self._own: dict[Diagnostic, None] = {}
+
+    def compilation(self) -> Compilation:
+        """Return what compiles the documents as they come."""
+        from agentv_ci.compile import compile  # noqa: A004  # the stage's name
+
+        return compile(self._valid(), read_text=_read_text, eval_ids=self._selection.eval_ids)
+
+    def concluded(self, plan: Plan, sources: Iterable[Path], cases: int) -> Compiled:
+        """Return the plan with what belongs to it; raises what can only be said at the end."""
+        if not cases:
+            raise NothingToRun(f"no case matches --eval-id {listed(self._selection.eval_ids)}")
+        if len(self._roots) > 1:
+            raise UsageError(f"one run takes files of one repository, not of {listed(self._roots)}")
+        (root,) = self._roots
+        return Compiled(plan, root, self._diagnostics(), (*self._read, *sources), tuple(self._dotenv), cases)
+
+    def _valid(self) -> Iterator[tuple[Checked, Surroundings]]:
+        """Yield valid eval documents until one is not; the rest is still checked, and said at the end."""
+        untargeted: UsageError | None = None
+        evals = failed = 0
+        for each in self._found:
+            checked = self._documents.check(each.path, named=each.named)
+            if checked.source.kind == "eval":
+                evals += 1
+                around = self._documents.surroundings(each.path)
+                self._take(checked, around)
+                failed += not all(other.valid for other in (checked, *_besides(around)))
+                untargeted = untargeted or _missing_target(checked, around)
+                if not failed and untargeted is None:
+                    yield checked, around
+            elif checked.source.kind is None:
+                self._own.update(dict.fromkeys(checked.diagnostics))
+                failed += not checked.valid
+        if failed:
+            raise InvalidInput(self._diagnostics())
+        if not evals:
+            raise NothingToRun(f"no eval document in {listed(self._selection.patterns)}")
+        if untargeted is not None:
+            raise untargeted
+
+    def _take(self, checked: Checked, around: Surroundings) -> None:
+        source = checked.source
+        self._own.update(dict.fromkeys(checked.diagnostics))
+        self._roots[source.root] = None
+        self._read.append(source.path)
+        for other in _besides(around):
+            self._beside.update(dict.fromkeys(other.diagnostics))
+            self._read.append(other.source.path)
+        if dotenv := find_dotenv(source.path, source.root, self._cwd):
+            self._dotenv[dotenv] = None
+
+    def _diagnostics(self) -> tuple[Diagnostic, ...]:
+        return tuple(self._beside | self._own)
 
 
-def _require_targets(evals: Sequence[Checked], around: Sequence[Surroundings]) -> None:
-    for each, surroundings in zip(evals, around, strict=True):
-        if surroundings.targets is None:
-            raise UsageError(
-                f"no targets.yaml for {each.source.path}: looked in its folder, above it and in the working directory",
-                hint="write a targets.yaml, or name one with --targets",
-            )
-        names = [target.name for target in surroundings.target_list]
-        wanted = surroundings.target_override
-        if wanted is not None and wanted not in names:
-            close = did_you_mean(wanted, names)
-            raise UsageError(
-                f"unknown target '{wanted}'{close}; {surroundings.targets.source.path} defines {listed(names)}"
-            )
+def _besides(around: Surroundings) -> tuple[Checked, ...]:
+    return (*((around.targets,) if around.targets else ()), *around.configs)
+
+
+def _missing_target(checked: Checked, surroundings: Surroundings) -> UsageError | None:
+    if surroundings.targets is None:
+        return UsageError(
+            f"no targets.yaml for {checked.source.path}: looked in its folder, above it and in the working directory",
+            hint="write a targets.yaml, or name one with --targets",
+        )
+    names = [target.name for target in surroundings.target_list]
+    wanted = surroundings.target_override
+    if wanted is None or wanted in names:
+        return None
+    close = did_you_mean(wanted, names)
+    return UsageError(f"unknown target '{wanted}'{close}; {surroundings.targets.source.path} defines {listed(names)}")
 
 
 def _read_text(path: Path) -> str:
@@ -348,31 +418,59 @@ def _read_text(path: Path) -> str:
 
 
 def _read_plan(path: Path, selection: Selection, cwd: Path) -> Compiled:
-    from agentv_ci.compile.cases import is_selected
-    from agentv_ci.compile.digest import case_digest, plan_digest
-    from agentv_ci.load.plan import load_plan
+    from agentv_ci.compile.selection import is_selected, narrowed
 
     if selection.target not in (None, "default") or selection.targets is not None:
         raise UsageError("a plan has its targets already: --target and --targets choose them when it is compiled")
-    plan = load_plan(path)
-    forged = [case.id for case in plan.cases if case_digest(case, plan.targets) != case.digest]
-    if forged or plan_digest(plan) != plan.digest:
-        which = f"cases {listed(forged)}" if forged else "the plan"
-        raise UsageError(f"'{path}': the digest of {which} does not match; it was changed after it was compiled")
-    if selection.eval_ids:
-        cases = [case for case in plan.cases if is_selected(case.id, selection.eval_ids)]
-        plan = plan.model_copy(update={"cases": tuple(cases)})
-        plan = plan.model_copy(update={"digest": plan_digest(plan)})
+    plan = narrowed(read_plan(path), lambda case: is_selected(case.id, selection.eval_ids))
     if not plan.cases:
         raise NothingToRun("the plan selects no case")
     dotenv = find_dotenv(cwd / "plan", cwd, cwd)
-    return Compiled(plan, find_root(cwd / "plan", cwd), (), (path,), (dotenv,) if dotenv else ())
+    return Compiled(plan, find_root(cwd / "plan", cwd), (), (path,), (dotenv,) if dotenv else (), len(plan.cases))
 
 
-def plan_text(plan: Plan) -> str:
-    """Return a plan as it is published: the same plan always gives the same bytes."""
-    data = plan.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+def only_changed(compiled: Compiled, old: Path) -> Compiled:
+    """Return what a run of those cases needs that an older plan does not have; it may be none.
+
+    Raises what `read_plan` raises.
+    """
+    from agentv_ci.compile.selection import narrowed
+
+    known = {case.digest for case in read_plan(old).cases}
+    plan = narrowed(compiled.plan, lambda case: case.digest not in known)
+    return replace(compiled, plan=plan, cases=len(plan.cases))
+
+
+def diff_plans(compiled: Compiled, old: Path) -> PlanDiff:
+    """Return what became of an older plan's cases; raises what `read_plan` raises."""
+    from agentv_ci.compile.diff import diff
+
+    return diff(read_plan(old), compiled.plan)
+
+
+def estimate_run(compiled: Compiled, *, workers: int | None) -> Estimate:
+    """Return what a run will ask and cost, with `workers` cases at once (None: as the targets say)."""
+    from agentv_ci.compile.estimate import estimate
+
+    return estimate(compiled.plan, workers=workers)
+
+
+def read_plan(path: Path) -> Plan:
+    """Return the plan in a file, when it is one that the published schema accepts and nobody has changed since.
+
+    Raises UsageError, or InvalidInput with what the schema refuses.
+    """
+    from agentv_ci.compile.digest import case_digest, document_digest
+    from agentv_ci.compile.document import prices_by_suite
+    from agentv_ci.load.plan import load_plan
+
+    plan, data = load_plan(path)
+    prices = prices_by_suite(plan)
+    forged = [case.id for case in plan.cases if case_digest(case, plan.targets, prices[case.suite]) != case.digest]
+    if forged or document_digest(data) != plan.digest:
+        which = f"cases {listed(forged)}" if forged else "the plan"
+        raise UsageError(f"'{path}': the digest of {which} does not match; it was changed after it was compiled")
+    return plan
 
 
 MAX_LOG_LINE = 4_000
@@ -424,6 +522,7 @@ async def run_plan(
     from agentv_ci.execute.journal import Journal
     from agentv_ci.execute.materials import Materials
     from agentv_ci.execute.settings import resolve_targets
+    from agentv_ci.execute.unsupported import refuse_unsupported
     from agentv_ci.outside import printable, shortened
     from agentv_ci.redaction import Redactor, secrets_of
     from agentv_ci.report.reporters import encode
@@ -431,6 +530,7 @@ async def run_plan(
     compiled.refuse_to_overwrite([files.results, files.report, *([files.junit] if files.junit else [])])
     if files.results.exists() and not files.results.is_file():
         raise UsageError(f"results go into a file, and '{files.results}' is none")
+    refuse_unsupported(compiled.plan)
     plan = override(compiled.plan, overrides)
     targets = dict(plan.targets) if settings.dry_run else resolve_targets(plan.targets, world.environ)
     progress = Progress(total=sum(case.trials for case in plan.cases))

@@ -1,19 +1,18 @@
 """The published schemas: found at run time, asked for what is wrong.
 
-The door to jsonschema and referencing. Nothing is ever fetched: all documents are in one registry. How the schemas
-come from the contracts is in `rendering.py`.
+The door to jsonschema. Nothing is ever fetched: all documents are in one registry. How the schemas come from the
+contracts is in `rendering.py`, the references of authors' schemas in `references.py`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import unquote, urlsplit
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.source import Pointer
@@ -21,7 +20,6 @@ from agentv_ci.contracts.targets import REFERENCE_PATTERN
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
-    from referencing._core import Resolver
 
 BASE_ID = "https://org.github.io/agentv-action/schemas/"
 
@@ -96,61 +94,6 @@ def invalid_schema(schema: JsonValue) -> str | None:
     except ValueError as error:
         return f"its $schema or $id is no address: {error}"
     return None
-
-
-def bad_reference(schema: JsonValue, place: Path, read: Callable[[Path], JsonValue]) -> str | None:
-    """Return what is wrong with the first `$ref` of a valid schema that leads nowhere, or None.
-
-    `place` is the file that holds the schema: a reference to another file is relative to it. `read` reads one and
-    raises OSError or ValueError. Nothing is fetched.
-    """
-    from referencing.exceptions import Unresolvable
-
-    try:
-        for reference, resolver in _references(schema, place, read):
-            try:
-                resolver.lookup(reference)
-            except Unresolvable:
-                return f"$ref '{reference}' leads nowhere"
-    except RecursionError:
-        return "it is nested too deep"
-    except ValueError as error:
-        return f"an $id or $ref is no address: {error}"
-    return None
-
-
-def _references(
-    schema: JsonValue, place: Path, read: Callable[[Path], JsonValue]
-) -> Iterator[tuple[str, Resolver[JsonValue]]]:
-    """Every `$ref` of a schema, and what resolves it."""
-    from referencing import Registry, Resource
-    from referencing.exceptions import NoSuchResource
-    from referencing.jsonschema import DRAFT202012
-
-    def resource_of(contents: JsonValue) -> Resource[JsonValue]:
-        return Resource[JsonValue].from_contents(contents, default_specification=DRAFT202012)
-
-    def retrieve(uri: str) -> Resource[JsonValue]:
-        url = urlsplit(uri)
-        if url.scheme != "file":
-            raise NoSuchResource(uri)
-        try:
-            return resource_of(read(Path(unquote(url.path))))
-        except (OSError, ValueError) as error:
-            raise NoSuchResource(uri) from error
-
-    def walk(resource: Resource[JsonValue], resolver: Resolver[JsonValue]) -> Iterator[tuple[str, Resolver[JsonValue]]]:
-        contents = resource.contents
-        if isinstance(contents, dict) and isinstance(reference := contents.get("$ref"), str):
-            yield reference, resolver
-        for inner in resource.subresources():
-            yield from walk(inner, resolver.in_subresource(inner))
-
-    root = resource_of(schema)
-    # attrs names the argument without the underscore of the attribute.
-    empty = Registry[JsonValue](retrieve=retrieve)  # type: ignore[call-arg]
-    registry = empty.with_resource(place.as_uri(), root)
-    yield from walk(root, registry.resolver(place.as_uri()).in_subresource(root))
 
 
 @cache

@@ -1,7 +1,7 @@
 """The corpus: what people write, and what they get. A folder that is dropped in is a test.
 
     valid/<case>/             eval and target files → expected/: the plan, the rows, the reports, the summary
-    checked/<case>/           documents that are valid and that this version does not run
+    checked/<case>/           documents that this version compiles and does not run → expected/: the plan
     invalid/<rule>-<slug>/    documents → diagnostics.txt
 
 `make golden` rewrites what is expected; the diff is the review.
@@ -70,12 +70,16 @@ def test_every_rule_has_a_case_in_the_corpus() -> None:
 
 
 @pytest.mark.parametrize("folder", CHECKED, ids=lambda folder: folder.name)
-def test_document_that_does_not_run_yet_is_valid(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_document_that_does_not_run_yet_is_compiled(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], update: bool
 ) -> None:
-    work_in_a_copy(folder, tmp_path, monkeypatch)
+    copy = work_in_a_copy(folder, tmp_path, monkeypatch)
     code = run(["validate", "--strict", "."])
     assert (capsys.readouterr().out.count("\n"), code) == (1, 0)
+    assert run(["compile", ".", "--out", "plan.json"]) == 0
+    check_golden(folder / "expected" / "plan.json", (copy / "plan.json").read_text("utf-8"), update=update)
+    assert run(["compile", "plan.json", "--out", "again.json"]) == 0
+    assert (copy / "again.json").read_bytes() == (copy / "plan.json").read_bytes()
 
 
 @pytest.mark.parametrize("folder", VALID, ids=lambda folder: folder.name)
@@ -100,6 +104,8 @@ def test_valid_document_runs_as_expected(
     junit = re.sub(r' time="[\d.]+"', ' time="0.001"', (copy / "out/junit.xml").read_text("utf-8"))
     check_golden(expected / "junit.xml", junit, update=update)
 
+    assert run(["compile", "plan.json", "--out", "again.json"]) == 0
+    assert (copy / "again.json").read_bytes() == (copy / "plan.json").read_bytes()
     assert run(["eval", "plan.json", "--out", "again.jsonl", "--include-trace"]) == code
     capsys.readouterr()
     assert _rows(copy / "again.jsonl") == rows, "a plan runs like the documents it was compiled from"

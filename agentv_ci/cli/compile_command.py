@@ -2,27 +2,57 @@
 
 from __future__ import annotations
 
+import sys
+import tempfile
 from pathlib import Path
+from typing import Literal
 
 import click
 
 from agentv_ci.cli.options import color_option, eval_id_option, target_option, targets_option
-from agentv_ci.cli.output import show_diagnostics
+from agentv_ci.cli.output import one_line, show_diagnostics, show_line
+from agentv_ci.contracts.plan_diff import NamedCase
 from agentv_ci.errors import PASSED, UsageError
-from agentv_ci.pipeline import Selection, compile_paths, plan_text
+from agentv_ci.pipeline import Selection, compile_document, compile_paths, diff_plans, estimate_run
+from agentv_ci.schemas import TITLES, text
 
 
 @click.command("compile")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH…")
+@click.argument("paths", nargs=-1, metavar="PATH…")
 @click.option(
     "--out", default="-", metavar="FILE", help="Where the plan goes; - is standard output.", show_default=True
 )
 @targets_option
 @target_option
 @eval_id_option
+@click.option("--schemas", metavar="DIR", help="Write the published schemas there; without a PATH, nothing else.")
+@click.option(
+    "--diff", "old_plan", metavar="OLD_PLAN", help="Print which cases an older plan has not, or has otherwise, and why."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How --diff and --estimate print.",
+)
+@click.option(
+    "--estimate", "wants_estimate", is_flag=True, help="Print what a run will ask, cost and take, and ask nothing."
+)
+@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Cases at once, for the time of --estimate.")
 @color_option
 def command(
-    paths: tuple[str, ...], out: str, targets: str | None, target: str | None, eval_ids: tuple[str, ...]
+    paths: tuple[str, ...],
+    out: str,
+    targets: str | None,
+    target: str | None,
+    eval_ids: tuple[str, ...],
+    schemas: str | None,
+    old_plan: str | None,
+    form: Literal["text", "json"],
+    wants_estimate: bool,
+    workers: int | None,
 ) -> int:
     """Compile eval files into one JSON plan: the same files always give the same bytes.
 
@@ -30,19 +60,111 @@ def command(
     Examples:
       agentv-ci compile evals/ --out plan.json
       agentv-ci compile evals/refunds.yaml | jq '.cases[].id'
+      agentv-ci compile evals/ --diff plan-of-main.json
+      agentv-ci compile evals/ --estimate --workers 8
+      agentv-ci compile --schemas schemas/
     """
-    compiled = compile_paths(Selection(paths, targets, target, eval_ids), cwd=Path.cwd())
-    show_diagnostics(compiled.warnings, err=True)
-    text = plan_text(compiled.plan)
-    if out == "-":
-        click.echo(text, nl=False)
+    if schemas is not None:
+        _write_schemas(Path(schemas))
+    if not paths:
+        if schemas is None:
+            raise UsageError("name eval files, folders or globs", hint="agentv-ci compile evals/ --out plan.json")
         return PASSED
-    compiled.refuse_to_overwrite([Path.cwd() / out])
-    try:
-        Path(out).parent.mkdir(parents=True, exist_ok=True)
-        Path(out).write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise UsageError(f"cannot write '{out}': {error.strerror}") from error
-    number = len(compiled.plan.cases)
-    click.echo(f"{number} {'case' if number == 1 else 'cases'} compiled to {out}", err=True)
+    selection = Selection(paths, targets, target, eval_ids)
+    if old_plan is not None and wants_estimate:
+        raise UsageError("--diff and --estimate are two questions: ask one at a time")
+    if old_plan is not None:
+        _show_diff(selection, old_plan, form)
+    elif wants_estimate:
+        _show_estimate(selection, workers, form)
+    else:
+        _write_plan(selection, out)
     return PASSED
+
+
+def _write_schemas(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in TITLES:
+            (folder / f"{name}.schema.json").write_text(text(name), encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UsageError(f"cannot write '{error.filename or folder}': {error.strerror}") from error
+    click.echo(f"{len(TITLES)} schemas written to {folder}", err=True)
+
+
+def _write_plan(selection: Selection, out: str) -> None:
+    with tempfile.TemporaryFile() as scratch:
+        compiled, document = compile_document(selection, cwd=Path.cwd(), scratch=scratch)
+        show_diagnostics(compiled.warnings, err=True)
+        if out == "-":
+            document.copy_to(sys.stdout.buffer)
+            return
+        compiled.refuse_to_overwrite([Path.cwd() / out])
+        try:
+            Path(out).parent.mkdir(parents=True, exist_ok=True)
+            with Path(out).open("wb") as file:
+                document.copy_to(file)
+        except OSError as error:
+            raise UsageError(f"cannot write '{out}': {error.strerror}") from error
+    click.echo(f"{compiled.cases} {'case' if compiled.cases == 1 else 'cases'} compiled to {out}", err=True)
+
+
+def _show_diff(selection: Selection, old_plan: str, form: Literal["text", "json"]) -> None:
+    compiled = compile_paths(selection, cwd=Path.cwd())
+    show_diagnostics(compiled.warnings, err=True)
+    diff = diff_plans(compiled, Path(old_plan))
+    if form == "json":
+        click.echo(diff.model_dump_json(indent=2))
+        return
+    for changed in diff.changed:
+        _show_case("changed", changed, "warn")
+        for reason in changed.reasons:
+            click.echo(f"    {one_line(reason)}")
+    for added in diff.added:
+        _show_case("added", added, "good")
+    for removed in diff.removed:
+        _show_case("removed", removed, "bad")
+    unchanged = compiled.cases - len(diff.changed) - len(diff.added)
+    click.echo(
+        f"{len(diff.changed)} changed, {len(diff.added)} added, {len(diff.removed)} removed, {unchanged} unchanged"
+    )
+
+
+def _show_case(what: str, case: NamedCase, style: str) -> None:
+    show_line(f"{what}  {one_line(case.id)}  ({one_line(case.suite)})", style)
+
+
+def _show_estimate(selection: Selection, workers: int | None, form: Literal["text", "json"]) -> None:
+    compiled = compile_paths(selection, cwd=Path.cwd())
+    show_diagnostics(compiled.warnings, err=True)
+    found = estimate_run(compiled, workers=workers)
+    if form == "json":
+        click.echo(found.model_dump_json(indent=2))
+        return
+    table: list[tuple[str, ...]] = [("target", "model", "requests", "tokens in", "tokens out", "cost")]
+    for each in found.targets:
+        figures = (each.answers + each.judgements, each.input_tokens, each.output_tokens)
+        table.append((each.target, each.model or each.provider, *(f"{n:,}" for n in figures), _dollars(each.cost_usd)))
+    figures = (found.requests, found.input_tokens, found.output_tokens)
+    table.append(("in all", "", *(f"{number:,}" for number in figures), _dollars(found.cost_usd)))
+    widths = [max(len(one_line(row[column])) for row in table) for column in range(6)]
+    for row in table:
+        cells = [one_line(cell) for cell in row]
+        left = [cell.ljust(width) for cell, width in zip(cells[:2], widths[:2], strict=True)]
+        right = [cell.rjust(width) for cell, width in zip(cells[2:], widths[2:], strict=True)]
+        click.echo("  ".join([*left, *right]).rstrip())
+    click.echo(f"{found.trials} trials of {found.cases} cases, about {_time(found.seconds)} at {found.workers} at once")
+    for name in found.unpriced:
+        show_line(f"no price is known for target '{one_line(name)}': the cost is without it", "warn")
+    click.echo(f"approximate, without retries; public prices of {found.prices_as_of}; `prices` in .agentv.yaml win")
+
+
+def _dollars(cost: float | None) -> str:
+    return "-" if cost is None else f"${cost:,.2f}" if cost >= 1 else f"${cost:.4f}"
+
+
+def _time(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = seconds / 60
+    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import click
 
+from agentv_ci import pipeline
 from agentv_ci.cli.options import color_option, eval_id_option, target_option, targets_option
 from agentv_ci.cli.output import show_diagnostics, show_line
 from agentv_ci.cli.progress import show_progress
@@ -32,6 +33,9 @@ SHARE = click.FloatRange(0, 1)
 @targets_option
 @target_option
 @eval_id_option
+@click.option(
+    "--only-changed", metavar="OLD_PLAN", help="Only cases that this plan does not have; written by `compile`."
+)
 @click.option("--out", metavar="PATH", help="Results file; default: .agentv/results/eval_<timestamp>.<format>.")
 @click.option("--output-format", "form", type=click.Choice(["jsonl", "yaml"]), default="jsonl", show_default=True)
 @click.option(
@@ -69,6 +73,7 @@ def command(
     targets: str | None,
     target: str | None,
     eval_ids: tuple[str, ...],
+    only_changed: str | None,
     out: str | None,
     form: ResultsFormat,
     workers: int | None,
@@ -92,10 +97,16 @@ def command(
       agentv-ci eval evals/example.test.yaml
       agentv-ci eval evals/ --target gpt --workers 8 --junit junit.xml
       agentv-ci eval plan.json --eval-id 'refund-*' --repeat 3
+      agentv-ci eval evals/ --only-changed plan-of-main.json
     """
     cwd = Path.cwd()
     compiled = compile_paths(Selection(paths, targets, target, eval_ids), cwd=cwd)
     show_diagnostics(compiled.warnings, err=True)
+    left_out = None
+    if only_changed is not None:
+        compiled, everything = pipeline.only_changed(compiled, cwd / only_changed), compiled.cases
+        left_out = f"{everything - compiled.cases} of {everything} cases left out: as in {only_changed}"
+        show_line(left_out, "warn", err=True)
     overrides = Overrides(
         repeat=repeat,
         seed=seed,
@@ -113,6 +124,8 @@ def command(
     files = RunFiles(cwd / results, form, cwd / junit if junit else None)
     outcome = _run(compiled, overrides, settings, files, verbose=verbose)
     _show(outcome, results, files, cwd)
+    if left_out is not None:
+        show_line(left_out, "warn")
     return outcome.report.gate.exit_code
 
 

@@ -18,16 +18,16 @@ COLORS: Mapping[str, str] = {"error": "red", "warning": "yellow", "bad": "red", 
 def show_diagnostics(diagnostics: Iterable[Diagnostic], *, err: bool) -> None:
     """Print diagnostics, one a line, hints below."""
     for each in diagnostics:
-        place = _one_line(f"{each.path}:{each.line}:{each.column}")
+        place = one_line(f"{each.path}:{each.line}:{each.column}")
         label = each.case or each.target or each.pointer
-        about = f" ({_one_line(label)})" if label else ""
+        about = f" ({one_line(label)})" if label else ""
         severity = click.style(each.severity, fg=COLORS[each.severity])
-        click.echo(f"{place}: {severity}: {_one_line(each.message)} [{each.rule}]{about}", err=err)
+        click.echo(f"{place}: {severity}: {one_line(each.message)} [{each.rule}]{about}", err=err)
         if each.hint:
-            click.echo(f"    {_one_line(each.hint)}", err=err)
+            click.echo(f"    {one_line(each.hint)}", err=err)
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """Return a text as one line that does nothing but be read: what stands in a document is not to be trusted."""
     return inert(text.replace("\n", "\\n"))
 

@@ -2,41 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from agentv_ci.compile.cases import compile_suite
-from agentv_ci.compile.digest import plan_digest
+from agentv_ci.compile.document import UNSEALED, sealed
 from agentv_ci.compile.files import Files, ReadText
 from agentv_ci.compile.targets import Targets
 from agentv_ci.contracts.documents import Checked, Surroundings
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanSuite
 from agentv_ci.schemas import schema_id
 
-__all__ = ["compile"]
+__all__ = ["Compilation", "compile"]
+
+
+class Compilation:
+    """Documents on their way into a plan. Its cases come one by one: not all of them need be in memory."""
+
+    def __init__(
+        self, documents: Iterable[tuple[Checked, Surroundings]], read_text: ReadText, eval_ids: Sequence[str]
+    ) -> None:
+        self._documents = documents
+        self._files = Files(read_text)
+        self._targets = Targets()
+        self._eval_ids = eval_ids
+        self._suites: list[PlanSuite] = []
+
+    def cases(self) -> Iterator[PlanCase]:
+        """Yield the cases in order, once; each document is asked for when those before it are done."""
+        for checked, surroundings in self._documents:
+            suite, cases = compile_suite(checked, surroundings, self._files, self._targets, self._eval_ids)
+            if cases:
+                self._suites.append(suite)
+                yield from cases
+
+    def head(self) -> Plan:
+        """Return the plan without its cases and its digest, after the last case."""
+        return Plan(
+            schema_=schema_id("plan-v1"),
+            digest=UNSEALED,
+            suites=tuple(self._suites),
+            targets=self._targets.compiled,
+            files=self._files.texts,
+            cases=(),
+        )
+
+    def plan(self) -> Plan:
+        """Return the whole plan."""
+        cases = tuple(self.cases())
+        return sealed(self.head().model_copy(update={"cases": cases}))
+
+    @property
+    def sources(self) -> set[Path]:
+        """The files whose content went into the plan."""
+        return self._files.paths
 
 
 def compile(  # noqa: A001  # the stage's name; nothing here uses the builtin
-    documents: Sequence[tuple[Checked, Surroundings]], *, read_text: ReadText, eval_ids: Sequence[str] = ()
-) -> Plan:
-    """Return the plan of valid eval documents.
+    documents: Iterable[tuple[Checked, Surroundings]], *, read_text: ReadText, eval_ids: Sequence[str] = ()
+) -> Compilation:
+    """Compile valid eval documents.
 
     `eval_ids` keeps the cases whose id matches one of these globs; none given keeps all. A plan without cases is
     possible: whether that is a mistake is not decided here.
     """
-    files, targets = Files(read_text), Targets()
-    suites: list[PlanSuite] = []
-    cases: list[PlanCase] = []
-    for checked, surroundings in documents:
-        suite, compiled = compile_suite(checked, surroundings, files, targets, eval_ids)
-        if compiled:
-            suites.append(suite)
-            cases += compiled
-    plan = Plan(
-        schema_=schema_id("plan-v1"),
-        digest="0" * 64,
-        suites=tuple(suites),
-        targets=targets.compiled,
-        files=files.texts,
-        cases=tuple(cases),
-    )
-    return plan.model_copy(update={"digest": plan_digest(plan)})
+    return Compilation(documents, read_text, eval_ids)

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from agentv_ci.compile.digest import case_digest
-from agentv_ci.compile.evaluators import EvaluatorCompiler, default_judge
+from agentv_ci.compile.evaluators import EvaluatorCompiler, default_judge, rubrics
 from agentv_ci.compile.files import Files, relative
 from agentv_ci.compile.messages import MessageCompiler, guidelines, reference_answer
+from agentv_ci.compile.selection import is_selected
 from agentv_ci.compile.targets import Targets, find_target, judge_of
-from agentv_ci.compile.unsupported import refuse_case, refuse_settings
 from agentv_ci.contracts.documents import Checked, Surroundings
-from agentv_ci.contracts.evals import CaseExecution, EvalCase, EvalDocument, Gate, Repeat
-from agentv_ci.contracts.evaluators import LlmJudgeEvaluator
-from agentv_ci.contracts.plan import PlanCase, PlanEvaluator, PlanGate, PlanSource, PlanSuite
+from agentv_ci.contracts.evals import CaseExecution, EvalCase, EvalDocument, Gate, Repeat, ValidatorUse
+from agentv_ci.contracts.evaluators import RUBRICS_NAME
+from agentv_ci.contracts.plan import (
+    PlanCase,
+    PlanEvaluator,
+    PlanGate,
+    PlanRubricEvaluator,
+    PlanSource,
+    PlanSuite,
+    PlanValidator,
+)
 from agentv_ci.contracts.source import Source, locate
 from agentv_ci.contracts.targets import Target
 
@@ -33,8 +40,7 @@ def compile_suite(
     """Return an eval file's suite and those of its cases that match `eval_ids`."""
     document, source = checked.document, checked.source
     assert isinstance(document, EvalDocument)
-    refuse_settings(document, source)
-    suite = _suite(document, source)
+    suite = _suite(document, source, surroundings)
     compiler = _CaseCompiler(document, source, surroundings, files, targets)
     cases = [
         compiler.compile(index, case) for index, case in enumerate(document.evalcases) if is_selected(case.id, eval_ids)
@@ -42,20 +48,25 @@ def compile_suite(
     return suite, cases
 
 
-def is_selected(case_id: str, eval_ids: Sequence[str]) -> bool:
-    """Whether a case is meant: by its id itself, by a glob, or because none are given."""
-    return not eval_ids or any(case_id == each or fnmatchcase(case_id, each) for each in eval_ids)
-
-
-def _suite(document: EvalDocument, source: Source) -> PlanSuite:
-    gate = document.execution.gate if document.execution and document.execution.gate else Gate()
+def _suite(document: EvalDocument, source: Source, surroundings: Surroundings) -> PlanSuite:
+    execution = document.execution
+    gate = execution.gate if execution and execution.gate else Gate()
+    validators = (execution.validators if execution else None) or ()
     given = {name: value for name in PlanGate.model_fields if (value := getattr(gate, name)) is not None}
     return PlanSuite(
         path=relative(source.path, source.root),
         dataset=document.dataset or source.path.name.split(".")[0] or source.path.name,
         description=document.description,
+        validators=tuple(map(_validator, validators)),
+        prices=dict(surroundings.prices),
         gate=PlanGate(**given),
     )
+
+
+def _validator(use: str | ValidatorUse) -> PlanValidator:
+    if isinstance(use, str):
+        return PlanValidator(key=use)
+    return PlanValidator(key=use.key, context=use.__pydantic_extra__ or {})
 
 
 class _CaseCompiler:
@@ -71,7 +82,6 @@ class _CaseCompiler:
         self._evaluators = EvaluatorCompiler(source, files, surroundings.read_yaml)
 
     def compile(self, index: int, case: EvalCase) -> PlanCase:
-        refuse_case(self._document, case, self._source)
         execution = self._document.execution_of(case)
         name = self._surroundings.target_override or execution.target or DEFAULT_TARGET
         target = find_target(self._surroundings.target_list, name)
@@ -93,30 +103,32 @@ class _CaseCompiler:
             expected_outcome=case.expected_outcome,
             reference_answer=reference_answer(expected, self._files),
             guidelines=guidelines(inputs),
-            evaluators=self._compile_evaluators(execution, target),
+            evaluators=self._compile_evaluators(case, execution, target),
             trials=max(repeat.max, len(seeds)),
             require=repeat.require,
+            stop_when=repeat.stop_when,
             seeds=seeds,
             timeout_seconds=_given(execution.timeout_seconds, DEFAULT_TIMEOUT_S),
             max_retries=_given(execution.max_retries, DEFAULT_MAX_RETRIES),
             threshold=_given(execution.threshold, DEFAULT_THRESHOLD),
             metadata=case.metadata,
         )
-        return compiled.model_copy(update={"digest": case_digest(compiled, self._targets.compiled)})
+        digest = case_digest(compiled, self._targets.compiled, self._surroundings.prices)
+        return compiled.model_copy(update={"digest": digest})
 
-    def _compile_evaluators(self, execution: CaseExecution, target: Target) -> tuple[PlanEvaluator, ...]:
-        if not execution.evaluators:
-            judge = judge_of(self._surroundings.target_list, target, None)
-            assert judge is not None, "a case without evaluators and without a judge is refused"
-            return (default_judge(self._add(judge)),)
-        compiled: list[PlanEvaluator] = []
-        for evaluator in execution.evaluators:
-            key = None
-            if isinstance(evaluator, LlmJudgeEvaluator):
-                judge = judge_of(self._surroundings.target_list, target, evaluator.judge_target)
-                key = self._add(judge) if judge else None
-            compiled.append(self._evaluators.compile(evaluator, key))
-        return tuple(compiled)
+    def _compile_evaluators(
+        self, case: EvalCase, execution: CaseExecution, target: Target
+    ) -> tuple[PlanEvaluator, ...]:
+        def judge(name: str | None) -> str:
+            found = judge_of(self._surroundings.target_list, target, name)
+            assert found is not None, "a case that needs a judge and has none is refused"
+            return self._add(found)
+
+        compiled = [self._evaluators.compile(each, judge) for each in execution.evaluators or ()]
+        if case.rubrics:
+            own = PlanRubricEvaluator(name=RUBRICS_NAME, rubrics=rubrics(case.rubrics), target=judge(None))
+            return (own, *compiled)
+        return tuple(compiled) or (default_judge(judge(None)),)
 
     def _add(self, target: Target) -> str:
         assert self._surroundings.targets is not None

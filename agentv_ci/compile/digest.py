@@ -1,71 +1,165 @@
 """Digests: of a case, over everything that can change its result; of a plan, over all of it.
 
-Canonical form: JSON with sorted keys, no spaces, UTF-8 unescaped; then SHA-256.
+A digest is the SHA-256 of canonical JSON (RFC 8785). What has its default is left out, so that a field which a later
+version adds does not change the digests of plans that do without it.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from posixpath import basename
 
-from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.plan import Plan, PlanCase, PlanCodeEvaluator, PlanEvaluator
-from agentv_ci.contracts.targets import Target
+from agentv_ci.canonical import canonical, digest_of
+from agentv_ci.contracts.base import Compiled, JsonObject, JsonValue
+from agentv_ci.contracts.config import Price
+from agentv_ci.contracts.evaluators import CostEvaluator
+from agentv_ci.contracts.plan import (
+    FilePart,
+    PlanAggregator,
+    PlanCase,
+    PlanCodeAggregator,
+    PlanCodeEvaluator,
+    PlanCompositeEvaluator,
+    PlanEvaluator,
+    PlanLlmJudgeAggregator,
+    PlanLlmJudgeEvaluator,
+    PlanRubricEvaluator,
+    PlanScript,
+    TextPart,
+)
+from agentv_ci.contracts.targets import MockTarget, Target, model_name
+
+ASKED = {"id", "input_messages", "expected_messages", "expected_outcome", "threshold"}
+"""What a case's own fields add to its digest. The rest says where it stands, how often and how long it runs."""
+NEVER = {"timeout_seconds", "judge_retries"}
+"""What of an evaluator cannot change a score, only whether and when there is one."""
+
+Asked = Callable[[str], JsonObject]
+"""Return what counts of the target of a key."""
 
 
-def canonical(value: JsonValue) -> str:
-    """Return the canonical JSON of a value."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+def case_digest(case: PlanCase, targets: Mapping[str, Target], prices: Mapping[str, Price]) -> str:
+    """Return the digest of a case of a plan with these targets and, in its suite, these prices."""
+    return digest_of(digest_content(case, targets, prices))
 
 
-def plan_digest(plan: Plan) -> str:
-    """Return the digest of everything in a plan but its digest."""
-    return _sha256(plan.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"digest"}))
+def digest_content(case: PlanCase, targets: Mapping[str, Target], prices: Mapping[str, Price]) -> JsonObject:
+    """Return what a case's digest is of: its id, what it asks, what answers and judges, and how it is scored.
 
-
-def case_digest(case: PlanCase, targets: Mapping[str, Target]) -> str:
-    """Return the digest of a case: its id, what it asks, what answers and judges, and how it is scored.
-
-    Not in it: where the case stands, the suite's path, workers, time limits, retries, batching, the number of
-    trials, notes and metadata, and the values of secrets (a plan never holds them).
+    Not in it: where the case stands, the suite's path, names of targets, workers, time limits, retries, batching, the
+    number of trials, seeds, notes and metadata, and keys to APIs. A file's place counts only where the agent or a
+    script may see it. Prices count where a limit of cost is judged by them.
     """
-    dumped = case.model_dump(mode="json", by_alias=True, exclude_none=True)
-    covered = ("id", "inputMessages", "expectedMessages", "expectedOutcome", "threshold")
-    return _sha256(
-        {
-            **{key: dumped[key] for key in covered},
-            "target": _target(targets[case.target]),
-            "evaluators": [_evaluator(each, targets) for each in case.evaluators],
-        }
-    )
+
+    def asked(key: str) -> JsonObject:
+        return _target(targets[key], case.id)
+
+    content = case.model_dump(mode="json", by_alias=True, exclude_defaults=True, include=ASKED)
+    content |= {"target": asked(case.target), "evaluators": [_evaluator(each, asked) for each in case.evaluators]}
+    if any(isinstance(each, CostEvaluator) for each in flat(case.evaluators)):
+        relevant = _prices_of(targets[case.target], prices)
+        content["prices"] = {model: _dump(price) for model, price in relevant.items()}
+    return content
 
 
-def _target(target: Target) -> JsonObject:
-    settings: JsonObject = target.model_dump(
-        mode="json", by_alias=True, exclude_none=True, exclude=set(target.outside_digest)
+def flat(evaluators: Iterable[PlanEvaluator]) -> Iterator[PlanEvaluator]:
+    """Yield evaluators, and the members of those that have some."""
+    for each in evaluators:
+        yield each
+        if isinstance(each, PlanCompositeEvaluator):
+            yield from flat(each.evaluators)
+
+
+def document_digest(document: JsonObject) -> str:
+    """Return the digest of a plan as it is published: of everything but its `digest`."""
+    return digest_of({key: value for key, value in document.items() if key != "digest"})
+
+
+class StreamedDigest:
+    """The digest of a plan that is never in memory as a whole: `cases` comes first in canonical order but for one."""
+
+    def __init__(self, schema: str) -> None:
+        self._hash = hashlib.sha256(f'{{"$schema":{canonical(schema)},"cases":'.encode())
+        self._separator = "["
+
+    def add(self, case: JsonObject) -> None:
+        """Take in the next case, as it is published."""
+        self._hash.update((self._separator + canonical(case)).encode())
+        self._separator = ","
+
+    def end(self, rest: JsonObject) -> str:
+        """Return the digest of the plan; `rest` is everything in it but `$schema`, `digest` and `cases`."""
+        cases = "]" if self._separator == "," else "[]"
+        others = canonical(rest).removeprefix("{")
+        self._hash.update(f"{cases},{others}".encode())
+        return self._hash.hexdigest()
+
+
+def _target(target: Target, case_id: str) -> JsonObject:
+    settings = target.model_dump(
+        mode="json", by_alias=True, exclude_none=True, exclude_defaults=True, exclude=set(target.outside_digest)
     )
+    if isinstance(target, MockTarget):
+        responses = settings.pop("responses", {})
+        settings |= {"response": responses[case_id]} if case_id in responses else {}
     return settings
 
 
-def _evaluator(evaluator: PlanEvaluator, targets: Mapping[str, Target]) -> JsonObject:
-    settings: JsonObject = evaluator.model_dump(mode="json", by_alias=True, exclude_none=True)
-    if isinstance(settings.get("target"), str):
-        settings["target"] = _target(targets[str(settings["target"])])
-    if isinstance(evaluator, PlanCodeEvaluator):
-        # What each file says counts, not where it lies.
-        contents = {file.path: file.sha256 for file in evaluator.files}
-        argv: list[JsonValue] = [contents.get(word, word) for word in evaluator.argv or ()]
-        ordered = sorted((basename(path), sha256) for path, sha256 in contents.items())
-        files: list[JsonValue] = [[name, sha256] for name, sha256 in ordered]
-        settings |= {"argv": argv, "files": files}
-        settings.pop("timeoutSeconds", None)
-    prompt = settings.get("prompt")
-    if isinstance(prompt, dict):
-        prompt.pop("path", None)
+def _prices_of(target: Target, prices: Mapping[str, Price]) -> Mapping[str, Price]:
+    """Return those prices that may be the target's: its model's, or all where the model is not known yet."""
+    model = model_name(target)
+    return prices if model is None else {name: price for name, price in prices.items() if name == model}
+
+
+def _evaluator(evaluator: PlanEvaluator, asked: Asked) -> JsonObject:
+    settings = {"type": evaluator.type, **_dump(evaluator, exclude=NEVER)}
+    match evaluator:
+        case PlanCodeEvaluator():
+            settings |= _script(evaluator)
+        case PlanLlmJudgeEvaluator():
+            settings |= _prompt(evaluator.prompt) | {"target": asked(evaluator.target)}
+        case PlanRubricEvaluator():
+            settings |= {"target": asked(evaluator.target)}
+        case PlanCompositeEvaluator():
+            members: list[JsonValue] = [_evaluator(each, asked) for each in evaluator.evaluators]
+            settings |= {"evaluators": members, "aggregator": _aggregator(evaluator.aggregator, asked)}
+        case _:
+            pass
     return settings
 
 
-def _sha256(value: JsonValue) -> str:
-    return hashlib.sha256(canonical(value).encode("utf-8")).hexdigest()
+def _aggregator(aggregator: PlanAggregator, asked: Asked) -> JsonObject:
+    settings = {"type": aggregator.type, **_dump(aggregator)}
+    match aggregator:
+        case PlanCodeAggregator():
+            settings |= _script(aggregator)
+        case PlanLlmJudgeAggregator():
+            settings |= _prompt(aggregator.prompt) | {"target": asked(aggregator.target)}
+        case _:
+            pass
+    return settings
+
+
+def _script(script: PlanScript) -> JsonObject:
+    """A script and its files: what each says counts, not where it lies."""
+    contents = {file.path: file.sha256 for file in script.files}
+    argv: list[JsonValue] = [contents.get(word, word) for word in script.argv or ()]
+    ordered = sorted((basename(path), sha256) for path, sha256 in contents.items())
+    files: list[JsonValue] = [[name, sha256] for name, sha256 in ordered]
+    return {"argv": argv, "files": files}
+
+
+def _prompt(prompt: TextPart | FilePart | None) -> JsonObject:
+    """A judge's prompt: the same text counts as the same, in a file or in place."""
+    match prompt:
+        case None:
+            return {}
+        case TextPart():
+            return {"prompt": hashlib.sha256(prompt.text.encode()).hexdigest()}
+        case FilePart():
+            return {"prompt": prompt.sha256}
+
+
+def _dump(part: Compiled | Price | PlanEvaluator, *, exclude: set[str] | None = None) -> JsonObject:
+    return part.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True, exclude=exclude)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import assert_never
 
 from agentv_ci.compile.files import Files, relative
-from agentv_ci.compile.unsupported import not_run
-from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.documents import ReadYaml
 from agentv_ci.contracts.evaluators import (
+    Aggregator,
     AuthoredEvaluator,
+    CodeAggregator,
     CodeEvaluator,
     CompositeEvaluator,
     ContainsAllEvaluator,
@@ -21,31 +24,48 @@ from agentv_ci.contracts.evaluators import (
     FieldAccuracyEvaluator,
     IsJsonEvaluator,
     LatencyEvaluator,
+    LlmJudgeAggregator,
     LlmJudgeEvaluator,
     RegexEvaluator,
     RubricEvaluator,
+    RubricItem,
     SchemaEvaluator,
+    Script,
     SimilarityEvaluator,
     StartsWithEvaluator,
     TokenUsageEvaluator,
     ToolCallsEvaluator,
     ToolTrajectoryEvaluator,
+    WeightedAverage,
+    prompt_path,
+    rubric_items,
 )
 from agentv_ci.contracts.plan import (
     FilePart,
+    FileReference,
+    PlanAggregator,
+    PlanCodeAggregator,
     PlanCodeEvaluator,
+    PlanCompositeEvaluator,
     PlanEvaluator,
     PlanEvaluatorSettings,
+    PlanLlmJudgeAggregator,
     PlanLlmJudgeEvaluator,
+    PlanRubric,
+    PlanRubricEvaluator,
     PlanSchemaEvaluator,
+    PlanWeightedAverage,
     TextPart,
 )
 from agentv_ci.contracts.source import Source, normal
-from agentv_ci.schemas import bad_reference
+from agentv_ci.references import bundle
 
 DEFAULT_JUDGE_NAME = "llm_judge"
 
 COMMON = {*PlanEvaluatorSettings.model_fields}
+
+Judge = Callable[[str | None], str]
+"""Return the key of the judging target: the one an evaluator names, else the case's own."""
 
 
 class EvaluatorCompiler:
@@ -56,23 +76,29 @@ class EvaluatorCompiler:
         self._files = files
         self._read_yaml = read_yaml
 
-    def compile(self, evaluator: AuthoredEvaluator, judge: str | None) -> PlanEvaluator:
-        """Return an evaluator of the plan; `judge` is the key of its judging target, if it has one."""
+    def compile(self, evaluator: AuthoredEvaluator, judge: Judge) -> PlanEvaluator:
+        """Return an evaluator of the plan."""
         match evaluator:
             case CodeEvaluator():
                 return self._code(evaluator)
             case LlmJudgeEvaluator():
                 return self._judge(evaluator, judge)
+            case RubricEvaluator():
+                return PlanRubricEvaluator(
+                    **evaluator.model_dump(include={*COMMON, "judge_retries"}),
+                    rubrics=rubrics(evaluator.rubrics),
+                    target=judge(evaluator.judge_target),
+                )
             case SchemaEvaluator():
                 return self._schema(evaluator)
-            case ContainsEvaluator() | RegexEvaluator() | ToolTrajectoryEvaluator():
-                return evaluator
+            case CompositeEvaluator():
+                return self._composite(evaluator, judge)
             case (
-                RubricEvaluator()
-                | CompositeEvaluator()
+                ContainsEvaluator()
                 | ContainsAnyEvaluator()
                 | ContainsAllEvaluator()
                 | EqualsEvaluator()
+                | RegexEvaluator()
                 | StartsWithEvaluator()
                 | EndsWithEvaluator()
                 | IsJsonEvaluator()
@@ -82,67 +108,92 @@ class EvaluatorCompiler:
                 | CostEvaluator()
                 | TokenUsageEvaluator()
                 | ToolCallsEvaluator()
+                | ToolTrajectoryEvaluator()
             ):
-                raise not_run(self._source, f"evaluator '{evaluator.name}' of type '{evaluator.type}'")
+                return evaluator
+            case _:
+                assert_never(evaluator)
 
     def _code(self, evaluator: CodeEvaluator) -> PlanCodeEvaluator:
-        script = evaluator.script_path
-        references = [self._files.add(self._source, name) for name in (*([script] if script else ()), *evaluator.files)]
-        argv: tuple[str, ...] | None = None
-        if script is not None or not isinstance(evaluator.script, str):
-            argv = tuple(references[0].path if word == script else word for word in evaluator.words)
+        argv, command, files = self._script(evaluator, evaluator.files)
         return PlanCodeEvaluator(
             **evaluator.model_dump(include=COMMON),
             argv=argv,
-            command=evaluator.script if argv is None and isinstance(evaluator.script, str) else None,
-            files=tuple({each.path: each for each in references}.values()),
+            command=command,
+            files=files,
             cwd=self._folder(evaluator.cwd) if evaluator.cwd else None,
             timeout_seconds=evaluator.timeout_seconds,
             config=evaluator.config,
         )
 
-    def _judge(self, evaluator: LlmJudgeEvaluator, judge: str | None) -> PlanLlmJudgeEvaluator:
-        assert judge is not None, "a document with an unjudged evaluator is refused"
-        if evaluator.rubrics:
-            raise not_run(self._source, f"'rubrics' of evaluator '{evaluator.name}'")
-        prompt: TextPart | FilePart | None = None
-        if evaluator.prompt_file is not None:
-            file = self._files.add(self._source, evaluator.prompt_file)
-            prompt = FilePart(type="file", path=file.path, sha256=file.sha256)
-        elif evaluator.prompt is not None:
-            prompt = TextPart(text=evaluator.prompt)
+    def _script(
+        self, script: Script, more: tuple[str, ...] = ()
+    ) -> tuple[tuple[str, ...] | None, str | None, tuple[FileReference, ...]]:
+        """Return a command as arguments, or else for a shell, and the files that belong to it."""
+        path = script.script_path
+        references = [self._files.add(self._source, name) for name in (*([path] if path else ()), *more)]
+        files = tuple({each.path: each for each in references}.values())
+        if path is None and isinstance(script.script, str):
+            return None, script.script, files
+        return tuple(references[0].path if word == path else word for word in script.words), None, files
+
+    def _judge(self, evaluator: LlmJudgeEvaluator, judge: Judge) -> PlanLlmJudgeEvaluator:
         return PlanLlmJudgeEvaluator(
-            **evaluator.model_dump(include=COMMON),
-            prompt=prompt,
-            target=judge,
-            judge_retries=evaluator.judge_retries,
-            temperature=evaluator.temperature,
-            max_output_tokens=evaluator.max_output_tokens,
+            **evaluator.model_dump(include={*COMMON, "judge_retries", "temperature", "max_output_tokens"}),
+            prompt=self._prompt(evaluator.prompt, evaluator.prompt_file),
+            rubrics=rubrics(evaluator.rubrics) if evaluator.rubrics else None,
+            target=judge(evaluator.judge_target),
         )
 
+    def _prompt(self, text: str | None, path: str | None) -> TextPart | FilePart | None:
+        if path is not None:
+            file = self._files.add(self._source, path)
+            return FilePart(type="file", path=file.path, sha256=file.sha256)
+        return TextPart(text=text) if text is not None else None
+
     def _schema(self, evaluator: SchemaEvaluator) -> PlanSchemaEvaluator:
-        schema: JsonObject | bool
+        place = self._source.path
+        schema: JsonValue = evaluator.schema_inline
         if evaluator.schema_file is not None:
-            loaded = self._read_yaml(self._files.read(self._source, evaluator.schema_file))
-            assert isinstance(loaded, (dict, bool)), "a file that is no schema is refused"
-            schema = loaded
-        else:
-            assert evaluator.schema_inline is not None, "an evaluator without a schema is refused"
-            schema = evaluator.schema_inline
-        if bad_reference(schema, self._source.path, _read_nothing):
-            raise not_run(self._source, f"'$ref' to another file in the schema of evaluator '{evaluator.name}'")
+            place = self._source.resolve(evaluator.schema_file)
+            schema = self._read(place)
+        assert isinstance(schema, (dict, bool)), "an evaluator without a schema is refused"
         return PlanSchemaEvaluator(
-            **evaluator.model_dump(include=COMMON),
-            schema_=schema,
-            format=evaluator.format,
+            **evaluator.model_dump(include={*COMMON, "format"}), schema_=bundle(schema, place, self._read)
         )
+
+    def _read(self, path: Path) -> JsonValue:
+        return self._read_yaml(self._files.read(path))
+
+    def _composite(self, evaluator: CompositeEvaluator, judge: Judge) -> PlanCompositeEvaluator:
+        return PlanCompositeEvaluator(
+            **evaluator.model_dump(include=COMMON),
+            evaluators=tuple(self.compile(member, judge) for member in evaluator.evaluators),
+            aggregator=self._aggregator(evaluator, evaluator.aggregator, judge),
+        )
+
+    def _aggregator(self, evaluator: CompositeEvaluator, aggregator: Aggregator | None, judge: Judge) -> PlanAggregator:
+        match aggregator:
+            case None | WeightedAverage():
+                given = (aggregator.weights if aggregator else None) or {}
+                weights = {each.name: float(given.get(each.name, each.weight)) for each in evaluator.evaluators}
+                return PlanWeightedAverage(weights=weights)
+            case CodeAggregator():
+                argv, command, files = self._script(aggregator)
+                return PlanCodeAggregator(argv=argv, command=command, files=files)
+            case LlmJudgeAggregator():
+                prompt = self._prompt(aggregator.prompt, prompt_path(aggregator.prompt))
+                return PlanLlmJudgeAggregator(prompt=prompt, target=judge(None))
+            case _:
+                assert_never(aggregator)
 
     def _folder(self, cwd: str) -> str:
         return cwd if cwd.startswith("/") else relative(normal(self._source.path.parent / cwd), self._source.root)
 
 
-def _read_nothing(path: Path) -> JsonValue:
-    raise FileNotFoundError(path)
+def rubrics(authored: tuple[str | RubricItem, ...]) -> tuple[PlanRubric, ...]:
+    """Return the criteria of the plan."""
+    return tuple(PlanRubric(**item.model_dump()) for item in rubric_items(authored))
 
 
 def default_judge(judge: str) -> PlanEvaluator:

@@ -21,20 +21,23 @@ class Files:
         self._read_text = read_text
         self._known: dict[Path, FileReference] = {}
         self._texts: dict[str, str] = {}
+        self.paths: set[Path] = set()
+        """All files that were read."""
 
     def add(self, source: Source, reference: str) -> FileReference:
         """Take in the file that a document refers to."""
         path = source.resolve(reference)
         if path not in self._known:
-            text = self._read_text(path)
+            text = self.read(path)
             digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
             self._texts[digest] = text
             self._known[path] = FileReference(path=relative(path, source.root), sha256=digest)
         return self._known[path]
 
-    def read(self, source: Source, reference: str) -> str:
+    def read(self, path: Path) -> str:
         """Return the text of a file that the plan holds in another form."""
-        return self._read_text(source.resolve(reference))
+        self.paths.add(path)
+        return self._read_text(path)
 
     def text(self, reference: FileReference) -> str:
         """Return the text of a file that was taken in."""

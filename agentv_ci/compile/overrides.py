@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agentv_ci.compile.digest import case_digest, plan_digest
+from agentv_ci.compile.document import resealed
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanGate, PlanSuite
 
 
@@ -27,16 +27,15 @@ def override(plan: Plan, flags: Overrides) -> Plan:
     """Return the plan as the flags want it, with the digests that go with it."""
     if flags == Overrides():
         return plan
-    cases = tuple(_case(case, flags, plan) for case in plan.cases)
+    cases = tuple(_case(case, flags) for case in plan.cases)
     suites = tuple(_suite(suite, flags) for suite in plan.suites)
-    changed = plan.model_copy(update={"cases": cases, "suites": suites})
-    return changed.model_copy(update={"digest": plan_digest(changed)})
+    return resealed(plan.model_copy(update={"cases": cases, "suites": suites}))
 
 
-def _case(case: PlanCase, flags: Overrides, plan: Plan) -> PlanCase:
+def _case(case: PlanCase, flags: Overrides) -> PlanCase:
     trials = flags.repeat or case.trials
     seeds = case.seeds if flags.seed is None else tuple(range(flags.seed, flags.seed + trials))
-    changed = case.model_copy(
+    changed: PlanCase = case.model_copy(
         update={
             "trials": max(trials, len(seeds)) if flags.repeat is None else trials,
             "seeds": seeds,
@@ -45,7 +44,7 @@ def _case(case: PlanCase, flags: Overrides, plan: Plan) -> PlanCase:
             "max_retries": case.max_retries if flags.max_retries is None else flags.max_retries,
         }
     )
-    return changed.model_copy(update={"digest": case_digest(changed, plan.targets)})
+    return changed
 
 
 def _suite(suite: PlanSuite, flags: Overrides) -> PlanSuite:

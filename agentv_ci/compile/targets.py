@@ -6,7 +6,7 @@ from typing import get_args
 
 from agentv_ci.compile.files import relative
 from agentv_ci.contracts.source import Source, normal
-from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, Target, judge_name
+from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, Target, VsCodeTarget, judge_name
 
 
 class Targets:
@@ -39,6 +39,8 @@ def judge_of(targets: tuple[Target, ...], target: Target, evaluator_judge: str |
 def _compile(target: Target, source: Source) -> Target:
     canonical = get_args(type(target).model_fields["provider"].annotation)[0]
     changed: dict[str, object] = {"provider": canonical}
+    if isinstance(target, VsCodeTarget) and target.provider == "vscode-insiders" and target.command is None:
+        changed["command"] = "code-insiders"
     for field in type(target).paths:
         if (path := getattr(target, field)) is not None:
             changed[field] = _path(path, source)

@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic.alias_generators import to_camel
+from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Positive",
     "Recorded",
     "Share",
+    "fields_of",
 ]
 
 T = TypeVar("T")
@@ -119,6 +121,13 @@ def _respell(contract: type[Authored], data: Mapping[str, object]) -> dict[str, 
             settled[name] = value
             ranks[name] = rank
     return settled
+
+
+def fields_of(contract: type[BaseModel]) -> Mapping[str, FieldInfo]:
+    """Return a contract's fields with types that are all known, also of a contract that refers to itself."""
+    if not contract.__pydantic_fields_complete__:
+        contract.model_rebuild()
+    return contract.model_fields
 
 
 @cache

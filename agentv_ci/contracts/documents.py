@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.config import DEFAULT_GUIDELINE_PATTERNS, ConfigDocument
+from agentv_ci.contracts.config import DEFAULT_GUIDELINE_PATTERNS, ConfigDocument, Price
 from agentv_ci.contracts.diagnostics import Diagnostic, Severity
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.source import Kind, Source
@@ -107,6 +107,12 @@ class Surroundings:
         """Rule id → what is made of it, for rules that do not keep their default."""
         given = (config.rules for config in self._configs())
         return next((rules for rules in given if rules is not None), {})
+
+    @property
+    def prices(self) -> Mapping[str, Price]:
+        """Model → what the author says that it costs."""
+        given = (config.prices for config in self._configs())
+        return next((prices for prices in given if prices is not None), {})
 
     def _configs(self) -> Iterator[ConfigDocument]:
         return (config.document for config in self.configs if isinstance(config.document, ConfigDocument))

@@ -59,6 +59,18 @@ class RubricItem(Authored):
 
 Rubrics = Annotated[Items[Name | RubricItem], Field(min_length=1)]
 
+RUBRICS_NAME = "rubrics"
+"""How results call the evaluator that a case's own `rubrics` make."""
+
+
+def rubric_items(rubrics: tuple[str | RubricItem, ...]) -> tuple[RubricItem, ...]:
+    """Return criteria in their long form, each with an id."""
+    items = (RubricItem(description=each) if isinstance(each, str) else each for each in rubrics)
+    return tuple(
+        item if item.id is not None else item.model_copy(update={"id": f"rubric-{number}"})
+        for number, item in enumerate(items, 1)
+    )
+
 
 class EvaluatorSettings(Authored):
     """What every evaluator has."""

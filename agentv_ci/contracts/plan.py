@@ -23,8 +23,25 @@ from agentv_ci.contracts.base import (
     Positive,
     Share,
 )
+from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.evals import Role
-from agentv_ci.contracts.evaluators import ContainsEvaluator, RegexEvaluator, ToolTrajectoryEvaluator
+from agentv_ci.contracts.evaluators import (
+    ContainsAllEvaluator,
+    ContainsAnyEvaluator,
+    ContainsEvaluator,
+    CostEvaluator,
+    EndsWithEvaluator,
+    EqualsEvaluator,
+    FieldAccuracyEvaluator,
+    IsJsonEvaluator,
+    LatencyEvaluator,
+    RegexEvaluator,
+    SimilarityEvaluator,
+    StartsWithEvaluator,
+    TokenUsageEvaluator,
+    ToolCallsEvaluator,
+    ToolTrajectoryEvaluator,
+)
 from agentv_ci.contracts.targets import Target
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -90,16 +107,30 @@ class PlanEvaluatorSettings(Compiled):
     negate: bool = Field(False, description="Count 1 − score.")
 
 
-class PlanCodeEvaluator(PlanEvaluatorSettings):
-    """A script, with everything it needs."""
+class PlanScript(Compiled):
+    """A command, with the files of the repository that belong to it."""
 
-    type: Literal["code"] = "code"
     argv: Items[str] | None = Field(None, description="Program and arguments; a path of `files` means that file.")
     command: str | None = Field(None, description="A command for a shell; in place of `argv`.")
     files: Items[FileReference] = Field((), description="The script and the files that belong to it.")
+
+
+class PlanCodeEvaluator(PlanScript, PlanEvaluatorSettings):
+    """A script that scores."""
+
+    type: Literal["code"] = "code"
     cwd: str | None = Field(None, description="Where it runs; default: the folder of the suite.")
     timeout_seconds: Positive | None = Field(None, description="Longest run; default: the case's timeout.")
     config: JsonObject = Field(default_factory=dict, description="Handed to the script as `config`.")
+
+
+class PlanRubric(Compiled):
+    """One criterion that is met or not."""
+
+    id: Name = Field(description="Unique in its list.")
+    description: Name = Field(description="What must be true of the answer.")
+    weight: float = Field(1.0, ge=0, description="Its share in the score.")
+    required: bool = Field(True, description="Missing it fails the case, whatever the score.")
 
 
 class PlanLlmJudgeEvaluator(PlanEvaluatorSettings):
@@ -107,29 +138,90 @@ class PlanLlmJudgeEvaluator(PlanEvaluatorSettings):
 
     type: Literal["llm_judge"] = "llm_judge"
     prompt: Part | None = Field(None, description="A custom prompt; absent = the built-in one.")
+    rubrics: Items[PlanRubric] | None = Field(None, description="Criteria to go through one by one.")
     target: str = Field(description="Key of the judging target.")
     judge_retries: NonNegative = Field(2, description="Asks again after an unreadable reply.")
     temperature: float | None = Field(None, description="Sampling temperature of the judge.")
     max_output_tokens: Integer | None = Field(None, description="Longest reply of the judge.")
 
 
+class PlanRubricEvaluator(PlanEvaluatorSettings):
+    """Criteria that a model checks one by one."""
+
+    type: Literal["rubric"] = "rubric"
+    rubrics: Items[PlanRubric] = Field(description="The criteria.")
+    target: str = Field(description="Key of the judging target.")
+    judge_retries: NonNegative = Field(2, description="Asks again after an unreadable reply.")
+
+
 class PlanSchemaEvaluator(PlanEvaluatorSettings):
-    """A JSON Schema, bundled."""
+    """A JSON Schema, bundled: it refers to nothing outside itself."""
 
     type: Literal["schema"] = "schema"
     schema_: JsonObject | bool = Field(alias="schema", description="The schema.")
     format: Literal["json", "yaml"] = Field(description="How the answer is written.")
 
 
-PlanEvaluator = Annotated[
-    PlanCodeEvaluator
-    | PlanLlmJudgeEvaluator
-    | ContainsEvaluator
-    | RegexEvaluator
-    | PlanSchemaEvaluator
-    | ToolTrajectoryEvaluator,
-    Field(discriminator="type"),
+class PlanWeightedAverage(Compiled):
+    """The members' weighted mean."""
+
+    type: Literal["weighted_average"] = "weighted_average"
+    weights: dict[str, float] = Field(description="Member → weight; all members are named.")
+
+
+class PlanCodeAggregator(PlanScript):
+    """A script that makes one score of the members' scores; it runs in the folder of the suite."""
+
+    type: Literal["code"] = "code"
+
+
+class PlanLlmJudgeAggregator(Compiled):
+    """A model that makes one score of the members' scores."""
+
+    type: Literal["llm_judge"] = "llm_judge"
+    prompt: Part | None = Field(None, description="A custom prompt; absent = the built-in one.")
+    target: str = Field(description="Key of the judging target.")
+
+
+PlanAggregator = Annotated[
+    PlanWeightedAverage | PlanCodeAggregator | PlanLlmJudgeAggregator, Field(discriminator="type")
 ]
+
+
+class PlanCompositeEvaluator(PlanEvaluatorSettings):
+    """Several evaluators that make one score."""
+
+    type: Literal["composite"] = "composite"
+    evaluators: Items[PlanEvaluator] = Field(description="The members.")
+    aggregator: PlanAggregator = Field(description="How members make one score.")
+
+
+PlanEvaluator = TypeAliasType(
+    "PlanEvaluator",
+    Annotated[
+        PlanCodeEvaluator
+        | PlanLlmJudgeEvaluator
+        | PlanRubricEvaluator
+        | PlanCompositeEvaluator
+        | ToolTrajectoryEvaluator
+        | PlanSchemaEvaluator
+        | ContainsEvaluator
+        | ContainsAnyEvaluator
+        | ContainsAllEvaluator
+        | EqualsEvaluator
+        | RegexEvaluator
+        | StartsWithEvaluator
+        | EndsWithEvaluator
+        | IsJsonEvaluator
+        | FieldAccuracyEvaluator
+        | SimilarityEvaluator
+        | LatencyEvaluator
+        | CostEvaluator
+        | TokenUsageEvaluator
+        | ToolCallsEvaluator,
+        Field(discriminator="type"),
+    ],
+)
 
 
 class PlanGate(Compiled):
@@ -138,6 +230,19 @@ class PlanGate(Compiled):
     min_pass_rate: Share = Field(1.0, description="Least share of graded cases that pass.")
     min_mean_score: Share | None = Field(None, description="Least mean score of graded cases.")
     max_errors: NonNegative = Field(0, description="Most errors.")
+    max_cost_usd: Annotated[float, Field(ge=0)] | None = Field(
+        None, description="Most the run may cost, judges included."
+    )
+    validators: Literal["error", "warn"] = Field(
+        "error", description="Whether errors that validators find fail the gate."
+    )
+
+
+class PlanValidator(Compiled):
+    """A check of the finished run."""
+
+    key: Name = Field(description="The validator's name.")
+    context: JsonObject = Field(default_factory=dict, description="Its settings.")
 
 
 class PlanSuite(Compiled):
@@ -146,6 +251,10 @@ class PlanSuite(Compiled):
     path: str = Field(description="Where it lies.")
     dataset: str = Field(description="A name for the results.")
     description: str | None = Field(None, description="What it checks.")
+    validators: Items[PlanValidator] = Field((), description="Checks of its finished run.")
+    prices: dict[str, Price] = Field(
+        default_factory=dict, description="Model → the price the author set; other models have that of the reader."
+    )
     gate: PlanGate = Field(description="What it must reach.")
 
 
@@ -176,6 +285,9 @@ class PlanCase(Compiled):
     evaluators: Items[PlanEvaluator] = Field(description="How the answer is scored.")
     trials: AtLeastOne = Field(description="How often it runs.")
     require: Literal["majority", "all", "any"] = Field(description="How many trials must pass.")
+    stop_when: Literal["decided"] | None = Field(
+        None, description="Whether trials end when the rest cannot change the verdict."
+    )
     seeds: Items[Integer] = Field(description="The n-th trial uses the n-th.")
     timeout_seconds: Positive = Field(description="Longest attempt.")
     max_retries: NonNegative = Field(description="Attempts again.")

@@ -43,8 +43,11 @@ class TargetSettings(Authored):
     """What every target has."""
 
     hoists_settings: ClassVar[bool] = True
-    outside_digest: ClassVar[frozenset[str]] = frozenset({"workers", "provider_batching"})
-    """Fields that cannot change an answer, only when and how often it is asked for."""
+    outside_digest: ClassVar[frozenset[str]] = frozenset({"name", "judge_target", "workers", "provider_batching"})
+    """Fields that cannot change an answer, only when, how often and under which name it is asked for.
+
+    Who judges stands at the evaluators that are judged.
+    """
     secrets: ClassVar[frozenset[str]] = frozenset()
     """Fields whose values are secret."""
     essential: ClassVar[frozenset[str]] = frozenset()
@@ -155,7 +158,7 @@ class HttpTarget(TargetSettings, RetrySettings):
     judges_itself: ClassVar[bool] = True
 
     outside_digest: ClassVar[frozenset[str]] = (
-        TargetSettings.outside_digest | RetrySettings.model_fields.keys() | {"ca_bundle"}
+        TargetSettings.outside_digest | RetrySettings.model_fields.keys() | {"api_key", "ca_bundle"}
     )
     secrets: ClassVar[frozenset[str]] = frozenset({"api_key", "headers"})
     essential: ClassVar[frozenset[str]] = frozenset({"api_key", "base_url"})
@@ -370,3 +373,9 @@ class TargetsDocument(Authored):
 def judge_name(evaluator_judge: str | None, target: Target) -> str | None:
     """Return the name of the target that judges `target`'s answers; None when there is none."""
     return evaluator_judge or target.judge_target or (target.name if target.judges_itself else None)
+
+
+def model_name(target: Target) -> str | None:
+    """Return the model that a target asks, or its deployment; None when it has none or the environment names it."""
+    name = getattr(target, "model", None) or getattr(target, "deployment", None)
+    return name if isinstance(name, str) and not re.search(REFERENCE_PATTERN, name) else None

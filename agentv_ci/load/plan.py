@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.diagnostics import RULES, Diagnostic
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.source import spell
 from agentv_ci.errors import InvalidInput, UsageError
+from agentv_ci.outside import read_json
 from agentv_ci.schemas import schema_id, violations
 
 PLAN_ID = re.compile(r".*/plan-v(\d+)\.schema\.json")
 KNOWN_MAJOR = "1"
 
 
-def load_plan(path: Path) -> Plan:
-    """Return the plan in a JSON file.
+def load_plan(path: Path) -> tuple[Plan, JsonObject]:
+    """Return the plan in a JSON file, and the data it was read from.
 
     Raises UsageError when the file cannot be read or is of an unknown major version, InvalidInput when the
     published schema refuses it.
     """
     try:
-        data: JsonValue = json.loads(path.read_bytes())
+        data = read_json(path.read_text("utf-8"), strict=True)
     except OSError as error:
         raise UsageError(f"cannot read '{path}': {error.strerror}") from error
     except ValueError as error:
         raise UsageError(f"'{path}' is not JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise UsageError(f"'{path}' is no plan: a plan is a mapping")
     _check_version(path, data)
     refused = violations("plan-v1", data)
     if refused:
@@ -38,14 +40,14 @@ def load_plan(path: Path) -> Plan:
             [_diagnostic(path, spell(each.pointer), each.message or "a field is missing") for each in refused]
         )
     try:
-        return Plan.model_validate(data, by_alias=True, by_name=False)
+        return Plan.model_validate(data, by_alias=True, by_name=False), data
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
         raise InvalidInput([_diagnostic(path, spell(each["loc"]), each["msg"]) for each in found]) from error
 
 
-def _check_version(path: Path, data: JsonValue) -> None:
-    declared = data.get("$schema") if isinstance(data, dict) else None
+def _check_version(path: Path, data: JsonObject) -> None:
+    declared = data.get("$schema")
     if declared == schema_id("plan-v1"):
         return
     match = PLAN_ID.fullmatch(declared) if isinstance(declared, str) else None

@@ -32,6 +32,9 @@ def judge_run(
     )
     if dry_run:
         return GateResult(verdict="dry-run", exit_code=PASSED, reasons=(), settings=settings)
+    if not suites:
+        reason = "nothing ran: no case changed"
+        return GateResult(verdict="nothing", exit_code=PASSED, reasons=(reason,), settings=())
     codes, reasons = [PASSED], []
     if write_error is not None:
         codes.append(INFRASTRUCTURE)

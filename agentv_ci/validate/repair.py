@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import UnionType
 from typing import Annotated, Literal, Union, get_args, get_origin
 
-from agentv_ci.contracts.base import Authored, JsonObject, JsonValue
+from agentv_ci.contracts.base import Authored, JsonObject, JsonValue, fields_of
 from agentv_ci.contracts.source import Pointer, Source
 from agentv_ci.schemas import Violation
 from agentv_ci.validate.findings import STAND_IN, Finder, Losses
@@ -72,7 +72,7 @@ class Repair:
 
 
 def _stand_in_for_field(contract: type[Authored], name: str) -> JsonValue:
-    field = contract.model_fields[name]
+    field = fields_of(contract)[name]
     return _stand_in(field.annotation, needs_items=_has_least(field.metadata))
 
 
@@ -89,7 +89,7 @@ def _stand_in(annotation: object, *, needs_items: bool) -> JsonValue:
     if origin in (Union, UnionType):
         return _stand_in(arguments[0], needs_items=needs_items)
     if isinstance(annotation, type) and issubclass(annotation, Authored):
-        required = [name for name, field in annotation.model_fields.items() if field.is_required()]
+        required = [name for name, field in fields_of(annotation).items() if field.is_required()]
         return {name: _stand_in_for_field(annotation, name) for name in required}
     return STAND_IN if annotation is str else 1
 

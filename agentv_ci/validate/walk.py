@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from types import UnionType
 from typing import Annotated, Literal, Union, get_args, get_origin
 
-from agentv_ci.contracts.base import Authored, JsonObject, JsonValue, spellings
+from agentv_ci.contracts.base import Authored, JsonObject, JsonValue, fields_of, spellings
 from agentv_ci.contracts.source import Pointer
 
 
@@ -36,7 +36,7 @@ def contracts_of(annotation: object) -> frozenset[type[Authored]]:
         if isinstance(annotation, type) and issubclass(annotation, Authored):
             if annotation not in found:
                 found.add(annotation)
-                waiting += [field.annotation for field in annotation.model_fields.values()]
+                waiting += [field.annotation for field in fields_of(annotation).values()]
         else:
             waiting += get_args(annotation)
     return frozenset(found)
@@ -53,7 +53,7 @@ def _fields(
     names = spellings(contract)
     for key, value in data.items():
         if key in names:
-            yield from mappings(contract.model_fields[names[key][0]].annotation, value, (*way, key))
+            yield from mappings(fields_of(contract)[names[key][0]].annotation, value, (*way, key))
     if contract.hoists_settings:
         yield from mappings(contract, data.get("settings"), (*way, "settings"))
 
@@ -73,5 +73,5 @@ def _is_other_kind(branch: object, data: JsonValue) -> bool:
     """Whether `data` names another branch of a union by kind than this one."""
     if not (isinstance(branch, type) and issubclass(branch, Authored) and isinstance(data, dict)):
         return False
-    kinds = ((key, field.annotation) for key, field in branch.model_fields.items() if key in ("type", "provider"))
+    kinds = ((key, field.annotation) for key, field in fields_of(branch).items() if key in ("type", "provider"))
     return any(get_origin(kind) is Literal and data.get(key) not in get_args(kind) for key, kind in kinds)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from agentv_ci.compile.document import PlanDocument
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.errors import InvalidInput
-from agentv_ci.pipeline import Selection, compile_paths, plan_text
+from agentv_ci.pipeline import Selection, compile_paths
 from tests.conftest import write
 
 EVAL = "evals/a.yaml"
@@ -82,4 +84,9 @@ def compile_case(root: Path, files: Files | None = None, /, **given: Any) -> Pla
 
 def text_of(plan: Plan) -> str:
     """Return a plan as it is published."""
-    return plan_text(plan)
+    with BytesIO() as scratch, BytesIO() as out:
+        document = PlanDocument(plan.schema_, scratch)
+        document.add(plan.cases)
+        document.end(plan)
+        document.copy_to(out)
+        return out.getvalue().decode()

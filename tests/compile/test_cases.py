@@ -41,7 +41,15 @@ def test_case_is_compiled_in_full(repository: Path) -> None:
     assert json.loads(text_of(plan)) == {
         "$schema": "https://org.github.io/agentv-action/schemas/plan-v1.schema.json",
         "digest": plan.digest,
-        "suites": [{"path": "evals/a.yaml", "dataset": "a", "gate": {"minPassRate": 1.0, "maxErrors": 0}}],
+        "suites": [
+            {
+                "path": "evals/a.yaml",
+                "dataset": "a",
+                "validators": [],
+                "prices": {},
+                "gate": {"minPassRate": 1.0, "maxErrors": 0, "validators": "error"},
+            }
+        ],
         "targets": {"default": {"name": "default", "provider": "mock"}},
         "files": {},
         "cases": [

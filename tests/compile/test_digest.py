@@ -10,17 +10,17 @@ import subprocess
 import sys
 from collections.abc import Callable
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+import rfc8785
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from agentv_ci.compile.digest import canonical
-from agentv_ci.contracts.base import JsonValue
-from agentv_ci.pipeline import Selection, compile_paths, plan_text
+from agentv_ci.pipeline import Selection, compile_document
 from tests.compile.builders import (
     EVAL,
     MOCK,
@@ -81,7 +81,7 @@ def rich(text: str = "text") -> Repository:
             {**MOCK, "response": text, "judge_target": "judge"},
             {"name": "judge", "provider": "mock", "response": text},
             {"name": "strict", "provider": "mock", "response": text},
-            {"name": "other", "provider": "mock", "response": text},
+            {"name": "other", "provider": "mock", "response": f"Other: {text}"},
         ),
     }
 
@@ -223,6 +223,20 @@ def schema_in_another_order(files: Repository) -> None:
     files["evals/schema.json"] = as_yaml(dict(reversed(files["evals/schema.json"].items())))
 
 
+def renamed_target(files: Repository) -> None:
+    target(files, "default")["name"] = "renamed"
+    files[EVAL]["target"] = "renamed"
+
+
+def renamed_judge(files: Repository) -> None:
+    target(files, "strict")["name"] = "severe"
+    evaluator(files, "k")["judge_target"] = "severe"
+
+
+def prompt_in_place(files: Repository) -> None:
+    evaluator(files, "j")["prompt"] = files.pop("evals/judge.md")
+
+
 HARMLESS: dict[str, Change] = {
     "a comment": commented,
     "the order of the cases": reversed_cases,
@@ -250,6 +264,12 @@ HARMLESS: dict[str, Change] = {
     "other spellings": spelled_otherwise,
     "defaults written out": made_long,
     "where the evaluators stand": evaluators_of_the_file,
+    "the name of the target": renamed_target,
+    "the name of the judge": renamed_judge,
+    "who would judge a case that has judges of its own": in_target("other", judge_target="strict"),
+    "a judge's retries": in_evaluator("j", judge_retries=5),
+    "a prompt in place": prompt_in_place,
+    "what the target answers to other cases": in_target("default", responses={"two": "Hi"}),
     "where the prompt lies": moved("judge.md", "prompts/judge.md", "j", "prompt"),
     "where the script and its files lie": moved_script,
     "where the schema lies": moved("schema.json", "schemas/s.json", "s", "schema_file"),
@@ -278,6 +298,7 @@ MEANINGFUL: dict[str, Change] = {
     "an expected call": lambda files: one(files)["expected_messages"][0]["tool_calls"][0].update(input={"q": 1}),
     "the target": in_case(execution={"target": "other"}),
     "a setting of the target": in_target("default", response="changed"),
+    "what the target answers to this case": in_target("default", responses={"one": "Hi"}),
     "a usage of the target": in_target("default", usage={"input_tokens": 1}),
     "a setting of the judge": in_target("judge", response="changed"),
     "a setting of another judge": in_target("strict", response="changed"),
@@ -336,6 +357,7 @@ def test_digest_changes_when_what_changes_can_change_the_result(change: Change, 
         (GPT, {"retry_status_codes": [500]}),
         (GPT, {"ca_bundle": "ca.pem"}),
         (GPT, {"workers": 3}),
+        (GPT, {"api_key": "${{ OTHER_KEY }}"}),
         (GPT, {"provider": "vllm"}),
         (GPT, {"settings": {"model": "gpt-5"}}),
         (AGENT, {"timeout_seconds": 5}),
@@ -437,24 +459,10 @@ def test_two_cases_have_one_digest_if_and_only_if_they_ask_and_judge_the_same(
     assert same == (first == second)
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        ({"b": 1, "a": [1, 2.0, None, True]}, '{"a":[1,2.0,null,true],"b":1}'),
-        ({"é": "😀 \u2028"}, '{"é":"😀 \u2028"}'),
-        ([], "[]"),
-        ('a\n"b"', '"a\\n\\"b\\""'),
-    ],
-)
-def test_canonical_form_is_sorted_and_has_no_spaces(value: JsonValue, text: str) -> None:
-    assert canonical(value) == text
-
-
 def test_digest_of_a_plan_is_that_of_all_the_rest(repository: Path) -> None:
     plan = json.loads(text_of(compile_here(repository, rich("Grüße 😀"))))
     digest = plan.pop("digest")
-    rest = json.dumps(plan, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    assert digest == hashlib.sha256(rest.encode("utf-8")).hexdigest()
+    assert digest == hashlib.sha256(rfc8785.dumps(plan)).hexdigest()
 
 
 @pytest.mark.parametrize(
@@ -467,7 +475,9 @@ def test_digest_of_a_plan_changes_with_everything_in_it(tmp_path: Path, change: 
 
 
 def compiled_text(*patterns: str | Path, cwd: Path) -> str:
-    return plan_text(compile_paths(Selection(list(map(str, patterns))), cwd=cwd).plan)
+    with BytesIO() as scratch, BytesIO() as out:
+        compile_document(Selection(list(map(str, patterns))), cwd=cwd, scratch=scratch)[1].copy_to(out)
+        return out.getvalue().decode()
 
 
 def test_plan_is_the_same_bytes_when_the_repository_is_moved(tmp_path: Path) -> None:

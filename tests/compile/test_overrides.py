@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.compile.digest import case_digest, plan_digest
+from agentv_ci.compile.digest import case_digest, document_digest
+from agentv_ci.compile.document import as_published
 from agentv_ci.compile.overrides import Overrides, override
 from agentv_ci.contracts.plan import Plan, PlanGate
 from tests.compile.builders import EVAL, Document, case, compile_here, evals
@@ -129,8 +130,8 @@ def test_only_the_threshold_changes_a_cases_digest(repository: Path, flags: dict
 def test_digests_fit_the_plan_that_was_changed(repository: Path, flags: dict[str, Any]) -> None:
     plan = planned(repository)
     changed = override(plan, Overrides(**flags))
-    assert changed.digest == plan_digest(changed) != plan.digest
-    assert all(each.digest == case_digest(each, changed.targets) for each in changed.cases)
+    assert changed.digest == document_digest(as_published(changed)) != plan.digest
+    assert all(each.digest == case_digest(each, changed.targets, {}) for each in changed.cases)
 
 
 def test_threshold_of_the_command_line_is_that_of_the_document(repository: Path) -> None:

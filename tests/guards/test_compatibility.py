@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.cli import run
+from agentv_ci.pipeline import read_plan
 from agentv_ci.report.reporters import jsonl
 from agentv_ci.schemas import violations
 from tests.conftest import REPOSITORY
@@ -18,11 +19,19 @@ VERSIONS = sorted(path for path in (REPOSITORY / "tests" / "corpus" / "compat").
 
 @pytest.mark.parametrize("folder", VERSIONS, ids=lambda folder: folder.name)
 def test_documents_of_an_earlier_version_are_valid(folder: Path) -> None:
-    assert violations("plan-v1", json.loads((folder / "plan.json").read_text("utf-8"))) == []
+    for plan in ("plan.json", "plan-only-read.json"):
+        assert violations("plan-v1", json.loads((folder / plan).read_text("utf-8"))) == []
     assert violations("report-v1", json.loads((folder / "results.report.json").read_text("utf-8"))) == []
     for line in (folder / "results.jsonl").read_text("utf-8").splitlines():
         assert violations("result-v1", json.loads(line)) == []
     assert list(jsonl.read(folder / "results.jsonl"))
+
+
+@pytest.mark.parametrize("plan", ["plan.json", "plan-only-read.json"])
+@pytest.mark.parametrize("folder", VERSIONS, ids=lambda folder: folder.name)
+def test_digests_of_an_earlier_version_are_still_computed_alike(folder: Path, plan: str) -> None:
+    """Reading a plan computes every digest in it once more."""
+    assert read_plan(folder / plan).cases
 
 
 @pytest.mark.parametrize("folder", VERSIONS, ids=lambda folder: folder.name)

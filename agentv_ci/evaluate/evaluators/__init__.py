@@ -8,13 +8,31 @@ from pathlib import Path
 from typing import Protocol, assert_never
 
 from agentv_ci.contracts.documents import ReadYaml
-from agentv_ci.contracts.evaluators import ContainsEvaluator, RegexEvaluator, ToolTrajectoryEvaluator
+from agentv_ci.contracts.evaluators import (
+    ContainsAllEvaluator,
+    ContainsAnyEvaluator,
+    ContainsEvaluator,
+    CostEvaluator,
+    EndsWithEvaluator,
+    EqualsEvaluator,
+    FieldAccuracyEvaluator,
+    IsJsonEvaluator,
+    LatencyEvaluator,
+    RegexEvaluator,
+    SimilarityEvaluator,
+    StartsWithEvaluator,
+    TokenUsageEvaluator,
+    ToolCallsEvaluator,
+    ToolTrajectoryEvaluator,
+)
 from agentv_ci.contracts.exchange import Ask, Log, Response, Score, Usage
 from agentv_ci.contracts.plan import (
     FileReference,
     PlanCodeEvaluator,
+    PlanCompositeEvaluator,
     PlanEvaluator,
     PlanLlmJudgeEvaluator,
+    PlanRubricEvaluator,
     PlanSchemaEvaluator,
 )
 from agentv_ci.evaluate.submission import Submission
@@ -79,6 +97,23 @@ def open_evaluator(evaluator: PlanEvaluator, tools: Tools) -> Evaluator:
             from agentv_ci.evaluate.evaluators.tool_trajectory import ToolTrajectory
 
             return ToolTrajectory(evaluator)
+        case (
+            PlanRubricEvaluator()
+            | PlanCompositeEvaluator()
+            | ContainsAnyEvaluator()
+            | ContainsAllEvaluator()
+            | EqualsEvaluator()
+            | StartsWithEvaluator()
+            | EndsWithEvaluator()
+            | IsJsonEvaluator()
+            | FieldAccuracyEvaluator()
+            | SimilarityEvaluator()
+            | LatencyEvaluator()
+            | CostEvaluator()
+            | TokenUsageEvaluator()
+            | ToolCallsEvaluator()
+        ):
+            raise AssertionError(f"a plan with an evaluator of type '{evaluator.type}' is refused")
         case _:
             assert_never(evaluator)
 

@@ -88,6 +88,8 @@ def _gate(report: RunReport) -> Iterator[Line]:
             yield Line("gate: passed", "good")
         case "dry-run":
             yield Line("gate: not applied to a dry run", "warn")
+        case "nothing":
+            yield Line(f"gate: {', '.join(report.gate.reasons)}", "warn")
         case _:
             yield Line("gate: not passed", "bad")
             for reason in report.gate.reasons:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import Surroundings
 from agentv_ci.contracts.evals import VALIDATORS, EvalDocument
+from agentv_ci.contracts.evaluators import RUBRICS_NAME
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.suggestions import did_you_mean, listed
 from agentv_ci.validate.findings import Finder
@@ -20,7 +21,11 @@ def check(document: EvalDocument, find: Finder, surroundings: Surroundings) -> I
     yield from duplicates(find, "case id", ids)
     for index, case in enumerate(document.evalcases):
         if case.rubrics:
-            yield from check_rubrics(("evalcases", index, "rubrics"), case.rubrics, find)
+            place: Pointer = ("evalcases", index, "rubrics")
+            yield from check_rubrics(place, case.rubrics, find)
+            if any(each.name == RUBRICS_NAME for each in document.execution_of(case).evaluators or ()):
+                message = f"an evaluator is called '{RUBRICS_NAME}', as the one that the case's own rubrics make"
+                yield find.at("AV301", message, place, key=True, hint="call the evaluator something else")
     for pointer, name in _validators(document):
         if name not in VALIDATORS and name not in (plugins := surroundings.plugin_validators()):
             known = sorted({*VALIDATORS, *plugins})

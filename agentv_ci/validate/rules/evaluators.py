@@ -36,10 +36,11 @@ from agentv_ci.contracts.evaluators import (
     ToolCallsEvaluator,
     ToolTrajectoryEvaluator,
     WeightedAverage,
+    rubric_items,
 )
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.suggestions import did_you_mean, listed
-from agentv_ci.validate.findings import Finder
+from agentv_ci.validate.findings import STAND_IN, Finder
 from agentv_ci.validate.rules.names import duplicates
 from agentv_ci.validate.rules.schemas import check_schema
 
@@ -171,6 +172,8 @@ def _check_composite(pointer: Pointer, evaluator: CompositeEvaluator, find: Find
         case WeightedAverage(weights=weights) if weights:
             place = (*pointer, "aggregator", "weights")
             members = [member.name for member in evaluator.evaluators]
+            if find.lost_something(pointer, deep=True) or STAND_IN in members:
+                return
             for name in sorted(weights.keys() - set(members)):
                 message = f"'weights' names '{name}'{did_you_mean(name, members)}; members are {listed(members)}"
                 yield find.at("AV204", message, (*place, name), key=True)
@@ -193,10 +196,10 @@ def _check_fields(pointer: Pointer, evaluator: FieldAccuracyEvaluator, find: Fin
 
 def check_rubrics(pointer: Pointer, rubrics: Sequence[str | RubricItem], find: Finder) -> Iterator[Diagnostic]:
     """AV301 and AV319 for a list of rubrics."""
-    items = [(index, each) for index, each in enumerate(rubrics) if isinstance(each, RubricItem)]
-    yield from duplicates(find, "rubric id", (((*pointer, index, "id"), each.id) for index, each in items if each.id))
-    if len(items) == len(rubrics):
-        yield from _check_weights(pointer, [each.weight for _, each in items], find)
+    items = rubric_items(tuple(rubrics))
+    ids = [each.id or "" for each in items]
+    yield from duplicates(find, "rubric id", (((*pointer, index, "id"), name) for index, name in enumerate(ids)))
+    yield from _check_weights(pointer, [each.weight for each in items], find)
 
 
 def _check_weights(pointer: Pointer, weights: Sequence[float], find: Finder) -> Iterator[Diagnostic]:

@@ -42,6 +42,7 @@ class _Use:
         self._targets = {target.name: target for target in surroundings.target_list}
         self._authored = authored_names(surroundings.targets.source)
         self._has_nameless = has_nameless(surroundings.targets.source)
+        self._targets_are_valid = surroundings.targets.valid
         self._without_judge: set[str] = set()
 
     def check_case(self, index: int) -> Iterator[Diagnostic]:
@@ -50,7 +51,9 @@ class _Use:
         if target is None and self._override is None and (name or "default") not in self._authored:
             yield from self._unknown_target(place, name)
         pointer, evaluators = _evaluators_of(self._document, index)
-        if not evaluators and not self._document.evalcases[index].rubrics:
+        if self._document.evalcases[index].rubrics:
+            yield from self._check_rubrics(index, target)
+        elif not evaluators:
             yield from self._check_default_judge(index, target)
         for number, evaluator in enumerate(evaluators):
             yield from self._check_evaluator((*pointer, number), evaluator, target)
@@ -76,6 +79,12 @@ class _Use:
             hint = "write execution: {target: NAME}, or call one of the targets 'default'"
             yield self._find.at("AV304", message, ("evalcases",), key=True, hint=hint)
 
+    def _check_rubrics(self, index: int, target: Target | None) -> Iterator[Diagnostic]:
+        if target is None or judge_name(None, target) is not None or self._lost_around(index):
+            return
+        if self._targets_are_valid:
+            yield self._no_judge(("evalcases", index, "rubrics"), "the list of rubrics", target)
+
     def _check_default_judge(self, index: int, target: Target | None) -> Iterator[Diagnostic]:
         if target is None or judge_name(None, target) is not None or self._lists_evaluators(index):
             return
@@ -94,8 +103,12 @@ class _Use:
             (*case, "execution", "evaluators"),
             ("execution", "evaluators"),
         )
-        lost = any(map(self._find.lost_something, ((), ("execution",), ("evalcases", index))))
-        return lost or any(value_at(self._find.source.data, place) for place in places)
+        return self._lost_around(index) or any(value_at(self._find.source.data, place) for place in places)
+
+    def _lost_around(self, index: int) -> bool:
+        """Whether a wrong part was left out that might have said how the case runs."""
+        case: Pointer = ("evalcases", index)
+        return any(map(self._find.lost_something, ((), ("execution",), case, (*case, "execution"))))
 
     def _check_evaluator(
         self, pointer: Pointer, evaluator: AuthoredEvaluator, target: Target | None
@@ -118,16 +131,17 @@ class _Use:
             place = (*pointer, "judge_target")
             yield from self._unknown(place, "judge target", evaluator.judge_target)
         elif target is not None and judge_name(None, target) is None and not self._find.lost_something(pointer):
-            yield self._no_judge((*pointer, "name"), f"evaluator '{evaluator.name}'", target)
+            yield self._no_judge((*pointer, "name"), f"evaluator '{evaluator.name}'", target, own=True)
 
     def _unknown(self, place: Pointer, what: str, name: str) -> Iterator[Diagnostic]:
         if not self._has_nameless:
             yield from unknown_name(self._find, place, what, name, sorted(self._authored))
 
-    def _no_judge(self, pointer: Pointer, who: str, target: Target) -> Diagnostic:
+    def _no_judge(self, pointer: Pointer, who: str, target: Target, *, own: bool = False) -> Diagnostic:
+        """AV312; `own`: whether who needs it may name a judge."""
         message = f"{who} needs a judge: target '{target.name}' ({target.provider}) does not judge itself"
-        hint = f"add judge_target to the evaluator or to target '{target.name}'"
-        return self._find.at("AV312", message, pointer, hint=hint)
+        hint = f"add judge_target to {'the evaluator or to ' if own else ''}target '{target.name}'"
+        return self._find.at("AV312", message, pointer, key=pointer[-1] == "rubrics", hint=hint)
 
 
 def _evaluators_of(document: EvalDocument, index: int) -> tuple[Pointer, tuple[AuthoredEvaluator, ...]]:

@@ -1,0 +1,207 @@
+"""What changed between two plans, and why: the reasons are read off what the digests are made of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
+
+from agentv_ci.canonical import canonical
+from agentv_ci.compile.digest import digest_content
+from agentv_ci.compile.document import prices_by_suite
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.plan import (
+    FilePart,
+    Plan,
+    PlanCase,
+    PlanCompositeEvaluator,
+    PlanEvaluator,
+    PlanMessage,
+    PlanScript,
+    TextPart,
+)
+from agentv_ci.contracts.plan_diff import ChangedCase, NamedCase, PlanDiff
+
+MAX_VALUE = 60
+"""Longer values are not shown, only that they changed."""
+
+UNSHOWN = frozenset({"headers", "env"})
+"""Settings of targets whose values may be secret."""
+
+
+def diff(old: Plan, new: Plan) -> PlanDiff:
+    """Return which cases were added, removed or changed. A case that only moved to another file is unchanged."""
+    before = {(case.suite, case.id): case for case in old.cases}
+    after = {(case.suite, case.id): case for case in new.cases}
+    changed = [
+        ChangedCase(id=case.id, suite=case.suite, reasons=_reasons(old, before[key], new, case))
+        for key, case in after.items()
+        if key in before and before[key].digest != case.digest
+    ]
+    gone = [case for key, case in before.items() if key not in after]
+    come = [case for key, case in after.items() if key not in before]
+    moved = {(case.id, case.digest) for case in gone} & {(case.id, case.digest) for case in come}
+    return PlanDiff(added=_named(come, moved), removed=_named(gone, moved), changed=tuple(changed))
+
+
+def _named(cases: Iterable[PlanCase], moved: set[tuple[str, str]]) -> tuple[NamedCase, ...]:
+    return tuple(NamedCase(id=case.id, suite=case.suite) for case in cases if (case.id, case.digest) not in moved)
+
+
+def _reasons(old_plan: Plan, old: PlanCase, new_plan: Plan, new: PlanCase) -> tuple[str, ...]:
+    """Return why two cases have different digests."""
+    before, after = _content(old_plan, old), _content(new_plan, new)
+    found: list[str] = []
+    for key in _different(before, after):
+        match key:
+            case "inputMessages":
+                found += _in_messages("input message", old.input_messages, new.input_messages)
+            case "expectedMessages":
+                found += _in_messages("expected message", old.expected_messages, new.expected_messages)
+            case "target":
+                names = old_plan.targets[old.target].name, new_plan.targets[new.target].name
+                found += [f"target {names[0]} → {names[1]}"] if names[0] != names[1] else []
+                found += _in_settings("target", before[key], after[key])
+            case "evaluators":
+                found += _in_evaluators("evaluator", _pairs(old, before[key]), _pairs(new, after[key]))
+            case "threshold":
+                found.append(_change(key, before[key], after[key]))
+            case _:
+                found.append(f"{_authored(key).replace('_', ' ')} changed")
+    return tuple(dict.fromkeys(found))
+
+
+def _content(plan: Plan, case: PlanCase) -> JsonObject:
+    return digest_content(case, plan.targets, prices_by_suite(plan)[case.suite])
+
+
+def _different(before: JsonObject, after: JsonObject) -> list[str]:
+    return [key for key in {**before, **after} if before.get(key) != after.get(key)]
+
+
+def _in_messages(what: str, old: Sequence[PlanMessage], new: Sequence[PlanMessage]) -> Iterator[str]:
+    for number, (before, after) in enumerate(zip_longest(old, new), 1):
+        label = f"{what} {number}"
+        if before is None or after is None:
+            yield f"{label} {'added' if before is None else 'removed'}"
+        elif before != after:
+            yield from list(_in_message(label, before, after)) or [f"{label} changed"]
+
+
+def _in_message(label: str, old: PlanMessage, new: PlanMessage) -> Iterator[str]:
+    if old.role != new.role:
+        yield f"{label} role {old.role} → {new.role}"
+    if old.tool_calls != new.tool_calls:
+        yield f"{label} tool calls changed"
+    before, after = _files(old), _files(new)
+    for path in {**before, **after}:
+        if path not in before or path not in after:
+            yield f"file {path} {'added to' if path in after else 'removed from'} {label}"
+        elif before[path].sha256 != after[path].sha256:
+            yield f"file {path} changed"
+        elif before[path].type != after[path].type:
+            yield f"file {path} is {'now' if after[path].type == 'guideline' else 'no longer'} a guideline"
+    if _texts(old) != _texts(new):
+        yield f"{label} text changed"
+
+
+def _files(message: PlanMessage) -> dict[str, FilePart]:
+    return {part.path: part for part in message.content if isinstance(part, FilePart)}
+
+
+def _texts(message: PlanMessage) -> list[str]:
+    return [part.text for part in message.content if isinstance(part, TextPart)]
+
+
+Pairs = dict[str, tuple[PlanEvaluator, JsonObject]]
+"""Evaluators by name, each with what counts of it."""
+
+
+def _pairs(owner: PlanCase | PlanCompositeEvaluator, contents: JsonValue) -> Pairs:
+    assert isinstance(contents, list)
+    zipped = zip(owner.evaluators, contents, strict=True)
+    return {each.name: (each, content) for each, content in zipped if isinstance(content, dict)}
+
+
+def _in_evaluators(what: str, old: Pairs, new: Pairs) -> Iterator[str]:
+    for name in {**old, **new}:
+        label = f"{what} '{name}'"
+        if name not in old or name not in new:
+            yield f"{label} {'added' if name in new else 'removed'}"
+        elif old[name][1] != new[name][1]:
+            yield from _in_evaluator(label, *old[name], *new[name])
+    kept = [[name for name in side if name in old and name in new] for side in (old, new)]
+    if kept[0] != kept[1]:
+        yield f"order of {what}s changed"
+
+
+def _in_evaluator(
+    label: str, old: PlanEvaluator, before: JsonObject, new: PlanEvaluator, after: JsonObject
+) -> Iterator[str]:
+    if old.type != new.type:
+        yield f"{label} type {old.type} → {new.type}"
+        return
+    for key in _different(before, after):
+        match key:
+            case "target":
+                yield from _in_settings(f"{label} judge", before[key], after[key])
+            case "evaluators":
+                assert isinstance(old, PlanCompositeEvaluator)
+                assert isinstance(new, PlanCompositeEvaluator)
+                yield from _in_evaluators(f"{label} member", _pairs(old, before[key]), _pairs(new, after[key]))
+            case "argv" | "files":
+                assert isinstance(old, PlanScript)
+                assert isinstance(new, PlanScript)
+                yield from _in_script(label, old, new)
+            case "prompt" | "schema" | "aggregator" | "config" | "rubrics":
+                yield f"{label} {key} changed"
+            case _:
+                values = [_value_of(*side, key) for side in ((old, before), (new, after))]
+                yield _change(f"{label} {_authored(key)}", *values)
+
+
+def _in_script(label: str, old: PlanScript, new: PlanScript) -> Iterator[str]:
+    before, after = ({file.path: file.sha256 for file in script.files} for script in (old, new))
+    for path in {**before, **after}:
+        if before.get(path) != after.get(path):
+            verb = "added" if path not in before else "removed" if path not in after else "changed"
+            yield f"{label} file {path} {verb}"
+    if old.argv != new.argv:
+        yield f"{label} command changed"
+
+
+def _value_of(evaluator: PlanEvaluator, content: JsonObject, key: str) -> JsonValue:
+    """What counts of a setting, or the default that is left out."""
+    full: JsonObject = evaluator.model_dump(mode="json", by_alias=True)
+    return content.get(key, full.get(key))
+
+
+def _in_settings(label: str, old: JsonValue, new: JsonValue) -> Iterator[str]:
+    assert isinstance(old, dict)
+    assert isinstance(new, dict)
+    for key in _different(old, new):
+        field = _authored(key)
+        if field in UNSHOWN:
+            yield f"{label} {field} changed"
+        else:
+            yield _change(f"{label} {field}", old.get(key), new.get(key))
+
+
+def _change(label: str, old: JsonValue, new: JsonValue) -> str:
+    """Say what a value was and is, where both can be shown."""
+    before, after = (_shown(value) for value in (old, new))
+    if before is None or after is None:
+        return f"{label} changed"
+    return f"{label} {before} → {after}"
+
+
+def _shown(value: JsonValue) -> str | None:
+    if isinstance(value, (dict, list)):
+        return None
+    text = "not set" if value is None else value if isinstance(value, str) else canonical(value)
+    return text if 0 < len(text) <= MAX_VALUE and text.isprintable() else None
+
+
+def _authored(key: str) -> str:
+    """Write a key as authors do: `maxOutputTokens` is max_output_tokens."""
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", lambda match: f"_{match[1].lower()}", key)

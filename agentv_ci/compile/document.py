@@ -1,0 +1,81 @@
+"""The plan as it is published: one JSON document, written case by case."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+from typing import BinaryIO
+
+from agentv_ci.compile.digest import StreamedDigest, case_digest
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.config import Price
+from agentv_ci.contracts.plan import Plan, PlanCase
+
+UNSEALED = "0" * 64
+"""The digest of what has none yet."""
+
+
+def as_published(part: Plan | PlanCase, *, exclude: set[str] | None = None) -> JsonObject:
+    """Return a plan, or a case of one, as the data that is published."""
+    return part.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=exclude)
+
+
+def sealed(plan: Plan) -> Plan:
+    """Return the plan with its digest."""
+    digest = StreamedDigest(plan.schema_)
+    for case in plan.cases:
+        digest.add(as_published(case))
+    return plan.model_copy(update={"digest": digest.end(_rest(plan))})
+
+
+def resealed(plan: Plan) -> Plan:
+    """Return a plan that was changed with all digests that go with it."""
+    prices = prices_by_suite(plan)
+    cases = (
+        case.model_copy(update={"digest": case_digest(case, plan.targets, prices[case.suite])}) for case in plan.cases
+    )
+    return sealed(plan.model_copy(update={"cases": tuple(cases)}))
+
+
+def prices_by_suite(plan: Plan) -> Mapping[str, Mapping[str, Price]]:
+    """Return what the authors of each suite say about prices."""
+    return {suite.path: suite.prices for suite in plan.suites}
+
+
+class PlanDocument:
+    """A plan's text, kept in a scratch file until it is copied to where it belongs."""
+
+    def __init__(self, schema: str, scratch: BinaryIO) -> None:
+        self._digest = StreamedDigest(schema)
+        self._cases = scratch
+        self._separator = b"\n    "
+        self._head = b""
+
+    def add(self, cases: Iterable[PlanCase]) -> int:
+        """Write the next cases; returns how many there were."""
+        number = 0
+        for case in cases:
+            text = case.model_dump_json(by_alias=True, exclude_none=True, indent=2)
+            # Inside JSON texts line ends are escaped: all that are left are those between keys.
+            self._cases.write(self._separator + text.replace("\n", "\n    ").encode("utf-8"))
+            self._separator = b",\n    "
+            self._digest.add(as_published(case))
+            number += 1
+        return number
+
+    def end(self, head: Plan) -> None:
+        """Write what stands before the cases."""
+        complete = head.model_copy(update={"digest": self._digest.end(_rest(head))})
+        text = complete.model_dump_json(by_alias=True, exclude_none=True, exclude={"cases"}, indent=2)
+        self._head = text.removesuffix("\n}").encode("utf-8")
+
+    def copy_to(self, out: BinaryIO) -> None:
+        """Write the whole document; raises OSError."""
+        out.write(self._head + b',\n  "cases": [')
+        self._cases.seek(0)
+        shutil.copyfileobj(self._cases, out)
+        out.write(b"\n  ]\n}\n")
+
+
+def _rest(plan: Plan) -> JsonObject:
+    return as_published(plan, exclude={"schema_", "digest", "cases"})

@@ -1,0 +1,195 @@
+"""What a run will ask and cost, before anything is asked. The figures are explained in docs/plan.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from agentv_ci.compile.digest import flat
+from agentv_ci.contracts.config import Price
+from agentv_ci.contracts.estimate import Estimate, TargetEstimate
+from agentv_ci.contracts.plan import (
+    FilePart,
+    FileText,
+    Part,
+    Plan,
+    PlanCase,
+    PlanCompositeEvaluator,
+    PlanEvaluator,
+    PlanLlmJudgeAggregator,
+    PlanLlmJudgeEvaluator,
+    PlanRubric,
+    PlanRubricEvaluator,
+    TextPart,
+)
+from agentv_ci.contracts.targets import CliTarget, HttpTarget, MockTarget, Target, model_name
+from agentv_ci.prices import price_of, prices_as_of
+
+IDEOGRAPHS = re.compile("[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
+ALPHABETS = re.compile("[\u0370-\u10ff\u1200-\u1fff]")
+"""Letters of other alphabets than the Latin one: Greek, Cyrillic, Hebrew, Arabic, those of India …"""
+SYMBOLS = re.compile("[\u2000-\u2dff\U0001f000-\U0001ffff]")
+CHARACTERS_A_TOKEN = ((IDEOGRAPHS, 1.3), (ALPHABETS, 2.5), (SYMBOLS, 1.0))
+LATIN_A_TOKEN = 3.8
+"""Characters per token, between what the vocabularies o200k_base and cl100k_base take for ordinary texts."""
+
+TOKENS_A_MESSAGE = 4
+ANSWER_TOKENS = 300
+"""Length of an answer where the author gives none to compare with."""
+JUDGE_PROMPT_TOKENS = 300
+JUDGE_REPLY_TOKENS = 120
+MEMBER_TOKENS = 100
+"""What an aggregator reads of each member's score."""
+
+API_LATENCY_S = 1.0
+API_TOKENS_A_SECOND = 60.0
+COMMAND_S = 10.0
+AGENT_S = 90.0
+
+
+def tokens(text: str) -> float:
+    """Return how many tokens a text takes, about."""
+    if text.isascii():
+        return len(text) / LATIN_A_TOKEN
+    found = [(len(pattern.findall(text)), rate) for pattern, rate in CHARACTERS_A_TOKEN]
+    rest = len(text) - sum(number for number, _ in found)
+    return rest / LATIN_A_TOKEN + sum(number / rate for number, rate in found)
+
+
+def estimate(plan: Plan, *, workers: int | None) -> Estimate:
+    """Return what a run of the plan will ask, with `workers` cases at once (None: as the targets say)."""
+    uses = {key: _Use(target) for key, target in plan.targets.items()}
+    for case in plan.cases:
+        _count(case, plan.files, uses)
+    prices = {model: price for suite in plan.suites for model, price in suite.prices.items()}
+    targets = [_target(key, use, prices) for key, use in uses.items() if use.requests]
+    costs = [each.cost_usd for each in targets if each.cost_usd is not None]
+    width = workers or _width(plan)
+    return Estimate(
+        cases=len(plan.cases),
+        trials=sum(case.trials for case in plan.cases),
+        requests=sum(use.requests for use in uses.values()),
+        input_tokens=sum(each.input_tokens for each in targets),
+        output_tokens=sum(each.output_tokens for each in targets),
+        cost_usd=round(sum(costs), 6) if costs else None,
+        unpriced=tuple(each.target for each in targets if each.cost_usd is None and _charges(uses[each.target].target)),
+        workers=width,
+        seconds=round(_seconds(uses.values(), width, workers), 1),
+        prices_as_of=prices_as_of(),
+        targets=tuple(targets),
+    )
+
+
+@dataclass(slots=True)
+class _Use:
+    """What one target will be asked."""
+
+    target: Target
+    answers: int = 0
+    judgements: int = 0
+    tokens_in: float = 0.0
+    tokens_out: float = 0.0
+    seconds: float = 0.0
+
+    @property
+    def requests(self) -> int:
+        return self.answers + self.judgements
+
+    def add(self, times: int, tokens_in: float, tokens_out: float) -> None:
+        limit = getattr(self.target, "max_output_tokens", None)
+        written = min(tokens_out, limit) if isinstance(limit, int) else tokens_out
+        self.tokens_in += times * tokens_in
+        self.tokens_out += times * written
+        self.seconds += times * _seconds_for(self.target, written)
+
+
+def _count(case: PlanCase, files: Mapping[str, FileText], uses: Mapping[str, _Use]) -> None:
+    question = sum(TOKENS_A_MESSAGE + _parts(message.content, files) for message in case.input_messages)
+    answer = tokens(case.reference_answer) or ANSWER_TOKENS
+    uses[case.target].answers += case.trials
+    uses[case.target].add(case.trials, question, answer)
+    judged = question + answer + tokens(case.reference_answer) + tokens(case.expected_outcome)
+    for key, more in _judgements(case.evaluators, files):
+        uses[key].judgements += case.trials
+        uses[key].add(case.trials, JUDGE_PROMPT_TOKENS + judged + more, JUDGE_REPLY_TOKENS)
+
+
+def _judgements(evaluators: Iterable[PlanEvaluator], files: Mapping[str, FileText]) -> Iterator[tuple[str, float]]:
+    """Yield the judge of every judgement, and what it reads besides the question and the answer."""
+    for each in flat(evaluators):
+        match each:
+            case PlanLlmJudgeEvaluator():
+                yield each.target, _parts([each.prompt], files) + _rubrics(each.rubrics or ())
+            case PlanRubricEvaluator():
+                yield each.target, _rubrics(each.rubrics)
+            case PlanCompositeEvaluator(aggregator=PlanLlmJudgeAggregator() as aggregator):
+                yield aggregator.target, _parts([aggregator.prompt], files) + MEMBER_TOKENS * len(each.evaluators)
+            case _:
+                pass
+
+
+def _parts(parts: Iterable[Part | None], files: Mapping[str, FileText]) -> float:
+    total = 0.0
+    for part in parts:
+        match part:
+            case TextPart():
+                total += tokens(part.text)
+            case FilePart():
+                total += tokens(part.path) + tokens(files[part.sha256].text)
+            case None:
+                pass
+    return total
+
+
+def _rubrics(rubrics: Iterable[PlanRubric]) -> float:
+    return sum(tokens(f"{rubric.id} {rubric.description}") for rubric in rubrics)
+
+
+def _target(key: str, use: _Use, prices: Mapping[str, Price]) -> TargetEstimate:
+    model = model_name(use.target)
+    price = price_of(model, prices) if model is not None else None
+    cost = (use.tokens_in * price.input_per_mtok + use.tokens_out * price.output_per_mtok) / 1e6 if price else None
+    return TargetEstimate(
+        target=key,
+        provider=use.target.provider,
+        model=model,
+        answers=use.answers,
+        judgements=use.judgements,
+        input_tokens=round(use.tokens_in),
+        output_tokens=round(use.tokens_out),
+        cost_usd=round(cost, 6) if cost is not None and _charges(use.target) else None,
+        seconds=round(use.seconds, 1),
+    )
+
+
+def _charges(target: Target) -> bool:
+    return not isinstance(target, (CliTarget, MockTarget))
+
+
+def _seconds_for(target: Target, written: float) -> float:
+    match target:
+        case MockTarget():
+            return target.delay_ms / 1000 if isinstance(target.delay_ms, (int, float)) else 0.0
+        case CliTarget():
+            return COMMAND_S
+        case HttpTarget():
+            return API_LATENCY_S + written / API_TOKENS_A_SECOND
+        case _:
+            return AGENT_S
+
+
+def _own_workers(target: Target) -> int:
+    return target.workers if isinstance(target.workers, int) else 1
+
+
+def _width(plan: Plan) -> int:
+    """How many cases run at once where the command line says nothing."""
+    own = [_own_workers(plan.targets[key]) for key in dict.fromkeys(case.target for case in plan.cases)]
+    return sum(own) if any(each > 1 for each in own) else 1
+
+
+def _seconds(uses: Collection[_Use], width: int, workers: int | None) -> float:
+    """Return the time all of it takes: as long as the whole at full width, or as the busiest target."""
+    whole = sum(use.seconds for use in uses) / width
+    return max([whole, *(use.seconds / (workers or _own_workers(use.target)) for use in uses)])

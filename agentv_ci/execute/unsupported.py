@@ -1,0 +1,84 @@
+"""What a plan may hold and this version does not run: refused before anything is asked, never skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from agentv_ci.contracts.evaluators import (
+    ContainsAllEvaluator,
+    ContainsAnyEvaluator,
+    CostEvaluator,
+    EndsWithEvaluator,
+    EqualsEvaluator,
+    FieldAccuracyEvaluator,
+    IsJsonEvaluator,
+    LatencyEvaluator,
+    SimilarityEvaluator,
+    StartsWithEvaluator,
+    TokenUsageEvaluator,
+    ToolCallsEvaluator,
+)
+from agentv_ci.contracts.plan import (
+    Plan,
+    PlanCase,
+    PlanCompositeEvaluator,
+    PlanEvaluator,
+    PlanLlmJudgeEvaluator,
+    PlanRubricEvaluator,
+    PlanSuite,
+)
+from agentv_ci.errors import UsageError
+
+NOT_RUN = (
+    PlanRubricEvaluator,
+    PlanCompositeEvaluator,
+    ContainsAnyEvaluator,
+    ContainsAllEvaluator,
+    EqualsEvaluator,
+    StartsWithEvaluator,
+    EndsWithEvaluator,
+    IsJsonEvaluator,
+    FieldAccuracyEvaluator,
+    SimilarityEvaluator,
+    LatencyEvaluator,
+    CostEvaluator,
+    TokenUsageEvaluator,
+    ToolCallsEvaluator,
+)
+
+
+def refuse_unsupported(plan: Plan) -> None:
+    """Raise UsageError that names everything in a plan that a run would have to ignore."""
+    found = list(dict.fromkeys(_unsupported(plan)))
+    if found:
+        listed = "\n".join(f"{each}: agentv-ci compiles this and does not run it yet" for each in found)
+        raise UsageError(listed)
+
+
+def _unsupported(plan: Plan) -> Iterator[str]:
+    for suite in plan.suites:
+        yield from (f"{suite.path}: {what}" for what in _settings(suite))
+    for case in plan.cases:
+        place = f"{case.source.path}:{case.source.line}: case '{case.id}'"
+        yield from (f"{place}: {what}" for what in _in_case(case))
+
+
+def _settings(suite: PlanSuite) -> Iterator[str]:
+    if suite.validators:
+        yield "'validators'"
+    if suite.gate.max_cost_usd is not None:
+        yield "'max_cost_usd'"
+
+
+def _in_case(case: PlanCase) -> Iterator[str]:
+    if case.stop_when is not None:
+        yield "'stop_when'"
+    yield from _evaluators(case.evaluators)
+
+
+def _evaluators(evaluators: Iterable[PlanEvaluator]) -> Iterator[str]:
+    for each in evaluators:
+        if isinstance(each, NOT_RUN):
+            yield f"evaluator '{each.name}' of type '{each.type}'"
+        elif isinstance(each, PlanLlmJudgeEvaluator) and each.rubrics:
+            yield f"'rubrics' of evaluator '{each.name}'"

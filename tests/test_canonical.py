@@ -1,0 +1,67 @@
+"""Canonical JSON, compared with the reference implementation of RFC 8785 and with a JavaScript engine's numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+
+import pytest
+import rfc8785
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv_ci.canonical import canonical, digest_of
+from agentv_ci.contracts.base import JsonValue
+
+numbers = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**53) + 1, 2**53 - 1)
+texts = st.text(st.characters(codec="utf-8"))
+values = st.recursive(
+    st.none() | st.booleans() | numbers | texts, lambda inner: st.lists(inner) | st.dictionaries(texts, inner)
+)
+
+
+@given(values)
+def test_canonical_form_is_that_of_rfc_8785(value: JsonValue) -> None:
+    assert canonical(value).encode() == rfc8785.dumps(value)
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_every_double_is_written_as_ecmascript_does(bits: int) -> None:
+    (number,) = struct.unpack("d", struct.pack("Q", bits))
+    if math.isfinite(number):
+        assert canonical(number).encode() == rfc8785.dumps(number)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"b": 1, "a": [1, 2.0, None, True]}, '{"a":[1,2,null,true],"b":1}'),
+        ({"é": "😀 \u2028"}, '{"é":"😀 \u2028"}'),
+        ({"\ufb33": 1, "😀": 2}, '{"😀":2,"\ufb33":1}'),
+        (-0.0, "0"),
+        (1e21, "1e+21"),
+        (1e-7, "1e-7"),
+        (0.000001, "0.000001"),
+        (123456789012345680000.0, "123456789012345680000"),
+        (-1.5e-9, "-1.5e-9"),
+        (2**53 + 1, "9007199254740993"),
+        ([], "[]"),
+        ({}, "{}"),
+        ('a\n"b"\u0001', '"a\\n\\"b\\"\\u0001"'),
+    ],
+)
+def test_canonical_form(value: JsonValue, text: str) -> None:
+    assert canonical(value) == text
+    assert canonical(json.loads(text)) == text
+
+
+@given(st.integers(min_value=2**53))
+def test_large_integers_are_not_taken_for_their_neighbours(number: int) -> None:
+    assert digest_of(number) != digest_of(number + 1)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_what_is_no_number_of_json_is_refused(number: float) -> None:
+    with pytest.raises(ValueError, match="no number of JSON"):
+        canonical([number])
