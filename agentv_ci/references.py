@@ -90,10 +90,9 @@ def _explore(schema: JsonValue, place: Path, read: Read) -> Iterator[_Document]:
 
     def retrieve(uri: str) -> Resource[JsonValue]:
         if uri not in known:
-            url = urlsplit(uri)
-            if url.scheme != "file":
+            if urlsplit(uri).scheme != "file":
                 raise NoSuchResource(uri)
-            contents = read(Path(unquote(url.path)))
+            contents = read(_path(uri))
             known[uri] = Resource[JsonValue].from_contents(contents, default_specification=DRAFT202012)
         return known[uri]
 
@@ -104,9 +103,17 @@ def _explore(schema: JsonValue, place: Path, read: Read) -> Iterator[_Document]:
     registry = empty.with_resource(start, root)
     pending = [start]
     for uri in pending:
-        document = _document(uri, registry)
+        try:
+            document = _document(uri, registry)
+        except LeadsNowhere as error:
+            inside = f", in '{_path(uri).name}'" if uri != start else ""
+            raise LeadsNowhere(f"{error}{inside}") from error
         yield document
         pending += dict.fromkeys(url for url, _ in document.references.values() if url not in pending)
+
+
+def _path(uri: str) -> Path:
+    return Path(unquote(urlsplit(uri).path))
 
 
 def _document(uri: str, registry: Registry[JsonValue]) -> _Document:

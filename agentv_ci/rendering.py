@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 
-from agentv_ci.contracts.base import NOT_SETTINGS, Authored, spellings
+from agentv_ci.contracts.base import NOT_SETTINGS, Authored, JsonValue, spellings
 from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
 from agentv_ci.contracts.evals import EvalDocument
@@ -36,8 +36,8 @@ CONTRACTS: Mapping[SchemaName, type[BaseModel]] = {
 }
 
 
-def render(name: SchemaName) -> str:
-    """Return the text of a published schema."""
+def render(name: SchemaName, examples: Sequence[JsonValue]) -> str:
+    """Return the text of a published schema; `examples` are documents that it accepts."""
     model = CONTRACTS[name]
     mode: JsonSchemaMode = "validation" if issubclass(model, Authored) else "serialization"
     body = model.model_json_schema(mode=mode, schema_generator=_Renderer)
@@ -47,7 +47,7 @@ def render(name: SchemaName) -> str:
                 definition["title"] = _words(title)
             if any("if" in each for each in definition.get("allOf", [])):
                 _show_before_the_kind(definition, body["$defs"])
-    schema = {"$schema": DIALECT, "$id": schema_id(name), "title": TITLES[name], **body}
+    schema = {"$schema": DIALECT, "$id": schema_id(name), "title": TITLES[name], **body, "examples": list(examples)}
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -7,7 +7,7 @@ version adds does not change the digests of plans that do without it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from posixpath import basename
 
 from agentv_ci.canonical import canonical, digest_of
@@ -27,6 +27,7 @@ from agentv_ci.contracts.plan import (
     PlanRubricEvaluator,
     PlanScript,
     TextPart,
+    flat,
 )
 from agentv_ci.contracts.targets import MockTarget, Target, model_name
 
@@ -61,14 +62,6 @@ def digest_content(case: PlanCase, targets: Mapping[str, Target], prices: Mappin
         relevant = _prices_of(targets[case.target], prices)
         content["prices"] = {model: _dump(price) for model, price in relevant.items()}
     return content
-
-
-def flat(evaluators: Iterable[PlanEvaluator]) -> Iterator[PlanEvaluator]:
-    """Yield evaluators, and the members of those that have some."""
-    for each in evaluators:
-        yield each
-        if isinstance(each, PlanCompositeEvaluator):
-            yield from flat(each.evaluators)
 
 
 def document_digest(document: JsonObject) -> str:

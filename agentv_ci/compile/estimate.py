@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from agentv_ci.compile.digest import flat
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.estimate import Estimate, TargetEstimate
 from agentv_ci.contracts.plan import (
@@ -22,6 +21,7 @@ from agentv_ci.contracts.plan import (
     PlanRubric,
     PlanRubricEvaluator,
     TextPart,
+    flat,
 )
 from agentv_ci.contracts.targets import CliTarget, HttpTarget, MockTarget, Target, model_name
 from agentv_ci.prices import price_of, prices_as_of

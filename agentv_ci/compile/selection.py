@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
-from agentv_ci.compile.digest import flat
 from agentv_ci.compile.document import sealed
-from agentv_ci.contracts.plan import (
-    FilePart,
-    Part,
-    Plan,
-    PlanCase,
-    PlanCodeAggregator,
-    PlanCodeEvaluator,
-    PlanCompositeEvaluator,
-    PlanEvaluator,
-    PlanLlmJudgeAggregator,
-    PlanLlmJudgeEvaluator,
-    PlanRubricEvaluator,
-)
+from agentv_ci.contracts.plan import Plan, PlanCase, files_of, targets_of
 
 
 def is_selected(case_id: str, eval_ids: Sequence[str]) -> bool:
@@ -33,8 +20,8 @@ def narrowed(plan: Plan, keep: Callable[[PlanCase], bool]) -> Plan:
     if len(cases) == len(plan.cases):
         return plan
     suites = {case.suite for case in cases}
-    targets = {key for case in cases for key in _targets(case)}
-    files = {sha256 for case in cases for sha256 in _files(case)}
+    targets = {key for case in cases for key in targets_of(case)}
+    files = {sha256 for case in cases for sha256 in files_of(case)}
     return sealed(
         plan.model_copy(
             update={
@@ -45,40 +32,3 @@ def narrowed(plan: Plan, keep: Callable[[PlanCase], bool]) -> Plan:
             }
         )
     )
-
-
-def _targets(case: PlanCase) -> Iterator[str]:
-    yield case.target
-    if case.judge_target is not None:
-        yield case.judge_target
-    for evaluator in flat(case.evaluators):
-        match evaluator:
-            case PlanLlmJudgeEvaluator() | PlanRubricEvaluator():
-                yield evaluator.target
-            case PlanCompositeEvaluator(aggregator=PlanLlmJudgeAggregator() as aggregator):
-                yield aggregator.target
-            case _:
-                pass
-
-
-def _files(case: PlanCase) -> Iterator[str]:
-    for message in (*case.input_messages, *case.expected_messages):
-        yield from _of_parts(message.content)
-    for evaluator in flat(case.evaluators):
-        yield from _of_evaluator(evaluator)
-
-
-def _of_evaluator(evaluator: PlanEvaluator) -> Iterator[str]:
-    parts = (evaluator, evaluator.aggregator) if isinstance(evaluator, PlanCompositeEvaluator) else (evaluator,)
-    for part in parts:
-        match part:
-            case PlanCodeEvaluator() | PlanCodeAggregator():
-                yield from (file.sha256 for file in part.files)
-            case PlanLlmJudgeEvaluator() | PlanLlmJudgeAggregator():
-                yield from _of_parts([part.prompt])
-            case _:
-                pass
-
-
-def _of_parts(parts: Sequence[Part | None]) -> Iterator[str]:
-    yield from (part.sha256 for part in parts if isinstance(part, FilePart))

@@ -6,6 +6,7 @@ Paths are relative to the repository and use `/`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -304,3 +305,40 @@ class Plan(Compiled):
     targets: dict[str, Target] = Field(description="Key → target; environment references are kept.")
     files: dict[Sha256, FileText] = Field(description="Every referenced text once.")
     cases: Items[PlanCase] = Field(description="The cases, in order.")
+
+
+def flat(evaluators: Iterable[PlanEvaluator]) -> Iterator[PlanEvaluator]:
+    """Yield evaluators, and the members of those that have some."""
+    for each in evaluators:
+        yield each
+        if isinstance(each, PlanCompositeEvaluator):
+            yield from flat(each.evaluators)
+
+
+def targets_of(case: PlanCase) -> Iterator[str]:
+    """Yield the keys of all targets that a case asks."""
+    yield case.target
+    if case.judge_target is not None:
+        yield case.judge_target
+    for part in _scoring(case):
+        if isinstance(part, (PlanLlmJudgeEvaluator, PlanRubricEvaluator, PlanLlmJudgeAggregator)):
+            yield part.target
+
+
+def files_of(case: PlanCase) -> Iterator[str]:
+    """Yield the keys of all files that a case needs."""
+    for message in (*case.input_messages, *case.expected_messages):
+        yield from (part.sha256 for part in message.content if isinstance(part, FilePart))
+    yield from (file.sha256 for file in case.guidelines)
+    for part in _scoring(case):
+        if isinstance(part, PlanScript):
+            yield from (file.sha256 for file in part.files)
+        elif isinstance(part, (PlanLlmJudgeEvaluator, PlanLlmJudgeAggregator)) and isinstance(part.prompt, FilePart):
+            yield part.prompt.sha256
+
+
+def _scoring(case: PlanCase) -> Iterator[PlanEvaluator | PlanAggregator]:
+    for each in flat(case.evaluators):
+        yield each
+        if isinstance(each, PlanCompositeEvaluator):
+            yield each.aggregator

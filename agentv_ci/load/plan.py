@@ -1,17 +1,20 @@
-"""A plan from outside: checked against the published schema before anything believes it."""
+"""Reading a plan that was compiled before, perhaps somewhere else."""
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.diagnostics import RULES, Diagnostic
-from agentv_ci.contracts.plan import Plan
-from agentv_ci.contracts.source import spell
+from agentv_ci.contracts.plan import Plan, files_of, targets_of
+from agentv_ci.contracts.source import Mark, Pointer, locate, spell
 from agentv_ci.errors import InvalidInput, UsageError
+from agentv_ci.load.parse import Unparsable, parse_yaml
 from agentv_ci.outside import read_json
 from agentv_ci.schemas import schema_id, violations
 
@@ -23,27 +26,30 @@ def load_plan(path: Path) -> tuple[Plan, JsonObject]:
     """Return the plan in a JSON file, and the data it was read from.
 
     Raises UsageError when the file cannot be read or is of an unknown major version, InvalidInput when the
-    published schema refuses it.
+    published schema refuses it or a part refers to another one that is not there.
     """
     try:
-        data = read_json(path.read_text("utf-8"), strict=True)
+        text = path.read_bytes().decode("utf-8")
+        data = read_json(text, strict=True)
     except OSError as error:
         raise UsageError(f"cannot read '{path}': {error.strerror}") from error
     except ValueError as error:
         raise UsageError(f"'{path}' is not JSON: {error}") from error
     if not isinstance(data, dict):
-        raise UsageError(f"'{path}' is no plan: a plan is a mapping")
+        raise UsageError(f"'{path}' is not a plan: a plan is a mapping")
     _check_version(path, data)
-    refused = violations("plan-v1", data)
+    refused = [(each.pointer, each.message or "a field is missing") for each in violations("plan-v1", data)]
     if refused:
-        raise InvalidInput(
-            [_diagnostic(path, spell(each.pointer), each.message or "a field is missing") for each in refused]
-        )
+        raise InvalidInput(_diagnostics(path, text, refused))
     try:
-        return Plan.model_validate(data, by_alias=True, by_name=False), data
+        plan = Plan.model_validate(data, by_alias=True, by_name=False)
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
-        raise InvalidInput([_diagnostic(path, spell(each["loc"]), each["msg"]) for each in found]) from error
+        raise InvalidInput(_diagnostics(path, text, [(each["loc"], each["msg"]) for each in found])) from error
+    dangling = list(_dangling(plan))
+    if dangling:
+        raise InvalidInput(_diagnostics(path, text, dangling))
+    return plan, data
 
 
 def _check_version(path: Path, data: JsonObject) -> None:
@@ -59,5 +65,50 @@ def _check_version(path: Path, data: JsonObject) -> None:
     raise UsageError(f"'{path}' is not a plan: its $schema is not {schema_id('plan-v1')}")
 
 
-def _diagnostic(path: Path, pointer: str, message: str) -> Diagnostic:
-    return Diagnostic("AV204", RULES["AV204"].severity, message, str(path), 1, 1, 1, 1, pointer=pointer or None)
+def _dangling(plan: Plan) -> Iterator[tuple[Pointer, str]]:
+    """What a schema cannot say: every name leads somewhere, every text is the one its digest is of."""
+    for sha256, file in plan.files.items():
+        if hashlib.sha256(file.text.encode("utf-8")).hexdigest() != sha256:
+            yield ("files", sha256), f"the text of '{file.path}' has another digest"
+    suites = {suite.path for suite in plan.suites}
+    seen: set[tuple[str, str]] = set()
+    for index, case in enumerate(plan.cases):
+        place: Pointer = ("cases", index)
+        if (case.suite, case.id) in seen:
+            yield (*place, "id"), f"case '{case.id}' is twice in '{case.suite}'"
+        seen.add((case.suite, case.id))
+        if case.suite not in suites:
+            yield (*place, "suite"), f"'{case.suite}' is none of 'suites'"
+        for key in dict.fromkeys(key for key in targets_of(case) if key not in plan.targets):
+            yield place, f"case '{case.id}' asks '{key}', which is none of 'targets'"
+        for sha256 in dict.fromkeys(each for each in files_of(case) if each not in plan.files):
+            yield place, f"case '{case.id}' needs a file {sha256[:12]}…, which is none of 'files'"
+
+
+def _diagnostics(path: Path, text: str, refused: list[tuple[Pointer, str]]) -> list[Diagnostic]:
+    mark = _mark(text)
+    return [_diagnostic(path, pointer, message, locate(mark, pointer)) for pointer, message in refused]
+
+
+def _mark(text: str) -> Mark:
+    """Where every part of a JSON text stands; most JSON is YAML, and where it is not, only the place is lost."""
+    try:
+        parsed = parse_yaml(text)
+    except Unparsable:
+        return Mark((0, 0), (0, 0), None)
+    return parsed.find_mark() if not parsed.problems else Mark((0, 0), (0, 0), None)
+
+
+def _diagnostic(path: Path, pointer: Pointer, message: str, mark: Mark) -> Diagnostic:
+    (line, column), (end_line, end_column) = mark.start, mark.end
+    return Diagnostic(
+        "AV204",
+        RULES["AV204"].severity,
+        message,
+        str(path),
+        line + 1,
+        column + 1,
+        end_line + 1,
+        end_column + 1,
+        pointer=spell(pointer) or None,
+    )

@@ -11,7 +11,7 @@ import pytest
 
 from agentv_ci import __version__
 from agentv_ci.cli import COMMANDS, run
-from agentv_ci.schemas import TITLES, violations
+from agentv_ci.schemas import TITLES, text, violations
 from tests.conftest import agentv_ci, write
 
 TARGETS = "$schema: agentv-targets-v2.2\ntargets:\n  - {name: default, provider: mock, response: Hi}\n"
@@ -191,6 +191,130 @@ class TestCompile:
     def test_folder_without_evals_has_nothing_to_run(self, project: Path) -> None:
         (project / "greet.test.yaml").unlink()
         assert run(["compile", "."]) == 3
+
+
+class TestSchemas:
+    def test_schemas_are_written_and_nothing_is_compiled(
+        self, project: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(["compile", "--schemas", "made/schemas"]) == 0
+        printed = capsys.readouterr()
+        assert (printed.out, printed.err) == ("", f"{len(TITLES)} schemas written to made/schemas\n")
+        for name in TITLES:
+            assert (project / "made" / "schemas" / f"{name}.schema.json").read_text("utf-8") == text(name)
+
+    def test_schemas_and_a_plan_go_together(self, project: Path) -> None:
+        assert run(["compile", ".", "--schemas", "schemas", "--out", "plan.json"]) == 0
+        assert (project / "plan.json").exists()
+        assert (project / "schemas" / "plan-v1.schema.json").exists()
+
+    def test_folder_that_is_a_file_is_a_usage_error(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["compile", "--schemas", "targets.yaml"]) == 2
+        assert "cannot write 'targets.yaml'" in capsys.readouterr().err
+
+    def test_without_a_path_it_says_what_to_do(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["compile"]) == 2
+        assert "agentv-ci compile evals/ --out plan.json" in capsys.readouterr().err
+
+
+class TestDiff:
+    @pytest.fixture
+    def changed(self, project: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+        """A project one of whose two cases changed since `old.json`."""
+        assert run(["compile", ".", "--out", "old.json"]) == 0
+        write(project, {"greet.test.yaml": EVAL.replace("Wave", "Wave twice")})
+        capsys.readouterr()
+        return project
+
+    def test_changes_are_told_with_their_reasons(self, changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["compile", ".", "--diff", "old.json"]) == 0
+        printed = capsys.readouterr()
+        assert printed.err == ""
+        assert printed.out == (
+            "changed  waves  (greet.test.yaml)\n"
+            "    input message 1 text changed\n"
+            "1 changed, 0 added, 0 removed, 1 unchanged\n"
+        )
+
+    def test_added_and_removed_cases_are_told(self, changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        write(changed, {"greet.test.yaml": EVAL.replace("id: waves", "id: nods")})
+        assert run(["compile", ".", "--diff", "old.json"]) == 0
+        assert capsys.readouterr().out == (
+            "added  nods  (greet.test.yaml)\n"
+            "removed  waves  (greet.test.yaml)\n"
+            "0 changed, 1 added, 1 removed, 1 unchanged\n"
+        )
+
+    def test_json_is_for_programs(self, changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["compile", ".", "--diff", "old.json", "--format", "json"]) == 0
+        assert json.loads(capsys.readouterr().out) == {
+            "added": [],
+            "removed": [],
+            "changed": [
+                {"id": "waves", "suite": "greet.test.yaml", "reasons": ["input message 1 text changed"]},
+            ],
+        }
+
+    def test_older_plan_must_be_one(self, changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["compile", ".", "--diff", "missing.json"]) == 2
+        assert "cannot read" in capsys.readouterr().err
+        assert run(["compile", ".", "--diff", "old.json", "--estimate"]) == 2
+
+    def test_only_what_changed_runs(self, changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["eval", ".", "--only-changed", "old.json", "--out", "rows.jsonl"]) == 0
+        printed = capsys.readouterr()
+        assert "1 of 2 cases left out: as in old.json" in printed.err
+        assert printed.out.splitlines()[-1] == "1 of 2 cases left out: as in old.json"
+        rows = [json.loads(line) for line in (changed / "rows.jsonl").read_text("utf-8").splitlines()]
+        assert [row["eval_id"] for row in rows] == ["waves"]
+
+    def test_when_nothing_changed_nothing_runs_and_nothing_fails(
+        self, changed: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        write(changed, {"greet.test.yaml": f"# A remark\n{EVAL}"})
+        assert run(["eval", ".", "--only-changed", "old.json", "--out", "rows.jsonl", "--junit", "j.xml"]) == 0
+        assert "gate: nothing ran: no case changed" in capsys.readouterr().out
+        assert (changed / "rows.jsonl").read_text("utf-8") == ""
+        report = json.loads((changed / "rows.report.json").read_text("utf-8"))
+        assert violations("report-v1", report) == []
+        assert (report["gate"]["verdict"], report["gate"]["exit_code"]) == ("nothing", 0)
+
+    def test_suites_without_a_changed_case_do_not_fail_the_gate(self, changed: Path) -> None:
+        write(changed, {"other.test.yaml": EVAL})
+        assert run(["compile", ".", "--out", "old.json"]) == 0
+        write(changed, {"other.test.yaml": EVAL.replace("Wave", "Wave twice and bow")})
+        assert run(["eval", ".", "--only-changed", "old.json", "--out", "rows.jsonl"]) == 0
+
+
+class TestEstimate:
+    def test_estimate_is_a_table(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["compile", ".", "--estimate", "--workers", "2"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [line.split()[:3] for line in lines[1:2]] == [["default", "mock", "2"]]
+        assert "2 trials of 2 cases, about 0 s at 2 at once" in lines
+        assert not (project / ".agentv").exists()
+
+    def test_estimate_of_a_plan_is_that_of_its_documents(
+        self, project: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(["compile", ".", "--out", "plan.json"]) == 0
+        capsys.readouterr()
+        assert run(["compile", ".", "--estimate", "--format", "json"]) == 0
+        first = capsys.readouterr().out
+        assert run(["compile", "plan.json", "--estimate", "--format", "json"]) == 0
+        assert capsys.readouterr().out == first
+        assert json.loads(first)["requests"] == 2
+
+    def test_cost_is_shown_and_what_has_no_price_is_named(
+        self, project: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        model = "{name: default, provider: openai, model: gpt-5, api_key: '${{ KEY }}'}"
+        write(project, {"targets.yaml": f"$schema: agentv-targets-v2.2\ntargets: [{model}]\n"})
+        assert run(["compile", ".", "--estimate"]) == 0
+        assert " $0.00" in capsys.readouterr().out
+        write(project, {"targets.yaml": (project / "targets.yaml").read_text("utf-8").replace("gpt-5", "mine")})
+        assert run(["compile", ".", "--estimate"]) == 0
+        assert "no price is known for target 'default': the cost is without it" in capsys.readouterr().out
 
 
 class TestEval:

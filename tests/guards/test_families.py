@@ -33,7 +33,7 @@ CHECKED_ONLY = {
     *("rubric", "composite", "contains_any", "contains_all", "equals", "starts_with", "ends_with", "is_json"),
     *("field_accuracy", "similarity", "latency", "cost", "token_usage", "tool_calls"),
 }
-"""Kinds that `validate` checks and a run refuses; each leaves this list when it gets its file."""
+"""Kinds that are checked and compiled, and that a run refuses; each leaves this list when it gets its file."""
 
 
 def kinds(union: Any, key: str) -> list[str]:
@@ -88,7 +88,7 @@ def test_kind_that_is_only_checked_is_named_as_such(kind: str) -> None:
     assert kind in names
     aliases = [alias for alias in ALIASES.get(kind, (kind,)) if f": {alias}" in CHECKED]
     assert aliases, "add it to a case of tests/corpus/checked/"
-    assert f"`{kind}`" in README.split("checked, not run yet", 1)[1], "add it to the README"
+    assert f"`{kind}`" in README.split("compiled, not run yet", 1)[1], "add it to the README"
 
 
 ALIASES = {

@@ -15,7 +15,7 @@ from agentv_ci.load.parse import parse_yaml
 from agentv_ci.rendering import CONTRACTS
 from agentv_ci.schemas import TITLES, SchemaName, document, violations
 from agentv_ci.validate.structure import SCHEMAS
-from tests.render_schemas import stale
+from tests.render_schemas import example, stale
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 NAMES = tuple(TITLES)
@@ -38,6 +38,12 @@ def test_schema_is_a_closed_draft_2020_12_schema_of_its_own(name: SchemaName) ->
 @pytest.mark.parametrize("name", NAMES)
 def test_schema_uses_no_word_that_json_schema_does_not_know(name: SchemaName) -> None:
     assert {key for key, _ in keywords(document(name))} <= {*KEYWORDS}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_example_is_what_the_schema_says(name: SchemaName) -> None:
+    assert document(name)["examples"] == [example(name)]
+    assert violations(name, example(name)) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -144,6 +150,8 @@ def keywords(schema: Any) -> Iterator[tuple[str, Any]]:
     """Every keyword of a schema; names of properties are none."""
     if isinstance(schema, dict):
         for key, value in schema.items():
+            if key == "examples":
+                continue
             yield key, value
             for inner in value.values() if key in FREE and isinstance(value, dict) else (value,):
                 yield from keywords(inner)

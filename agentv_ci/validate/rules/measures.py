@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.evaluators import (
     AuthoredEvaluator,
     CostEvaluator,
@@ -9,12 +12,23 @@ from agentv_ci.contracts.evaluators import (
     ToolCallsEvaluator,
     ToolTrajectoryEvaluator,
 )
-from agentv_ci.contracts.targets import CliTarget, CopilotCliTarget, MockTarget, Target, VsCodeTarget
+from agentv_ci.contracts.targets import (
+    CliTarget,
+    CopilotCliTarget,
+    HttpTarget,
+    MockTarget,
+    Target,
+    VsCodeTarget,
+    model_name,
+)
+from agentv_ci.prices import price_of
 
 
-def never_given(evaluator: AuthoredEvaluator, target: Target) -> str | None:
+def never_given(evaluator: AuthoredEvaluator, target: Target, prices: Mapping[str, Price]) -> str | None:
     """Return what the evaluator needs and the target can never give; None when it may score."""
     match evaluator, target:
+        case CostEvaluator(), HttpTarget() if (model := model_name(target)) and price_of(model, prices) is None:
+            return f"a cost: no price is known for '{model}'; set it under 'prices' in .agentv.yaml"
         case CostEvaluator(), MockTarget() | CliTarget() | VsCodeTarget() | CopilotCliTarget():
             return "a cost: it has no model with a price"
         case TokenUsageEvaluator(), MockTarget(usage=None):

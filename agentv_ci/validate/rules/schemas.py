@@ -63,7 +63,10 @@ def _check(
     def read(other: Path) -> JsonValue:
         if look_inside(other, find, surroundings).state != "text":
             raise FileNotFoundError(other)
-        return surroundings.read_yaml(other.read_text("utf-8"))
+        contents = surroundings.read_yaml(other.read_text("utf-8"))
+        if reason := invalid_schema(contents):
+            raise ValueError(f"not a JSON Schema: {reason}")
+        return contents
 
     if reason := invalid_schema(schema):
         yield find.at("AV309", f"not a JSON Schema: {reason}", pointer)

@@ -42,6 +42,7 @@ class _Use:
         self._targets = {target.name: target for target in surroundings.target_list}
         self._authored = authored_names(surroundings.targets.source)
         self._has_nameless = has_nameless(surroundings.targets.source)
+        self._prices = surroundings.prices
         self._targets_are_valid = surroundings.targets.valid
         self._without_judge: set[str] = set()
 
@@ -120,7 +121,7 @@ class _Use:
                 yield from self._check_evaluator((*pointer, "evaluators", number), member, target)
             if isinstance(evaluator.aggregator, LlmJudgeAggregator) and target and judge_name(None, target) is None:
                 yield self._no_judge((*pointer, "aggregator", "type"), f"the aggregator of '{evaluator.name}'", target)
-        elif target is not None and (missing := never_given(evaluator, target)):
+        elif target is not None and (missing := never_given(evaluator, target, self._prices)):
             message = f"evaluator '{evaluator.name}' can never score: target '{target.name}' never gives {missing}"
             yield self._find.at("AV316", message, (*pointer, "type"))
 

@@ -1,0 +1,136 @@
+"""A plan from outside is read only when it is whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentv_ci.cli import run
+from agentv_ci.compile.digest import document_digest
+from agentv_ci.errors import InvalidInput, UsageError
+from agentv_ci.pipeline import read_plan
+from tests.compile.builders import compile_here, text_of
+from tests.compile.test_digest import rich
+
+Change = Callable[[dict[str, Any]], None]
+
+
+@pytest.fixture
+def plan(repository: Path) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(text_of(compile_here(repository, rich())))
+    return loaded
+
+
+def written(folder: Path, plan: object) -> Path:
+    path = folder / "outside.json"
+    path.write_text(json.dumps(plan, indent=2), "utf-8")
+    return path
+
+
+def test_plan_that_nobody_touched_is_read(repository: Path, plan: dict[str, Any]) -> None:
+    assert [case.id for case in read_plan(written(repository, plan)).cases] == ["one", "two"]
+
+
+def test_order_of_keys_and_spaces_do_not_matter(repository: Path, plan: dict[str, Any]) -> None:
+    path = repository / "outside.json"
+    path.write_text(json.dumps(plan, sort_keys=True, separators=(",", ":")), "utf-8")
+    assert read_plan(path).digest == plan["digest"]
+
+
+CHANGES: dict[str, Change] = {
+    "a threshold": lambda plan: plan["cases"][0].update(threshold=0.1),
+    "metadata": lambda plan: plan["cases"][0].update(metadata={"a": 1}),
+    "the gate": lambda plan: plan["suites"][0]["gate"].update(minPassRate=0),
+    "a digest": lambda plan: plan["cases"][0].update(digest="0" * 64),
+    "the plan's digest": lambda plan: plan.update(digest="0" * 64),
+    "one case less": lambda plan: plan["cases"].pop(),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=list(CHANGES))
+def test_plan_that_was_changed_is_refused(change: Change, repository: Path, plan: dict[str, Any]) -> None:
+    change(plan)
+    with pytest.raises(UsageError, match="it was changed after it was compiled"):
+        read_plan(written(repository, plan))
+
+
+def test_case_whose_digest_was_forged_is_named(repository: Path, plan: dict[str, Any]) -> None:
+    plan["cases"][0]["threshold"] = 0.1
+    plan["digest"] = document_digest(plan)
+    with pytest.raises(UsageError, match="the digest of cases one does not match"):
+        read_plan(written(repository, plan))
+
+
+def swap_text(plan: dict[str, Any]) -> None:
+    next(iter(plan["files"].values()))["text"] = "another"
+
+
+DANGLING: dict[str, tuple[Change, str]] = {
+    "another text": (swap_text, "has another digest"),
+    "a missing file": (lambda plan: plan.update(files={}), "which is none of 'files'"),
+    "a missing target": (lambda plan: plan["targets"].pop("strict"), "case 'one' asks 'strict', which is none of"),
+    "a missing answering target": (lambda plan: plan["cases"][0].update(target="x"), "asks 'x'"),
+    "a missing suite": (lambda plan: plan["cases"][0].update(suite="x"), "'x' is none of 'suites'"),
+    "a case twice": (lambda plan: plan["cases"].append(plan["cases"][0]), "case 'one' is twice in 'evals/a.yaml'"),
+}
+
+
+@pytest.mark.parametrize(("change", "said"), DANGLING.values(), ids=list(DANGLING))
+def test_plan_with_names_that_lead_nowhere_is_refused(
+    change: Change, said: str, repository: Path, plan: dict[str, Any]
+) -> None:
+    change(plan)
+    plan["digest"] = document_digest(plan)
+    with pytest.raises(InvalidInput) as raised:
+        read_plan(written(repository, plan))
+    assert any(said in each.message for each in raised.value.diagnostics)
+
+
+def test_mistake_has_its_line(
+    repository: Path, plan: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(repository)
+    plan["cases"][0]["threshold"] = "high"
+    path = written(repository, plan)
+    line = next(n for n, text in enumerate(path.read_text("utf-8").splitlines(), 1) if '"high"' in text)
+    assert run(["eval", "outside.json"]) == 2
+    assert (
+        f"{path}:{line}:20: error: 'high' is not of type 'number' [AV204] (cases[0].threshold)"
+        in capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is not JSON"),
+        ("{", "is not JSON"),
+        ("[]", "a plan is a mapping"),
+        ("{}", "its $schema is not https://"),
+        ('{"$schema": 5}', "its $schema is not https://"),
+        ("[" * 100_000, "is not JSON: nested too deep"),
+        ('{"$schema": NaN}', "is not JSON: NaN is not JSON"),
+        (
+            '{"$schema": "https://org.github.io/agentv-action/schemas/plan-v2.schema.json"}',
+            "is a plan of version 2; this agentv-ci reads version 1",
+        ),
+    ],
+)
+def test_file_that_is_no_plan_of_this_version_is_refused(text: str, said: str, repository: Path) -> None:
+    path = repository / "outside.json"
+    path.write_text(text, "utf-8")
+    with pytest.raises(UsageError) as raised:
+        read_plan(path)
+    assert said in raised.value.message
+
+
+def test_file_that_is_not_there_is_refused(repository: Path) -> None:
+    with pytest.raises(UsageError, match="cannot read"):
+        read_plan(repository / "missing.json")
+    (repository / "latin.json").write_bytes("é".encode("latin-1"))
+    with pytest.raises(UsageError, match="is not JSON"):
+        read_plan(repository / "latin.json")

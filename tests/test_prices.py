@@ -1,0 +1,40 @@
+"""What models cost."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from agentv_ci.contracts.config import Price
+from agentv_ci.prices import price_of, prices_as_of
+
+OWN = Price(input_per_mtok=1, output_per_mtok=2)
+
+
+@pytest.mark.parametrize(
+    ("dated", "plain"),
+    [
+        ("claude-haiku-4-5-20251001", "claude-haiku-4-5"),
+        ("gpt-5-2025-08-07", "gpt-5"),
+        ("claude-sonnet-4-5@20250929", "claude-sonnet-4-5"),
+        ("gpt-5-latest", "gpt-5"),
+    ],
+)
+def test_dated_model_costs_what_the_undated_one_does(dated: str, plain: str) -> None:
+    assert price_of(dated, {}) == price_of(plain, {}) is not None
+    assert price_of(dated, {plain: OWN}) == OWN
+
+
+def test_author_has_the_last_word() -> None:
+    assert price_of("gpt-5", {"gpt-5": OWN}) == OWN
+    assert price_of("gpt-5", {"gpt-4": OWN}) != OWN
+
+
+def test_unknown_model_has_no_price() -> None:
+    assert price_of("my-model", {}) is None
+    assert price_of("", {}) is None
+
+
+def test_table_says_of_which_day_it_is() -> None:
+    assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", prices_as_of())
