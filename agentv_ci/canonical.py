@@ -7,7 +7,7 @@ from collections.abc import Callable
 from json.encoder import encode_basestring
 from math import isfinite
 
-from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.base import JsonObject, JsonValue
 
 EXACT = 2**53
 """Below this every integer is a double, and is written alike whether it was read as one or not."""
@@ -33,6 +33,10 @@ def _write(value: JsonValue, write: Callable[[str], None]) -> None:
     match value:
         case str():
             write(encode_basestring(value))
+        case dict():
+            _write_object(value, write)
+        case list():
+            _write_array(value, write)
         case None:
             write("null")
         case bool():
@@ -41,20 +45,30 @@ def _write(value: JsonValue, write: Callable[[str], None]) -> None:
             write(str(value))
         case float():
             write(_number(value))
-        case list():
-            separator = "["
-            for item in value:
-                write(separator)
-                _write(item, write)
-                separator = ","
-            write("]" if value else "[]")
-        case dict():
-            separator = "{"
-            for key in sorted(value, key=_code_units):
-                write(f"{separator}{encode_basestring(key)}:")
-                _write(value[key], write)
-                separator = ","
-            write("}" if value else "{}")
+
+
+def _write_object(members: JsonObject, write: Callable[[str], None]) -> None:
+    # Below U+10000 the order of code units is that of the characters.
+    keys = sorted(members) if all(map(str.isascii, members)) else sorted(members, key=_code_units)
+    separator = "{"
+    for key in keys:
+        value = members[key]
+        if isinstance(value, str):  # most values are, and a call takes longer than they do
+            write(f"{separator}{encode_basestring(key)}:{encode_basestring(value)}")
+        else:
+            write(f"{separator}{encode_basestring(key)}:")
+            _write(value, write)
+        separator = ","
+    write("}" if members else "{}")
+
+
+def _write_array(items: list[JsonValue], write: Callable[[str], None]) -> None:
+    separator = "["
+    for item in items:
+        write(separator)
+        _write(item, write)
+        separator = ","
+    write("]" if items else "[]")
 
 
 def _code_units(key: str) -> bytes:

@@ -23,7 +23,7 @@ from agentv_ci.contracts.plan import (
     PlanSuite,
     PlanValidator,
 )
-from agentv_ci.contracts.source import Source, locate
+from agentv_ci.contracts.source import Source
 from agentv_ci.contracts.targets import Target
 
 T = TypeVar("T")
@@ -79,6 +79,7 @@ class _CaseCompiler:
         self._files = files
         self._targets = targets
         self._messages = MessageCompiler(source, files, surroundings.guideline_patterns)
+        self._marks = source.items("evalcases")
         self._evaluators = EvaluatorCompiler(source, files, surroundings.read_yaml)
 
     def compile(self, index: int, case: EvalCase) -> PlanCase:
@@ -135,7 +136,7 @@ class _CaseCompiler:
         return self._targets.add(target, self._surroundings.targets.source)
 
     def _place(self, index: int) -> PlanSource:
-        mark = locate(self._source.mark, ("evalcases", index))
+        mark = self._marks[index]
         return PlanSource(
             path=relative(self._source.path, self._source.root),
             line=mark.start[0] + 1,

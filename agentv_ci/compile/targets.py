@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import get_args
 
 from agentv_ci.compile.files import relative
@@ -14,13 +15,19 @@ class Targets:
 
     def __init__(self) -> None:
         self.compiled: dict[str, Target] = {}
+        self._keys: dict[tuple[Path, str], str] = {}
 
     def add(self, target: Target, source: Source) -> str:
         """Take in a target of the targets file `source` and return its key."""
-        compiled = _compile(target, source)
-        key = target.name
+        known = (source.path, target.name)
+        if known not in self._keys:
+            self._keys[known] = self._add(_compile(target, source), source)
+        return self._keys[known]
+
+    def _add(self, compiled: Target, source: Source) -> str:
+        key = compiled.name
         if self.compiled.get(key, compiled) != compiled:
-            key = f"{target.name}@{relative(source.path, source.root)}"
+            key = f"{compiled.name}@{relative(source.path, source.root)}"
         self.compiled[key] = compiled
         return key
 

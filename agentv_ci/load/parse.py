@@ -9,10 +9,8 @@ missing: then ruamel's own parser reads the file, and what it says holds.
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
@@ -30,28 +28,16 @@ from ruamel.yaml.events import (
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.source import Mark
+from agentv_ci.load.outline import item_marks
+from agentv_ci.load.places import LINE_BREAK, Event, Point, block_end, span
 from agentv_ci.load.skim import MAX_DEPTH, MAX_NODES, NeedsCare, c_parser, plain, skim
-from agentv_ci.load.syntax import Point, Problem, syntax_problem
+from agentv_ci.load.syntax import Problem, syntax_problem
 from agentv_ci.suggestions import listed
 
 MAX_DIRECTIVES = 100
 """Lines that begin with %; the time of the C parser grows with their square."""
 MAX_SECOND_OPINION = 200_000
 """Characters; ruamel's own parser reads some hundred thousand a second."""
-
-
-class Event(Protocol):
-    """What both parsers' events have."""
-
-    start_mark: Position
-    end_mark: Position
-
-
-class Position(Protocol):
-    """A place, from 0."""
-
-    line: int
-    column: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +50,8 @@ class Parsed:
     problems: tuple[Problem, ...] = ()
     keys: frozenset[str] | None = None
     """Every key in it, where that is known."""
+    find_items: Callable[[str], list[Mark] | None] = lambda _: None
+    """Where the items of a list at its top level stand, when that is found faster than with `find_mark`."""
 
 
 class Unparsable(ValueError):
@@ -88,7 +76,12 @@ def parse_yaml(text: str) -> Parsed:
         if isinstance(error.__cause__, YAMLError):
             return _second_opinion(text, error.__cause__)
         return _parse_with_care(text)
-    return Parsed(data, lambda: _parse_with_care(text).find_mark(), keys=keys)
+    return Parsed(
+        data,
+        lambda: _parse_with_care(text).find_mark(),
+        keys=keys,
+        find_items=lambda key: item_marks(text, key),
+    )
 
 
 def _parse_with_care(text: str) -> Parsed:
@@ -163,7 +156,7 @@ class _Constructor:
         elif isinstance(event, AliasEvent):
             return self._alias(event, depth)
         elif depth > MAX_DEPTH:
-            raise Unparsable(Problem("AV101", f"nested deeper than {MAX_DEPTH} levels", *_span(event)))
+            raise Unparsable(Problem("AV101", f"nested deeper than {MAX_DEPTH} levels", *span(event)))
         else:
             self._refuse_tag(event)
             if event.anchor:  # type: ignore[attr-defined]  # both collection starts have it
@@ -185,26 +178,26 @@ class _Constructor:
                 Problem(
                     "AV101",
                     f"alias *{name} has no anchor before it",
-                    *_span(event),
+                    *span(event),
                     hint="if a text was meant that begins with *, put it in quotes",
                 )
             )
         node = self._anchors[name]
         if node is None:
-            raise Foreign(Problem("AV101", f"alias *{name} stands inside its own anchor", *_span(event)))
+            raise Foreign(Problem("AV101", f"alias *{name} stands inside its own anchor", *span(event)))
         self._nodes += node.size
         if self._nodes > MAX_NODES:
             raise _too_large(event)
         if depth + node.depth > MAX_DEPTH:
-            raise Unparsable(Problem("AV101", f"nested deeper than {MAX_DEPTH} levels", *_span(event)))
-        mark = Mark(*_span(event), node.mark.parts)
+            raise Unparsable(Problem("AV101", f"nested deeper than {MAX_DEPTH} levels", *span(event)))
+        mark = Mark(*span(event), node.mark.parts)
         return _Node(node.value, mark, node.size, node.depth, node.text, node.merges)
 
     def _scalar(self, event: ScalarEvent) -> _Node:
         text: str = event.value
-        start, end = _span(event)
+        start, end = span(event)
         if event.style in ("|", ">"):
-            end = self._block_end(start, end)
+            end = block_end(self._lines(), start, end)
         if not text.isascii():
             try:
                 # JSON writes characters beyond U+FFFF as two escapes.
@@ -236,7 +229,7 @@ class _Constructor:
         items: list[JsonValue] = []
         marks: list[Mark] = []
         size, deepest = 1, 0
-        start, last = _span(event)
+        start, last = span(event)
         while not isinstance(event := self._next(), SequenceEndEvent):
             node = self._node(event, depth + 1)
             items.append(node.value)
@@ -254,7 +247,7 @@ class _Constructor:
         twice: list[tuple[str, Mark, Mark]] = []
         """Key, its first place, its second place."""
         size, deepest = 1, 0
-        start, last = _span(event)
+        start, last = span(event)
         while not isinstance(event := self._next(), MappingEndEvent):
             key = self._node(event, depth + 1)
             node = self._node(self._next(), depth + 1)
@@ -287,24 +280,16 @@ class _Constructor:
 
     def _collection_end(self, event: Event, last: Point) -> Point:
         """A block collection's end event stands at the next token; its own end is that of its last scalar."""
-        start, end = _span(event)
+        start, end = span(event)
         return end if end > start else last
-
-    def _block_end(self, start: Point, end: Point) -> Point:
-        """A block scalar's end mark stands behind its trailing line breaks."""
-        lines = self._lines()
-        line = min(end[0], len(lines)) - (1 if end[1] == 0 else 0)
-        while line > start[0] and not lines[line].strip():
-            line -= 1
-        return (line, len(lines[line]))
 
     def _lines(self) -> list[str]:
         if not hasattr(self, "_split"):
-            self._split = _LINE_BREAK.split(self._text)
+            self._split = LINE_BREAK.split(self._text)
         return self._split
 
     def _note(self, rule: str, message: str, event: Event) -> None:
-        self._problems.append(Problem(rule, message, *_span(event)))
+        self._problems.append(Problem(rule, message, *span(event)))
 
     def _note_duplicates(self, twice: list[tuple[str, Mark, Mark]]) -> None:
         """Note keys that a mapping has twice, as one mistake: mostly a new item lacks its dash."""
@@ -332,22 +317,16 @@ def _merge(node: _Node, data: dict[str, JsonValue], marks: dict[str, tuple[Mark,
                 marks[key] = mark.parts[key]
 
 
-def _span(event: Event) -> tuple[Point, Point]:
-    start, end = event.start_mark, event.end_mark
-    return (start.line, start.column), (end.line, end.column)
-
-
 def _foreign_tag(tag: object, event: Event) -> Problem:
     hint = "if a text was meant that begins with !, put it in quotes"
-    return Problem("AV101", f"tag '{tag}' is not part of YAML's core", *_span(event), hint=hint)
+    return Problem("AV101", f"tag '{tag}' is not part of YAML's core", *span(event), hint=hint)
 
 
 def _too_large(event: Event) -> Unparsable:
-    return Unparsable(Problem("AV101", f"more than {MAX_NODES:,} values after expanding aliases", *_span(event)))
+    return Unparsable(Problem("AV101", f"more than {MAX_NODES:,} values after expanding aliases", *span(event)))
 
 
 _STR, _MAP, _SEQ = (f"tag:yaml.org,2002:{kind}" for kind in ("str", "map", "seq"))
-_LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _SCALAR_TAGS: dict[str, tuple[type, ...]] = {
     f"tag:yaml.org,2002:{kind}": types
     for kind, types in (("null", (type(None),)), ("bool", (bool,)), ("int", (int,)), ("float", (int, float)))

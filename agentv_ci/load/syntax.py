@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.reader import ReaderError
 
-Point = tuple[int, int]
+from agentv_ci.load.places import Point
 
 
 @dataclass(frozen=True, slots=True)
