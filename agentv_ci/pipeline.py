@@ -301,10 +301,13 @@ def compile_paths(selection: Selection, *, cwd: Path) -> Compiled:
     return reading.concluded(plan, compilation.sources, len(plan.cases))
 
 
-def compile_document(selection: Selection, *, cwd: Path, scratch: BinaryIO) -> tuple[Compiled, PlanDocument]:
+def compile_document(
+    selection: Selection, *, cwd: Path, scratch: BinaryIO, watch: Callable[[int], None]
+) -> tuple[Compiled, PlanDocument]:
     """Compile eval files into a plan's text, or read one plan. Cases are not kept: `Compiled.plan` is without them.
 
-    The text lies in `scratch` until it is copied. Raises what `compile_paths` raises.
+    The text lies in `scratch` until it is copied; `watch` is told how many cases there are by now. Raises what
+    `compile_paths` raises.
     """
     from agentv_ci.compile.document import PlanDocument
 
@@ -312,12 +315,12 @@ def compile_document(selection: Selection, *, cwd: Path, scratch: BinaryIO) -> t
     found = discover(selection.patterns, cwd)
     if _is_plan(found):
         compiled = _read_plan(found[0].path, selection, cwd)
-        document.add(compiled.plan.cases)
+        document.add(compiled.plan.cases, watch)
         document.end(compiled.plan)
         return compiled, document
     reading = _Reading(found, selection, cwd)
     compilation = reading.compilation()
-    number = document.add(compilation.cases())
+    number = document.add(compilation.cases(), watch)
     head = compilation.head()
     document.end(head)
     return reading.concluded(head, compilation.sources, number), document

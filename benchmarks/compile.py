@@ -19,7 +19,7 @@ from workload import CASES_PER_FILE, folder_of
 import agentv_ci
 
 LINEAR = 1.2
-"""At most this many times the time of a case at the first size."""
+"""At most this many times the time of a case at the size before."""
 MOST_MEBIBYTES = 1_024
 
 
@@ -43,12 +43,12 @@ def main() -> None:
         for _ in range(options.rounds):
             for size in options.cases:
                 runs[size].append(_run(folder_of(root, "agentv-ci", size // CASES_PER_FILE), root / "plan.json"))
-    print("| cases | wall | a case | times the first | peak memory | plan |\n|--:|--:|--:|--:|--:|--:|")
-    for size, found in runs.items():
-        print(_row(size, found, runs[options.cases[0]], options.cases[0]))
+    print("| cases | wall | a case | times the row above | peak memory | plan |\n|--:|--:|--:|--:|--:|--:|")
+    for before, size in zip([options.cases[0], *options.cases], options.cases, strict=False):
+        print(_row(size, runs[size], before, runs[before]))
     print(f"\n* Medians of {options.rounds} interleaved rounds; ratios are medians of the rounds' ratios.")
     print(f"* Python {platform.python_version()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}.")
-    print(f"* Bars: a case at most {LINEAR:g} times the first size's, memory below {MOST_MEBIBYTES:,} MiB.")
+    print(f"* Bars: a case at most {LINEAR:g} times that of the row above, memory below {MOST_MEBIBYTES:,} MiB.")
 
 
 def _options() -> argparse.Namespace:
@@ -76,10 +76,10 @@ def _run(folder: Path, plan: Path) -> Run:
     return Run(seconds, usage.ru_maxrss / 1024, plan.stat().st_size / 2**20)
 
 
-def _row(size: int, found: list[Run], first: list[Run], first_size: int) -> str:
+def _row(size: int, found: list[Run], before: int, others: list[Run]) -> str:
     seconds, memory = median(run.seconds for run in found), max(run.mebibytes for run in found)
-    pairs = zip(found, first, strict=True)
-    growth = median((run.seconds / size) / (other.seconds / first_size) for run, other in pairs)
+    pairs = zip(found, others, strict=True)
+    growth = median((run.seconds / size) / (other.seconds / before) for run, other in pairs)
     met = growth <= LINEAR and memory < MOST_MEBIBYTES
     cells = [
         f"{size:,}",

@@ -10,7 +10,7 @@ from typing import Literal
 import click
 
 from agentv_ci.cli.options import color_option, eval_id_option, target_option, targets_option
-from agentv_ci.cli.output import one_line, show_diagnostics, show_line
+from agentv_ci.cli.output import one_line, show_count, show_diagnostics, show_line
 from agentv_ci.contracts.plan_diff import NamedCase
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.pipeline import Selection, compile_document, compile_paths, diff_plans, estimate_run
@@ -94,7 +94,8 @@ def _write_schemas(folder: Path) -> None:
 
 def _write_plan(selection: Selection, out: str) -> None:
     with tempfile.TemporaryFile() as scratch:
-        compiled, document = compile_document(selection, cwd=Path.cwd(), scratch=scratch)
+        with show_count("cases compiled") as watch:
+            compiled, document = compile_document(selection, cwd=Path.cwd(), scratch=scratch, watch=watch)
         show_diagnostics(compiled.warnings, err=True)
         if out == "-":
             document.copy_to(sys.stdout.buffer)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +14,9 @@ from agentv_ci.outside import inert
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.diagnostics import Diagnostic
+
+COUNT_AFTER_S = 1.0
+COUNT_INTERVAL_S = 0.1
 
 COLORS: Mapping[str, str] = {"error": "red", "warning": "yellow", "bad": "red", "warn": "yellow", "good": "green"}
 
@@ -42,3 +48,25 @@ def show_error(message: str, hint: str | None) -> None:
 def show_line(text: str, style: str, *, err: bool = False) -> None:
     """Print a line in a named style."""
     click.echo(click.style(text, fg=COLORS[style]) if style in COLORS else text, err=err)
+
+
+@contextlib.contextmanager
+def show_count(noun: str) -> Iterator[Callable[[int], None]]:
+    """On a terminal, show how many are done, in a line that goes away; nothing is shown of what is done at once."""
+    begun = shown = time.monotonic()
+
+    def watch(number: int) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if now - begun > COUNT_AFTER_S and now - shown > COUNT_INTERVAL_S:
+            shown = now
+            click.echo(f"\r{number:,} {noun}", nl=False, err=True)
+
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    try:
+        yield watch
+    finally:
+        if shown != begun:
+            click.echo("\r\x1b[K", nl=False, err=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import BinaryIO
 
 from agentv_ci.compile.digest import StreamedDigest, case_digest
@@ -51,8 +51,8 @@ class PlanDocument:
         self._separator = b"\n    "
         self._head = b""
 
-    def add(self, cases: Iterable[PlanCase]) -> int:
-        """Write the next cases; returns how many there were."""
+    def add(self, cases: Iterable[PlanCase], watch: Callable[[int], None]) -> int:
+        """Write the next cases; returns how many there were. `watch` is told after each."""
         number = 0
         for case in cases:
             text = case.model_dump_json(by_alias=True, exclude_none=True, indent=2)
@@ -61,6 +61,7 @@ class PlanDocument:
             self._separator = b",\n    "
             self._digest.add(as_published(case))
             number += 1
+            watch(number)
         return number
 
     def end(self, head: Plan) -> None:

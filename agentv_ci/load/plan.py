@@ -38,18 +38,23 @@ def load_plan(path: Path) -> tuple[Plan, JsonObject]:
     if not isinstance(data, dict):
         raise UsageError(f"'{path}' is not a plan: a plan is a mapping")
     _check_version(path, data)
-    refused = [(each.pointer, each.message or "a field is missing") for each in violations("plan-v1", data)]
-    if refused:
-        raise InvalidInput(_diagnostics(path, text, refused))
-    try:
-        plan = Plan.model_validate(data, by_alias=True, by_name=False)
-    except ValidationError as error:
-        found = error.errors(include_url=False, include_context=False, include_input=False)
-        raise InvalidInput(_diagnostics(path, text, [(each["loc"], each["msg"]) for each in found])) from error
+    plan = _understood(data)
+    if not isinstance(plan, Plan):
+        raise InvalidInput(_diagnostics(path, text, plan))
     dangling = list(_dangling(plan))
     if dangling:
         raise InvalidInput(_diagnostics(path, text, dangling))
     return plan, data
+
+
+def _understood(data: JsonObject) -> Plan | list[tuple[Pointer, str]]:
+    """Return the plan, or what is wrong with it: the model decides, as fast as it can, and the schema explains."""
+    try:
+        return Plan.model_validate(data, by_alias=True, by_name=False)
+    except ValidationError as error:
+        explained = [(each.pointer, each.message or "a field is missing") for each in violations("plan-v1", data)]
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        return explained or [(each["loc"], each["msg"]) for each in found]
 
 
 def _check_version(path: Path, data: JsonObject) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from agentv_ci import __version__
 from agentv_ci.cli import COMMANDS, run
+from agentv_ci.cli.output import show_count
 from agentv_ci.schemas import TITLES, text, violations
 from tests.conftest import agentv_ci, write
 
@@ -191,6 +192,24 @@ class TestCompile:
     def test_folder_without_evals_has_nothing_to_run(self, project: Path) -> None:
         (project / "greet.test.yaml").unlink()
         assert run(["compile", "."]) == 3
+
+
+class TestCount:
+    def test_long_work_is_counted_on_a_terminal(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+        clock = iter([0.0, 0.5, 1.5, 1.55, 1.7])
+        monkeypatch.setattr("time.monotonic", lambda: next(clock))
+        with show_count("cases compiled") as watch:
+            for number in (1, 2000, 2001, 3000):
+                watch(number)
+        assert capsys.readouterr().err == "\r2,000 cases compiled\r3,000 cases compiled\r\x1b[K"
+
+    def test_nothing_is_counted_elsewhere(self, capsys: pytest.CaptureFixture[str]) -> None:
+        with show_count("cases compiled") as watch:
+            watch(1)
+        assert capsys.readouterr().err == ""
 
 
 class TestSchemas:

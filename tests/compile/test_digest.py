@@ -476,7 +476,9 @@ def test_digest_of_a_plan_changes_with_everything_in_it(tmp_path: Path, change: 
 
 def compiled_text(*patterns: str | Path, cwd: Path) -> str:
     with BytesIO() as scratch, BytesIO() as out:
-        compile_document(Selection(list(map(str, patterns))), cwd=cwd, scratch=scratch)[1].copy_to(out)
+        compile_document(Selection(list(map(str, patterns))), cwd=cwd, scratch=scratch, watch=lambda _: None)[
+            1
+        ].copy_to(out)
         return out.getvalue().decode()
 
 

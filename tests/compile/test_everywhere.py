@@ -30,7 +30,7 @@ REFERENCE = re.compile(r"\$\{\{\s*(\w+)\s*\}\}")
 
 def compiled(root: Path) -> bytes:
     with BytesIO() as scratch, BytesIO() as out:
-        compile_document(Selection(["."]), cwd=root, scratch=scratch)[1].copy_to(out)
+        compile_document(Selection(["."]), cwd=root, scratch=scratch, watch=lambda _: None)[1].copy_to(out)
         return out.getvalue()
 
 
