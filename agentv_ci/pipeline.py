@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from pydantic import ValidationError
+
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import Checked, CheckedFile, Surroundings
@@ -385,6 +387,8 @@ class _Reading:
 
     def _take(self, checked: Checked, around: Surroundings) -> None:
         source = checked.source
+        if not _is_unicode(source.path):
+            raise UsageError(f"a file whose name is not UTF-8 cannot stand in a plan: {source.path.name!a}; rename it")
         self._own.update(dict.fromkeys(checked.diagnostics))
         self._roots[source.root] = None
         self._read.append(source.path)
@@ -396,6 +400,14 @@ class _Reading:
 
     def _diagnostics(self) -> tuple[Diagnostic, ...]:
         return tuple(self._beside | self._own)
+
+
+def _is_unicode(path: Path) -> bool:
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _besides(around: Surroundings) -> tuple[Checked, ...]:
@@ -441,7 +453,7 @@ def only_changed(compiled: Compiled, old: Path) -> Compiled:
 
     known = {case.digest for case in read_plan(old).cases}
     plan = narrowed(compiled.plan, lambda case: case.digest not in known)
-    return replace(compiled, plan=plan, cases=len(plan.cases))
+    return replace(compiled, plan=plan, cases=len(plan.cases), sources=(*compiled.sources, old))
 
 
 def diff_plans(compiled: Compiled, old: Path) -> PlanDiff:
@@ -452,10 +464,16 @@ def diff_plans(compiled: Compiled, old: Path) -> PlanDiff:
 
 
 def estimate_run(compiled: Compiled, *, workers: int | None) -> Estimate:
-    """Return what a run will ask and cost, with `workers` cases at once (None: as the targets say)."""
+    """Return what a run will ask and cost, with `workers` cases at once (None: as the targets say).
+
+    Raises UsageError for a run that no figure is large enough for.
+    """
     from agentv_ci.compile.estimate import estimate
 
-    return estimate(compiled.plan, workers=workers)
+    try:
+        return estimate(compiled.plan, workers=workers)
+    except (OverflowError, ValidationError) as error:
+        raise UsageError("what this run would ask and cost is beyond all figures") from error
 
 
 def read_plan(path: Path) -> Plan:

@@ -14,11 +14,14 @@ DATED = re.compile(r"(-latest|-\d{4}-\d{2}-\d{2}|-\d{8}|@\d{8})$")
 """How makers of models write which day's model is meant; a dated model costs what the undated one does."""
 
 
+def names_of(model: str) -> tuple[str, ...]:
+    """Return the names under which a model's price may stand, the best one first."""
+    return tuple(dict.fromkeys((model, DATED.sub("", model))))
+
+
 def price_of(model: str, authored: Mapping[str, Price]) -> Price | None:
     """Return a model's price; None when neither the author nor the table knows it."""
-    plain = DATED.sub("", model)
-    own = authored.get(model) or authored.get(plain)
-    return own or _table().get(model) or _table().get(plain)
+    return next((prices[name] for prices in (authored, _table()) for name in names_of(model) if name in prices), None)
 
 
 def prices_as_of() -> str:

@@ -1,30 +1,41 @@
-"""The `$ref`s of an author's JSON Schema: followed from file to file, and bundled into one document.
+"""The references of an author's JSON Schema: followed from file to file, and bundled into one document.
 
 The door to referencing. Nothing is ever fetched: a reference leads into the schema itself or to a file beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
-from agentv_ci.canonical import digest_of
 from agentv_ci.contracts.base import JsonObject, JsonValue
 
 if TYPE_CHECKING:
     from referencing import Registry, Resource
-    from referencing._core import Resolver
+    from referencing._core import Resolved, Resolver
 
 Read = Callable[[Path], JsonValue]
 """Read a file; raises OSError or ValueError."""
 
 KEYWORDS = ("$ref", "$dynamicRef")
 
-LEGACY = ("draft-03", "draft-04", "draft-06", "draft-07")
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+"""What a schema is written in that does not say so."""
+NAME = "urn:agentv-ci:schema"
+"""The `$id` of a bundle; those of its parts have a number behind it."""
+
+WITH_ID = ("draft-03", "draft-04")
+"""Dialects that write `id` for `$id`."""
+LEGACY = (*WITH_ID, "draft-06", "draft-07")
 """Dialects in which a `$ref` hides its siblings, and embedded schemas stand in `definitions`."""
+
+
+class LeadsNowhere(Exception):
+    """A reference has nothing to refer to."""
 
 
 def bad_reference(schema: JsonValue, place: Path, read: Read) -> str | None:
@@ -33,8 +44,8 @@ def bad_reference(schema: JsonValue, place: Path, read: Read) -> str | None:
     `place` is the file that holds the schema: a reference to another file is relative to it. None: all is well.
     """
     try:
-        for _ in _explore(schema, place, read):
-            pass
+        bundled = _bundled(schema, _explored(schema, place, read))
+        _explored(bundled, place, _read_nothing)
     except LeadsNowhere as error:
         return str(error)
     except RecursionError:
@@ -47,157 +58,246 @@ def bad_reference(schema: JsonValue, place: Path, read: Read) -> str | None:
 def bundle(schema: JsonObject | bool, place: Path, read: Read) -> JsonObject | bool:
     """Return a schema whose references are all good as one that needs no other file.
 
-    A compound document (JSON Schema 2020-12 core, 9.3): every file it needs is embedded under the `$id`
-    `urn:sha256:…`, the digest of its canonical content, and referred to by that. Where files lie leaves no trace.
+    A compound document (JSON Schema 2020-12 core, 9.3): every file it needs is embedded under an `$id` of its own,
+    `urn:agentv-ci:schema:…`, and referred to by that. Where files lie leaves no trace.
     """
-    documents = list(_explore(schema, place, read))
-    if isinstance(schema, bool) or not any(document.references for document in documents):
-        return schema
-    root, *others = documents
-    names = {document.uri: _identity(document) for document in documents}
-    used = {url for document in documents for url, _ in document.references.values()}
-    bundled = _rewrite(root.contents, root, names)
-    assert isinstance(bundled, dict)
-    if root.uri in used:
-        bundled |= {_id_keyword(bundled): names[root.uri]}
-    embedded = {names[each.uri]: _embedded(each, names) for each in others}
-    keyword = "definitions" if _is_legacy(bundled) else "$defs"
-    own = bundled.get(keyword)
-    return bundled | {keyword: (own if isinstance(own, dict) else {}) | dict(sorted(embedded.items()))}
+    bundled = _bundled(schema, _explored(schema, place, read))
+    assert isinstance(bundled, (dict, bool))
+    return bundled
 
 
-class LeadsNowhere(Exception):
-    """A reference has nothing to refer to."""
+def _read_nothing(path: Path) -> JsonValue:
+    raise FileNotFoundError(path)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Document:
-    """A file of a schema."""
+    """A file of a schema, and what was found in it; parts are known by the `id` of the object."""
 
     uri: str
-    contents: JsonValue
-    references: dict[int, tuple[str, str]]
-    """`id` of a subschema that refers to a file → the file's address and the fragment in it."""
+    resource: Resource[JsonValue]
+    dialect: str
+    base: str
+    """The address that its references are relative to."""
+    references: dict[tuple[int, str], str] = field(default_factory=dict)
+    """Part and keyword → the address it refers to, with the fragment; not of references within one resource."""
+    resources: dict[int, str] = field(default_factory=dict)
+    """Part with an `$id` of its own → its address."""
+    bases: dict[int, str] = field(default_factory=dict)
+    """Part → the address that its references are relative to; of parts where its dialect looks for schemas."""
+    seen: set[int] = field(default_factory=set)
+    names_files: bool = False
+    """Whether a reference is more than a fragment, and leads to a file."""
+
+    @property
+    def id_keyword(self) -> str:
+        return "id" if any(draft in self.dialect for draft in WITH_ID) else "$id"
+
+    @property
+    def is_legacy(self) -> bool:
+        return any(draft in self.dialect for draft in LEGACY)
+
+    @property
+    def given_id(self) -> str:
+        """The `$id` its author gave it."""
+        contents = self.resource.contents
+        given = contents.get(self.id_keyword) if isinstance(contents, dict) else None
+        return given if isinstance(given, str) else ""
+
+    @property
+    def anchor(self) -> str | None:
+        """The name of the whole, where its `$id` is one: `#name`, in older dialects."""
+        return self.given_id[1:] if self.is_legacy and self.given_id.startswith("#") else None
 
 
-def _explore(schema: JsonValue, place: Path, read: Read) -> Iterator[_Document]:
-    """Yield a schema's document and those of all files it needs; raises LeadsNowhere."""
-    from referencing import Registry, Resource
-    from referencing.exceptions import NoSuchResource
-    from referencing.jsonschema import DRAFT202012
+def _explored(schema: JsonValue, place: Path, read: Read) -> list[_Document]:
+    """Return a schema's document and those of all files it needs; raises LeadsNowhere."""
+    return _Explorer(schema, place, read).explore()
 
-    known: dict[str, Resource[JsonValue]] = {}
 
-    def retrieve(uri: str) -> Resource[JsonValue]:
-        if uri not in known:
+class _Explorer:
+    """Follows references through files, as a validator would."""
+
+    def __init__(self, schema: JsonValue, place: Path, read: Read) -> None:
+        from referencing import Registry
+
+        self._read = read
+        self._dialect = _dialect(schema, DIALECT)
+        self._start = place.as_uri()
+        self._retrieved: dict[str, Resource[JsonValue]] = {}
+        # attrs names the argument without the underscore of the attribute.
+        empty = Registry[JsonValue](retrieve=self._retrieve)  # type: ignore[call-arg]
+        self._registry: Registry[JsonValue] = empty.with_resource(self._start, _resource(schema, self._dialect))
+        self._documents: dict[str, _Document] = {}
+
+    def explore(self) -> list[_Document]:
+        """Return all documents, the schema's own first."""
+        self._document(self._start)
+        return list({id(document): document for document in self._documents.values()}.values())
+
+    def _retrieve(self, uri: str) -> Resource[JsonValue]:
+        from referencing.exceptions import NoSuchResource
+
+        if uri not in self._retrieved:
             if urlsplit(uri).scheme != "file":
                 raise NoSuchResource(uri)
-            contents = read(_path(uri))
-            known[uri] = Resource[JsonValue].from_contents(contents, default_specification=DRAFT202012)
-        return known[uri]
+            self._retrieved[uri] = _resource(self._read(_path(uri)), self._dialect)
+        return self._retrieved[uri]
 
-    start = place.as_uri()
-    root = Resource[JsonValue].from_contents(schema, default_specification=DRAFT202012)
-    # attrs names the argument without the underscore of the attribute.
-    empty = Registry[JsonValue](retrieve=retrieve)  # type: ignore[call-arg]
-    registry = empty.with_resource(start, root)
-    pending = [start]
-    for uri in pending:
+    def _document(self, uri: str) -> _Document:
+        """Return the document that an address is in, explored with all that it refers to."""
+        if uri not in self._documents:
+            retrieved = self._registry.get_or_retrieve(uri)
+            resource = retrieved.value
+            base = urldefrag(urljoin(uri, resource.id() or "")).url
+            document = _Document(uri, resource, _dialect(resource.contents, self._dialect), base)
+            self._documents[uri] = document
+            self._documents.setdefault(base, document)
+            self._register(document, resource, base)
+            resolver = retrieved.registry.resolver(uri).in_subresource(resource)
+            self._walk(document, resource, resolver, base)
+        return self._documents[uri]
+
+    def _register(self, document: _Document, resource: Resource[JsonValue], base: str) -> None:
+        document.bases[id(resource.contents)] = base
+        for inner in resource.subresources():
+            own = base
+            if inner.id():
+                own = document.resources[id(inner.contents)] = urldefrag(urljoin(base, inner.id() or "")).url
+                self._documents.setdefault(own, document)
+            self._register(document, inner, own)
+
+    def _walk(
+        self, document: _Document, resource: Resource[JsonValue], resolver: Resolver[JsonValue], base: str
+    ) -> None:
+        contents = resource.contents
+        if id(contents) in document.seen:
+            return
+        document.seen.add(id(contents))
+        for inner in resource.subresources():
+            own = document.bases.get(id(inner.contents), base)
+            self._walk(document, inner, resolver.in_subresource(inner), own)
+        for keyword in KEYWORDS:
+            reference = contents.get(keyword) if isinstance(contents, dict) else None
+            if isinstance(reference, str):
+                target = self._look_up(document, keyword, reference, resolver)
+                document.references[id(contents), keyword] = urljoin(base, reference)
+                document.names_files |= not reference.startswith("#") and _file_of(urljoin(base, reference))
+                self._follow(urldefrag(urljoin(base, reference)).url, target)
+
+    def _follow(self, url: str, target: Resolved[JsonValue]) -> None:
+        """Walk what is referred to, which may lie where its dialect looks for no schemas."""
+        if url in self._documents or urlsplit(url).scheme == "file":
+            document = self._document(url)
+            base = document.bases.get(id(target.contents), url)
+            self._walk(document, _resource_of(target.contents, document.dialect), target.resolver, base)
+
+    def _look_up(
+        self, document: _Document, keyword: str, reference: str, resolver: Resolver[JsonValue]
+    ) -> Resolved[JsonValue]:
+        from referencing.exceptions import Unresolvable
+
         try:
-            document = _document(uri, registry)
-        except LeadsNowhere as error:
-            inside = f", in '{_path(uri).name}'" if uri != start else ""
-            raise LeadsNowhere(f"{error}{inside}") from error
-        yield document
-        pending += dict.fromkeys(url for url, _ in document.references.values() if url not in pending)
+            return resolver.lookup(reference)
+        except Unresolvable as error:
+            # Unresolvable ← Unretrievable ← what reading the file came to.
+            cause = error.__cause__ and error.__cause__.__cause__
+            reason = f": {cause}" if isinstance(cause, ValueError) else ""
+            inside = f", in '{_path(document.uri).name}'" if document.uri != self._start else ""
+            raise LeadsNowhere(f"{keyword} '{reference}' leads nowhere{reason}{inside}") from error
+
+
+def _bundled(schema: JsonValue, documents: list[_Document]) -> JsonValue:
+    """Return a schema's documents, all of whose references were found, as one."""
+    root, *others = documents
+    if not root.names_files:
+        return schema
+    names = _names(documents)
+    anchors = {
+        url: document.anchor for document in documents for url in (document.uri, document.base) if document.anchor
+    }
+    whole = _renamed(root, names, anchors)
+    assert isinstance(whole, dict)
+    keyword = "definitions" if root.is_legacy else "$defs"
+    own = whole.get(keyword)
+    embedded = {names[document.uri]: _renamed(document, names, anchors) for document in others}
+    return whole | {keyword: (own if isinstance(own, dict) else {}) | embedded}
+
+
+def _names(documents: list[_Document]) -> Mapping[str, str]:
+    """Return the `$id` in the bundle of every address: the author's own where it is absolute and nobody else's."""
+    given = Counter(document.base for document in documents)
+    names: dict[str, str] = {}
+    for index, document in enumerate(documents):
+        own = not _file_of(document.base) and given[document.base] == 1
+        name = document.base if own else f"{NAME}:{index}" if index else NAME
+        names[document.uri] = names[document.base] = name
+        inner = dict.fromkeys(document.resources.values())
+        names |= {url: f"{NAME}:{index}:{number}" for number, url in enumerate(inner, 1) if _file_of(url)}
+    return names
+
+
+def _renamed(document: _Document, names: Mapping[str, str], anchors: Mapping[str, str]) -> JsonValue:
+    """Return a document under its new `$id`, with its references changed to those of others."""
+    whole = _rewritten(document.resource.contents, document, names, anchors)
+    head: JsonObject = {"$schema": document.dialect, document.id_keyword: names[document.uri]}
+    if not isinstance(whole, dict):
+        return {**head, "allOf": [whole]}
+    if document.is_legacy and "$ref" in whole:
+        # A `$ref` hides what stands beside it, the `$id` too; only definitions are still found there.
+        found = {key: value for key, value in whole.items() if key in ("definitions", "$defs")}
+        return {**head, "allOf": [{"$ref": whole["$ref"]}], **found}
+    return {**head, **{key: value for key, value in whole.items() if key not in head}}
+
+
+def _rewritten(
+    value: JsonValue, document: _Document, names: Mapping[str, str], anchors: Mapping[str, str]
+) -> JsonValue:
+    if isinstance(value, list):
+        return [_rewritten(item, document, names, anchors) for item in value]
+    if not isinstance(value, dict):
+        return value
+    changed = {key: _rewritten(item, document, names, anchors) for key, item in value.items()}
+    for keyword in KEYWORDS:
+        if (id(value), keyword) in document.references:
+            url, fragment = urldefrag(document.references[id(value), keyword])
+            if url in names:
+                inside = "" if anchors.get(url) == fragment else fragment
+                changed[keyword] = f"{names[url]}#{inside}" if inside else names[url]
+    own = document.resources.get(id(value), "")
+    return changed | ({document.id_keyword: names[own]} if own in names else {})
+
+
+def _resource(contents: JsonValue, dialect: str) -> Resource[JsonValue]:
+    return _resource_of(_unshared(contents), dialect)
+
+
+def _resource_of(contents: JsonValue, dialect: str) -> Resource[JsonValue]:
+    from referencing import Resource
+    from referencing.jsonschema import DRAFT202012, specification_with
+
+    specification = specification_with(dialect, default=DRAFT202012)
+    return Resource[JsonValue].from_contents(contents, default_specification=specification)
+
+
+def _unshared(value: JsonValue) -> JsonValue:
+    """Return a copy with sorted keys, no part of which is in two places, as YAML's aliases are.
+
+    Parts are known by their place in memory, and files are numbered in the order in which they are found.
+    """
+    if isinstance(value, dict):
+        return {key: _unshared(value[key]) for key in sorted(value)}
+    return [_unshared(item) for item in value] if isinstance(value, list) else value
+
+
+def _dialect(schema: JsonValue, default: str) -> str:
+    named = schema.get("$schema") if isinstance(schema, dict) else None
+    return named if isinstance(named, str) else default
+
+
+def _file_of(url: str) -> bool:
+    return urlsplit(url).scheme == "file"
 
 
 def _path(uri: str) -> Path:
     return Path(unquote(urlsplit(uri).path))
-
-
-def _document(uri: str, registry: Registry[JsonValue]) -> _Document:
-    retrieved = registry.get_or_retrieve(uri)
-    resource = retrieved.value
-    resolver = retrieved.registry.resolver(uri)
-    found = list(_references(resource, resolver.in_subresource(resource), urljoin(uri, resource.id() or "")))
-    own = {base for _, base, _ in found} | {urljoin(uri, resource.id() or "")}
-    references: dict[int, tuple[str, str]] = {}
-    for holder, base, reference in found:
-        url, fragment = urldefrag(urljoin(base, reference))
-        if not reference.startswith("#") and urlsplit(url).scheme == "file" and (url == uri or url not in own):
-            references[id(holder)] = (url, fragment)
-    return _Document(uri, resource.contents, references)
-
-
-def _references(
-    resource: Resource[JsonValue], resolver: Resolver[JsonValue], base: str
-) -> Iterator[tuple[JsonObject, str, str]]:
-    """Yield every subschema that refers to something, the address it is relative to, and the reference."""
-    contents = resource.contents
-    if isinstance(contents, dict):
-        for keyword in KEYWORDS:
-            if isinstance(reference := contents.get(keyword), str):
-                _look_up(keyword, reference, resolver)
-                yield contents, base, reference
-    for inner in resource.subresources():
-        own = urldefrag(urljoin(base, inner.id() or "")).url
-        yield from _references(inner, resolver.in_subresource(inner), own)
-
-
-def _look_up(keyword: str, reference: str, resolver: Resolver[JsonValue]) -> None:
-    from referencing.exceptions import Unresolvable
-
-    try:
-        resolver.lookup(reference)
-    except Unresolvable as error:
-        # Unresolvable ← Unretrievable ← what reading the file came to.
-        cause = error.__cause__ and error.__cause__.__cause__
-        reason = f": {cause}" if isinstance(cause, ValueError) else ""
-        raise LeadsNowhere(f"{keyword} '{reference}' leads nowhere{reason}") from error
-
-
-def _identity(document: _Document) -> str:
-    contents = document.contents
-    given = contents.get(_id_keyword(contents)) if isinstance(contents, dict) else None
-    if isinstance(given, str) and urlsplit(given).scheme not in ("", "file"):
-        return urldefrag(given).url
-    return f"urn:sha256:{digest_of(contents)}"
-
-
-def _rewrite(value: JsonValue, document: _Document, names: dict[str, str]) -> JsonValue:
-    if isinstance(value, list):
-        return [_rewrite(item, document, names) for item in value]
-    if not isinstance(value, dict):
-        return value
-    rewritten = {key: _rewrite(item, document, names) for key, item in value.items()}
-    if id(value) in document.references:
-        url, fragment = document.references[id(value)]
-        keyword = next(each for each in KEYWORDS if isinstance(value.get(each), str))
-        rewritten[keyword] = f"{names[url]}#{fragment}" if fragment else names[url]
-    return rewritten
-
-
-def _embedded(document: _Document, names: dict[str, str]) -> JsonValue:
-    rewritten = _rewrite(document.contents, document, names)
-    if not isinstance(rewritten, dict):
-        return {"$id": names[document.uri], "allOf": [rewritten]}
-    if "$ref" in rewritten and _is_legacy(rewritten):
-        rewritten["allOf"] = [{"$ref": rewritten.pop("$ref")}]
-    return {_id_keyword(rewritten): names[document.uri], **_without_id(rewritten)}
-
-
-def _without_id(schema: JsonObject) -> JsonObject:
-    return {key: value for key, value in schema.items() if key != _id_keyword(schema)}
-
-
-def _id_keyword(schema: JsonObject) -> str:
-    return "id" if _dialect(schema).endswith(("draft-03/schema", "draft-04/schema")) else "$id"
-
-
-def _is_legacy(schema: JsonObject) -> bool:
-    return any(draft in _dialect(schema) for draft in LEGACY)
-
-
-def _dialect(schema: JsonObject) -> str:
-    return str(schema.get("$schema", "")).rstrip("#")

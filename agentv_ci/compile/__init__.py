@@ -8,6 +8,7 @@ from pathlib import Path
 from agentv_ci.compile.cases import compile_suite
 from agentv_ci.compile.document import UNSEALED, sealed
 from agentv_ci.compile.files import Files, ReadText
+from agentv_ci.compile.selection import Needs, is_selected
 from agentv_ci.compile.targets import Targets
 from agentv_ci.contracts.documents import Checked, Surroundings
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanSuite
@@ -27,18 +28,21 @@ class Compilation:
         self._targets = Targets()
         self._eval_ids = eval_ids
         self._suites: list[PlanSuite] = []
+        self._needs = Needs()
 
     def cases(self) -> Iterator[PlanCase]:
         """Yield the cases in order, once; each document is asked for when those before it are done."""
         for checked, surroundings in self._documents:
-            suite, cases = compile_suite(checked, surroundings, self._files, self._targets, self._eval_ids)
-            if cases:
-                self._suites.append(suite)
-                yield from cases
+            suite, cases = compile_suite(checked, surroundings, self._files, self._targets)
+            self._suites.append(suite)
+            for case in cases:
+                if is_selected(case.id, self._eval_ids):
+                    self._needs.add(case)
+                    yield case
 
     def head(self) -> Plan:
         """Return the plan without its cases and its digest, after the last case."""
-        return Plan(
+        everything = Plan(
             schema_=schema_id("plan-v1"),
             digest=UNSEALED,
             suites=tuple(self._suites),
@@ -46,6 +50,7 @@ class Compilation:
             files=self._files.texts,
             cases=(),
         )
+        return self._needs.of(everything)
 
     def plan(self) -> Plan:
         """Return the whole plan."""

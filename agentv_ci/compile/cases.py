@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import TypeVar
 
 from agentv_ci.compile.digest import case_digest
 from agentv_ci.compile.evaluators import EvaluatorCompiler, default_judge, rubrics
 from agentv_ci.compile.files import Files, relative
 from agentv_ci.compile.messages import MessageCompiler, guidelines, reference_answer
-from agentv_ci.compile.selection import is_selected
 from agentv_ci.compile.targets import Targets, find_target, judge_of
 from agentv_ci.contracts.documents import Checked, Surroundings
 from agentv_ci.contracts.evals import CaseExecution, EvalCase, EvalDocument, Gate, Repeat, ValidatorUse
@@ -35,17 +34,14 @@ DEFAULT_MAX_RETRIES = 2
 
 
 def compile_suite(
-    checked: Checked, surroundings: Surroundings, files: Files, targets: Targets, eval_ids: Sequence[str]
-) -> tuple[PlanSuite, list[PlanCase]]:
-    """Return an eval file's suite and those of its cases that match `eval_ids`."""
+    checked: Checked, surroundings: Surroundings, files: Files, targets: Targets
+) -> tuple[PlanSuite, Iterator[PlanCase]]:
+    """Return an eval file's suite, and its cases one by one."""
     document, source = checked.document, checked.source
     assert isinstance(document, EvalDocument)
     suite = _suite(document, source, surroundings)
     compiler = _CaseCompiler(document, source, surroundings, files, targets)
-    cases = [
-        compiler.compile(index, case) for index, case in enumerate(document.evalcases) if is_selected(case.id, eval_ids)
-    ]
-    return suite, cases
+    return suite, (compiler.compile(index, case) for index, case in enumerate(document.evalcases))
 
 
 def _suite(document: EvalDocument, source: Source, surroundings: Surroundings) -> PlanSuite:

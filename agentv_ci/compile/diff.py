@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 
 from agentv_ci.canonical import canonical
-from agentv_ci.compile.digest import digest_content
+from agentv_ci.compile.digest import digest_content, script_files
 from agentv_ci.compile.document import prices_by_suite
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.plan import (
@@ -40,12 +41,19 @@ def diff(old: Plan, new: Plan) -> PlanDiff:
     ]
     gone = [case for key, case in before.items() if key not in after]
     come = [case for key, case in after.items() if key not in before]
-    moved = {(case.id, case.digest) for case in gone} & {(case.id, case.digest) for case in come}
-    return PlanDiff(added=_named(come, moved), removed=_named(gone, moved), changed=tuple(changed))
+    return PlanDiff(added=_unmoved(come, gone), removed=_unmoved(gone, come), changed=tuple(changed))
 
 
-def _named(cases: Iterable[PlanCase], moved: set[tuple[str, str]]) -> tuple[NamedCase, ...]:
-    return tuple(NamedCase(id=case.id, suite=case.suite) for case in cases if (case.id, case.digest) not in moved)
+def _unmoved(cases: Iterable[PlanCase], others: Iterable[PlanCase]) -> tuple[NamedCase, ...]:
+    """Return those cases that are not one of the others in another file."""
+    left = Counter((case.id, case.digest) for case in others)
+    unmoved: list[NamedCase] = []
+    for case in cases:
+        if left[case.id, case.digest]:
+            left[case.id, case.digest] -= 1
+        else:
+            unmoved.append(NamedCase(id=case.id, suite=case.suite))
+    return tuple(unmoved)
 
 
 def _reasons(old_plan: Plan, old: PlanCase, new_plan: Plan, new: PlanCase) -> tuple[str, ...]:
@@ -55,9 +63,11 @@ def _reasons(old_plan: Plan, old: PlanCase, new_plan: Plan, new: PlanCase) -> tu
     for key in _different(before, after):
         match key:
             case "inputMessages":
-                found += _in_messages("input message", old.input_messages, new.input_messages)
+                messages = old.input_messages, new.input_messages
+                found += _in_messages("input message", messages, before[key], after[key])
             case "expectedMessages":
-                found += _in_messages("expected message", old.expected_messages, new.expected_messages)
+                messages = old.expected_messages, new.expected_messages
+                found += _in_messages("expected message", messages, before[key], after[key])
             case "target":
                 names = old_plan.targets[old.target].name, new_plan.targets[new.target].name
                 found += [f"target {names[0]} → {names[1]}"] if names[0] != names[1] else []
@@ -76,22 +86,30 @@ def _content(plan: Plan, case: PlanCase) -> JsonObject:
 
 
 def _different(before: JsonObject, after: JsonObject) -> list[str]:
-    return [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    """Return the keys whose values differ as JSON: to Python, 1 and true are the same."""
+    return [key for key in {**before, **after} if canonical(before.get(key)) != canonical(after.get(key))]
 
 
-def _in_messages(what: str, old: Sequence[PlanMessage], new: Sequence[PlanMessage]) -> Iterator[str]:
-    for number, (before, after) in enumerate(zip_longest(old, new), 1):
+Messages = tuple[Sequence[PlanMessage], Sequence[PlanMessage]]
+"""Those of the older case, and of the newer one."""
+
+
+def _in_messages(what: str, messages: Messages, before: JsonValue, after: JsonValue) -> Iterator[str]:
+    assert isinstance(before, list)
+    assert isinstance(after, list)
+    for number, (old, new) in enumerate(zip_longest(before, after), 1):
         label = f"{what} {number}"
-        if before is None or after is None:
-            yield f"{label} {'added' if before is None else 'removed'}"
-        elif before != after:
-            yield from list(_in_message(label, before, after)) or [f"{label} changed"]
+        if old is None or new is None:
+            yield f"{label} {'added' if old is None else 'removed'}"
+        elif isinstance(old, dict) and isinstance(new, dict) and (different := _different(old, new)):
+            sides = messages[0][number - 1], messages[1][number - 1]
+            yield from list(_in_message(label, different, *sides)) or [f"{label} changed"]
 
 
-def _in_message(label: str, old: PlanMessage, new: PlanMessage) -> Iterator[str]:
-    if old.role != new.role:
+def _in_message(label: str, different: Sequence[str], old: PlanMessage, new: PlanMessage) -> Iterator[str]:
+    if "role" in different:
         yield f"{label} role {old.role} → {new.role}"
-    if old.tool_calls != new.tool_calls:
+    if "toolCalls" in different:
         yield f"{label} tool calls changed"
     before, after = _files(old), _files(new)
     for path in {**before, **after}:
@@ -128,7 +146,7 @@ def _in_evaluators(what: str, old: Pairs, new: Pairs) -> Iterator[str]:
         label = f"{what} '{name}'"
         if name not in old or name not in new:
             yield f"{label} {'added' if name in new else 'removed'}"
-        elif old[name][1] != new[name][1]:
+        elif _different(old[name][1], new[name][1]):
             yield from _in_evaluator(label, *old[name], *new[name])
     kept = [[name for name in side if name in old and name in new] for side in (old, new)]
     if kept[0] != kept[1]:
@@ -152,7 +170,7 @@ def _in_evaluator(
             case "argv" | "files":
                 assert isinstance(old, PlanScript)
                 assert isinstance(new, PlanScript)
-                yield from _in_script(label, old, new)
+                yield from _in_script(label, old, new, command=before["argv"] != after["argv"])
             case "prompt" | "schema" | "aggregator" | "config" | "rubrics":
                 yield f"{label} {key} changed"
             case _:
@@ -160,14 +178,21 @@ def _in_evaluator(
                 yield _change(f"{label} {_authored(key)}", *values)
 
 
-def _in_script(label: str, old: PlanScript, new: PlanScript) -> Iterator[str]:
-    before, after = ({file.path: file.sha256 for file in script.files} for script in (old, new))
-    for path in {**before, **after}:
-        if before.get(path) != after.get(path):
-            verb = "added" if path not in before else "removed" if path not in after else "changed"
-            yield f"{label} file {path} {verb}"
-    if old.argv != new.argv:
+def _in_script(label: str, old: PlanScript, new: PlanScript, *, command: bool) -> Iterator[str]:
+    before, after = script_files(old), script_files(new)
+    for place in {**before, **after}:
+        known, now = before.get(place), after.get(place)
+        if known is None or now is None:
+            yield f"{label} file {(now or known or ('', place))[1]} {'removed' if now is None else 'added'}"
+        elif known[0] != now[0]:
+            yield f"{label} file {now[1]} changed"
+    words = [[word for word in script.argv or () if word not in _paths(script)] for script in (old, new)]
+    if command and words[0] != words[1]:
         yield f"{label} command changed"
+
+
+def _paths(script: PlanScript) -> set[str]:
+    return {file.path for file in script.files}
 
 
 def _value_of(evaluator: PlanEvaluator, content: JsonObject, key: str) -> JsonValue:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from posixpath import basename
+from posixpath import dirname, relpath
+
+from pydantic.alias_generators import to_camel
 
 from agentv_ci.canonical import canonical, digest_of
 from agentv_ci.contracts.base import Compiled, JsonObject, JsonValue
 from agentv_ci.contracts.config import Price
-from agentv_ci.contracts.evaluators import CostEvaluator
+from agentv_ci.contracts.evaluators import CostEvaluator, LatencyEvaluator, ToolTrajectoryEvaluator
 from agentv_ci.contracts.plan import (
     FilePart,
-    PlanAggregator,
     PlanCase,
     PlanCodeAggregator,
     PlanCodeEvaluator,
@@ -26,10 +27,12 @@ from agentv_ci.contracts.plan import (
     PlanLlmJudgeEvaluator,
     PlanRubricEvaluator,
     PlanScript,
+    PlanWeightedAverage,
     TextPart,
     flat,
 )
-from agentv_ci.contracts.targets import MockTarget, Target, model_name
+from agentv_ci.contracts.targets import CliTarget, MockTarget, Target, model_name
+from agentv_ci.prices import names_of
 
 ASKED = {"id", "input_messages", "expected_messages", "expected_outcome", "threshold"}
 """What a case's own fields add to its digest. The rest says where it stands, how often and how long it runs."""
@@ -50,7 +53,7 @@ def digest_content(case: PlanCase, targets: Mapping[str, Target], prices: Mappin
 
     Not in it: where the case stands, the suite's path, names of targets, workers, time limits, retries, batching, the
     number of trials, seeds, notes and metadata, and keys to APIs. A file's place counts only where the agent or a
-    script may see it. Prices count where a limit of cost is judged by them.
+    script may see it. Prices count where a limit of cost is judged by them, the mock's delay where one of time is.
     """
 
     def asked(key: str) -> JsonObject:
@@ -58,6 +61,10 @@ def digest_content(case: PlanCase, targets: Mapping[str, Target], prices: Mappin
 
     content = case.model_dump(mode="json", by_alias=True, exclude_defaults=True, include=ASKED)
     content |= {"target": asked(case.target), "evaluators": [_evaluator(each, asked) for each in case.evaluators]}
+    if isinstance(target := targets[case.target], MockTarget) and any(
+        isinstance(each, LatencyEvaluator) for each in flat(case.evaluators)
+    ):
+        content["delay"] = target.delay_ms
     if any(isinstance(each, CostEvaluator) for each in flat(case.evaluators)):
         relevant = _prices_of(targets[case.target], prices)
         content["prices"] = {model: _dump(price) for model, price in relevant.items()}
@@ -90,9 +97,10 @@ class StreamedDigest:
 
 
 def _target(target: Target, case_id: str) -> JsonObject:
-    settings = target.model_dump(
-        mode="json", by_alias=True, exclude_none=True, exclude_defaults=True, exclude=set(target.outside_digest)
-    )
+    given = target.model_dump(mode="json", exclude_none=True, exclude_defaults=True, exclude=set(target.outside_digest))
+    settings = {to_camel(key): value for key, value in given.items() if not target.says_nothing(key, value)}
+    if isinstance(base_url := settings.get("baseUrl"), str):
+        settings["baseUrl"] = base_url.rstrip("/")
     if isinstance(target, MockTarget):
         responses = settings.pop("responses", {})
         settings |= {"response": responses[case_id]} if case_id in responses else {}
@@ -102,12 +110,16 @@ def _target(target: Target, case_id: str) -> JsonObject:
 def _prices_of(target: Target, prices: Mapping[str, Price]) -> Mapping[str, Price]:
     """Return those prices that may be the target's: its model's, or all where the model is not known yet."""
     model = model_name(target)
-    return prices if model is None else {name: price for name, price in prices.items() if name == model}
+    if isinstance(target, (MockTarget, CliTarget)):
+        return {}
+    return prices if model is None else {name: prices[name] for name in names_of(model) if name in prices}
 
 
 def _evaluator(evaluator: PlanEvaluator, asked: Asked) -> JsonObject:
     settings = {"type": evaluator.type, **_dump(evaluator, exclude=NEVER)}
     match evaluator:
+        case ToolTrajectoryEvaluator(args_match="exact"):
+            del settings["argsMatch"]  # what its absence means
         case PlanCodeEvaluator():
             settings |= _script(evaluator)
         case PlanLlmJudgeEvaluator():
@@ -116,15 +128,20 @@ def _evaluator(evaluator: PlanEvaluator, asked: Asked) -> JsonObject:
             settings |= {"target": asked(evaluator.target)}
         case PlanCompositeEvaluator():
             members: list[JsonValue] = [_evaluator(each, asked) for each in evaluator.evaluators]
-            settings |= {"evaluators": members, "aggregator": _aggregator(evaluator.aggregator, asked)}
+            settings |= {"evaluators": members, "aggregator": _aggregator(evaluator, asked)}
         case _:
             pass
     return settings
 
 
-def _aggregator(aggregator: PlanAggregator, asked: Asked) -> JsonObject:
+def _aggregator(evaluator: PlanCompositeEvaluator, asked: Asked) -> JsonObject:
+    aggregator = evaluator.aggregator
     settings = {"type": aggregator.type, **_dump(aggregator)}
     match aggregator:
+        case PlanWeightedAverage():
+            # Weights that are the members' own stand there.
+            own = {each.name: each.weight for each in evaluator.evaluators}
+            settings |= {"weights": {name: each for name, each in aggregator.weights.items() if own.get(name) != each}}
         case PlanCodeAggregator():
             settings |= _script(aggregator)
         case PlanLlmJudgeAggregator():
@@ -134,13 +151,19 @@ def _aggregator(aggregator: PlanAggregator, asked: Asked) -> JsonObject:
     return settings
 
 
+def script_files(script: PlanScript) -> dict[str, tuple[str, str]]:
+    """Return the files of a script: their place beside the first of them → SHA-256 and path.
+
+    What each says counts, and where it lies from the script's point of view; not where all of them lie.
+    """
+    folder = dirname(script.files[0].path) if script.files else ""
+    return {relpath(file.path, folder or "."): (file.sha256, file.path) for file in script.files}
+
+
 def _script(script: PlanScript) -> JsonObject:
-    """A script and its files: what each says counts, not where it lies."""
     contents = {file.path: file.sha256 for file in script.files}
     argv: list[JsonValue] = [contents.get(word, word) for word in script.argv or ()]
-    ordered = sorted((basename(path), sha256) for path, sha256 in contents.items())
-    files: list[JsonValue] = [[name, sha256] for name, sha256 in ordered]
-    return {"argv": argv, "files": files}
+    return {"argv": argv, "files": {place: sha256 for place, (sha256, _) in script_files(script).items()}}
 
 
 def _prompt(prompt: TextPart | FilePart | None) -> JsonObject:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from agentv_ci.compile.document import prices_by_suite
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.estimate import Estimate, TargetEstimate
 from agentv_ci.contracts.plan import (
@@ -60,10 +61,10 @@ def tokens(text: str) -> float:
 def estimate(plan: Plan, *, workers: int | None) -> Estimate:
     """Return what a run of the plan will ask, with `workers` cases at once (None: as the targets say)."""
     uses = {key: _Use(target) for key, target in plan.targets.items()}
+    prices = prices_by_suite(plan)
     for case in plan.cases:
-        _count(case, plan.files, uses)
-    prices = {model: price for suite in plan.suites for model, price in suite.prices.items()}
-    targets = [_target(key, use, prices) for key, use in uses.items() if use.requests]
+        _count(case, plan.files, uses, prices[case.suite])
+    targets = [_target(key, use) for key, use in uses.items() if use.requests]
     costs = [each.cost_usd for each in targets if each.cost_usd is not None]
     width = workers or _width(plan)
     return Estimate(
@@ -91,28 +92,39 @@ class _Use:
     tokens_in: float = 0.0
     tokens_out: float = 0.0
     seconds: float = 0.0
+    dollars: float = 0.0
+    unpriced: bool = False
+    """Whether a request has no known price."""
 
     @property
     def requests(self) -> int:
         return self.answers + self.judgements
 
-    def add(self, times: int, tokens_in: float, tokens_out: float) -> None:
+    def add(self, times: int, tokens_in: float, tokens_out: float, prices: Mapping[str, Price]) -> None:
         limit = getattr(self.target, "max_output_tokens", None)
         written = min(tokens_out, limit) if isinstance(limit, int) else tokens_out
         self.tokens_in += times * tokens_in
         self.tokens_out += times * written
         self.seconds += times * _seconds_for(self.target, written)
+        model = model_name(self.target)
+        price = price_of(model, prices) if model is not None else None
+        if price is None:
+            self.unpriced = True
+        else:
+            self.dollars += times * (tokens_in * price.input_per_mtok + written * price.output_per_mtok) / 1e6
 
 
-def _count(case: PlanCase, files: Mapping[str, FileText], uses: Mapping[str, _Use]) -> None:
+def _count(
+    case: PlanCase, files: Mapping[str, FileText], uses: Mapping[str, _Use], prices: Mapping[str, Price]
+) -> None:
     question = sum(TOKENS_A_MESSAGE + _parts(message.content, files) for message in case.input_messages)
     answer = tokens(case.reference_answer) or ANSWER_TOKENS
     uses[case.target].answers += case.trials
-    uses[case.target].add(case.trials, question, answer)
+    uses[case.target].add(case.trials, question, answer, prices)
     judged = question + answer + tokens(case.reference_answer) + tokens(case.expected_outcome)
     for key, more in _judgements(case.evaluators, files):
         uses[key].judgements += case.trials
-        uses[key].add(case.trials, JUDGE_PROMPT_TOKENS + judged + more, JUDGE_REPLY_TOKENS)
+        uses[key].add(case.trials, JUDGE_PROMPT_TOKENS + judged + more, JUDGE_REPLY_TOKENS, prices)
 
 
 def _judgements(evaluators: Iterable[PlanEvaluator], files: Mapping[str, FileText]) -> Iterator[tuple[str, float]]:
@@ -146,19 +158,16 @@ def _rubrics(rubrics: Iterable[PlanRubric]) -> float:
     return sum(tokens(f"{rubric.id} {rubric.description}") for rubric in rubrics)
 
 
-def _target(key: str, use: _Use, prices: Mapping[str, Price]) -> TargetEstimate:
-    model = model_name(use.target)
-    price = price_of(model, prices) if model is not None else None
-    cost = (use.tokens_in * price.input_per_mtok + use.tokens_out * price.output_per_mtok) / 1e6 if price else None
+def _target(key: str, use: _Use) -> TargetEstimate:
     return TargetEstimate(
         target=key,
         provider=use.target.provider,
-        model=model,
+        model=model_name(use.target),
         answers=use.answers,
         judgements=use.judgements,
         input_tokens=round(use.tokens_in),
         output_tokens=round(use.tokens_out),
-        cost_usd=round(cost, 6) if cost is not None and _charges(use.target) else None,
+        cost_usd=round(use.dollars, 6) if _charges(use.target) and not use.unpriced else None,
         seconds=round(use.seconds, 1),
     )
 

@@ -45,11 +45,11 @@ class Files:
 
     @property
     def texts(self) -> dict[str, FileText]:
-        """SHA-256 → text, in the order of the paths; of equal files the first path is named."""
-        found: dict[str, FileText] = {}
-        for reference in sorted(self._known.values(), key=lambda each: each.path):
-            found.setdefault(reference.sha256, FileText(path=reference.path, text=self._texts[reference.sha256]))
-        return found
+        """SHA-256 → text; of equal files one path is named."""
+        return {
+            reference.sha256: FileText(path=reference.path, text=self._texts[reference.sha256])
+            for reference in self._known.values()
+        }
 
 
 def relative(path: Path, root: Path) -> str:

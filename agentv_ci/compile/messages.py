@@ -70,7 +70,8 @@ def reference_answer(messages: Sequence[PlanMessage], files: Files) -> str:
         if message.role != "assistant":
             continue
         if message.value is not None:
-            return json.dumps(message.value, ensure_ascii=False, indent=2)
+            # Sorted, since a plan keeps no order of keys that would be seen again.
+            return json.dumps(message.value, ensure_ascii=False, indent=2, sort_keys=True)
         if message.content:
             return "\n\n".join(_text(part, files) for part in message.content)
     return ""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
 from agentv_ci.compile.document import sealed
-from agentv_ci.contracts.plan import Plan, PlanCase, files_of, targets_of
+from agentv_ci.contracts.plan import FileText, Plan, PlanCase, files_of, targets_of
 
 
 def is_selected(case_id: str, eval_ids: Sequence[str]) -> bool:
@@ -15,20 +15,37 @@ def is_selected(case_id: str, eval_ids: Sequence[str]) -> bool:
 
 
 def narrowed(plan: Plan, keep: Callable[[PlanCase], bool]) -> Plan:
-    """Return the plan of those cases alone: suites, targets and files that only others need are not in it."""
+    """Return the plan of those cases alone: the same that compiling with them alone gives."""
+    needs = Needs()
     cases = tuple(case for case in plan.cases if keep(case))
-    if len(cases) == len(plan.cases):
-        return plan
-    suites = {case.suite for case in cases}
-    targets = {key for case in cases for key in targets_of(case)}
-    files = {sha256 for case in cases for sha256 in files_of(case)}
-    return sealed(
-        plan.model_copy(
+    for case in cases:
+        needs.add(case)
+    return sealed(needs.of(plan).model_copy(update={"cases": cases}))
+
+
+class Needs:
+    """What some cases need of a plan."""
+
+    def __init__(self) -> None:
+        self._suites: set[str] = set()
+        self._targets: set[str] = set()
+        self._files: dict[str, str] = {}
+        """SHA-256 → path; of files that say the same, the first path in order."""
+
+    def add(self, case: PlanCase) -> None:
+        """Take in what a case needs."""
+        self._suites.add(case.suite)
+        self._targets.update(targets_of(case))
+        for file in files_of(case):
+            self._files[file.sha256] = min(file.path, self._files.get(file.sha256, file.path))
+
+    def of(self, plan: Plan) -> Plan:
+        """Return a plan with these suites, targets and files, in the order in which plans have them."""
+        files = sorted((path, sha256) for sha256, path in self._files.items())
+        return plan.model_copy(
             update={
-                "suites": tuple(suite for suite in plan.suites if suite.path in suites),
-                "targets": {key: target for key, target in plan.targets.items() if key in targets},
-                "files": {sha256: text for sha256, text in plan.files.items() if sha256 in files},
-                "cases": cases,
+                "suites": tuple(suite for suite in plan.suites if suite.path in self._suites),
+                "targets": {key: plan.targets[key] for key in sorted(self._targets)},
+                "files": {sha256: FileText(path=path, text=plan.files[sha256].text) for path, sha256 in files},
             }
         )
-    )

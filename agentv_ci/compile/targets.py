@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, count
 from pathlib import Path
 from typing import get_args
 
@@ -25,11 +26,16 @@ class Targets:
         return self._keys[known]
 
     def _add(self, compiled: Target, source: Source) -> str:
-        key = compiled.name
-        if self.compiled.get(key, compiled) != compiled:
-            key = f"{compiled.name}@{relative(source.path, source.root)}"
+        elsewhere = f"{compiled.name}@{relative(source.path, source.root)}"
+        keys = chain((compiled.name, elsewhere), (f"{elsewhere}#{number}" for number in count(2)))
+        # To Python, 1 and true are the same; to the models that are asked they are not.
+        key = next(key for key in keys if key not in self.compiled or _text(self.compiled[key]) == _text(compiled))
         self.compiled[key] = compiled
         return key
+
+
+def _text(target: Target) -> str:
+    return target.model_dump_json()
 
 
 def find_target(targets: tuple[Target, ...], name: str) -> Target:

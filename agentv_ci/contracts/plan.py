@@ -325,16 +325,16 @@ def targets_of(case: PlanCase) -> Iterator[str]:
             yield part.target
 
 
-def files_of(case: PlanCase) -> Iterator[str]:
-    """Yield the keys of all files that a case needs."""
+def files_of(case: PlanCase) -> Iterator[FileReference | FilePart]:
+    """Yield all files that a case needs."""
     for message in (*case.input_messages, *case.expected_messages):
-        yield from (part.sha256 for part in message.content if isinstance(part, FilePart))
-    yield from (file.sha256 for file in case.guidelines)
+        yield from (part for part in message.content if isinstance(part, FilePart))
+    yield from case.guidelines
     for part in _scoring(case):
         if isinstance(part, PlanScript):
-            yield from (file.sha256 for file in part.files)
+            yield from part.files
         elif isinstance(part, (PlanLlmJudgeEvaluator, PlanLlmJudgeAggregator)) and isinstance(part.prompt, FilePart):
-            yield part.prompt.sha256
+            yield part.prompt
 
 
 def _scoring(case: PlanCase) -> Iterator[PlanEvaluator | PlanAggregator]:

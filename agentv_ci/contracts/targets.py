@@ -16,6 +16,7 @@ from agentv_ci.contracts.base import (
     Authored,
     Items,
     JsonObject,
+    JsonValue,
     Maybe,
     Name,
     NonNegative,
@@ -54,6 +55,8 @@ class TargetSettings(Authored):
     """Optional fields that may not silently be absent because a variable is not set."""
     paths: ClassVar[frozenset[str]] = frozenset()
     """Fields that hold a path, relative to the targets file."""
+    implied: ClassVar[Mapping[str, JsonValue]] = {}
+    """Field → the value that its absence means."""
     judges_itself: ClassVar[bool] = False
     """Whether it may judge its own answers: models may, agents and commands may not."""
 
@@ -63,6 +66,10 @@ class TargetSettings(Authored):
     provider_batching: Maybe[Flag] = Field(
         None, description="Ask all questions in one session, where the provider can."
     )
+
+    def says_nothing(self, field: str, value: JsonValue) -> bool:
+        """Whether a field might as well be absent: it is empty, or has the value that its absence means."""
+        return value in ({}, []) or (field in self.implied and value == self.implied[field])
 
 
 class HttpHealthcheck(Authored):
@@ -117,6 +124,7 @@ class CliTarget(TargetSettings):
     }
     secrets: ClassVar[frozenset[str]] = frozenset({"env"})
     paths: ClassVar[frozenset[str]] = frozenset({"cwd"})
+    implied: ClassVar[Mapping[str, JsonValue]] = {"files_format": "{path}", "attachments_format": "{path}"}
 
     provider: Literal["cli"] = Field(description="Run a command.")
     command_template: Name = Field(
@@ -189,6 +197,7 @@ class AzureOpenAITarget(HttpTarget):
         "version": ("api_version",),
     }
     essential: ClassVar[frozenset[str]] = HttpTarget.essential | {"endpoint", "deployment"}
+    implied: ClassVar[Mapping[str, JsonValue]] = {"version": "2024-12-01-preview", "api_format": "chat"}
 
     provider: Literal["azure-openai", "azure"] = Field(description="Ask a deployment at Azure OpenAI.")
     endpoint: Maybe[Name] = Field(
@@ -203,6 +212,8 @@ class AzureOpenAITarget(HttpTarget):
 
 class OpenAITarget(HttpTarget):
     """OpenAI, or any server that speaks its chat completions."""
+
+    implied: ClassVar[Mapping[str, JsonValue]] = {"api_format": "chat"}
 
     provider: Literal["openai", "openai-compatible", "ollama", "vllm", "openrouter"] = Field(
         description="Ask an OpenAI-compatible API."
@@ -219,6 +230,8 @@ class AnthropicTarget(HttpTarget):
         "model": ("deployment", "variant"),
     }
 
+    implied: ClassVar[Mapping[str, JsonValue]] = {"version": "2023-06-01"}
+
     provider: Literal["anthropic", "claude-api"] = Field(description="Ask the Messages API of Anthropic.")
     model: Name = Field(description="The model's name.")
     version: Maybe[Name] = Field(None, description="The header anthropic-version; default 2023-06-01.")
@@ -232,6 +245,8 @@ class GeminiTarget(HttpTarget):
         "model": ("deployment", "variant"),
     }
 
+    implied: ClassVar[Mapping[str, JsonValue]] = {"api_version": "v1beta"}
+
     provider: Literal["gemini", "google", "google-gemini"] = Field(description="Ask the Gemini API of Google.")
     model: Maybe[Name] = Field(None, description="The model's name; default: the variable GOOGLE_GEMINI_MODEL.")
     api_version: Maybe[Name] = Field(None, description="The version in the path; default v1beta.")
@@ -242,6 +257,7 @@ class VsCodeTarget(TargetSettings):
 
     older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {"command": ("vscode_cmd",)}
     outside_digest: ClassVar[frozenset[str]] = TargetSettings.outside_digest | {"timeout_seconds"}
+    implied: ClassVar[Mapping[str, JsonValue]] = {"wait": True, "command": "code"}
 
     provider: Literal["vscode-copilot", "vscode", "vscode-insiders"] = Field(description="Ask Copilot in VS Code.")
     command: Maybe[Name] = Field(None, description="The program; default code or code-insiders.")
@@ -278,6 +294,7 @@ class CodexTarget(AgentTarget):
     }
     outside_digest: ClassVar[frozenset[str]] = AgentTarget.outside_digest | {"log_dir", "log_format"}
     paths: ClassVar[frozenset[str]] = AgentTarget.paths | {"log_dir"}
+    implied: ClassVar[Mapping[str, JsonValue]] = {"approval": "never"}
 
     provider: Literal["codex", "codex-cli"] = Field(description="Ask Codex.")
     profile: Maybe[Name] = Field(None, description="A profile of its configuration.")

@@ -41,7 +41,7 @@ def build_request(
 def message_text(message: PlanMessage, files: Mapping[str, FileText]) -> str:
     """Return what a message says, files included."""
     if message.value is not None:
-        return json.dumps(message.value, ensure_ascii=False, indent=2)
+        return json.dumps(message.value, ensure_ascii=False, indent=2, sort_keys=True)
     return "\n\n".join(text for part in message.content if (text := _part(part, files)))
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.diagnostics import RULES, Diagnostic
-from agentv_ci.contracts.plan import Plan, files_of, targets_of
+from agentv_ci.contracts.plan import Plan, PlanCase, PlanCompositeEvaluator, PlanEvaluator, files_of, targets_of
 from agentv_ci.contracts.source import Mark, Pointer, locate, spell
 from agentv_ci.errors import InvalidInput, UsageError
 from agentv_ci.load.parse import Unparsable, parse_yaml
@@ -20,6 +21,7 @@ from agentv_ci.schemas import schema_id, violations
 
 PLAN_ID = re.compile(r".*/plan-v(\d+)\.schema\.json")
 KNOWN_MAJOR = "1"
+NO_PATH = "a path that no system allows"
 
 
 def load_plan(path: Path) -> tuple[Plan, JsonObject]:
@@ -72,22 +74,41 @@ def _check_version(path: Path, data: JsonObject) -> None:
 
 def _dangling(plan: Plan) -> Iterator[tuple[Pointer, str]]:
     """What a schema cannot say: every name leads somewhere, every text is the one its digest is of."""
-    for sha256, file in plan.files.items():
-        if hashlib.sha256(file.text.encode("utf-8")).hexdigest() != sha256:
-            yield ("files", sha256), f"the text of '{file.path}' has another digest"
+    for sha256, text in plan.files.items():
+        if hashlib.sha256(text.text.encode("utf-8")).hexdigest() != sha256:
+            yield ("files", sha256), f"the text of '{text.path}' has another digest"
+        if "\0" in text.path:
+            yield ("files", sha256, "path"), NO_PATH
     suites = {suite.path for suite in plan.suites}
     seen: set[tuple[str, str]] = set()
     for index, case in enumerate(plan.cases):
-        place: Pointer = ("cases", index)
         if (case.suite, case.id) in seen:
-            yield (*place, "id"), f"case '{case.id}' is twice in '{case.suite}'"
+            yield ("cases", index, "id"), f"case '{case.id}' is twice in '{case.suite}'"
         seen.add((case.suite, case.id))
         if case.suite not in suites:
-            yield (*place, "suite"), f"'{case.suite}' is none of 'suites'"
-        for key in dict.fromkeys(key for key in targets_of(case) if key not in plan.targets):
-            yield place, f"case '{case.id}' asks '{key}', which is none of 'targets'"
-        for sha256 in dict.fromkeys(each for each in files_of(case) if each not in plan.files):
-            yield place, f"case '{case.id}' needs a file {sha256[:12]}…, which is none of 'files'"
+            yield ("cases", index, "suite"), f"'{case.suite}' is none of 'suites'"
+        yield from ((("cases", index), f"case '{case.id}': {what}") for what in _dangling_in(case, plan))
+
+
+def _dangling_in(case: PlanCase, plan: Plan) -> Iterator[str]:
+    for key in dict.fromkeys(targets_of(case)):
+        if key not in plan.targets:
+            yield f"'{key}' is none of 'targets'"
+    for file in files_of(case):
+        if file.sha256 not in plan.files:
+            yield f"file '{file.path}' is none of 'files'"
+        if "\0" in file.path:
+            yield NO_PATH
+    for name in _twice(case.evaluators):
+        yield f"evaluator '{name}' is twice in its list"
+
+
+def _twice(evaluators: Sequence[PlanEvaluator]) -> Iterator[str]:
+    """Names that a list of evaluators, or one inside it, has more than once."""
+    yield from (name for name, number in Counter(each.name for each in evaluators).items() if number > 1)
+    for each in evaluators:
+        if isinstance(each, PlanCompositeEvaluator):
+            yield from _twice(each.evaluators)
 
 
 def _diagnostics(path: Path, text: str, refused: list[tuple[Pointer, str]]) -> list[Diagnostic]:

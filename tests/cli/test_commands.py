@@ -298,6 +298,12 @@ class TestDiff:
         assert violations("report-v1", report) == []
         assert (report["gate"]["verdict"], report["gate"]["exit_code"]) == ("nothing", 0)
 
+    def test_older_plan_is_not_overwritten(self, changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        before = (changed / "old.json").read_bytes()
+        assert run(["eval", ".", "--only-changed", "old.json", "--out", "old.json"]) == 2
+        assert "would be overwritten" in capsys.readouterr().err
+        assert (changed / "old.json").read_bytes() == before
+
     def test_suites_without_a_changed_case_do_not_fail_the_gate(self, changed: Path) -> None:
         write(changed, {"other.test.yaml": EVAL})
         assert run(["compile", ".", "--out", "old.json"]) == 0

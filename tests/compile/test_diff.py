@@ -150,7 +150,6 @@ def test_reason_leads_into_composites(tmp_path: Path) -> None:
     assert found.reasons == (
         "evaluator 'together' member 'm' value a → b",
         "evaluator 'together' member 'n' weight 1 → 2",
-        "evaluator 'together' aggregator changed",
     )
 
 

@@ -71,10 +71,21 @@ def swap_text(plan: dict[str, Any]) -> None:
 
 DANGLING: dict[str, tuple[Change, str]] = {
     "another text": (swap_text, "has another digest"),
-    "a missing file": (lambda plan: plan.update(files={}), "which is none of 'files'"),
-    "a missing target": (lambda plan: plan["targets"].pop("strict"), "case 'one' asks 'strict', which is none of"),
-    "a missing answering target": (lambda plan: plan["cases"][0].update(target="x"), "asks 'x'"),
+    "a missing file": (lambda plan: plan.update(files={}), "is none of 'files'"),
+    "a missing target": (lambda plan: plan["targets"].pop("strict"), "case 'one': 'strict' is none of 'targets'"),
+    "a missing answering target": (
+        lambda plan: plan["cases"][0].update(target="x"),
+        "case 'one': 'x' is none of 'targets'",
+    ),
     "a missing suite": (lambda plan: plan["cases"][0].update(suite="x"), "'x' is none of 'suites'"),
+    "an evaluator twice": (
+        lambda plan: plan["cases"][0]["evaluators"].append(plan["cases"][0]["evaluators"][0]),
+        "evaluator 'c' is twice in its list",
+    ),
+    "a path that is none": (
+        lambda plan: next(iter(plan["files"].values())).update(path="a\0b"),
+        "a path that no system allows",
+    ),
     "a case twice": (lambda plan: plan["cases"].append(plan["cases"][0]), "case 'one' is twice in 'evals/a.yaml'"),
 }
 

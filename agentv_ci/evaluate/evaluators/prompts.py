@@ -99,4 +99,4 @@ def _message(message: PlanMessage, submission: Submission) -> JsonValue:
 
 
 def _json(value: JsonValue) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2)
+    return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
