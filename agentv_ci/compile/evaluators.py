@@ -15,27 +15,13 @@ from agentv_ci.contracts.evaluators import (
     CodeAggregator,
     CodeEvaluator,
     CompositeEvaluator,
-    ContainsAllEvaluator,
-    ContainsAnyEvaluator,
-    ContainsEvaluator,
-    CostEvaluator,
-    EndsWithEvaluator,
-    EqualsEvaluator,
-    FieldAccuracyEvaluator,
-    IsJsonEvaluator,
-    LatencyEvaluator,
+    EmbeddedEvaluator,
     LlmJudgeAggregator,
     LlmJudgeEvaluator,
-    RegexEvaluator,
     RubricEvaluator,
     RubricItem,
     SchemaEvaluator,
     Script,
-    SimilarityEvaluator,
-    StartsWithEvaluator,
-    TokenUsageEvaluator,
-    ToolCallsEvaluator,
-    ToolTrajectoryEvaluator,
     WeightedAverage,
     prompt_path,
     rubric_items,
@@ -78,6 +64,8 @@ class EvaluatorCompiler:
 
     def compile(self, evaluator: AuthoredEvaluator, judge: Judge) -> PlanEvaluator:
         """Return an evaluator of the plan."""
+        if isinstance(evaluator, EmbeddedEvaluator):
+            return evaluator
         match evaluator:
             case CodeEvaluator():
                 return self._code(evaluator)
@@ -93,24 +81,6 @@ class EvaluatorCompiler:
                 return self._schema(evaluator)
             case CompositeEvaluator():
                 return self._composite(evaluator, judge)
-            case (
-                ContainsEvaluator()
-                | ContainsAnyEvaluator()
-                | ContainsAllEvaluator()
-                | EqualsEvaluator()
-                | RegexEvaluator()
-                | StartsWithEvaluator()
-                | EndsWithEvaluator()
-                | IsJsonEvaluator()
-                | FieldAccuracyEvaluator()
-                | SimilarityEvaluator()
-                | LatencyEvaluator()
-                | CostEvaluator()
-                | TokenUsageEvaluator()
-                | ToolCallsEvaluator()
-                | ToolTrajectoryEvaluator()
-            ):
-                return evaluator
             case _:
                 assert_never(evaluator)
 

@@ -334,29 +334,29 @@ class ToolCallsEvaluator(EvaluatorSettings):
     max: NonNegative = Field(description="Most calls.")
 
 
+EmbeddedEvaluator = (
+    ToolTrajectoryEvaluator
+    | ContainsEvaluator
+    | ContainsAnyEvaluator
+    | ContainsAllEvaluator
+    | EqualsEvaluator
+    | RegexEvaluator
+    | StartsWithEvaluator
+    | EndsWithEvaluator
+    | IsJsonEvaluator
+    | FieldAccuracyEvaluator
+    | SimilarityEvaluator
+    | LatencyEvaluator
+    | CostEvaluator
+    | TokenUsageEvaluator
+    | ToolCallsEvaluator
+)
+"""What the plan holds as it is written: it needs no file and no judge."""
+
 AuthoredEvaluator = TypeAliasType(
     "AuthoredEvaluator",
     Annotated[
-        CodeEvaluator
-        | LlmJudgeEvaluator
-        | RubricEvaluator
-        | CompositeEvaluator
-        | ToolTrajectoryEvaluator
-        | SchemaEvaluator
-        | ContainsEvaluator
-        | ContainsAnyEvaluator
-        | ContainsAllEvaluator
-        | EqualsEvaluator
-        | RegexEvaluator
-        | StartsWithEvaluator
-        | EndsWithEvaluator
-        | IsJsonEvaluator
-        | FieldAccuracyEvaluator
-        | SimilarityEvaluator
-        | LatencyEvaluator
-        | CostEvaluator
-        | TokenUsageEvaluator
-        | ToolCallsEvaluator,
+        CodeEvaluator | LlmJudgeEvaluator | RubricEvaluator | CompositeEvaluator | SchemaEvaluator | EmbeddedEvaluator,
         Field(discriminator="type"),
     ],
 )

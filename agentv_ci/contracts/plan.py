@@ -26,23 +26,7 @@ from agentv_ci.contracts.base import (
 )
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.evals import Role
-from agentv_ci.contracts.evaluators import (
-    ContainsAllEvaluator,
-    ContainsAnyEvaluator,
-    ContainsEvaluator,
-    CostEvaluator,
-    EndsWithEvaluator,
-    EqualsEvaluator,
-    FieldAccuracyEvaluator,
-    IsJsonEvaluator,
-    LatencyEvaluator,
-    RegexEvaluator,
-    SimilarityEvaluator,
-    StartsWithEvaluator,
-    TokenUsageEvaluator,
-    ToolCallsEvaluator,
-    ToolTrajectoryEvaluator,
-)
+from agentv_ci.contracts.evaluators import EmbeddedEvaluator
 from agentv_ci.contracts.targets import Target
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -204,22 +188,8 @@ PlanEvaluator = TypeAliasType(
         | PlanLlmJudgeEvaluator
         | PlanRubricEvaluator
         | PlanCompositeEvaluator
-        | ToolTrajectoryEvaluator
         | PlanSchemaEvaluator
-        | ContainsEvaluator
-        | ContainsAnyEvaluator
-        | ContainsAllEvaluator
-        | EqualsEvaluator
-        | RegexEvaluator
-        | StartsWithEvaluator
-        | EndsWithEvaluator
-        | IsJsonEvaluator
-        | FieldAccuracyEvaluator
-        | SimilarityEvaluator
-        | LatencyEvaluator
-        | CostEvaluator
-        | TokenUsageEvaluator
-        | ToolCallsEvaluator,
+        | EmbeddedEvaluator,
         Field(discriminator="type"),
     ],
 )
