@@ -313,19 +313,27 @@ def compile_document(
     """
     from agentv_ci.compile.document import PlanDocument
 
-    document = PlanDocument(schema_id("plan-v1"), scratch)
     found = discover(selection.patterns, cwd)
     if _is_plan(found):
         compiled = _read_plan(found[0].path, selection, cwd)
-        document.add(compiled.plan.cases, watch)
-        document.end(compiled.plan)
-        return compiled, document
+        return compiled, document_of(compiled, scratch)
+    document = PlanDocument(schema_id("plan-v1"), scratch)
     reading = _Reading(found, selection, cwd)
     compilation = reading.compilation()
     number = document.add(compilation.cases(), watch)
     head = compilation.head()
     document.end(head)
     return reading.concluded(head, compilation.sources, number), document
+
+
+def document_of(compiled: Compiled, scratch: BinaryIO) -> PlanDocument:
+    """Return the text of a plan whose cases are in memory; it lies in `scratch` until it is copied."""
+    from agentv_ci.compile.document import PlanDocument
+
+    document = PlanDocument(schema_id("plan-v1"), scratch)
+    document.add(compiled.plan.cases, lambda _: None)
+    document.end(compiled.plan)
+    return document
 
 
 def _is_plan(found: Sequence[Found]) -> bool:
@@ -456,11 +464,12 @@ def only_changed(compiled: Compiled, old: Path) -> Compiled:
     return replace(compiled, plan=plan, cases=len(plan.cases), sources=(*compiled.sources, old))
 
 
-def diff_plans(compiled: Compiled, old: Path) -> PlanDiff:
-    """Return what became of an older plan's cases; raises what `read_plan` raises."""
+def diff_plans(compiled: Compiled, old: Path, eval_ids: Sequence[str]) -> PlanDiff:
+    """Return what became of an older plan's cases, of those that are selected; raises what `read_plan` raises."""
     from agentv_ci.compile.diff import diff
+    from agentv_ci.compile.selection import is_selected, narrowed
 
-    return diff(read_plan(old), compiled.plan)
+    return diff(narrowed(read_plan(old), lambda case: is_selected(case.id, eval_ids)), compiled.plan)
 
 
 def estimate_run(compiled: Compiled, *, workers: int | None) -> Estimate:

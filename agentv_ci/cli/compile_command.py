@@ -11,16 +11,30 @@ import click
 
 from agentv_ci.cli.options import color_option, eval_id_option, target_option, targets_option
 from agentv_ci.cli.output import one_line, show_count, show_diagnostics, show_line
-from agentv_ci.contracts.plan_diff import NamedCase
+from agentv_ci.compile.document import PlanDocument
+from agentv_ci.contracts.estimate import Estimate
+from agentv_ci.contracts.plan_diff import NamedCase, PlanDiff
 from agentv_ci.errors import PASSED, UsageError
-from agentv_ci.pipeline import Selection, compile_document, compile_paths, diff_plans, estimate_run
+from agentv_ci.pipeline import (
+    Compiled,
+    Selection,
+    compile_document,
+    compile_paths,
+    diff_plans,
+    document_of,
+    estimate_run,
+)
 from agentv_ci.schemas import TITLES, text
 
 
 @click.command("compile")
 @click.argument("paths", nargs=-1, metavar="PATH…")
 @click.option(
-    "--out", default="-", metavar="FILE", help="Where the plan goes; - is standard output.", show_default=True
+    "--out",
+    default="-",
+    metavar="FILE",
+    help="Where the plan goes; - is standard output. With --diff or --estimate only a file is written.",
+    show_default=True,
 )
 @targets_option
 @target_option
@@ -71,14 +85,20 @@ def command(
             raise UsageError("name eval files, folders or globs", hint="agentv-ci compile evals/ --out plan.json")
         return PASSED
     selection = Selection(paths, targets, target, eval_ids)
+    if old_plan is None and not wants_estimate:
+        _compile(selection, out)
+        return PASSED
     if old_plan is not None and wants_estimate:
         raise UsageError("--diff and --estimate are two questions: ask one at a time")
+    compiled = compile_paths(selection, cwd=Path.cwd())
+    show_diagnostics(compiled.warnings, err=True)
     if old_plan is not None:
-        _show_diff(selection, old_plan, form)
-    elif wants_estimate:
-        _show_estimate(selection, workers, form)
+        _show_diff(diff_plans(compiled, Path(old_plan), eval_ids), compiled.cases, form)
     else:
-        _write_plan(selection, out)
+        _show_estimate(estimate_run(compiled, workers=workers), form)
+    if out != "-":
+        with tempfile.TemporaryFile() as scratch:
+            _write(compiled, document_of(compiled, scratch), out)
     return PASSED
 
 
@@ -92,28 +112,29 @@ def _write_schemas(folder: Path) -> None:
     click.echo(f"{len(TITLES)} schemas written to {folder}", err=True)
 
 
-def _write_plan(selection: Selection, out: str) -> None:
+def _compile(selection: Selection, out: str) -> None:
     with tempfile.TemporaryFile() as scratch:
         with show_count("cases compiled") as watch:
             compiled, document = compile_document(selection, cwd=Path.cwd(), scratch=scratch, watch=watch)
         show_diagnostics(compiled.warnings, err=True)
         if out == "-":
             document.copy_to(sys.stdout.buffer)
-            return
-        compiled.refuse_to_overwrite([Path.cwd() / out])
-        try:
-            Path(out).parent.mkdir(parents=True, exist_ok=True)
-            with Path(out).open("wb") as file:
-                document.copy_to(file)
-        except OSError as error:
-            raise UsageError(f"cannot write '{out}': {error.strerror}") from error
+        else:
+            _write(compiled, document, out)
+
+
+def _write(compiled: Compiled, document: PlanDocument, out: str) -> None:
+    compiled.refuse_to_overwrite([Path.cwd() / out])
+    try:
+        Path(out).parent.mkdir(parents=True, exist_ok=True)
+        with Path(out).open("wb") as file:
+            document.copy_to(file)
+    except OSError as error:
+        raise UsageError(f"cannot write '{out}': {error.strerror}") from error
     click.echo(f"{compiled.cases} {'case' if compiled.cases == 1 else 'cases'} compiled to {out}", err=True)
 
 
-def _show_diff(selection: Selection, old_plan: str, form: Literal["text", "json"]) -> None:
-    compiled = compile_paths(selection, cwd=Path.cwd())
-    show_diagnostics(compiled.warnings, err=True)
-    diff = diff_plans(compiled, Path(old_plan))
+def _show_diff(diff: PlanDiff, cases: int, form: Literal["text", "json"]) -> None:
     if form == "json":
         click.echo(diff.model_dump_json(indent=2))
         return
@@ -125,7 +146,7 @@ def _show_diff(selection: Selection, old_plan: str, form: Literal["text", "json"
         _show_case("added", added, "good")
     for removed in diff.removed:
         _show_case("removed", removed, "bad")
-    unchanged = compiled.cases - len(diff.changed) - len(diff.added)
+    unchanged = cases - len(diff.changed) - len(diff.added)
     click.echo(
         f"{len(diff.changed)} changed, {len(diff.added)} added, {len(diff.removed)} removed, {unchanged} unchanged"
     )
@@ -135,10 +156,7 @@ def _show_case(what: str, case: NamedCase, style: str) -> None:
     show_line(f"{what}  {one_line(case.id)}  ({one_line(case.suite)})", style)
 
 
-def _show_estimate(selection: Selection, workers: int | None, form: Literal["text", "json"]) -> None:
-    compiled = compile_paths(selection, cwd=Path.cwd())
-    show_diagnostics(compiled.warnings, err=True)
-    found = estimate_run(compiled, workers=workers)
+def _show_estimate(found: Estimate, form: Literal["text", "json"]) -> None:
     if form == "json":
         click.echo(found.model_dump_json(indent=2))
         return

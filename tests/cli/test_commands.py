@@ -274,6 +274,20 @@ class TestDiff:
             ],
         }
 
+    def test_only_selected_cases_are_compared(self, changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["compile", ".", "--diff", "old.json", "--eval-id", "greets"]) == 0
+        assert capsys.readouterr().out == "0 changed, 0 added, 0 removed, 1 unchanged\n"
+
+    def test_older_plan_may_be_replaced_by_the_newer_one(
+        self, changed: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(["compile", ".", "--diff", "old.json", "--out", "old.json"]) == 0
+        printed = capsys.readouterr()
+        assert printed.out.endswith("1 changed, 0 added, 0 removed, 1 unchanged\n")
+        assert printed.err == "2 cases compiled to old.json\n"
+        assert run(["compile", ".", "--diff", "old.json"]) == 0
+        assert capsys.readouterr().out == "0 changed, 0 added, 0 removed, 2 unchanged\n"
+
     def test_older_plan_must_be_one(self, changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["compile", ".", "--diff", "missing.json"]) == 2
         assert "cannot read" in capsys.readouterr().err

@@ -8,10 +8,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from agentv_ci.compile.document import PlanDocument
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.errors import InvalidInput
-from agentv_ci.pipeline import Selection, compile_paths
+from agentv_ci.pipeline import Compiled, Selection, compile_paths, document_of
 from tests.conftest import write
 
 EVAL = "evals/a.yaml"
@@ -84,9 +83,7 @@ def compile_case(root: Path, files: Files | None = None, /, **given: Any) -> Pla
 
 def text_of(plan: Plan) -> str:
     """Return a plan as it is published."""
+    compiled = Compiled(plan, Path(), (), (), (), len(plan.cases))
     with BytesIO() as scratch, BytesIO() as out:
-        document = PlanDocument(plan.schema_, scratch)
-        document.add(plan.cases, lambda _: None)
-        document.end(plan)
-        document.copy_to(out)
+        document_of(compiled, scratch).copy_to(out)
         return out.getvalue().decode()
