@@ -34,5 +34,5 @@ golden:     ## rewrite the corpus's expected files; review the diff
 	$(PYTHON) -m pytest tests/test_corpus.py --update-golden -q
 
 prices:     ## render the table of public prices; review the diff
-	$(PYTHON) -m pip install --quiet genai-prices
+	$(PYTHON) -m pip install --quiet genai-prices==0.2.3
 	$(PYTHON) -m tests.render_prices

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable
 from json.encoder import encode_basestring
 from math import isfinite
+from typing import assert_never
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 
@@ -17,58 +18,79 @@ def canonical(value: JsonValue) -> str:
     """Return the canonical JSON of a value; raises ValueError for a number that is not finite.
 
     RFC 8785: no white space, keys in the order of their UTF-16 code units (3.2.3), numbers as ECMAScript writes them
-    (3.2.2.3). Beyond it, an integer of 2⁵³ and above keeps all its digits, so that none is taken for its neighbour.
+    (3.2.2.3), integers of 2⁵³ and above as the nearest double; what no double holds keeps its digits.
     """
+    return _text(value, _nearest)
+
+
+def exact(value: JsonValue) -> str:
+    """Return the canonical JSON of a value, but for large integers: they keep all digits, and none is its neighbour."""
+    return _text(value, str)
+
+
+def digest_of(text: str) -> str:
+    """Return the SHA-256 of a text in UTF-8, as hexadecimal digits."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def _text(value: JsonValue, large: Callable[[int], str]) -> str:
     pieces: list[str] = []
-    _write(value, pieces.append)
+    _Writer(pieces.append, large).write(value)
     return "".join(pieces)
 
 
-def digest_of(value: JsonValue) -> str:
-    """Return the SHA-256 of a value's canonical form, as hexadecimal digits."""
-    return hashlib.sha256(canonical(value).encode("utf-8")).hexdigest()
+class _Writer:
+    def __init__(self, emit: Callable[[str], None], large: Callable[[int], str]) -> None:
+        self._emit = emit
+        self._large = large
+
+    def write(self, value: JsonValue) -> None:
+        match value:
+            case str():
+                self._emit(encode_basestring(value))
+            case dict():
+                self._write_object(value)
+            case list():
+                self._write_array(value)
+            case None:
+                self._emit("null")
+            case bool():
+                self._emit("true" if value else "false")
+            case int():
+                self._emit(str(value) if abs(value) < EXACT else self._large(value))
+            case float():
+                self._emit(_number(value))
+            case _:
+                assert_never(value)
+
+    def _write_object(self, members: JsonObject) -> None:
+        # Below U+10000 the order of code units is that of the characters.
+        keys = sorted(members) if all(map(str.isascii, members)) else sorted(members, key=_code_units)
+        separator = "{"
+        for key in keys:
+            value = members[key]
+            if isinstance(value, str):  # most values are, and a call takes longer than they do
+                self._emit(f"{separator}{encode_basestring(key)}:{encode_basestring(value)}")
+            else:
+                self._emit(f"{separator}{encode_basestring(key)}:")
+                self.write(value)
+            separator = ","
+        self._emit("}" if members else "{}")
+
+    def _write_array(self, items: list[JsonValue]) -> None:
+        separator = "["
+        for item in items:
+            self._emit(separator)
+            self.write(item)
+            separator = ","
+        self._emit("]" if items else "[]")
 
 
-def _write(value: JsonValue, write: Callable[[str], None]) -> None:
-    match value:
-        case str():
-            write(encode_basestring(value))
-        case dict():
-            _write_object(value, write)
-        case list():
-            _write_array(value, write)
-        case None:
-            write("null")
-        case bool():
-            write("true" if value else "false")
-        case int():
-            write(str(value))
-        case float():
-            write(_number(value))
-
-
-def _write_object(members: JsonObject, write: Callable[[str], None]) -> None:
-    # Below U+10000 the order of code units is that of the characters.
-    keys = sorted(members) if all(map(str.isascii, members)) else sorted(members, key=_code_units)
-    separator = "{"
-    for key in keys:
-        value = members[key]
-        if isinstance(value, str):  # most values are, and a call takes longer than they do
-            write(f"{separator}{encode_basestring(key)}:{encode_basestring(value)}")
-        else:
-            write(f"{separator}{encode_basestring(key)}:")
-            _write(value, write)
-        separator = ","
-    write("}" if members else "{}")
-
-
-def _write_array(items: list[JsonValue], write: Callable[[str], None]) -> None:
-    separator = "["
-    for item in items:
-        write(separator)
-        _write(item, write)
-        separator = ","
-    write("]" if items else "[]")
+def _nearest(value: int) -> str:
+    try:
+        return _number(float(value))
+    except OverflowError:
+        return str(value)
 
 
 def _code_units(key: str) -> bytes:

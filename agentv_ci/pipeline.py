@@ -14,8 +14,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from pydantic import ValidationError
-
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import Checked, CheckedFile, Surroundings
@@ -337,7 +335,10 @@ def document_of(compiled: Compiled, scratch: BinaryIO) -> PlanDocument:
 
 
 def _is_plan(found: Sequence[Found]) -> bool:
-    return len(found) == 1 and found[0].path.suffix == ".json"
+    plans = [each for each in found if each.path.suffix == ".json"]
+    if plans and len(found) > 1:
+        raise UsageError(f"'{plans[0].path}': one plan at a time, and alone: it has its eval files and targets already")
+    return bool(plans)
 
 
 class _Reading:
@@ -395,8 +396,8 @@ class _Reading:
 
     def _take(self, checked: Checked, around: Surroundings) -> None:
         source = checked.source
-        if not _is_unicode(source.path):
-            raise UsageError(f"a file whose name is not UTF-8 cannot stand in a plan: {source.path.name!a}; rename it")
+        if not _is_unicode(source.path.relative_to(source.root)):
+            raise UsageError(f"{source.path!a}: a path that is not UTF-8 cannot stand in a plan; rename it")
         self._own.update(dict.fromkeys(checked.diagnostics))
         self._roots[source.root] = None
         self._read.append(source.path)
@@ -445,7 +446,9 @@ def _read_plan(path: Path, selection: Selection, cwd: Path) -> Compiled:
 
     if selection.target not in (None, "default") or selection.targets is not None:
         raise UsageError("a plan has its targets already: --target and --targets choose them when it is compiled")
-    plan = narrowed(read_plan(path), lambda case: is_selected(case.id, selection.eval_ids))
+    plan = read_plan(path)
+    if selection.eval_ids:
+        plan = narrowed(plan, lambda case: is_selected(case.id, selection.eval_ids))
     if not plan.cases:
         raise NothingToRun("the plan selects no case")
     dotenv = find_dotenv(cwd / "plan", cwd, cwd)
@@ -467,9 +470,11 @@ def only_changed(compiled: Compiled, old: Path) -> Compiled:
 def diff_plans(compiled: Compiled, old: Path, eval_ids: Sequence[str]) -> PlanDiff:
     """Return what became of an older plan's cases, of those that are selected; raises what `read_plan` raises."""
     from agentv_ci.compile.diff import diff
-    from agentv_ci.compile.selection import is_selected, narrowed
+    from agentv_ci.compile.selection import is_selected
 
-    return diff(narrowed(read_plan(old), lambda case: is_selected(case.id, eval_ids)), compiled.plan)
+    known = read_plan(old)
+    selected = tuple(case for case in known.cases if is_selected(case.id, eval_ids))
+    return diff(known.model_copy(update={"cases": selected}), compiled.plan)
 
 
 def estimate_run(compiled: Compiled, *, workers: int | None) -> Estimate:
@@ -481,7 +486,7 @@ def estimate_run(compiled: Compiled, *, workers: int | None) -> Estimate:
 
     try:
         return estimate(compiled.plan, workers=workers)
-    except (OverflowError, ValidationError) as error:
+    except OverflowError as error:
         raise UsageError("what this run would ask and cost is beyond all figures") from error
 
 
@@ -498,8 +503,9 @@ def read_plan(path: Path) -> Plan:
     prices = prices_by_suite(plan)
     forged = [case.id for case in plan.cases if case_digest(case, plan.targets, prices[case.suite]) != case.digest]
     if forged or document_digest(data) != plan.digest:
-        which = f"cases {listed(forged)}" if forged else "the plan"
-        raise UsageError(f"'{path}': the digest of {which} does not match; it was changed after it was compiled")
+        which = f"{'case' if len(forged) == 1 else 'cases'} {listed(forged)}" if forged else "the plan"
+        hint = "compile it again; a plan is not edited by hand"
+        raise UsageError(f"'{path}': {which} changed after it was compiled: the digest does not fit", hint=hint)
     return plan
 
 
@@ -547,6 +553,7 @@ async def run_plan(
     missing environment variables, TargetUnavailable before the first case, OSError when no result can be written.
     """
     from agentv_ci.compile.overrides import override
+    from agentv_ci.contracts.plan import targets_of
     from agentv_ci.execute import execute
     from agentv_ci.execute.engine import Means, Progress
     from agentv_ci.execute.journal import Journal
@@ -562,7 +569,8 @@ async def run_plan(
         raise UsageError(f"results go into a file, and '{files.results}' is none")
     refuse_unsupported(compiled.plan)
     plan = override(compiled.plan, overrides)
-    targets = dict(plan.targets) if settings.dry_run else resolve_targets(plan.targets, world.environ)
+    asked = {key: plan.targets[key] for key in sorted({key for case in plan.cases for key in targets_of(case)})}
+    targets = dict(asked) if settings.dry_run else resolve_targets(asked, world.environ)
     progress = Progress(total=sum(case.trials for case in plan.cases))
     redactor = Redactor(secrets_of(plan.targets, targets, world.environ))
 
@@ -588,7 +596,15 @@ def _grader(
     from agentv_ci.evaluate.submission import Submission
 
     async def grade(case: PlanCase, request: Request, response: Response, ask: Ask) -> Grade:
-        tools = Tools(ask=ask, locate=materials.locate, read_yaml=read_yaml, environ=world.environ, root=root, log=log)
+        tools = Tools(
+            ask=ask,
+            locate=materials.locate,
+            locate_together=materials.locate_together,
+            read_yaml=read_yaml,
+            environ=world.environ,
+            root=root,
+            log=log,
+        )
         folder = (root / case.suite).parent
         return await evaluate(case, Submission(case, request, response, plan.files, folder), tools)
 

@@ -129,10 +129,13 @@ class _Explorer:
         empty = Registry[JsonValue](retrieve=self._retrieve)  # type: ignore[call-arg]
         self._registry: Registry[JsonValue] = empty.with_resource(self._start, _resource(schema, self._dialect))
         self._documents: dict[str, _Document] = {}
+        self._waiting: list[tuple[_Document, Resource[JsonValue], Resolver[JsonValue], str]] = []
 
     def explore(self) -> list[_Document]:
         """Return all documents, the schema's own first."""
         self._document(self._start)
+        while self._waiting:
+            self._walk(*self._waiting.pop())
         return list({id(document): document for document in self._documents.values()}.values())
 
     def _retrieve(self, uri: str) -> Resource[JsonValue]:
@@ -155,7 +158,7 @@ class _Explorer:
             self._documents.setdefault(base, document)
             self._register(document, resource, base)
             resolver = retrieved.registry.resolver(uri).in_subresource(resource)
-            self._walk(document, resource, resolver, base)
+            self._waiting.append((document, resource, resolver, base))
         return self._documents[uri]
 
     def _register(self, document: _Document, resource: Resource[JsonValue], base: str) -> None:
@@ -186,11 +189,11 @@ class _Explorer:
                 self._follow(urldefrag(urljoin(base, reference)).url, target)
 
     def _follow(self, url: str, target: Resolved[JsonValue]) -> None:
-        """Walk what is referred to, which may lie where its dialect looks for no schemas."""
+        """Have what is referred to walked, which may lie where its dialect looks for no schemas."""
         if url in self._documents or urlsplit(url).scheme == "file":
             document = self._document(url)
             base = document.bases.get(id(target.contents), url)
-            self._walk(document, _resource_of(target.contents, document.dialect), target.resolver, base)
+            self._waiting.append((document, _resource_of(target.contents, document.dialect), target.resolver, base))
 
     def _look_up(
         self, document: _Document, keyword: str, reference: str, resolver: Resolver[JsonValue]

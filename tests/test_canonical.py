@@ -11,7 +11,7 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv_ci.canonical import canonical, digest_of
+from agentv_ci.canonical import canonical, exact
 from agentv_ci.contracts.base import JsonValue
 
 numbers = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**53) + 1, 2**53 - 1)
@@ -45,7 +45,7 @@ def test_every_double_is_written_as_ecmascript_does(bits: int) -> None:
         (0.000001, "0.000001"),
         (123456789012345680000.0, "123456789012345680000"),
         (-1.5e-9, "-1.5e-9"),
-        (2**53 + 1, "9007199254740993"),
+        (2**53 + 1, "9007199254740992"),
         ([], "[]"),
         ({}, "{}"),
         ('a\n"b"\u0001', '"a\\n\\"b\\"\\u0001"'),
@@ -56,9 +56,21 @@ def test_canonical_form(value: JsonValue, text: str) -> None:
     assert canonical(json.loads(text)) == text
 
 
+def test_exact_form_differs_in_large_integers_alone() -> None:
+    value: JsonValue = {"b": [1.0, 2**53 - 1], "a": 2**53 + 1}
+    assert exact(value) == '{"a":9007199254740993,"b":[1,9007199254740991]}'
+    assert canonical(value) == '{"a":9007199254740992,"b":[1,9007199254740991]}'
+
+
+def test_what_is_no_json_is_refused() -> None:
+    with pytest.raises(AssertionError):
+        canonical((1, 2))  # type: ignore[arg-type]
+
+
 @given(st.integers(min_value=2**53))
 def test_large_integers_are_not_taken_for_their_neighbours(number: int) -> None:
-    assert digest_of(number) != digest_of(number + 1)
+    assert exact(number) != exact(number + 1)
+    assert canonical(number) == canonical(float(number)) if number < 2**1000 else True
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])

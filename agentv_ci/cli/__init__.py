@@ -104,6 +104,12 @@ def run(arguments: Sequence[str]) -> int:
     except CannotGoOn as error:
         show_error(error.message, error.hint)
         return error.exit_code
+    except SystemExit as error:
+        # click ends by itself when the reader of standard output has gone.
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+        _give_up_stdout()
+        return 141
     except BrokenPipeError:
         # The reader has gone; there is nobody left to tell.
         _give_up_stdout()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -81,17 +83,18 @@ def command(
     if schemas is not None:
         _write_schemas(Path(schemas))
     if not paths:
-        if schemas is None:
+        if schemas is None or old_plan is not None or wants_estimate:
             raise UsageError("name eval files, folders or globs", hint="agentv-ci compile evals/ --out plan.json")
         return PASSED
     selection = Selection(paths, targets, target, eval_ids)
+    _check_options(old_plan, form, workers, wants_estimate=wants_estimate)
     if old_plan is None and not wants_estimate:
         _compile(selection, out)
         return PASSED
-    if old_plan is not None and wants_estimate:
-        raise UsageError("--diff and --estimate are two questions: ask one at a time")
     compiled = compile_paths(selection, cwd=Path.cwd())
     show_diagnostics(compiled.warnings, err=True)
+    if out != "-":
+        compiled.refuse_to_overwrite([Path.cwd() / out])
     if old_plan is not None:
         _show_diff(diff_plans(compiled, Path(old_plan), eval_ids), compiled.cases, form)
     else:
@@ -100,6 +103,15 @@ def command(
         with tempfile.TemporaryFile() as scratch:
             _write(compiled, document_of(compiled, scratch), out)
     return PASSED
+
+
+def _check_options(old_plan: str | None, form: str, workers: int | None, *, wants_estimate: bool) -> None:
+    if old_plan is not None and wants_estimate:
+        raise UsageError("--diff and --estimate are two questions: ask one at a time")
+    if form != "text" and old_plan is None and not wants_estimate:
+        raise UsageError("--format is for --diff and --estimate; a plan is always JSON")
+    if workers is not None and not wants_estimate:
+        raise UsageError("--workers is for --estimate; a run takes it from `eval --workers`")
 
 
 def _write_schemas(folder: Path) -> None:
@@ -117,6 +129,8 @@ def _compile(selection: Selection, out: str) -> None:
         with show_count("cases compiled") as watch:
             compiled, document = compile_document(selection, cwd=Path.cwd(), scratch=scratch, watch=watch)
         show_diagnostics(compiled.warnings, err=True)
+        if out == "-" and sys.stdout is None:
+            raise UsageError("standard output is closed; name a file with --out")
         if out == "-":
             document.copy_to(sys.stdout.buffer)
         else:
@@ -126,12 +140,27 @@ def _compile(selection: Selection, out: str) -> None:
 def _write(compiled: Compiled, document: PlanDocument, out: str) -> None:
     compiled.refuse_to_overwrite([Path.cwd() / out])
     try:
-        Path(out).parent.mkdir(parents=True, exist_ok=True)
-        with Path(out).open("wb") as file:
-            document.copy_to(file)
+        _replace(Path(out).resolve(), document)
     except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            raise
         raise UsageError(f"cannot write '{out}': {error.strerror}") from error
-    click.echo(f"{compiled.cases} {'case' if compiled.cases == 1 else 'cases'} compiled to {out}", err=True)
+    click.echo(f"{_count(compiled.cases, 'case')} compiled to {out}", err=True)
+
+
+def _replace(path: Path, document: PlanDocument) -> None:
+    """Write the document whole or not at all, where the path is that of a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path if path.exists() and not path.is_file() else path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with beside.open("wb") as file:
+            document.copy_to(file)
+        if beside != path:
+            beside.replace(path)
+    except OSError:
+        if beside != path:
+            beside.unlink(missing_ok=True)
+        raise
 
 
 def _show_diff(diff: PlanDiff, cases: int, form: Literal["text", "json"]) -> None:
@@ -163,7 +192,8 @@ def _show_estimate(found: Estimate, form: Literal["text", "json"]) -> None:
     table: list[tuple[str, ...]] = [("target", "model", "requests", "tokens in", "tokens out", "cost")]
     for each in found.targets:
         figures = (each.answers + each.judgements, each.input_tokens, each.output_tokens)
-        table.append((each.target, each.model or each.provider, *(f"{n:,}" for n in figures), _dollars(each.cost_usd)))
+        asked = each.model or f"({each.provider})"
+        table.append((each.target, asked, *(f"{n:,}" for n in figures), _dollars(each.cost_usd)))
     figures = (found.requests, found.input_tokens, found.output_tokens)
     table.append(("in all", "", *(f"{number:,}" for number in figures), _dollars(found.cost_usd)))
     widths = [max(len(one_line(row[column])) for row in table) for column in range(6)]
@@ -172,10 +202,17 @@ def _show_estimate(found: Estimate, form: Literal["text", "json"]) -> None:
         left = [cell.ljust(width) for cell, width in zip(cells[:2], widths[:2], strict=True)]
         right = [cell.rjust(width) for cell, width in zip(cells[2:], widths[2:], strict=True)]
         click.echo("  ".join([*left, *right]).rstrip())
-    click.echo(f"{found.trials} trials of {found.cases} cases, about {_time(found.seconds)} at {found.workers} at once")
-    for name in found.unpriced:
-        show_line(f"no price is known for target '{one_line(name)}': the cost is without it", "warn")
+    trials, cases = _count(found.trials, "trial"), _count(found.cases, "case")
+    click.echo(f"{trials} of {cases}, about {_time(found.seconds)} with {found.workers} at once")
+    for each in found.targets:
+        if each.target in found.unpriced:
+            what = f"model '{each.model}' of target '{each.target}'" if each.model else f"target '{each.target}'"
+            show_line(f"no price is known for {one_line(what)}: the cost is without it; `prices` can name one", "warn")
     click.echo(f"approximate, without retries; public prices of {found.prices_as_of}; `prices` in .agentv.yaml win")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _dollars(cost: float | None) -> str:

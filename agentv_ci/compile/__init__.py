@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from agentv_ci.compile.cases import compile_suite
-from agentv_ci.compile.document import UNSEALED, sealed
+from agentv_ci.compile.digest import UNSEALED
+from agentv_ci.compile.document import sealed
 from agentv_ci.compile.files import Files, ReadText
 from agentv_ci.compile.selection import Needs, is_selected
 from agentv_ci.compile.targets import Targets

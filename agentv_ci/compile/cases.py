@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeVar
 
-from agentv_ci.compile.digest import case_digest
+from agentv_ci.compile.digest import UNSEALED, case_digest
 from agentv_ci.compile.evaluators import EvaluatorCompiler, default_judge, rubrics
 from agentv_ci.compile.files import Files, relative
 from agentv_ci.compile.messages import MessageCompiler, guidelines, reference_answer
@@ -76,6 +76,7 @@ class _CaseCompiler:
         self._targets = targets
         self._messages = MessageCompiler(source, files, surroundings.guideline_patterns)
         self._marks = source.items("evalcases")
+        self._path = relative(source.path, source.root)
         self._evaluators = EvaluatorCompiler(source, files, surroundings.read_yaml)
 
     def compile(self, index: int, case: EvalCase) -> PlanCase:
@@ -89,8 +90,8 @@ class _CaseCompiler:
         seeds = execution.seeds or ()
         compiled = PlanCase(
             id=case.id,
-            suite=relative(self._source.path, self._source.root),
-            digest="0" * 64,
+            suite=self._path,
+            digest=UNSEALED,
             source=self._place(index),
             conversation_id=case.conversation_id,
             target=self._add(target),
@@ -134,7 +135,7 @@ class _CaseCompiler:
     def _place(self, index: int) -> PlanSource:
         mark = self._marks[index]
         return PlanSource(
-            path=relative(self._source.path, self._source.root),
+            path=self._path,
             line=mark.start[0] + 1,
             column=mark.start[1] + 1,
             end_line=mark.end[0] + 1,

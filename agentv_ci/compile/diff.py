@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 
 from agentv_ci.canonical import canonical
 from agentv_ci.compile.digest import digest_content, script_files
 from agentv_ci.compile.document import prices_by_suite
 from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.plan import (
     FilePart,
     Plan,
@@ -19,9 +21,11 @@ from agentv_ci.contracts.plan import (
     PlanEvaluator,
     PlanMessage,
     PlanScript,
+    PlanWeightedAverage,
     TextPart,
 )
 from agentv_ci.contracts.plan_diff import ChangedCase, NamedCase, PlanDiff
+from agentv_ci.contracts.targets import Target
 
 MAX_VALUE = 60
 """Longer values are not shown, only that they changed."""
@@ -34,8 +38,9 @@ def diff(old: Plan, new: Plan) -> PlanDiff:
     """Return which cases were added, removed or changed. A case that only moved to another file is unchanged."""
     before = {(case.suite, case.id): case for case in old.cases}
     after = {(case.suite, case.id): case for case in new.cases}
+    sides = _Side(old.targets, prices_by_suite(old)), _Side(new.targets, prices_by_suite(new))
     changed = [
-        ChangedCase(id=case.id, suite=case.suite, reasons=_reasons(old, before[key], new, case))
+        ChangedCase(id=case.id, suite=case.suite, reasons=_reasons(sides, before[key], case))
         for key, case in after.items()
         if key in before and before[key].digest != case.digest
     ]
@@ -56,9 +61,21 @@ def _unmoved(cases: Iterable[PlanCase], others: Iterable[PlanCase]) -> tuple[Nam
     return tuple(unmoved)
 
 
-def _reasons(old_plan: Plan, old: PlanCase, new_plan: Plan, new: PlanCase) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What the cases of one of the plans refer to."""
+
+    targets: Mapping[str, Target]
+    prices: Mapping[str, Mapping[str, Price]]
+    """By suite."""
+
+    def content(self, case: PlanCase) -> JsonObject:
+        return digest_content(case, self.targets, self.prices[case.suite])
+
+
+def _reasons(sides: tuple[_Side, _Side], old: PlanCase, new: PlanCase) -> tuple[str, ...]:
     """Return why two cases have different digests."""
-    before, after = _content(old_plan, old), _content(new_plan, new)
+    before, after = sides[0].content(old), sides[1].content(new)
     found: list[str] = []
     for key in _different(before, after):
         match key:
@@ -69,20 +86,19 @@ def _reasons(old_plan: Plan, old: PlanCase, new_plan: Plan, new: PlanCase) -> tu
                 messages = old.expected_messages, new.expected_messages
                 found += _in_messages("expected message", messages, before[key], after[key])
             case "target":
-                names = old_plan.targets[old.target].name, new_plan.targets[new.target].name
+                names = sides[0].targets[old.target].name, sides[1].targets[new.target].name
                 found += [f"target {names[0]} → {names[1]}"] if names[0] != names[1] else []
                 found += _in_settings("target", before[key], after[key])
             case "evaluators":
                 found += _in_evaluators("evaluator", _pairs(old, before[key]), _pairs(new, after[key]))
+            case "prices" if key not in before or key not in after:
+                pass  # they count since there is an evaluator of cost, which is said there
             case "threshold":
                 found.append(_change(key, before[key], after[key]))
             case _:
                 found.append(f"{_authored(key).replace('_', ' ')} changed")
+    assert found, "what is in a digest has a reason"
     return tuple(dict.fromkeys(found))
-
-
-def _content(plan: Plan, case: PlanCase) -> JsonObject:
-    return digest_content(case, plan.targets, prices_by_suite(plan)[case.suite])
 
 
 def _different(before: JsonObject, after: JsonObject) -> list[str]:
@@ -147,7 +163,7 @@ def _in_evaluators(what: str, old: Pairs, new: Pairs) -> Iterator[str]:
         if name not in old or name not in new:
             yield f"{label} {'added' if name in new else 'removed'}"
         elif _different(old[name][1], new[name][1]):
-            yield from _in_evaluator(label, *old[name], *new[name])
+            yield from list(_in_evaluator(label, *old[name], *new[name])) or [f"{label} changed"]
     kept = [[name for name in side if name in old and name in new] for side in (old, new)]
     if kept[0] != kept[1]:
         yield f"order of {what}s changed"
@@ -171,7 +187,9 @@ def _in_evaluator(
                 assert isinstance(old, PlanScript)
                 assert isinstance(new, PlanScript)
                 yield from _in_script(label, old, new, command=before["argv"] != after["argv"])
-            case "prompt" | "schema" | "aggregator" | "config" | "rubrics":
+            case "aggregator":
+                yield from list(_in_weights(label, old, new)) or [f"{label} aggregator changed"]
+            case "prompt" | "schema" | "config" | "rubrics":
                 yield f"{label} {key} changed"
             case _:
                 values = [_value_of(*side, key) for side in ((old, before), (new, after))]
@@ -186,13 +204,23 @@ def _in_script(label: str, old: PlanScript, new: PlanScript, *, command: bool) -
             yield f"{label} file {(now or known or ('', place))[1]} {'removed' if now is None else 'added'}"
         elif known[0] != now[0]:
             yield f"{label} file {now[1]} changed"
-    words = [[word for word in script.argv or () if word not in _paths(script)] for script in (old, new)]
-    if command and words[0] != words[1]:
+    if command and _words(old) != _words(new):
         yield f"{label} command changed"
 
 
-def _paths(script: PlanScript) -> set[str]:
-    return {file.path for file in script.files}
+def _words(script: PlanScript) -> list[str]:
+    """The command, with places beside the script for paths."""
+    places = {path: place for place, (_, path) in script_files(script).items()}
+    return [places.get(word, word) for word in script.argv or ()]
+
+
+def _in_weights(label: str, old: PlanEvaluator, new: PlanEvaluator) -> Iterator[str]:
+    """Weights of members that both have, where nothing else of the aggregator changed."""
+    sides = [each.aggregator for each in (old, new) if isinstance(each, PlanCompositeEvaluator)]
+    before, after = (each.weights if isinstance(each, PlanWeightedAverage) else {} for each in sides)
+    for name in before.keys() & after.keys():
+        if before[name] != after[name]:
+            yield _change(f"{label} member '{name}' weight", before[name], after[name])
 
 
 def _value_of(evaluator: PlanEvaluator, content: JsonObject, key: str) -> JsonValue:

@@ -1,7 +1,7 @@
 """Digests: of a case, over everything that can change its result; of a plan, over all of it.
 
-A digest is the SHA-256 of canonical JSON (RFC 8785). What has its default is left out, so that a field which a later
-version adds does not change the digests of plans that do without it.
+A digest is the SHA-256 of canonical JSON (RFC 8785); in that of a case large integers keep all digits. What has its
+default is left out, so that a field which a later version adds does not change the digests of plans without it.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from posixpath import dirname, relpath
+from typing import assert_never
 
 from pydantic.alias_generators import to_camel
 
-from agentv_ci.canonical import canonical, digest_of
+from agentv_ci.canonical import canonical, digest_of, exact
 from agentv_ci.contracts.base import Compiled, JsonObject, JsonValue
 from agentv_ci.contracts.config import Price
-from agentv_ci.contracts.evaluators import CostEvaluator, LatencyEvaluator, ToolTrajectoryEvaluator
+from agentv_ci.contracts.evaluators import CostEvaluator, EmbeddedEvaluator, LatencyEvaluator
 from agentv_ci.contracts.plan import (
     FilePart,
     PlanCase,
@@ -26,6 +27,7 @@ from agentv_ci.contracts.plan import (
     PlanLlmJudgeAggregator,
     PlanLlmJudgeEvaluator,
     PlanRubricEvaluator,
+    PlanSchemaEvaluator,
     PlanScript,
     PlanWeightedAverage,
     TextPart,
@@ -33,6 +35,9 @@ from agentv_ci.contracts.plan import (
 )
 from agentv_ci.contracts.targets import CliTarget, MockTarget, Target, model_name
 from agentv_ci.prices import names_of
+
+UNSEALED = "0" * 64
+"""The digest of what has none yet."""
 
 ASKED = {"id", "input_messages", "expected_messages", "expected_outcome", "threshold"}
 """What a case's own fields add to its digest. The rest says where it stands, how often and how long it runs."""
@@ -45,7 +50,7 @@ Asked = Callable[[str], JsonObject]
 
 def case_digest(case: PlanCase, targets: Mapping[str, Target], prices: Mapping[str, Price]) -> str:
     """Return the digest of a case of a plan with these targets and, in its suite, these prices."""
-    return digest_of(digest_content(case, targets, prices))
+    return digest_of(exact(digest_content(case, targets, prices)))
 
 
 def digest_content(case: PlanCase, targets: Mapping[str, Target], prices: Mapping[str, Price]) -> JsonObject:
@@ -73,7 +78,7 @@ def digest_content(case: PlanCase, targets: Mapping[str, Target], prices: Mappin
 
 def document_digest(document: JsonObject) -> str:
     """Return the digest of a plan as it is published: of everything but its `digest`."""
-    return digest_of({key: value for key, value in document.items() if key != "digest"})
+    return digest_of(canonical({key: value for key, value in document.items() if key != "digest"}))
 
 
 class StreamedDigest:
@@ -112,14 +117,18 @@ def _prices_of(target: Target, prices: Mapping[str, Price]) -> Mapping[str, Pric
     model = model_name(target)
     if isinstance(target, (MockTarget, CliTarget)):
         return {}
-    return prices if model is None else {name: prices[name] for name in names_of(model) if name in prices}
+    if model is None:
+        return prices
+    return {name: prices[name] for name in [name for name in names_of(model) if name in prices][:1]}
 
 
 def _evaluator(evaluator: PlanEvaluator, asked: Asked) -> JsonObject:
     settings = {"type": evaluator.type, **_dump(evaluator, exclude=NEVER)}
-    match evaluator:
-        case ToolTrajectoryEvaluator(args_match="exact"):
+    if isinstance(evaluator, EmbeddedEvaluator):
+        if settings.get("argsMatch") == "exact":
             del settings["argsMatch"]  # what its absence means
+        return settings
+    match evaluator:
         case PlanCodeEvaluator():
             settings |= _script(evaluator)
         case PlanLlmJudgeEvaluator():
@@ -127,11 +136,22 @@ def _evaluator(evaluator: PlanEvaluator, asked: Asked) -> JsonObject:
         case PlanRubricEvaluator():
             settings |= {"target": asked(evaluator.target)}
         case PlanCompositeEvaluator():
-            members: list[JsonValue] = [_evaluator(each, asked) for each in evaluator.evaluators]
-            settings |= {"evaluators": members, "aggregator": _aggregator(evaluator, asked)}
-        case _:
+            settings |= {"evaluators": _members(evaluator, asked), "aggregator": _aggregator(evaluator, asked)}
+        case PlanSchemaEvaluator():
             pass
+        case _:
+            assert_never(evaluator)
     return settings
+
+
+def _members(evaluator: PlanCompositeEvaluator, asked: Asked) -> list[JsonValue]:
+    members: list[JsonValue] = []
+    for each in evaluator.evaluators:
+        member = _evaluator(each, asked)
+        if isinstance(evaluator.aggregator, PlanWeightedAverage):
+            member.pop("weight", None)  # the aggregator names all weights
+        members.append(member)
+    return members
 
 
 def _aggregator(evaluator: PlanCompositeEvaluator, asked: Asked) -> JsonObject:
@@ -139,15 +159,13 @@ def _aggregator(evaluator: PlanCompositeEvaluator, asked: Asked) -> JsonObject:
     settings = {"type": aggregator.type, **_dump(aggregator)}
     match aggregator:
         case PlanWeightedAverage():
-            # Weights that are the members' own stand there.
-            own = {each.name: each.weight for each in evaluator.evaluators}
-            settings |= {"weights": {name: each for name, each in aggregator.weights.items() if own.get(name) != each}}
+            settings |= {"weights": {name: weight for name, weight in aggregator.weights.items() if weight != 1}}
         case PlanCodeAggregator():
             settings |= _script(aggregator)
         case PlanLlmJudgeAggregator():
             settings |= _prompt(aggregator.prompt) | {"target": asked(aggregator.target)}
         case _:
-            pass
+            assert_never(aggregator)
     return settings
 
 

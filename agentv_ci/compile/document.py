@@ -11,9 +11,6 @@ from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.plan import Plan, PlanCase
 
-UNSEALED = "0" * 64
-"""The digest of what has none yet."""
-
 
 def as_published(part: Plan | PlanCase, *, exclude: set[str] | None = None) -> JsonObject:
     """Return a plan, or a case of one, as the data that is published."""

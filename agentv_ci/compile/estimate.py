@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import isfinite
 
 from agentv_ci.compile.document import prices_by_suite
 from agentv_ci.contracts.config import Price
@@ -24,7 +25,15 @@ from agentv_ci.contracts.plan import (
     TextPart,
     flat,
 )
-from agentv_ci.contracts.targets import CliTarget, HttpTarget, MockTarget, Target, model_name
+from agentv_ci.contracts.targets import (
+    CliTarget,
+    HttpTarget,
+    MockTarget,
+    Target,
+    cases_at_once,
+    model_name,
+    own_workers,
+)
 from agentv_ci.prices import price_of, prices_as_of
 
 IDEOGRAPHS = re.compile("[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
@@ -59,14 +68,19 @@ def tokens(text: str) -> float:
 
 
 def estimate(plan: Plan, *, workers: int | None) -> Estimate:
-    """Return what a run of the plan will ask, with `workers` cases at once (None: as the targets say)."""
+    """Return what a run of the plan will ask, with `workers` cases at once (None: as the targets say).
+
+    Raises OverflowError for a run that no figure is large enough for.
+    """
     uses = {key: _Use(target) for key, target in plan.targets.items()}
     prices = prices_by_suite(plan)
     for case in plan.cases:
         _count(case, plan.files, uses, prices[case.suite])
+    if not isfinite(sum(use.dollars + use.seconds for use in uses.values())):
+        raise OverflowError
     targets = [_target(key, use) for key, use in uses.items() if use.requests]
     costs = [each.cost_usd for each in targets if each.cost_usd is not None]
-    width = workers or _width(plan)
+    width = cases_at_once(workers, [plan.targets[key] for key in dict.fromkeys(case.target for case in plan.cases)])
     return Estimate(
         cases=len(plan.cases),
         trials=sum(case.trials for case in plan.cases),
@@ -76,7 +90,7 @@ def estimate(plan: Plan, *, workers: int | None) -> Estimate:
         cost_usd=round(sum(costs), 6) if costs else None,
         unpriced=tuple(each.target for each in targets if each.cost_usd is None and _charges(uses[each.target].target)),
         workers=width,
-        seconds=round(_seconds(uses.values(), width, workers), 1),
+        seconds=round(_seconds(plan, uses, width, workers), 1),
         prices_as_of=prices_as_of(),
         targets=tuple(targets),
     )
@@ -188,17 +202,9 @@ def _seconds_for(target: Target, written: float) -> float:
             return AGENT_S
 
 
-def _own_workers(target: Target) -> int:
-    return target.workers if isinstance(target.workers, int) else 1
-
-
-def _width(plan: Plan) -> int:
-    """How many cases run at once where the command line says nothing."""
-    own = [_own_workers(plan.targets[key]) for key in dict.fromkeys(case.target for case in plan.cases)]
-    return sum(own) if any(each > 1 for each in own) else 1
-
-
-def _seconds(uses: Collection[_Use], width: int, workers: int | None) -> float:
-    """Return the time all of it takes: as long as the whole at full width, or as the busiest target."""
-    whole = sum(use.seconds for use in uses) / width
-    return max([whole, *(use.seconds / (workers or _own_workers(use.target)) for use in uses)])
+def _seconds(plan: Plan, uses: Mapping[str, _Use], width: int, workers: int | None) -> float:
+    """Return the time all of it takes: as long as the whole at full width, as the busiest target, or as one trial."""
+    trials = sum(case.trials for case in plan.cases)
+    whole = sum(use.seconds for use in uses.values()) / max(1, min(width, trials))
+    busiest = (use.seconds / max(1, min(workers or own_workers(use.target), use.requests)) for use in uses.values())
+    return max([whole, *busiest])

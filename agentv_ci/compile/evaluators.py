@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import assert_never
 
 from agentv_ci.compile.files import Files, relative
-from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ReadYaml
 from agentv_ci.contracts.evaluators import (
     Aggregator,
@@ -61,6 +61,8 @@ class EvaluatorCompiler:
         self._source = source
         self._files = files
         self._read_yaml = read_yaml
+        self._schemas: dict[Path | int, JsonObject | bool] = {}
+        """Bundled schemas by file or, of those written in place, by the evaluator that many cases share."""
 
     def compile(self, evaluator: AuthoredEvaluator, judge: Judge) -> PlanEvaluator:
         """Return an evaluator of the plan."""
@@ -122,15 +124,14 @@ class EvaluatorCompiler:
         return TextPart(text=text) if text is not None else None
 
     def _schema(self, evaluator: SchemaEvaluator) -> PlanSchemaEvaluator:
-        place = self._source.path
-        schema: JsonValue = evaluator.schema_inline
-        if evaluator.schema_file is not None:
-            place = self._source.resolve(evaluator.schema_file)
-            schema = self._read(place)
-        assert isinstance(schema, (dict, bool)), "an evaluator without a schema is refused"
-        return PlanSchemaEvaluator(
-            **evaluator.model_dump(include={*COMMON, "format"}), schema_=bundle(schema, place, self._read)
-        )
+        file = evaluator.schema_file
+        place = self._source.resolve(file) if file is not None else self._source.path
+        key = place if file is not None else id(evaluator)
+        if key not in self._schemas:
+            schema = self._read(place) if file is not None else evaluator.schema_inline
+            assert isinstance(schema, (dict, bool)), "an evaluator without a schema is refused"
+            self._schemas[key] = bundle(schema, place, self._read)
+        return PlanSchemaEvaluator(**evaluator.model_dump(include={*COMMON, "format"}), schema_=self._schemas[key])
 
     def _read(self, path: Path) -> JsonValue:
         return self._read_yaml(self._files.read(path))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from wcmatch import glob
 
 from agentv_ci.compile.files import Files
 from agentv_ci.contracts.evals import Content, ContentBlock, ExpectedMessage, InputMessage
-from agentv_ci.contracts.plan import FilePart, FileReference, PlanMessage, PlanToolCall, TextPart
+from agentv_ci.contracts.plan import FilePart, FileReference, PlanMessage, PlanToolCall, TextPart, json_text
 from agentv_ci.contracts.source import Source
 
 GLOB_FLAGS = glob.GLOBSTAR | glob.DOTGLOB | glob.FORCEUNIX
@@ -70,8 +69,7 @@ def reference_answer(messages: Sequence[PlanMessage], files: Files) -> str:
         if message.role != "assistant":
             continue
         if message.value is not None:
-            # Sorted, since a plan keeps no order of keys that would be seen again.
-            return json.dumps(message.value, ensure_ascii=False, indent=2, sort_keys=True)
+            return json_text(message.value)
         if message.content:
             return "\n\n".join(_text(part, files) for part in message.content)
     return ""

@@ -35,7 +35,7 @@ class Needs:
     def add(self, case: PlanCase) -> None:
         """Take in what a case needs."""
         self._suites.add(case.suite)
-        self._targets.update(targets_of(case))
+        self._targets.update(targets_of(case), [case.judge_target] if case.judge_target else [])
         for file in files_of(case):
             self._files[file.sha256] = min(file.path, self._files.get(file.sha256, file.path))
 

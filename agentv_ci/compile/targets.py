@@ -35,7 +35,7 @@ class Targets:
 
 
 def _text(target: Target) -> str:
-    return target.model_dump_json()
+    return target.model_dump_json(exclude_none=True)
 
 
 def find_target(targets: tuple[Target, ...], name: str) -> Target:

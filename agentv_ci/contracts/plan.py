@@ -6,6 +6,7 @@ Paths are relative to the repository and use `/`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal
 
@@ -72,6 +73,14 @@ class PlanToolCall(Compiled):
     output: JsonValue = Field(None, description="What it returned.")
 
 
+def json_text(value: JsonValue) -> str:
+    """Return a structured value as agents and judges read it.
+
+    Keys are sorted: a plan that was written again by another tool has them in another order, and asks the same.
+    """
+    return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
+
+
 class PlanMessage(Compiled):
     """A turn of the conversation."""
 
@@ -95,7 +104,9 @@ class PlanEvaluatorSettings(Compiled):
 class PlanScript(Compiled):
     """A command, with the files of the repository that belong to it."""
 
-    argv: Items[str] | None = Field(None, description="Program and arguments; a path of `files` means that file.")
+    argv: Annotated[Items[str], Field(min_length=1)] | None = Field(
+        None, description="Program and arguments; a path of `files` means that file."
+    )
     command: str | None = Field(None, description="A command for a shell; in place of `argv`.")
     files: Items[FileReference] = Field((), description="The script and the files that belong to it.")
 
@@ -177,7 +188,7 @@ class PlanCompositeEvaluator(PlanEvaluatorSettings):
     """Several evaluators that make one score."""
 
     type: Literal["composite"] = "composite"
-    evaluators: Items[PlanEvaluator] = Field(description="The members.")
+    evaluators: Annotated[Items[PlanEvaluator], Field(min_length=1)] = Field(description="The members.")
     aggregator: PlanAggregator = Field(description="How members make one score.")
 
 
@@ -253,7 +264,7 @@ class PlanCase(Compiled):
     expected_outcome: str = Field(description="What a good answer achieves.")
     reference_answer: str = Field(description="The last expected assistant message, as text.")
     guidelines: Items[FileReference] = Field(description="Files the agent must follow.")
-    evaluators: Items[PlanEvaluator] = Field(description="How the answer is scored.")
+    evaluators: Annotated[Items[PlanEvaluator], Field(min_length=1)] = Field(description="How the answer is scored.")
     trials: AtLeastOne = Field(description="How often it runs.")
     require: Literal["majority", "all", "any"] = Field(description="How many trials must pass.")
     stop_when: Literal["decided"] | None = Field(
@@ -286,10 +297,8 @@ def flat(evaluators: Iterable[PlanEvaluator]) -> Iterator[PlanEvaluator]:
 
 
 def targets_of(case: PlanCase) -> Iterator[str]:
-    """Yield the keys of all targets that a case asks."""
+    """Yield the keys of all targets that a case asks; its `judge_target` is only asked by evaluators that say so."""
     yield case.target
-    if case.judge_target is not None:
-        yield case.judge_target
     for part in _scoring(case):
         if isinstance(part, (PlanLlmJudgeEvaluator, PlanRubricEvaluator, PlanLlmJudgeAggregator)):
             yield part.target

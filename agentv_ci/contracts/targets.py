@@ -4,7 +4,7 @@ Any scalar but `name` and `provider` may be a reference to the environment, writ
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -68,8 +68,8 @@ class TargetSettings(Authored):
     )
 
     def says_nothing(self, field: str, value: JsonValue) -> bool:
-        """Whether a field might as well be absent: it is empty, or has the value that its absence means."""
-        return value in ({}, []) or (field in self.implied and value == self.implied[field])
+        """Whether a field might as well be absent: it has the value that its absence means."""
+        return field in self.implied and value == self.implied[field]
 
 
 class HttpHealthcheck(Authored):
@@ -124,7 +124,7 @@ class CliTarget(TargetSettings):
     }
     secrets: ClassVar[frozenset[str]] = frozenset({"env"})
     paths: ClassVar[frozenset[str]] = frozenset({"cwd"})
-    implied: ClassVar[Mapping[str, JsonValue]] = {"files_format": "{path}", "attachments_format": "{path}"}
+    implied: ClassVar[Mapping[str, JsonValue]] = {"files_format": "{path}", "attachments_format": "{path}", "env": {}}
 
     provider: Literal["cli"] = Field(description="Run a command.")
     command_template: Name = Field(
@@ -171,6 +171,7 @@ class HttpTarget(TargetSettings, RetrySettings):
     secrets: ClassVar[frozenset[str]] = frozenset({"api_key", "headers"})
     essential: ClassVar[frozenset[str]] = frozenset({"api_key", "base_url"})
     paths: ClassVar[frozenset[str]] = frozenset({"ca_bundle"})
+    implied: ClassVar[Mapping[str, JsonValue]] = {"headers": {}, "extra_body": {}}
 
     api_key: Maybe[str] = Field(None, description="A reference such as ${{ OPENAI_API_KEY }}, never the key itself.")
     base_url: Maybe[Name] = Field(None, description="The API's root, used as given.")
@@ -197,7 +198,11 @@ class AzureOpenAITarget(HttpTarget):
         "version": ("api_version",),
     }
     essential: ClassVar[frozenset[str]] = HttpTarget.essential | {"endpoint", "deployment"}
-    implied: ClassVar[Mapping[str, JsonValue]] = {"version": "2024-12-01-preview", "api_format": "chat"}
+    implied: ClassVar[Mapping[str, JsonValue]] = {
+        **HttpTarget.implied,
+        "version": "2024-12-01-preview",
+        "api_format": "chat",
+    }
 
     provider: Literal["azure-openai", "azure"] = Field(description="Ask a deployment at Azure OpenAI.")
     endpoint: Maybe[Name] = Field(
@@ -213,7 +218,7 @@ class AzureOpenAITarget(HttpTarget):
 class OpenAITarget(HttpTarget):
     """OpenAI, or any server that speaks its chat completions."""
 
-    implied: ClassVar[Mapping[str, JsonValue]] = {"api_format": "chat"}
+    implied: ClassVar[Mapping[str, JsonValue]] = {**HttpTarget.implied, "api_format": "chat"}
 
     provider: Literal["openai", "openai-compatible", "ollama", "vllm", "openrouter"] = Field(
         description="Ask an OpenAI-compatible API."
@@ -230,7 +235,7 @@ class AnthropicTarget(HttpTarget):
         "model": ("deployment", "variant"),
     }
 
-    implied: ClassVar[Mapping[str, JsonValue]] = {"version": "2023-06-01"}
+    implied: ClassVar[Mapping[str, JsonValue]] = {**HttpTarget.implied, "version": "2023-06-01"}
 
     provider: Literal["anthropic", "claude-api"] = Field(description="Ask the Messages API of Anthropic.")
     model: Name = Field(description="The model's name.")
@@ -245,7 +250,7 @@ class GeminiTarget(HttpTarget):
         "model": ("deployment", "variant"),
     }
 
-    implied: ClassVar[Mapping[str, JsonValue]] = {"api_version": "v1beta"}
+    implied: ClassVar[Mapping[str, JsonValue]] = {**HttpTarget.implied, "api_version": "v1beta"}
 
     provider: Literal["gemini", "google", "google-gemini"] = Field(description="Ask the Gemini API of Google.")
     model: Maybe[Name] = Field(None, description="The model's name; default: the variable GOOGLE_GEMINI_MODEL.")
@@ -274,6 +279,7 @@ class AgentTarget(TargetSettings):
     outside_digest: ClassVar[frozenset[str]] = TargetSettings.outside_digest | {"timeout_seconds"}
     secrets: ClassVar[frozenset[str]] = frozenset({"env"})
     paths: ClassVar[frozenset[str]] = frozenset({"cwd"})
+    implied: ClassVar[Mapping[str, JsonValue]] = {"env": {}, "args": []}
 
     executable: Maybe[Name] = Field(None, description="The program, by name or path.")
     args: Maybe[Items[str]] = Field(None, description="Further arguments.")
@@ -294,7 +300,7 @@ class CodexTarget(AgentTarget):
     }
     outside_digest: ClassVar[frozenset[str]] = AgentTarget.outside_digest | {"log_dir", "log_format"}
     paths: ClassVar[frozenset[str]] = AgentTarget.paths | {"log_dir"}
-    implied: ClassVar[Mapping[str, JsonValue]] = {"approval": "never"}
+    implied: ClassVar[Mapping[str, JsonValue]] = {**AgentTarget.implied, "approval": "never"}
 
     provider: Literal["codex", "codex-cli"] = Field(description="Ask Codex.")
     profile: Maybe[Name] = Field(None, description="A profile of its configuration.")
@@ -390,6 +396,20 @@ class TargetsDocument(Authored):
 def judge_name(evaluator_judge: str | None, target: Target) -> str | None:
     """Return the name of the target that judges `target`'s answers; None when there is none."""
     return evaluator_judge or target.judge_target or (target.name if target.judges_itself else None)
+
+
+def own_workers(target: Target) -> int:
+    """Return how many questions a target says it takes at once; a reference to the environment counts as one."""
+    return target.workers if isinstance(target.workers, int) else 1
+
+
+def cases_at_once(workers: int | None, answering: Collection[Target]) -> int:
+    """Return how many cases a run works on at once: as many as it was told, else as its targets take together.
+
+    With nothing said anywhere it is 1: in order, one at a time.
+    """
+    own = [own_workers(target) for target in answering]
+    return workers or (sum(own) if any(each > 1 for each in own) else 1)
 
 
 def model_name(target: Target) -> str | None:

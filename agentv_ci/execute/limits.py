@@ -5,23 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 
-from agentv_ci.contracts.targets import Target
+from agentv_ci.contracts.targets import Target, cases_at_once, own_workers
 
 
 class Limits:
     """`--workers` bounds the whole run and each target; without it a target's `workers` bounds that target."""
 
     def __init__(self, workers: int | None, targets: Mapping[str, Target], answering: Iterable[str]) -> None:
-        self._slots = {key: asyncio.Semaphore(workers or _own(target)) for key, target in targets.items()}
-        own = [_own(targets[key]) for key in dict.fromkeys(answering)]
-        self.width = workers or (sum(own) if any(each > 1 for each in own) else 1)
-        """Cases at once. With nothing said anywhere it is 1: in order, one at a time."""
+        self._slots = {key: asyncio.Semaphore(workers or own_workers(target)) for key, target in targets.items()}
+        self.width = cases_at_once(workers, [targets[key] for key in dict.fromkeys(answering)])
+        """Cases at once."""
 
     def slot(self, target: str) -> asyncio.Semaphore:
         """Return what a question to a target must hold while it is asked."""
         return self._slots[target]
-
-
-def _own(target: Target) -> int:
-    # A reference is still one in a dry run, which reads no environment.
-    return target.workers if isinstance(target.workers, int) else 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Self
@@ -20,6 +20,7 @@ class Materials:
         self._root = root
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
         self._known: dict[tuple[str, str], Path] = {}
+        self._sets: dict[tuple[tuple[str, str], ...], Mapping[str, Path]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -35,21 +36,44 @@ class Materials:
             self._known[key] = self._find(reference)
         return self._known[key]
 
+    def locate_together(self, references: Sequence[FileReference]) -> Mapping[str, Path]:
+        """Return path → absolute path of files that belong together, such as a script and what it loads.
+
+        All are the repository's own, or all are scratch copies: a script never runs beside files that differ.
+        """
+        key = tuple((each.path, each.sha256) for each in references)
+        if key not in self._sets:
+            originals = {each.path: self._original(each) for each in references}
+            whole = {path: original for path, original in originals.items() if original is not None}
+            self._sets[key] = whole if len(whole) == len(originals) else self._copied(references)
+        return self._sets[key]
+
     def _find(self, reference: FileReference) -> Path:
+        return self._original(reference) or self._copied([reference])[reference.path]
+
+    def _original(self, reference: FileReference) -> Path | None:
+        """Return the repository's file, if it still says what the plan knows."""
         original = (self._root / reference.path).resolve()
         try:
-            if hashlib.sha256(original.read_bytes()).hexdigest() == reference.sha256:
-                return original
+            same = hashlib.sha256(original.read_bytes()).hexdigest() == reference.sha256
         except OSError:
-            pass
+            return None
+        return original if same else None
+
+    def _copied(self, references: Sequence[FileReference]) -> Mapping[str, Path]:
+        """Write scratch copies, which lie towards each other as in the repository; no two share a place."""
         if self._scratch is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="agentv-ci-")
-        # The parts of a path may be `..`; below the scratch folder they are names like any other.
-        names = ("up" if part == ".." else part for part in Path(reference.path).parts if part != "/")
-        parts = tuple(names)
-        # Files of one script lie side by side as in the repository; another file of the same path lies elsewhere.
-        copies = (Path(self._scratch.name, str(number), *parts) for number in count())
-        copy = next(each for each in copies if not each.exists())
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes(self._files[reference.sha256].text.encode("utf-8"))
-        return copy
+        places = {each.path: _below(each.path) for each in references}
+        folders = (Path(self._scratch.name, str(number)) for number in count())
+        folder = next(each for each in folders if not any((each / place).exists() for place in places.values()))
+        for reference in references:
+            copy = folder / places[reference.path]
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(self._files[reference.sha256].text.encode("utf-8"))
+        return {path: folder / place for path, place in places.items()}
+
+
+def _below(path: str) -> Path:
+    """Return a path below any folder: `..` is a name like any other, and there is no root."""
+    return Path(*("up" if part == ".." else part for part in Path(path).parts if part != "/"))

@@ -6,12 +6,11 @@ The rules are those of AgentV: roles are marked (`@[User]:`) only where more tha
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from agentv_ci.contracts.exchange import ChatMessage, InputFile, Request
-from agentv_ci.contracts.plan import FilePart, FileReference, FileText, Part, PlanCase, PlanMessage, TextPart
+from agentv_ci.contracts.plan import FilePart, FileReference, FileText, Part, PlanCase, PlanMessage, TextPart, json_text
 
 GUIDELINES_HEADING = "[[ ## Guidelines ## ]]"
 
@@ -41,7 +40,7 @@ def build_request(
 def message_text(message: PlanMessage, files: Mapping[str, FileText]) -> str:
     """Return what a message says, files included."""
     if message.value is not None:
-        return json.dumps(message.value, ensure_ascii=False, indent=2, sort_keys=True)
+        return json_text(message.value)
     return "\n\n".join(text for part in message.content if (text := _part(part, files)))
 
 

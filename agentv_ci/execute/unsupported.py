@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from agentv_ci.contracts.evaluators import (
     ContainsAllEvaluator,
@@ -48,19 +48,25 @@ NOT_RUN = (
 
 
 def refuse_unsupported(plan: Plan) -> None:
-    """Raise UsageError that names everything in a plan that a run would have to ignore."""
-    found = list(dict.fromkeys(_unsupported(plan)))
-    if found:
-        listed = "\n".join(f"{each}: agentv-ci compiles this and does not run it yet" for each in found)
-        raise UsageError(listed)
+    """Raise UsageError that names everything in a plan that a run would have to ignore, and where it stands first."""
+    places: dict[str, list[str]] = {}
+    for place, what in _unsupported(plan):
+        places.setdefault(what, []).append(place)
+    if places:
+        raise UsageError("\n".join(_refusal(what, found) for what, found in places.items()))
 
 
-def _unsupported(plan: Plan) -> Iterator[str]:
+def _refusal(what: str, places: Sequence[str]) -> str:
+    more = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
+    return f"{places[0]}: {what}{more}: agentv-ci compiles this and does not run it yet"
+
+
+def _unsupported(plan: Plan) -> Iterator[tuple[str, str]]:
     for suite in plan.suites:
-        yield from (f"{suite.path}: {what}" for what in _settings(suite))
+        yield from ((suite.path, what) for what in _settings(suite))
     for case in plan.cases:
         place = f"{case.source.path}:{case.source.line}: case '{case.id}'"
-        yield from (f"{place}: {what}" for what in _in_case(case))
+        yield from ((place, what) for what in _in_case(case))
 
 
 def _settings(suite: PlanSuite) -> Iterator[str]:

@@ -12,7 +12,17 @@ from pydantic import ValidationError
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.diagnostics import RULES, Diagnostic
-from agentv_ci.contracts.plan import Plan, PlanCase, PlanCompositeEvaluator, PlanEvaluator, files_of, targets_of
+from agentv_ci.contracts.plan import (
+    Plan,
+    PlanCase,
+    PlanCompositeEvaluator,
+    PlanEvaluator,
+    PlanScript,
+    PlanWeightedAverage,
+    files_of,
+    flat,
+    targets_of,
+)
 from agentv_ci.contracts.source import Mark, Pointer, locate, spell
 from agentv_ci.errors import InvalidInput, UsageError
 from agentv_ci.load.parse import Unparsable, parse_yaml
@@ -36,7 +46,8 @@ def load_plan(path: Path) -> tuple[Plan, JsonObject]:
     except OSError as error:
         raise UsageError(f"cannot read '{path}': {error.strerror}") from error
     except ValueError as error:
-        raise UsageError(f"'{path}' is not JSON: {error}") from error
+        hint = "a plan is what `agentv-ci compile` writes"
+        raise UsageError(f"'{path}' is not JSON: {error}", hint=hint) from error
     if not isinstance(data, dict):
         raise UsageError(f"'{path}' is not a plan: a plan is a mapping")
     _check_version(path, data)
@@ -80,6 +91,8 @@ def _dangling(plan: Plan) -> Iterator[tuple[Pointer, str]]:
         if "\0" in text.path:
             yield ("files", sha256, "path"), NO_PATH
     suites = {suite.path for suite in plan.suites}
+    if len(suites) < len(plan.suites):
+        yield ("suites",), "a suite is there twice"
     seen: set[tuple[str, str]] = set()
     for index, case in enumerate(plan.cases):
         if (case.suite, case.id) in seen:
@@ -91,7 +104,7 @@ def _dangling(plan: Plan) -> Iterator[tuple[Pointer, str]]:
 
 
 def _dangling_in(case: PlanCase, plan: Plan) -> Iterator[str]:
-    for key in dict.fromkeys(targets_of(case)):
+    for key in dict.fromkeys((*targets_of(case), *([case.judge_target] if case.judge_target else []))):
         if key not in plan.targets:
             yield f"'{key}' is none of 'targets'"
     for file in files_of(case):
@@ -101,6 +114,19 @@ def _dangling_in(case: PlanCase, plan: Plan) -> Iterator[str]:
             yield NO_PATH
     for name in _twice(case.evaluators):
         yield f"evaluator '{name}' is twice in its list"
+    for each in flat(case.evaluators):
+        yield from _unfit(each)
+
+
+def _unfit(evaluator: PlanEvaluator) -> Iterator[str]:
+    """What of an evaluator cannot be run, and no schema says."""
+    part = evaluator.aggregator if isinstance(evaluator, PlanCompositeEvaluator) else evaluator
+    if isinstance(part, PlanScript) and (part.argv is None) == (part.command is None):
+        yield f"evaluator '{evaluator.name}' has either 'argv' or 'command'"
+    if isinstance(part, PlanWeightedAverage) and isinstance(evaluator, PlanCompositeEvaluator):
+        missing = {each.name for each in evaluator.evaluators} ^ part.weights.keys()
+        for name in sorted(missing):
+            yield f"'{name}' is not both a member and weighed in evaluator '{evaluator.name}'"
 
 
 def _twice(evaluators: Sequence[PlanEvaluator]) -> Iterator[str]:

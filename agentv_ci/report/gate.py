@@ -33,7 +33,7 @@ def judge_run(
     if dry_run:
         return GateResult(verdict="dry-run", exit_code=PASSED, reasons=(), settings=settings)
     if not suites:
-        reason = "nothing ran: no case changed"
+        reason = "nothing ran: no case was left to run"
         return GateResult(verdict="nothing", exit_code=PASSED, reasons=(reason,), settings=())
     codes, reasons = [PASSED], []
     if write_error is not None:

@@ -29,7 +29,7 @@ MEANT: dict[str, tuple[list[Any], tuple[str, ...]]] = {
     "member": (["m", "n"], ("evaluator 'k' member 'c' value",)),
     "member_schema": ([True, {"type": "object"}], ("evaluator 'k' member 's' schema",)),
     "member_file": (["1", "2"], ("evaluator 'k' member 'p' file evals/p.py",)),
-    "weights": ([{}, {"c": 3}], ("evaluator 'k' aggregator",)),
+    "weights": ([{}, {"c": 3}], ("evaluator 'k' member 'c' weight",)),
     "prompt": (["P", "Q"], ("evaluator 'j' prompt",)),
     "rubric": (["r", "q"], ("evaluator 'rubrics' rubrics",)),
     "judge": (["0", "1"], ("evaluator 'j' judge", "evaluator 'rubrics' judge")),

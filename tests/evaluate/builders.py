@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.exchange import (
     Ask,
     CalledTool,
@@ -44,7 +45,7 @@ def plan_case(*evaluators: PlanEvaluator, **given: Any) -> PlanCase:
         expected_outcome="It greets.",
         reference_answer="Hello!",
         guidelines=(),
-        evaluators=evaluators,
+        evaluators=evaluators or (ContainsEvaluator(name="c", type="contains", value="x"),),
         trials=1,
         require="majority",
         seeds=(),
@@ -113,6 +114,7 @@ def tools(
     return Tools(
         ask=ask or Judge([]),
         locate=lambda reference: root / reference.path,
+        locate_together=lambda references: {each.path: root / each.path for each in references},
         read_yaml=read_yaml,
         environ=environment(environ),
         root=root,

@@ -46,6 +46,22 @@ def test_scratch_copies_keep_their_places_towards_each_other(repository: Path) -
         assert materials.locate(second) == materials.locate(first).parent / "lib" / "words.py"
 
 
+def test_files_that_belong_together_are_all_the_repositorys_or_all_copies(repository: Path) -> None:
+    texts = Texts()
+    script, helper = texts.add("evals/judge.py", "import words"), texts.add("evals/words.py", "WORDS = []")
+    write(repository, {"evals/judge.py": "import words", "evals/words.py": "WORDS = []"})
+    with Materials(texts.by_digest, repository) as materials:
+        found = materials.locate_together([script, helper])
+        assert found == {each.path: repository / each.path for each in (script, helper)}
+    write(repository, {"evals/words.py": "WORDS = ['changed']"})
+    with Materials(texts.by_digest, repository) as materials:
+        found = materials.locate_together([script, helper])
+        assert found is materials.locate_together([script, helper])
+        assert [path.read_text("utf-8") for path in found.values()] == ["import words", "WORDS = []"]
+        assert found["evals/judge.py"].parent == found["evals/words.py"].parent
+        assert not found["evals/judge.py"].is_relative_to(repository)
+
+
 def test_a_file_is_looked_for_once(repository: Path) -> None:
     texts = Texts()
     reference = texts.add("a.md", TEXT)

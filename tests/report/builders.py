@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from hypothesis import strategies as st
 
+from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanGate, PlanSource, PlanSuite
 from agentv_ci.contracts.results import EvaluatorResult, ResultRow, RowSource
 from agentv_ci.report import report
@@ -55,7 +56,7 @@ def case(id: str = "one", *, suite: str = SUITE, line: int = 3, **given: Any) ->
         expected_outcome="",
         reference_answer="",
         guidelines=(),
-        evaluators=(),
+        evaluators=(ContainsEvaluator(name="c", type="contains", value="x"),),
         trials=1,
         require="majority",
         seeds=(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, assert_never
@@ -52,6 +52,7 @@ class Tools:
 
     ask: Ask
     locate: Callable[[FileReference], Path]
+    locate_together: Callable[[Sequence[FileReference]], Mapping[str, Path]]
     read_yaml: ReadYaml
     environ: Mapping[str, str]
     root: Path
@@ -76,7 +77,14 @@ def open_evaluator(evaluator: PlanEvaluator, tools: Tools) -> Evaluator:
         case PlanCodeEvaluator():
             from agentv_ci.evaluate.evaluators.code import Code
 
-            return Code(evaluator, locate=tools.locate, environ=tools.environ, root=tools.root, log=tools.log)
+            return Code(
+                evaluator,
+                locate=tools.locate,
+                locate_together=tools.locate_together,
+                environ=tools.environ,
+                root=tools.root,
+                log=tools.log,
+            )
         case PlanLlmJudgeEvaluator():
             from agentv_ci.evaluate.evaluators.llm_judge import LlmJudge
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
@@ -33,12 +33,14 @@ class Code:
         settings: PlanCodeEvaluator,
         *,
         locate: Callable[[FileReference], Path],
+        locate_together: Callable[[Sequence[FileReference]], Mapping[str, Path]],
         environ: Mapping[str, str],
         root: Path,
         log: Log,
     ) -> None:
         self._settings = settings
         self._locate = locate
+        self._locate_together = locate_together
         self._environ = environ
         self._root = root
         self._log = log
@@ -61,7 +63,7 @@ class Code:
         return _read(finished)
 
     def _command(self) -> str | list[str]:
-        paths = {file.path: self._locate(file) for file in self._settings.files}
+        paths = self._locate_together(self._settings.files)
         if self._settings.argv is None:
             assert self._settings.command is not None, "a script has argv or a command"
             return self._settings.command

@@ -7,14 +7,13 @@ sandbox: braces inside an answer are text.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping
 
 from jinja2.sandbox import SandboxedEnvironment
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.plan import FilePart, PlanMessage
+from agentv_ci.contracts.plan import FilePart, PlanMessage, json_text
 from agentv_ci.evaluate.submission import Submission, output_message
 
 REPLY_CONTRACT = """\
@@ -60,9 +59,9 @@ def variables(submission: Submission) -> dict[str, str]:
         "reference_answer": case.reference_answer,
         "candidate_answer": response.answer,
         "generated_answer": response.answer,
-        "input_messages": _json([_message(each, submission) for each in case.input_messages]),
-        "expected_messages": _json([_message(each, submission) for each in case.expected_messages]),
-        "output_messages": _json(output),
+        "input_messages": json_text([_message(each, submission) for each in case.input_messages]),
+        "expected_messages": json_text([_message(each, submission) for each in case.expected_messages]),
+        "output_messages": json_text(output),
     }
 
 
@@ -96,7 +95,3 @@ def _message(message: PlanMessage, submission: Submission) -> JsonValue:
     ]
     calls: JsonValue = [call.model_dump(mode="json") for call in message.tool_calls]
     return {"role": message.role, "content": "\n\n".join(texts), **({"tool_calls": calls} if calls else {})}
-
-
-def _json(value: JsonValue) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)

@@ -386,6 +386,6 @@ def test_script_of_the_plan_runs_from_where_it_is_found(tmp_path: Path) -> None:
     case = plan_case(PlanCodeEvaluator(name="script", argv=("judge.py",), files=(reference("judge.py"),)))
     request = Request(case_id="one", prompt="", guidelines="", chat=(), timeout_s=30, cwd=tmp_path)
     means = tools(root=tmp_path)
-    means.locate = lambda found: tmp_path / "copy" / found.path
+    means.locate_together = lambda found: {each.path: tmp_path / "copy" / each.path for each in found}
     submitted = Submission(case, request, answered("x"), {}, tmp_path)
     assert asyncio.run(_grade(case, submitted, means)).score == 0.5
