@@ -5,6 +5,7 @@ The door to referencing. Nothing is ever fetched: a reference leads into the sch
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
+from agentv_ci.canonical import canonical, digest_of
 from agentv_ci.contracts.base import JsonObject, JsonValue
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ KEYWORDS = ("$ref", "$dynamicRef")
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 """What a schema is written in that does not say so."""
 NAME = "urn:agentv-ci:schema"
-"""The `$id` of a bundle; those of its parts have a number behind it."""
+"""How the `$id` of a bundle begins; its digest follows, and in those of its parts a number."""
 
 WITH_ID = ("draft-03", "draft-04")
 """Dialects that write `id` for `$id`."""
@@ -59,7 +61,7 @@ def bundle(schema: JsonObject | bool, place: Path, read: Read) -> JsonObject | b
     """Return a schema whose references are all good as one that needs no other file.
 
     A compound document (JSON Schema 2020-12 core, 9.3): every file it needs is embedded under an `$id` of its own,
-    `urn:agentv-ci:schema:…`, and referred to by that. Where files lie leaves no trace.
+    `urn:agentv-ci:schema:<digest>:<number>`, and referred to by that. Where files lie leaves no trace.
     """
     bundled = _bundled(schema, _explored(schema, place, read))
     assert isinstance(bundled, (dict, bool))
@@ -127,7 +129,8 @@ class _Explorer:
         self._retrieved: dict[str, Resource[JsonValue]] = {}
         # attrs names the argument without the underscore of the attribute.
         empty = Registry[JsonValue](retrieve=self._retrieve)  # type: ignore[call-arg]
-        self._registry: Registry[JsonValue] = empty.with_resource(self._start, _resource(schema, self._dialect))
+        # What is not crawled here is crawled again by every lookup.
+        self._registry: Registry[JsonValue] = empty.with_resource(self._start, _resource(schema, self._dialect)).crawl()
         self._documents: dict[str, _Document] = {}
         self._waiting: list[tuple[_Document, Resource[JsonValue], Resolver[JsonValue], str]] = []
 
@@ -157,7 +160,7 @@ class _Explorer:
             self._documents[uri] = document
             self._documents.setdefault(base, document)
             self._register(document, resource, base)
-            resolver = retrieved.registry.resolver(uri).in_subresource(resource)
+            resolver = retrieved.registry.crawl().resolver(uri).in_subresource(resource)
             self._waiting.append((document, resource, resolver, base))
         return self._documents[uri]
 
@@ -224,7 +227,11 @@ def _bundled(schema: JsonValue, documents: list[_Document]) -> JsonValue:
     keyword = "definitions" if root.is_legacy else "$defs"
     own = whole.get(keyword)
     embedded = {names[document.uri]: _renamed(document, names, anchors) for document in others}
-    return whole | {keyword: (own if isinstance(own, dict) else {}) | embedded}
+    whole = whole | {keyword: (own if isinstance(own, dict) else {}) | embedded}
+    # Validators keep schemas by `$id`: no two may share one.
+    unique = f"{NAME}:{digest_of(canonical(whole))[:16]}"
+    renamed: JsonValue = json.loads(json.dumps(whole).replace(f'"{NAME}', f'"{unique}'))
+    return renamed
 
 
 def _names(documents: list[_Document]) -> Mapping[str, str]:

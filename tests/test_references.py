@@ -116,7 +116,7 @@ def test_absolute_id_is_kept_and_a_relative_one_is_not() -> None:
     schema = bundled({"properties": {"a": {"$ref": "named.json"}, "b": {"$ref": "relative.json"}}}, files)
     embedded = schema["$defs"]
     assert isinstance(embedded, dict)
-    assert list(embedded) == ["https://example.com/named.json", "urn:agentv-ci:schema:2"]
+    assert list(embedded) == ["https://example.com/named.json", f"{schema['$id']}:2"]
     assert accepts(schema, {"a": None, "b": None})
     assert not accepts(schema, {"a": 1})
     assert not accepts(schema, {"b": 1})
@@ -135,3 +135,16 @@ def test_absolute_id_is_kept_and_a_relative_one_is_not() -> None:
 )
 def test_first_reference_that_leads_nowhere_is_named(root: JsonObject, files: Files, said: str) -> None:
     assert bad_reference(root, ROOT, reader(files)) == said
+
+
+def test_two_bundles_never_share_an_id() -> None:
+    one = bundled({"$ref": "a.json"}, {"a.json": {"type": "integer"}})
+    other = bundled({"$ref": "a.json"}, {"a.json": {"type": "string"}})
+    assert one["$id"] != other["$id"]
+
+
+def test_long_chain_of_references_is_not_nested_too_deep() -> None:
+    definitions: JsonObject = {f"d{number}": {"$ref": f"#/$defs/d{number + 1}"} for number in range(2_000)}
+    definitions["d2000"] = {"$ref": "end.json"}
+    schema = bundled({"$ref": "#/$defs/d0", "$defs": definitions}, {"end.json": {"type": "integer"}})
+    assert isinstance(schema["$defs"], dict)
