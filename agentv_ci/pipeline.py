@@ -31,7 +31,7 @@ from agentv_ci.suggestions import did_you_mean, listed
 from agentv_ci.validate import validate
 
 if TYPE_CHECKING:
-    from agentv_ci.compile import Compilation
+    from agentv_ci.compile.compilation import Compilation
     from agentv_ci.compile.document import PlanDocument
     from agentv_ci.compile.overrides import Overrides
     from agentv_ci.contracts.estimate import Estimate
@@ -260,24 +260,19 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
-    """A plan, and what belongs to it without being part of it."""
+class Origin:
+    """Where a plan comes from."""
 
-    plan: Plan
     root: Path
     """The repository its paths are relative to."""
     warnings: tuple[Diagnostic, ...]
     sources: tuple[Path, ...]
     """The files it was made from, which nothing may overwrite."""
     dotenv_files: tuple[Path, ...]
-    cases: int
-    """How many cases it has, also where they are not in memory."""
 
     def refuse_to_overwrite(self, outputs: Sequence[Path]) -> None:
         """Raise UsageError when an output is an input, or two outputs are one file."""
-        inputs = {path.resolve() for path in self.sources} | {
-            (self.root / file.path).resolve() for file in self.plan.files.values()
-        }
+        inputs = {path.resolve() for path in self.sources}
         seen: set[Path] = set()
         for path in outputs:
             if path.resolve() in inputs:
@@ -285,6 +280,23 @@ class Compiled:
             if path.resolve() in seen:
                 raise UsageError(f"two outputs would be written to '{path}'")
             seen.add(path.resolve())
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A plan in memory."""
+
+    plan: Plan
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A plan's text, whose cases were not kept."""
+
+    document: PlanDocument
+    cases: int
+    origin: Origin
 
 
 def compile_paths(selection: Selection, *, cwd: Path) -> Compiled:
@@ -298,40 +310,35 @@ def compile_paths(selection: Selection, *, cwd: Path) -> Compiled:
     reading = _Reading(found, selection, cwd)
     compilation = reading.compilation()
     plan = compilation.plan()
-    return reading.concluded(plan, compilation.sources, len(plan.cases))
+    return Compiled(plan, reading.origin(compilation.sources, cases=len(plan.cases)))
 
 
-def compile_document(
-    selection: Selection, *, cwd: Path, scratch: BinaryIO, watch: Callable[[int], None]
-) -> tuple[Compiled, PlanDocument]:
-    """Compile eval files into a plan's text, or read one plan. Cases are not kept: `Compiled.plan` is without them.
+def write_plan(selection: Selection, *, cwd: Path, scratch: BinaryIO, watch: Callable[[int], None]) -> Written:
+    """Compile eval files into a plan's text, or read one plan.
 
     The text lies in `scratch` until it is copied; `watch` is told how many cases there are by now. Raises what
-    `compile_paths` raises.
+    `compile_paths` raises, and OSError.
     """
-    from agentv_ci.compile.document import PlanDocument
+    from agentv_ci.compile.document import PlanWriter
 
     found = discover(selection.patterns, cwd)
     if _is_plan(found):
-        compiled = _read_plan(found[0].path, selection, cwd)
-        return compiled, document_of(compiled, scratch)
-    document = PlanDocument(schema_id("plan-v1"), scratch)
+        return write_compiled(_read_plan(found[0].path, selection, cwd), scratch)
+    writer = PlanWriter(schema_id("plan-v1"), scratch)
     reading = _Reading(found, selection, cwd)
     compilation = reading.compilation()
-    number = document.add(compilation.cases(), watch)
-    head = compilation.head()
-    document.end(head)
-    return reading.concluded(head, compilation.sources, number), document
+    number = writer.add(compilation.cases(), watch)
+    origin = reading.origin(compilation.sources, cases=number)
+    return Written(writer.end(compilation.head()), number, origin)
 
 
-def document_of(compiled: Compiled, scratch: BinaryIO) -> PlanDocument:
-    """Return the text of a plan whose cases are in memory; it lies in `scratch` until it is copied."""
-    from agentv_ci.compile.document import PlanDocument
+def write_compiled(compiled: Compiled, scratch: BinaryIO) -> Written:
+    """Return the text of a plan in memory; it lies in `scratch` until it is copied. Raises OSError."""
+    from agentv_ci.compile.document import PlanWriter
 
-    document = PlanDocument(schema_id("plan-v1"), scratch)
-    document.add(compiled.plan.cases, lambda _: None)
-    document.end(compiled.plan)
-    return document
+    writer = PlanWriter(schema_id("plan-v1"), scratch)
+    number = writer.add(compiled.plan.cases, lambda _: None)
+    return Written(writer.end(compiled.plan), number, compiled.origin)
 
 
 def _is_plan(found: Sequence[Found]) -> bool:
@@ -361,14 +368,14 @@ class _Reading:
 
         return compile(self._valid(), read_text=_read_text, eval_ids=self._selection.eval_ids)
 
-    def concluded(self, plan: Plan, sources: Iterable[Path], cases: int) -> Compiled:
-        """Return the plan with what belongs to it; raises what can only be said at the end."""
+    def origin(self, sources: Iterable[Path], *, cases: int) -> Origin:
+        """Return where the plan comes from, after its last case; raises what can only be said then."""
         if not cases:
             raise NothingToRun(f"no case matches --eval-id {listed(self._selection.eval_ids)}")
         if len(self._roots) > 1:
             raise UsageError(f"one run takes files of one repository, not of {listed(self._roots)}")
         (root,) = self._roots
-        return Compiled(plan, root, self._diagnostics(), (*self._read, *sources), tuple(self._dotenv), cases)
+        return Origin(root, self._diagnostics(), (*self._read, *sources), tuple(self._dotenv))
 
     def _valid(self) -> Iterator[tuple[Checked, Surroundings]]:
         """Yield valid eval documents until one is not; the rest is still checked, and said at the end."""
@@ -452,7 +459,9 @@ def _read_plan(path: Path, selection: Selection, cwd: Path) -> Compiled:
     if not plan.cases:
         raise NothingToRun("the plan selects no case")
     dotenv = find_dotenv(cwd / "plan", cwd, cwd)
-    return Compiled(plan, find_root(cwd / "plan", cwd), (), (path,), (dotenv,) if dotenv else (), len(plan.cases))
+    root = find_root(cwd / "plan", cwd)
+    referred = (root / file.path for file in plan.files.values())
+    return Compiled(plan, Origin(root, (), (path, *referred), (dotenv,) if dotenv else ()))
 
 
 def only_changed(compiled: Compiled, old: Path) -> Compiled:
@@ -464,7 +473,7 @@ def only_changed(compiled: Compiled, old: Path) -> Compiled:
 
     known = {case.digest for case in read_plan(old).cases}
     plan = narrowed(compiled.plan, lambda case: case.digest not in known)
-    return replace(compiled, plan=plan, cases=len(plan.cases), sources=(*compiled.sources, old))
+    return Compiled(plan, replace(compiled.origin, sources=(*compiled.origin.sources, old)))
 
 
 def diff_plans(compiled: Compiled, old: Path, eval_ids: Sequence[str]) -> PlanDiff:
@@ -564,7 +573,7 @@ async def run_plan(
     from agentv_ci.redaction import Redactor, secrets_of
     from agentv_ci.report.reporters import encode
 
-    compiled.refuse_to_overwrite([files.results, files.report, *([files.junit] if files.junit else [])])
+    compiled.origin.refuse_to_overwrite([files.results, files.report, *([files.junit] if files.junit else [])])
     if files.results.exists() and not files.results.is_file():
         raise UsageError(f"results go into a file, and '{files.results}' is none")
     refuse_unsupported(compiled.plan)

@@ -7,26 +7,27 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from agentv_ci.cli.options import color_option, eval_id_option, target_option, targets_option
 from agentv_ci.cli.output import one_line, show_count, show_diagnostics, show_line
-from agentv_ci.compile.document import PlanDocument
-from agentv_ci.contracts.estimate import Estimate
-from agentv_ci.contracts.plan_diff import NamedCase, PlanDiff
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.pipeline import (
-    Compiled,
     Selection,
-    compile_document,
+    Written,
     compile_paths,
     diff_plans,
-    document_of,
     estimate_run,
+    write_compiled,
+    write_plan,
 )
 from agentv_ci.schemas import TITLES, text
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.estimate import Estimate
+    from agentv_ci.contracts.plan_diff import NamedCase, PlanDiff
 
 
 @click.command("compile")
@@ -92,16 +93,16 @@ def command(
         _compile(selection, out)
         return PASSED
     compiled = compile_paths(selection, cwd=Path.cwd())
-    show_diagnostics(compiled.warnings, err=True)
+    show_diagnostics(compiled.origin.warnings, err=True)
     if out != "-":
-        compiled.refuse_to_overwrite([Path.cwd() / out])
+        compiled.origin.refuse_to_overwrite([Path.cwd() / out])
     if old_plan is not None:
-        _show_diff(diff_plans(compiled, Path(old_plan), eval_ids), compiled.cases, form)
+        _show_diff(diff_plans(compiled, Path(old_plan), eval_ids), len(compiled.plan.cases), form)
     else:
         _show_estimate(estimate_run(compiled, workers=workers), form)
     if out != "-":
         with tempfile.TemporaryFile() as scratch:
-            _write(compiled, document_of(compiled, scratch), out)
+            _write(write_compiled(compiled, scratch), out)
     return PASSED
 
 
@@ -127,34 +128,34 @@ def _write_schemas(folder: Path) -> None:
 def _compile(selection: Selection, out: str) -> None:
     with tempfile.TemporaryFile() as scratch:
         with show_count("cases compiled") as watch:
-            compiled, document = compile_document(selection, cwd=Path.cwd(), scratch=scratch, watch=watch)
-        show_diagnostics(compiled.warnings, err=True)
+            written = write_plan(selection, cwd=Path.cwd(), scratch=scratch, watch=watch)
+        show_diagnostics(written.origin.warnings, err=True)
         if out == "-" and sys.stdout is None:
             raise UsageError("standard output is closed; name a file with --out")
         if out == "-":
-            document.copy_to(sys.stdout.buffer)
+            written.document.copy_to(sys.stdout.buffer)
         else:
-            _write(compiled, document, out)
+            _write(written, out)
 
 
-def _write(compiled: Compiled, document: PlanDocument, out: str) -> None:
-    compiled.refuse_to_overwrite([Path.cwd() / out])
+def _write(written: Written, out: str) -> None:
+    written.origin.refuse_to_overwrite([Path.cwd() / out])
     try:
-        _replace(Path(out).resolve(), document)
+        _replace(Path(out).resolve(), written)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
             raise
         raise UsageError(f"cannot write '{out}': {error.strerror}") from error
-    click.echo(f"{_count(compiled.cases, 'case')} compiled to {out}", err=True)
+    click.echo(f"{_count(written.cases, 'case')} compiled to {out}", err=True)
 
 
-def _replace(path: Path, document: PlanDocument) -> None:
+def _replace(path: Path, written: Written) -> None:
     """Write the document whole or not at all, where the path is that of a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path if path.exists() and not path.is_file() else path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with beside.open("wb") as file:
-            document.copy_to(file)
+            written.document.copy_to(file)
         if beside != path:
             beside.replace(path)
     except OSError:

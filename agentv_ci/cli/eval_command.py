@@ -101,11 +101,12 @@ def command(
     """
     cwd = Path.cwd()
     compiled = compile_paths(Selection(paths, targets, target, eval_ids), cwd=cwd)
-    show_diagnostics(compiled.warnings, err=True)
+    show_diagnostics(compiled.origin.warnings, err=True)
     left_out = None
     if only_changed is not None:
-        compiled, everything = pipeline.only_changed(compiled, cwd / only_changed), compiled.cases
-        left_out = f"{everything - compiled.cases} of {everything} cases left out: as in {only_changed}"
+        everything = len(compiled.plan.cases)
+        compiled = pipeline.only_changed(compiled, cwd / only_changed)
+        left_out = f"{everything - len(compiled.plan.cases)} of {everything} cases left out: as in {only_changed}"
         show_line(left_out, "warn", err=True)
     overrides = Overrides(
         repeat=repeat,
@@ -117,7 +118,7 @@ def command(
         min_mean_score=min_mean_score,
         max_errors=max_errors,
     )
-    settings = RunSettings(root=compiled.root, workers=workers, dry_run=dry_run, include_trace=include_trace)
+    settings = RunSettings(root=compiled.origin.root, workers=workers, dry_run=dry_run, include_trace=include_trace)
     if out == "-":
         raise UsageError("rows go into a file that later commands read; name one with --out")
     results = Path(out) if out else Path(".agentv", "results", f"eval_{_stamp()}.{form}")
@@ -136,7 +137,7 @@ def _stamp() -> str:
 
 def _run(compiled: Compiled, overrides: Overrides, settings: RunSettings, files: RunFiles, *, verbose: bool) -> Outcome:
     world = World(
-        environ=with_dotenv(os.environ, compiled.dotenv_files),
+        environ=with_dotenv(os.environ, compiled.origin.dotenv_files),
         now=lambda: datetime.now(UTC),
         monotonic=time.monotonic,
         sleep=asyncio.sleep,

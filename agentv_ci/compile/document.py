@@ -39,14 +39,13 @@ def prices_by_suite(plan: Plan) -> Mapping[str, Mapping[str, Price]]:
     return {suite.path: suite.prices for suite in plan.suites}
 
 
-class PlanDocument:
-    """A plan's text, kept in a scratch file until it is copied to where it belongs."""
+class PlanWriter:
+    """Writes a plan case by case; the cases lie in a scratch file meanwhile. All methods raise OSError."""
 
     def __init__(self, schema: str, scratch: BinaryIO) -> None:
         self._digest = StreamedDigest(schema)
-        self._cases = scratch
+        self._scratch = scratch
         self._separator = b"\n    "
-        self._head = b""
 
     def add(self, cases: Iterable[PlanCase], watch: Callable[[int], None]) -> int:
         """Write the next cases; returns how many there were. `watch` is told after each."""
@@ -54,18 +53,26 @@ class PlanDocument:
         for case in cases:
             text = case.model_dump_json(by_alias=True, exclude_none=True, indent=2)
             # Inside JSON texts line ends are escaped: all that are left are those between keys.
-            self._cases.write(self._separator + text.replace("\n", "\n    ").encode("utf-8"))
+            self._scratch.write(self._separator + text.replace("\n", "\n    ").encode("utf-8"))
             self._separator = b",\n    "
             self._digest.add(as_published(case))
             number += 1
             watch(number)
         return number
 
-    def end(self, head: Plan) -> None:
-        """Write what stands before the cases."""
+    def end(self, head: Plan) -> PlanDocument:
+        """Return the document; `head` is everything but the cases."""
         complete = head.model_copy(update={"digest": self._digest.end(_rest(head))})
         text = complete.model_dump_json(by_alias=True, exclude_none=True, exclude={"cases"}, indent=2)
-        self._head = text.removesuffix("\n}").encode("utf-8")
+        return PlanDocument(text.removesuffix("\n}").encode("utf-8"), self._scratch)
+
+
+class PlanDocument:
+    """A plan's text, while its scratch file is open."""
+
+    def __init__(self, head: bytes, cases: BinaryIO) -> None:
+        self._head = head
+        self._cases = cases
 
     def copy_to(self, out: BinaryIO) -> None:
         """Write the whole document; raises OSError."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.errors import InvalidInput
-from agentv_ci.pipeline import Compiled, Selection, compile_paths, document_of
+from agentv_ci.pipeline import Compiled, Origin, Selection, compile_paths, write_compiled
 from tests.conftest import write
 
 EVAL = "evals/a.yaml"
@@ -83,7 +83,6 @@ def compile_case(root: Path, files: Files | None = None, /, **given: Any) -> Pla
 
 def text_of(plan: Plan) -> str:
     """Return a plan as it is published."""
-    compiled = Compiled(plan, Path(), (), (), (), len(plan.cases))
     with BytesIO() as scratch, BytesIO() as out:
-        document_of(compiled, scratch).copy_to(out)
+        write_compiled(Compiled(plan, Origin(Path(), (), (), ())), scratch).document.copy_to(out)
         return out.getvalue().decode()

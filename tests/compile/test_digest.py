@@ -20,7 +20,7 @@ import rfc8785
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from agentv_ci.pipeline import Selection, compile_document
+from agentv_ci.pipeline import Selection, write_plan
 from tests.compile.builders import (
     EVAL,
     MOCK,
@@ -476,9 +476,8 @@ def test_digest_of_a_plan_changes_with_everything_in_it(tmp_path: Path, change: 
 
 def compiled_text(*patterns: str | Path, cwd: Path) -> str:
     with BytesIO() as scratch, BytesIO() as out:
-        compile_document(Selection(list(map(str, patterns))), cwd=cwd, scratch=scratch, watch=lambda _: None)[
-            1
-        ].copy_to(out)
+        selection = Selection(list(map(str, patterns)))
+        write_plan(selection, cwd=cwd, scratch=scratch, watch=lambda _: None).document.copy_to(out)
         return out.getvalue().decode()
 
 

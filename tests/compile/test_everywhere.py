@@ -19,7 +19,7 @@ from typing import Any, Self
 import pytest
 
 from agentv_ci import __version__
-from agentv_ci.pipeline import Selection, compile_document
+from agentv_ci.pipeline import Selection, write_plan
 from tests.compile.builders import case, evals, targets, write_repository
 from tests.conftest import REPOSITORY, environment
 
@@ -30,7 +30,7 @@ REFERENCE = re.compile(r"\$\{\{\s*(\w+)\s*\}\}")
 
 def compiled(root: Path) -> bytes:
     with BytesIO() as scratch, BytesIO() as out:
-        compile_document(Selection(["."]), cwd=root, scratch=scratch, watch=lambda _: None)[1].copy_to(out)
+        write_plan(Selection(["."]), cwd=root, scratch=scratch, watch=lambda _: None).document.copy_to(out)
         return out.getvalue()
 
 

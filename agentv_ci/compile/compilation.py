@@ -1,0 +1,65 @@
+"""Documents on their way into a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from agentv_ci.compile.cases import compile_suite
+from agentv_ci.compile.digest import UNSEALED
+from agentv_ci.compile.document import sealed
+from agentv_ci.compile.files import Files, ReadText
+from agentv_ci.compile.selection import Needs, is_selected
+from agentv_ci.compile.targets import Targets
+from agentv_ci.contracts.documents import Checked, Surroundings
+from agentv_ci.contracts.plan import Plan, PlanCase, PlanSuite
+from agentv_ci.schemas import schema_id
+
+
+class Compilation:
+    """What documents become: cases that come one by one, so that not all of them need be in memory."""
+
+    def __init__(
+        self, documents: Iterable[tuple[Checked, Surroundings]], read_text: ReadText, eval_ids: Sequence[str]
+    ) -> None:
+        self._documents = documents
+        self._files = Files(read_text)
+        self._targets = Targets()
+        self._eval_ids = eval_ids
+        self._suites: list[PlanSuite] = []
+        self._needs = Needs()
+
+    def cases(self) -> Iterator[PlanCase]:
+        """Yield the cases in order, once; each document is asked for when those before it are done.
+
+        Raises what asking for a document raises.
+        """
+        for checked, surroundings in self._documents:
+            suite, cases = compile_suite(checked, surroundings, self._files, self._targets)
+            self._suites.append(suite)
+            for case in cases:
+                if is_selected(case.id, self._eval_ids):
+                    self._needs.add(case)
+                    yield case
+
+    def head(self) -> Plan:
+        """Return the plan without its cases and its digest, after the last case."""
+        everything = Plan(
+            schema_=schema_id("plan-v1"),
+            digest=UNSEALED,
+            suites=tuple(self._suites),
+            targets=self._targets.compiled,
+            files=self._files.texts,
+            cases=(),
+        )
+        return self._needs.of(everything)
+
+    def plan(self) -> Plan:
+        """Return the whole plan; raises what `cases` raises."""
+        cases = tuple(self.cases())
+        return sealed(self.head().model_copy(update={"cases": cases}))
+
+    @property
+    def sources(self) -> set[Path]:
+        """The files whose content went into the plan."""
+        return self._files.paths
