@@ -81,11 +81,12 @@ def _row(size: int, found: list[Run], before: int, others: list[Run]) -> str:
     pairs = zip(found, others, strict=True)
     growth = median((run.seconds / size) / (other.seconds / before) for run, other in pairs)
     met = growth <= LINEAR and memory < MOST_MEBIBYTES
+    compared = f"{growth:.2f}×, {'met' if met else 'not met'}" if size != before else "–"
     cells = [
         f"{size:,}",
         f"{seconds:.2f} s",
         f"{seconds / size * 1000:.2f} ms",
-        f"{growth:.2f}×, {'met' if met else 'not met'}",
+        compared,
         f"{memory:.0f} MiB",
         f"{found[0].plan_mebibytes:.0f} MiB",
     ]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.pipeline import read_yaml
+from agentv_ci.pipeline.checking import read_yaml
 from agentv_ci.rendering import render
 from agentv_ci.schemas import TITLES, SchemaName
 

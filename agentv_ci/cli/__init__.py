@@ -23,8 +23,19 @@ COMMANDS: Mapping[str, str] = {
 ALIASES: Mapping[str, str] = {"run": "eval"}
 
 
+class _ReaderHasGone(Exception):
+    """Standard output leads nowhere any more."""
+
+
 class LazyGroup(click.Group):
     """A group whose commands are modules of this package, imported when they are called."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command; click itself would end the process with status 1, which means that the answer is no."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _ReaderHasGone from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name the commands in the order people need them."""
@@ -104,14 +115,8 @@ def run(arguments: Sequence[str]) -> int:
     except CannotGoOn as error:
         show_error(error.message, error.hint)
         return error.exit_code
-    except SystemExit as error:
-        # click ends by itself when the reader of standard output has gone.
-        if not isinstance(error.__context__, BrokenPipeError):
-            raise
-        _give_up_stdout()
-        return 141
-    except BrokenPipeError:
-        # The reader has gone; there is nobody left to tell.
+    except _ReaderHasGone:
+        # There is nobody left to tell.
         _give_up_stdout()
         return 141
     except OSError as error:

@@ -14,7 +14,7 @@ import click
 from agentv_ci.cli.options import color_option, eval_id_option, target_option, targets_option
 from agentv_ci.cli.output import one_line, show_count, show_diagnostics, show_line
 from agentv_ci.errors import PASSED, UsageError
-from agentv_ci.pipeline import (
+from agentv_ci.pipeline.compiling import (
     Selection,
     Written,
     compile_paths,

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import click
 
-from agentv_ci import pipeline
 from agentv_ci.cli.options import color_option, eval_id_option, target_option, targets_option
 from agentv_ci.cli.output import show_diagnostics, show_line
 from agentv_ci.cli.progress import show_progress
@@ -22,7 +21,8 @@ from agentv_ci.contracts.exchange import World
 from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.execute.engine import RunSettings
 from agentv_ci.load.environment import with_dotenv
-from agentv_ci.pipeline import Compiled, Outcome, RunFiles, Selection, compile_paths, run_plan
+from agentv_ci.pipeline.compiling import Compiled, Selection, compile_paths, only_changed
+from agentv_ci.pipeline.running import Outcome, RunFiles, run_plan
 from agentv_ci.report.reporters import ResultsFormat, terminal
 
 SHARE = click.FloatRange(0, 1)
@@ -34,7 +34,10 @@ SHARE = click.FloatRange(0, 1)
 @target_option
 @eval_id_option
 @click.option(
-    "--only-changed", metavar="OLD_PLAN", help="Only cases that this plan does not have; written by `compile`."
+    "--only-changed",
+    "old_plan",
+    metavar="OLD_PLAN",
+    help="Only cases that this plan does not have; written by `compile`.",
 )
 @click.option("--out", metavar="PATH", help="Results file; default: .agentv/results/eval_<timestamp>.<format>.")
 @click.option("--output-format", "form", type=click.Choice(["jsonl", "yaml"]), default="jsonl", show_default=True)
@@ -73,7 +76,7 @@ def command(
     targets: str | None,
     target: str | None,
     eval_ids: tuple[str, ...],
-    only_changed: str | None,
+    old_plan: str | None,
     out: str | None,
     form: ResultsFormat,
     workers: int | None,
@@ -103,10 +106,10 @@ def command(
     compiled = compile_paths(Selection(paths, targets, target, eval_ids), cwd=cwd)
     show_diagnostics(compiled.origin.warnings, err=True)
     left_out = None
-    if only_changed is not None:
+    if old_plan is not None:
         everything = len(compiled.plan.cases)
-        compiled = pipeline.only_changed(compiled, cwd / only_changed)
-        left_out = f"{everything - len(compiled.plan.cases)} of {everything} cases left out: as in {only_changed}"
+        compiled = only_changed(compiled, cwd / old_plan)
+        left_out = f"{everything - len(compiled.plan.cases)} of {everything} cases left out: as in {old_plan}"
         show_line(left_out, "warn", err=True)
     overrides = Overrides(
         repeat=repeat,

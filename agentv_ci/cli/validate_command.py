@@ -11,7 +11,7 @@ import click
 from agentv_ci.cli.options import color_option, targets_option
 from agentv_ci.cli.output import show_diagnostics, show_line
 from agentv_ci.errors import FAILED, PASSED, NothingToRun
-from agentv_ci.pipeline import Checks, check_paths
+from agentv_ci.pipeline.checking import Checks, check_paths
 from agentv_ci.suggestions import listed
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from agentv_ci import __version__
 from agentv_ci.cli import COMMANDS, run
 from agentv_ci.cli.output import show_count
 from agentv_ci.schemas import TITLES, text, violations
-from tests.conftest import agentv_ci, write
+from tests.conftest import agentv_ci, environment, write
 
 TARGETS = "$schema: agentv-targets-v2.2\ntargets:\n  - {name: default, provider: mock, response: Hi}\n"
 EVAL = """\
@@ -153,6 +154,67 @@ class TestCompile:
         assert printed.err == ""
         assert run(["compile", ".", "--out", "out/plan.json"]) == 0
         assert (project / "out" / "plan.json").read_text("utf-8") == printed.out
+
+    @pytest.mark.parametrize(
+        ("redirection", "code", "said"),
+        [
+            ("| head -1 >/dev/null; exit ${PIPESTATUS[0]}", 141, ""),
+            (">&-", 2, "standard output is closed; name a file with --out"),
+            ("> /dev/full", 4, "No space left on device"),
+            ("--out /dev/full", 4, "No space left on device"),
+            ("--out /dev/null", 0, "700 cases compiled to /dev/null"),
+        ],
+    )
+    def test_output_that_cannot_be_written_is_nobodys_bug(
+        self, redirection: str, code: int, said: str, project: Path
+    ) -> None:
+        head, body = EVAL.split("  - id: greets", 1)
+        cases = "".join(f"  - id: g{number}{body.split('  - id: waves')[0]}" for number in range(700))
+        write(project, {"many.test.yaml": head + cases})
+        command = f"{sys.executable} -m agentv_ci compile many.test.yaml {redirection}"
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=project,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == code
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr
+
+    def test_plan_is_replaced_whole_or_not_at_all(self, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert run(["compile", ".", "--out", "plan.json"]) == 0
+        before = (project / "plan.json").read_bytes()
+
+        def full(*_: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr("shutil.copyfileobj", full)
+        assert run(["compile", ".", "--out", "plan.json"]) == 4
+        assert (project / "plan.json").read_bytes() == before
+        assert sorted(path.name for path in project.iterdir() if path.is_file()) == [
+            "greet.test.yaml",
+            "plan.json",
+            "targets.yaml",
+        ]
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (["--format", "json"], "--format is for --diff and --estimate"),
+            (["--workers", "2"], "--workers is for --estimate"),
+            (["plan.json"], "one plan at a time, and alone"),
+        ],
+    )
+    def test_what_would_be_ignored_is_refused(
+        self, arguments: list[str], said: str, project: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(["compile", ".", "--out", "plan.json"]) == 0
+        assert run(["compile", "greet.test.yaml", *arguments]) == 2
+        assert said in capsys.readouterr().err
 
     def test_errors_are_on_stderr_and_nothing_is_printed(
         self, project: Path, capsys: pytest.CaptureFixture[str]

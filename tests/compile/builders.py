@@ -10,7 +10,7 @@ from typing import Any
 
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.errors import InvalidInput
-from agentv_ci.pipeline import Compiled, Origin, Selection, compile_paths, write_compiled
+from agentv_ci.pipeline.compiling import Compiled, Origin, Selection, compile_paths, write_compiled
 from tests.conftest import write
 
 EVAL = "evals/a.yaml"

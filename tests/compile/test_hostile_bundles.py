@@ -15,7 +15,7 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.pipeline import read_yaml
+from agentv_ci.pipeline.checking import read_yaml
 from agentv_ci.references import bad_reference, bundle
 
 DIALECTS = {

@@ -16,7 +16,7 @@ from agentv_ci.compile.document import resealed
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.plan import Plan, PlanSchemaEvaluator
 from agentv_ci.errors import BUG
-from agentv_ci.pipeline import Selection, compile_paths, estimate_run
+from agentv_ci.pipeline.compiling import Selection, compile_paths, estimate_run
 from tests.compile.builders import (
     EVAL,
     MOCK,

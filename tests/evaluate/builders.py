@@ -26,7 +26,7 @@ from agentv_ci.contracts.plan import FilePart, FileReference, FileText, PlanCase
 from agentv_ci.evaluate import evaluate
 from agentv_ci.evaluate.evaluators import Tools
 from agentv_ci.evaluate.submission import Submission
-from agentv_ci.pipeline import read_yaml
+from agentv_ci.pipeline.checking import read_yaml
 from tests.conftest import environment
 
 DIGEST = "0" * 64

@@ -20,7 +20,8 @@ from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import CannotGoOn, TargetUnavailable, UsageError
 from agentv_ci.execute.engine import Progress, RunSettings
-from agentv_ci.pipeline import RunFiles, Selection, compile_paths, run_plan
+from agentv_ci.pipeline.compiling import Selection, compile_paths
+from agentv_ci.pipeline.running import RunFiles, run_plan
 from agentv_ci.report.reporters import read
 from tests.conftest import Waits, environment, has_ended, write
 from tests.servers.chat_api import Reply, Step, answers, chat_api, fails, says

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.compile.builders import EVAL, case, compile_here, evals, text_of
 from tests.conftest import REPOSITORY
 
 CONSUMER = REPOSITORY / "docs" / "examples" / "plan-consumer" / "consumer.mjs"
@@ -39,6 +40,13 @@ def test_it_puts_files_and_guidelines_into_the_messages() -> None:
     texts = {file["text"] for file in json.loads(plan.read_text("utf-8"))["files"].values()}
     said = "\n".join(message["content"] for message in request["messages"])
     assert all(text in said for text in texts)
+
+
+def test_it_reads_numbers_that_no_double_holds(repository: Path) -> None:
+    plan = compile_here(repository, {EVAL: evals(case(metadata={"big": 12345678901234567891, "small": 1e-7}))})
+    (repository / "plan.json").write_text(text_of(plan), "utf-8")
+    assert "12345678901234567891" in text_of(plan)
+    assert consume(repository / "plan.json").returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.cli import run
-from agentv_ci.pipeline import read_plan
+from agentv_ci.pipeline.compiling import read_plan
 from agentv_ci.report.reporters import jsonl
 from agentv_ci.schemas import violations
 from tests.conftest import REPOSITORY

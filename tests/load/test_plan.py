@@ -12,7 +12,7 @@ import pytest
 from agentv_ci.cli import run
 from agentv_ci.compile.digest import document_digest
 from agentv_ci.errors import InvalidInput, UsageError
-from agentv_ci.pipeline import read_plan
+from agentv_ci.pipeline.compiling import read_plan
 from tests.compile.builders import compile_here, text_of
 from tests.compile.test_digest import rich
 

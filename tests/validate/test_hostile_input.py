@@ -14,7 +14,7 @@ import pytest
 
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.load.files import MAX_BYTES
-from agentv_ci.pipeline import check_paths
+from agentv_ci.pipeline.checking import check_paths
 from tests.conftest import agentv_ci, write
 
 CASE = """\

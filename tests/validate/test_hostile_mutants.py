@@ -23,7 +23,7 @@ from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import CheckedFile
 from agentv_ci.contracts.source import Mark, Pointer, locate
 from agentv_ci.load import load
-from agentv_ci.pipeline import check_paths
+from agentv_ci.pipeline.checking import check_paths
 from agentv_ci.report.diagnostics import document, render
 from agentv_ci.schemas import violations
 from agentv_ci.validate.structure import SCHEMAS, contract_of

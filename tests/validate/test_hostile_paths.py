@@ -12,7 +12,7 @@ import pytest
 
 from agentv_ci.contracts.documents import CheckedFile
 from agentv_ci.errors import UsageError
-from agentv_ci.pipeline import check_paths
+from agentv_ci.pipeline.checking import check_paths
 from tests.conftest import agentv_ci, write
 
 CASE = """\

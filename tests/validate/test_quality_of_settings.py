@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.errors import UsageError
-from agentv_ci.pipeline import check_paths
+from agentv_ci.pipeline.checking import check_paths
 from agentv_ci.schemas import schema_id
 from tests.conftest import agentv_ci, write
 from tests.validate.test_hostile_input import CASE

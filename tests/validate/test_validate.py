@@ -13,7 +13,7 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.documents import Checked, Surroundings
 from agentv_ci.contracts.source import Kind, Mark, Source
 from agentv_ci.load.files import look
-from agentv_ci.pipeline import read_yaml
+from agentv_ci.pipeline.checking import read_yaml
 from agentv_ci.validate import validate
 from tests.guards.test_schemas import SAMPLES, mutants
 

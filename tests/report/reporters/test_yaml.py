@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.pipeline import read_yaml
+from agentv_ci.pipeline.checking import read_yaml
 from agentv_ci.report.reporters import encode, read
 from tests.report.builders import NASTY, any_text, row, well_formed
 from tests.report.reporters.test_jsonl import calling_with, json_values, saying

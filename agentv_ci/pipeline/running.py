@@ -1,0 +1,140 @@
+"""Plan → execute ⇄ evaluate → results → report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentv_ci.errors import UsageError
+from agentv_ci.pipeline.checking import read_yaml
+from agentv_ci.pipeline.compiling import Compiled
+
+if TYPE_CHECKING:
+    from agentv_ci.compile.overrides import Overrides
+    from agentv_ci.contracts.exchange import Ask, Grade, Log, Request, Response, World
+    from agentv_ci.contracts.plan import Plan, PlanCase
+    from agentv_ci.contracts.report import RunReport
+    from agentv_ci.contracts.results import ResultRow
+    from agentv_ci.execute.engine import Progress, RunSettings
+    from agentv_ci.execute.materials import Materials
+    from agentv_ci.report.outcomes import CaseOutcome
+    from agentv_ci.report.reporters import ResultsFormat
+
+MAX_LOG_LINE = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """Where a run leaves what it found."""
+
+    results: Path
+    form: ResultsFormat
+    junit: Path | None = None
+
+    @property
+    def report(self) -> Path:
+        """The run report lies beside the results."""
+        return self.results.with_suffix(".report.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run came to."""
+
+    report: RunReport
+    cases: tuple[CaseOutcome, ...]
+
+
+async def run_plan(
+    compiled: Compiled,
+    overrides: Overrides,
+    settings: RunSettings,
+    files: RunFiles,
+    *,
+    world: World,
+    log: Log,
+    watch: Callable[[Progress], None],
+) -> Outcome:
+    """Run a plan, write its results and its reports.
+
+    `watch` is given the progress once, before the first case, and may look at it at any time. Raises UsageError for
+    missing environment variables, TargetUnavailable before the first case, OSError when no result can be written.
+    """
+    from agentv_ci.compile.overrides import override
+    from agentv_ci.contracts.plan import targets_of
+    from agentv_ci.execute import execute
+    from agentv_ci.execute.engine import Means, Progress
+    from agentv_ci.execute.journal import Journal
+    from agentv_ci.execute.materials import Materials
+    from agentv_ci.execute.settings import resolve_targets
+    from agentv_ci.execute.unsupported import refuse_unsupported
+    from agentv_ci.outside import printable, shortened
+    from agentv_ci.redaction import Redactor, secrets_of
+    from agentv_ci.report.reporters import encode
+
+    compiled.origin.refuse_to_overwrite([files.results, files.report, *([files.junit] if files.junit else [])])
+    if files.results.exists() and not files.results.is_file():
+        raise UsageError(f"results go into a file, and '{files.results}' is none")
+    refuse_unsupported(compiled.plan)
+    plan = override(compiled.plan, overrides)
+    asked = {key: plan.targets[key] for key in sorted({key for case in plan.cases for key in targets_of(case)})}
+    targets = dict(asked) if settings.dry_run else resolve_targets(asked, world.environ)
+    progress = Progress(total=sum(case.trials for case in plan.cases))
+    redactor = Redactor(secrets_of(plan.targets, targets, world.environ))
+
+    def clean_log(line: str) -> None:
+        log(shortened(printable(redactor.text(line)), MAX_LOG_LINE))
+
+    with (
+        Materials(plan.files, settings.root) as materials,
+        Journal(files.results, lambda row: encode(row, files.form)) as journal,
+    ):
+        watch(progress)
+        grade = _grader(plan, settings.root, materials, world, clean_log)
+        means = Means(grade, journal, materials, world, clean_log, progress, redactor)
+        await execute(plan, targets, settings, means)
+    return _conclude(plan, files, dry_run=settings.dry_run, write_error=journal.write_error)
+
+
+def _grader(
+    plan: Plan, root: Path, materials: Materials, world: World, log: Log
+) -> Callable[[PlanCase, Request, Response, Ask], Awaitable[Grade]]:
+    from agentv_ci.evaluate import evaluate
+    from agentv_ci.evaluate.evaluators import Tools
+    from agentv_ci.evaluate.submission import Submission
+
+    async def grade(case: PlanCase, request: Request, response: Response, ask: Ask) -> Grade:
+        tools = Tools(
+            ask=ask,
+            locate=materials.locate,
+            locate_together=materials.locate_together,
+            read_yaml=read_yaml,
+            environ=world.environ,
+            root=root,
+            log=log,
+        )
+        folder = (root / case.suite).parent
+        return await evaluate(case, Submission(case, request, response, plan.files, folder), tools)
+
+    return grade
+
+
+def _conclude(plan: Plan, files: RunFiles, *, dry_run: bool, write_error: str | None) -> Outcome:
+    from agentv_ci.report import report
+    from agentv_ci.report.reporters import read
+
+    def rows() -> Iterator[ResultRow]:
+        return read(files.results, files.form)
+
+    run_report, outcomes = report(plan, rows(), dry_run=dry_run, write_error=write_error)
+    text = json.dumps(run_report.model_dump(by_alias=True), indent=2) + "\n"
+    files.report.write_text(text, encoding="utf-8")
+    if files.junit is not None:
+        from agentv_ci.report.reporters import junit
+
+        files.junit.parent.mkdir(parents=True, exist_ok=True)
+        files.junit.write_bytes(junit.render(rows()))
+    return Outcome(run_report, outcomes)
