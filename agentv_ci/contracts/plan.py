@@ -27,8 +27,22 @@ from agentv_ci.contracts.base import (
 )
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.evals import Role
-from agentv_ci.contracts.evaluators import EmbeddedEvaluator
-from agentv_ci.contracts.targets import Target
+from agentv_ci.contracts.evaluators import (
+    ContainsAllEvaluator,
+    ContainsAnyEvaluator,
+    CostEvaluator,
+    EmbeddedEvaluator,
+    EndsWithEvaluator,
+    EqualsEvaluator,
+    FieldAccuracyEvaluator,
+    IsJsonEvaluator,
+    LatencyEvaluator,
+    SimilarityEvaluator,
+    StartsWithEvaluator,
+    TokenUsageEvaluator,
+    ToolCallsEvaluator,
+)
+from agentv_ci.contracts.targets import CliTarget, Target
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -206,6 +220,25 @@ PlanEvaluator = TypeAliasType(
 )
 
 
+NotRunYet = (
+    PlanRubricEvaluator
+    | PlanCompositeEvaluator
+    | ContainsAnyEvaluator
+    | ContainsAllEvaluator
+    | EqualsEvaluator
+    | StartsWithEvaluator
+    | EndsWithEvaluator
+    | IsJsonEvaluator
+    | FieldAccuracyEvaluator
+    | SimilarityEvaluator
+    | LatencyEvaluator
+    | CostEvaluator
+    | TokenUsageEvaluator
+    | ToolCallsEvaluator
+)
+"""Evaluators that are compiled, and that a run refuses; each leaves this list when it gets its file."""
+
+
 class PlanGate(Compiled):
     """What the suite must reach."""
 
@@ -314,6 +347,13 @@ def files_of(case: PlanCase) -> Iterator[FileReference | FilePart]:
             yield from part.files
         elif isinstance(part, (PlanLlmJudgeEvaluator, PlanLlmJudgeAggregator)) and isinstance(part.prompt, FilePart):
             yield part.prompt
+
+
+def runs_in_suite(case: PlanCase, target: Target | None) -> bool:
+    """Whether a command of a case, or of the target that answers it, runs in the folder of its suite."""
+    scripts = (part for part in _scoring(case) if isinstance(part, PlanScript))
+    commands = [target] if isinstance(target, CliTarget) else []
+    return any(getattr(part, "cwd", None) is None for part in (*scripts, *commands))
 
 
 def _scoring(case: PlanCase) -> Iterator[PlanEvaluator | PlanAggregator]:

@@ -4,47 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from agentv_ci.contracts.evaluators import (
-    ContainsAllEvaluator,
-    ContainsAnyEvaluator,
-    CostEvaluator,
-    EndsWithEvaluator,
-    EqualsEvaluator,
-    FieldAccuracyEvaluator,
-    IsJsonEvaluator,
-    LatencyEvaluator,
-    SimilarityEvaluator,
-    StartsWithEvaluator,
-    TokenUsageEvaluator,
-    ToolCallsEvaluator,
-)
-from agentv_ci.contracts.plan import (
-    Plan,
-    PlanCase,
-    PlanCompositeEvaluator,
-    PlanEvaluator,
-    PlanLlmJudgeEvaluator,
-    PlanRubricEvaluator,
-    PlanSuite,
-)
+from agentv_ci.contracts.plan import NotRunYet, Plan, PlanCase, PlanEvaluator, PlanLlmJudgeEvaluator, PlanSuite
 from agentv_ci.errors import UsageError
-
-NOT_RUN = (
-    PlanRubricEvaluator,
-    PlanCompositeEvaluator,
-    ContainsAnyEvaluator,
-    ContainsAllEvaluator,
-    EqualsEvaluator,
-    StartsWithEvaluator,
-    EndsWithEvaluator,
-    IsJsonEvaluator,
-    FieldAccuracyEvaluator,
-    SimilarityEvaluator,
-    LatencyEvaluator,
-    CostEvaluator,
-    TokenUsageEvaluator,
-    ToolCallsEvaluator,
-)
 
 
 def refuse_unsupported(plan: Plan) -> None:
@@ -84,7 +45,7 @@ def _in_case(case: PlanCase) -> Iterator[str]:
 
 def _evaluators(evaluators: Iterable[PlanEvaluator]) -> Iterator[str]:
     for each in evaluators:
-        if isinstance(each, NOT_RUN):
+        if isinstance(each, NotRunYet):
             yield f"evaluator '{each.name}' of type '{each.type}'"
         elif isinstance(each, PlanLlmJudgeEvaluator) and each.rubrics:
             yield f"'rubrics' of evaluator '{each.name}'"

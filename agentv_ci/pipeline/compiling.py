@@ -116,10 +116,10 @@ def write_compiled(compiled: Compiled, scratch: BinaryIO) -> Written:
 
 
 def _is_plan(found: Sequence[Found]) -> bool:
-    plans = [each for each in found if each.path.suffix == ".json"]
-    if plans and len(found) > 1:
-        raise UsageError(f"'{plans[0].path}': one plan at a time, and alone: it has its eval files and targets already")
-    return bool(plans)
+    named = [each.path for each in found if each.path.suffix == ".json" and each.named]
+    if named and len(found) > 1:
+        raise UsageError(f"'{named[0]}': one plan at a time, and alone: it has its eval files and targets already")
+    return len(found) == 1 and found[0].path.suffix == ".json"
 
 
 class _Reading:

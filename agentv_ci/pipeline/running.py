@@ -79,6 +79,7 @@ async def run_plan(
     if files.results.exists() and not files.results.is_file():
         raise UsageError(f"results go into a file, and '{files.results}' is none")
     refuse_unsupported(compiled.plan)
+    _require_folders(compiled.plan, settings)
     plan = override(compiled.plan, overrides)
     asked = {key: plan.targets[key] for key in sorted({key for case in plan.cases for key in targets_of(case)})}
     targets = dict(asked) if settings.dry_run else resolve_targets(asked, world.environ)
@@ -97,6 +98,20 @@ async def run_plan(
         means = Means(grade, journal, materials, world, clean_log, progress, redactor)
         await execute(plan, targets, settings, means)
     return _conclude(plan, files, dry_run=settings.dry_run, write_error=journal.write_error)
+
+
+def _require_folders(plan: Plan, settings: RunSettings) -> None:
+    """Raise UsageError where commands would run in an eval file's folder that is not there."""
+    from agentv_ci.contracts.plan import runs_in_suite
+
+    targets = {key: None if settings.dry_run else target for key, target in plan.targets.items()}
+    suites = dict.fromkeys(case.suite for case in plan.cases if runs_in_suite(case, targets[case.target]))
+    for suite in suites:
+        if not (settings.root / suite).parent.is_dir():
+            raise UsageError(
+                f"'{settings.root}' has no folder of '{suite}', where commands of the plan run",
+                hint="run the plan in the repository that it was compiled from",
+            )
 
 
 def _grader(

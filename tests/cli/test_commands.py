@@ -216,6 +216,11 @@ class TestCompile:
         assert run(["compile", "greet.test.yaml", *arguments]) == 2
         assert said in capsys.readouterr().err
 
+    def test_data_beside_the_evals_is_no_plan(self, project: Path) -> None:
+        write(project, {"evals/a.test.yaml": EVAL, "evals/data.json": "{}"})
+        assert run(["compile", "evals/*", "--out", "plan.json"]) == 0
+        assert run(["compile", "evals", "--out", "plan.json"]) == 0
+
     def test_errors_are_on_stderr_and_nothing_is_printed(
         self, project: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -549,6 +554,24 @@ class TestPlans:
         run(["compile", ".", "--out", "plan.json"])
         assert run(["eval", "plan.json", *flags]) == 2
         assert run(["eval", "plan.json", "--target", "default", "--out", "r.jsonl"]) == 0
+
+    def test_plan_whose_commands_have_no_folder_is_refused_at_once(
+        self, project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        command = "{name: default, provider: cli, command_template: echo Hi}"
+        write(
+            project, {"evals/e.yaml": EVAL, "evals/targets.yaml": f"$schema: agentv-targets-v2\ntargets: [{command}]\n"}
+        )
+        assert run(["compile", "evals", "--out", "elsewhere/plan.json"]) == 0
+        assert run(["eval", "elsewhere/plan.json", "--out", "rows.jsonl"]) == 0
+        (project / "elsewhere" / ".git").mkdir()
+        monkeypatch.chdir(project / "elsewhere")
+        capsys.readouterr()
+        assert run(["eval", "plan.json", "--out", "rows.jsonl"]) == 2
+        printed = capsys.readouterr().err
+        assert "has no folder of 'evals/e.yaml', where commands of the plan run" in printed
+        assert not Path("rows.jsonl").exists()
+        assert run(["eval", "plan.json", "--dry-run", "--out", "rows.jsonl"]) == 0
 
     def test_plan_of_another_major_version_is_refused(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
         run(["compile", ".", "--out", "plan.json"])

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from agentv_ci.contracts.evaluators import AuthoredEvaluator
-from agentv_ci.contracts.plan import PlanEvaluator
+from agentv_ci.contracts.plan import NotRunYet, PlanEvaluator
 from agentv_ci.contracts.targets import Target
 from tests.conftest import REPOSITORY
 
@@ -80,6 +80,11 @@ def test_no_file_is_without_a_kind() -> None:
 
 def test_plan_knows_the_evaluators_that_authors_know() -> None:
     assert set(kinds(PlanEvaluator, "type")) == set(kinds(AuthoredEvaluator, "type"))
+
+
+def test_plan_names_the_evaluators_that_do_not_run() -> None:
+    named = {str(get_args(member.model_fields["type"].annotation)[0]) for member in get_args(NotRunYet)}
+    assert named == {kind for kind in kinds(AuthoredEvaluator, "type") if kind in CHECKED_ONLY}
 
 
 @pytest.mark.parametrize("kind", sorted(CHECKED_ONLY))
