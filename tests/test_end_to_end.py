@@ -226,3 +226,29 @@ def test_an_interrupted_run_keeps_finished_rows_and_leaves_no_child(repository: 
     assert err.endswith("error: interrupted; finished rows are kept\n")
     assert [json.loads(line)["eval_id"] for line in (repository / "r.jsonl").read_text("utf-8").splitlines()] == ["a"]
     assert has_ended(int(child.read_text("utf-8")))
+
+
+def test_plan_runs_the_script_that_was_compiled_with_all_its_files(repository: Path) -> None:
+    """Editing one file of a script does not change what an older plan scores, nor mix old and new files."""
+    grader = "import json, helper\nprint(json.dumps({'score': helper.SCORE}))\n"
+    case = {
+        "id": "a",
+        "expected_outcome": "x",
+        "input_messages": [{"role": "user", "content": "x"}],
+        "expected_messages": [],
+        "evaluators": [
+            {"name": "graded", "type": "code", "script": "graders/grade.py", "files": ["graders/helper.py"]}
+        ],
+    }
+    files = {
+        "evals/a.yaml": json.dumps({"$schema": "agentv-eval-v2", "evalcases": [case]}),
+        "evals/graders/grade.py": grader,
+        "evals/graders/helper.py": "SCORE = 1\n",
+        "targets.yaml": "$schema: agentv-targets-v2.2\ntargets: [{name: default, provider: mock}]\n",
+    }
+    write(repository, files)
+    assert agentv_ci("compile", "evals", "--out", "plan.json", cwd=repository).code == 0
+    for changed in ({"evals/graders/helper.py": "SCORE = 0\n"}, {"evals/graders/grade.py": grader + "# remark\n"}):
+        write(repository, {**files, **changed})
+        done = agentv_ci("eval", "plan.json", "--out", "rows.jsonl", cwd=repository)
+        assert (done.code, "1 passed" in done.out) == (0, True), done

@@ -65,6 +65,11 @@ def test_case_whose_digest_was_forged_is_named(repository: Path, plan: dict[str,
         read_plan(written(repository, plan))
 
 
+def evaluator(plan: dict[str, Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(each for each in plan["cases"][0]["evaluators"] if each["name"] == name)
+    return found
+
+
 def swap_text(plan: dict[str, Any]) -> None:
     next(iter(plan["files"].values()))["text"] = "another"
 
@@ -85,6 +90,30 @@ DANGLING: dict[str, tuple[Change, str]] = {
     "a path that is none": (
         lambda plan: next(iter(plan["files"].values())).update(path="a\0b"),
         "a path that no system allows",
+    ),
+    "a path in a message that is none": (
+        lambda plan: plan["cases"][0]["inputMessages"][0]["content"][0].update(path="a\0b"),
+        "a path that no system allows",
+    ),
+    "a suite twice": (lambda plan: plan["suites"].append(plan["suites"][0]), "a suite is there twice"),
+    "a script without a command": (
+        lambda plan: evaluator(plan, "p").pop("argv"),
+        "evaluator 'p' has either 'argv' or 'command'",
+    ),
+    "a script with two commands": (
+        lambda plan: evaluator(plan, "p").update(command="true"),
+        "evaluator 'p' has either 'argv' or 'command'",
+    ),
+    "a member that is not weighed": (
+        lambda plan: plan["cases"][0]["evaluators"].append(
+            {
+                "name": "all",
+                "type": "composite",
+                "evaluators": [evaluator(plan, "c")],
+                "aggregator": {"type": "weighted_average", "weights": {"other": 1}},
+            }
+        ),
+        "'c' is not both a member and weighed in evaluator 'all'",
     ),
     "a case twice": (lambda plan: plan["cases"].append(plan["cases"][0]), "case 'one' is twice in 'evals/a.yaml'"),
 }
@@ -113,6 +142,22 @@ def test_mistake_has_its_line(
         f"{path}:{line}:20: error: 'high' is not of type 'number' [AV204] (cases[0].threshold)"
         in capsys.readouterr().err
     )
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (lambda plan: plan["cases"][0].update(evaluators=[]), "cases[0].evaluators"),
+        (lambda plan: evaluator(plan, "p").update(argv=[]), "cases[0].evaluators[5].argv"),
+    ],
+)
+def test_plan_that_would_score_nothing_is_refused(
+    change: Change, place: str, repository: Path, plan: dict[str, Any]
+) -> None:
+    change(plan)
+    with pytest.raises(InvalidInput) as raised:
+        read_plan(written(repository, plan))
+    assert [each.pointer for each in raised.value.diagnostics] == [place]
 
 
 @pytest.mark.parametrize(
