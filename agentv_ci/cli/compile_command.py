@@ -116,6 +116,8 @@ def _check_options(old_plan: str | None, form: str, workers: int | None, *, want
 
 
 def _write_schemas(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"--schemas: '{folder}' is no folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name in TITLES:

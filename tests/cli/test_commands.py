@@ -296,7 +296,7 @@ class TestSchemas:
 
     def test_folder_that_is_a_file_is_a_usage_error(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["compile", "--schemas", "targets.yaml"]) == 2
-        assert "cannot write 'targets.yaml'" in capsys.readouterr().err
+        assert "--schemas: 'targets.yaml' is no folder" in capsys.readouterr().err
 
     def test_without_a_path_it_says_what_to_do(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["compile"]) == 2

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.targets import Target, TargetSettings
 from tests.compile.builders import (
     EVAL,
     MOCK,
@@ -163,3 +165,32 @@ def test_nearest_targets_file_counts(repository: Path) -> None:
         "targets.yaml": targets({**MOCK, "response": "far"}),
     }
     assert settings(compile_here(repository, files), "default")["response"] == "near"
+
+
+KINDS: tuple[type[TargetSettings], ...] = get_args(get_args(Target.__value__)[0])
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_what_absence_means_is_what_the_description_says(kind: type[TargetSettings]) -> None:
+    for field, value in kind.implied.items():
+        description = kind.model_fields[field].description or ""
+        assert value in ({}, []) or f"default {str(value).lower()}" in description.lower(), field
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_what_lies_outside_the_digest_are_fields(kind: type[TargetSettings]) -> None:
+    assert kind.outside_digest <= kind.model_fields.keys()
+    assert kind.outside_digest >= TargetSettings.outside_digest
+
+
+def test_commands_of_one_name_in_two_folders_are_two_targets(repository: Path) -> None:
+    files = {
+        f"evals/{folder}/{name}": document
+        for folder, said in (("a", "hi"), ("b", "ho"))
+        for name, document in (
+            ("e.yaml", evals(case(folder, evaluators=[contains()]))),
+            ("targets.yaml", targets({**AGENT, "command_template": f"echo {said}"})),
+        )
+    }
+    plan = compile_here(repository, files)
+    assert list(plan.targets) == ["default", "default@evals/b/targets.yaml"]
