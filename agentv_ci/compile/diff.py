@@ -19,7 +19,10 @@ from agentv_ci.contracts.plan import (
     PlanCase,
     PlanCompositeEvaluator,
     PlanEvaluator,
+    PlanLlmJudgeEvaluator,
     PlanMessage,
+    PlanRubric,
+    PlanRubricEvaluator,
     PlanScript,
     PlanWeightedAverage,
     TextPart,
@@ -128,8 +131,18 @@ def _in_message(label: str, different: Sequence[str], old: PlanMessage, new: Pla
     if "toolCalls" in different:
         yield f"{label} tool calls changed"
     before, after = _files(old), _files(new)
+    renamed = {
+        path: other
+        for path, part in before.items()
+        for other, same in after.items()
+        if path not in after and other not in before and part.sha256 == same.sha256
+    }
     for path in {**before, **after}:
-        if path not in before or path not in after:
+        if path in renamed:
+            yield f"file {path} is {renamed[path]} now"
+        elif path in renamed.values():
+            pass
+        elif path not in before or path not in after:
             yield f"file {path} {'added to' if path in after else 'removed from'} {label}"
         elif before[path].sha256 != after[path].sha256:
             yield f"file {path} changed"
@@ -189,11 +202,32 @@ def _in_evaluator(
                 yield from _in_script(label, old, new, command=before["argv"] != after["argv"])
             case "aggregator":
                 yield from list(_in_weights(label, old, new)) or [f"{label} aggregator changed"]
-            case "prompt" | "schema" | "config" | "rubrics":
+            case "rubrics":
+                yield from _in_rubrics(label, _rubrics_of(old), _rubrics_of(new))
+            case "prompt" | "schema" | "config":
                 yield f"{label} {key} changed"
             case _:
                 values = [_value_of(*side, key) for side in ((old, before), (new, after))]
                 yield _change(f"{label} {_authored(key)}", *values)
+
+
+def _rubrics_of(evaluator: PlanEvaluator) -> dict[str, PlanRubric]:
+    rubrics = evaluator.rubrics if isinstance(evaluator, (PlanRubricEvaluator, PlanLlmJudgeEvaluator)) else None
+    return {rubric.id: rubric for rubric in rubrics or ()}
+
+
+def _in_rubrics(label: str, old: Mapping[str, PlanRubric], new: Mapping[str, PlanRubric]) -> Iterator[str]:
+    for rubric_id in {**old, **new}:
+        what = f"{label} rubric '{rubric_id}'"
+        if rubric_id not in old or rubric_id not in new:
+            yield f"{what} {'added' if rubric_id in new else 'removed'}"
+        elif old[rubric_id].description != new[rubric_id].description:
+            yield f"{what} description changed"
+        else:
+            for field in ("weight", "required"):
+                before, after = getattr(old[rubric_id], field), getattr(new[rubric_id], field)
+                if before != after:
+                    yield _change(f"{what} {field}", before, after)
 
 
 def _in_script(label: str, old: PlanScript, new: PlanScript, *, command: bool) -> Iterator[str]:

@@ -182,3 +182,35 @@ def test_case_in_a_file_of_another_name_is_unchanged(tmp_path: Path) -> None:
     asked = evals(case("one"), case("two"))
     found = diff(*plans(tmp_path, {EVAL: asked}, {"evals/other/b.yaml": asked, "targets.yaml": targets(MOCK)}))
     assert found == PlanDiff(added=(), removed=(), changed=())
+
+
+SHORT = {"id": "short", "description": "Is short"}
+
+
+@pytest.mark.parametrize(
+    ("rubrics", "said"),
+    [
+        (["Is kind", {**SHORT, "weight": 5}], "rubric 'short' weight 1 → 5"),
+        (
+            ["Is kind", {"id": "short", "description": "Is short", "required": False}],
+            "rubric 'short' required true → false",
+        ),
+        (["Is kind", {**SHORT, "description": "Is brief"}], "rubric 'short' description changed"),
+        (["Is kind"], "rubric 'short' removed"),
+        (["Is kind", SHORT, "Is new"], "rubric 'rubric-3' added"),
+    ],
+)
+def test_reason_names_the_criterion(rubrics: list[Any], said: str, tmp_path: Path) -> None:
+    before = ["Is kind", SHORT]
+    old, new = plans(tmp_path, {EVAL: evals(case(rubrics=before))}, {EVAL: evals(case(rubrics=rubrics))})
+    (found,) = diff(old, new).changed
+    assert found.reasons == (f"evaluator 'rubrics' {said}",)
+
+
+def test_renamed_file_is_one_reason(tmp_path: Path) -> None:
+    def attached(name: str) -> Repository:
+        content = [{"type": "file", "value": name}]
+        return {EVAL: evals(case(input_messages=[{"role": "user", "content": content}])), f"evals/{name}": "text"}
+
+    (found,) = diff(*plans(tmp_path, attached("a.md"), attached("b.md"))).changed
+    assert found.reasons == ("file evals/a.md is evals/b.md now",)

@@ -31,7 +31,7 @@ MEANT: dict[str, tuple[list[Any], tuple[str, ...]]] = {
     "member_file": (["1", "2"], ("evaluator 'k' member 'p' file evals/p.py",)),
     "weights": ([{}, {"c": 3}], ("evaluator 'k' member 'c' weight",)),
     "prompt": (["P", "Q"], ("evaluator 'j' prompt",)),
-    "rubric": (["r", "q"], ("evaluator 'rubrics' rubrics",)),
+    "rubric": (["r", "q"], ("evaluator 'rubrics' rubric 'rubric-1' description",)),
     "judge": (["0", "1"], ("evaluator 'j' judge", "evaluator 'rubrics' judge")),
     "response": (["r", "s"], ("target response",)),
     "usage": ([1, 2], ("target usage",)),
