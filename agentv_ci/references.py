@@ -5,7 +5,6 @@ The door to referencing. Nothing is ever fetched: a reference leads into the sch
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
-from agentv_ci.canonical import canonical, digest_of
 from agentv_ci.contracts.base import JsonObject, JsonValue
 
 if TYPE_CHECKING:
@@ -47,7 +45,8 @@ def bad_reference(schema: JsonValue, place: Path, read: Read) -> str | None:
     """
     try:
         bundled = _bundled(schema, _explored(schema, place, read))
-        _explored(bundled, place, _read_nothing)
+        if bundled is not schema:
+            _explored(bundled, place, _read_nothing)
     except LeadsNowhere as error:
         return str(error)
     except RecursionError:
@@ -82,7 +81,7 @@ class _Document:
     base: str
     """The address that its references are relative to."""
     references: dict[tuple[int, str], str] = field(default_factory=dict)
-    """Part and keyword → the address it refers to, with the fragment; not of references within one resource."""
+    """Part and keyword → the address it refers to, with the fragment."""
     resources: dict[int, str] = field(default_factory=dict)
     """Part with an `$id` of its own → its address."""
     bases: dict[int, str] = field(default_factory=dict)
@@ -151,7 +150,7 @@ class _Explorer:
         return self._retrieved[uri]
 
     def _document(self, uri: str) -> _Document:
-        """Return the document that an address is in, explored with all that it refers to."""
+        """Return the document that an address is in; a new one waits to be walked."""
         if uri not in self._documents:
             retrieved = self._registry.get_or_retrieve(uri)
             resource = retrieved.value
@@ -215,39 +214,44 @@ class _Explorer:
 
 def _bundled(schema: JsonValue, documents: list[_Document]) -> JsonValue:
     """Return a schema's documents, all of whose references were found, as one."""
+    from agentv_ci.canonical import canonical, digest_of
+
     root, *others = documents
     if not root.names_files:
         return schema
-    names = _names(documents)
+    # Validators keep schemas by `$id`: no two bundles may share one.
+    digest = digest_of(canonical(_assembled(root, others, NAME)))
+    return _assembled(root, others, f"{NAME}:{digest[:16]}")
+
+
+def _assembled(root: _Document, others: list[_Document], name: str) -> JsonObject:
+    """Return the documents as one, whose `$id` is `name`."""
+    documents = [root, *others]
+    names = _names(documents, name)
     anchors = {
         url: document.anchor for document in documents for url in (document.uri, document.base) if document.anchor
     }
     whole = _renamed(root, names, anchors)
-    assert isinstance(whole, dict)
     keyword = "definitions" if root.is_legacy else "$defs"
     own = whole.get(keyword)
     embedded = {names[document.uri]: _renamed(document, names, anchors) for document in others}
-    whole = whole | {keyword: (own if isinstance(own, dict) else {}) | embedded}
-    # Validators keep schemas by `$id`: no two may share one.
-    unique = f"{NAME}:{digest_of(canonical(whole))[:16]}"
-    renamed: JsonValue = json.loads(json.dumps(whole).replace(f'"{NAME}', f'"{unique}'))
-    return renamed
+    return whole | {keyword: (own if isinstance(own, dict) else {}) | embedded}
 
 
-def _names(documents: list[_Document]) -> Mapping[str, str]:
+def _names(documents: list[_Document], prefix: str) -> Mapping[str, str]:
     """Return the `$id` in the bundle of every address: the author's own where it is absolute and nobody else's."""
     given = Counter(document.base for document in documents)
     names: dict[str, str] = {}
     for index, document in enumerate(documents):
         own = not _file_of(document.base) and given[document.base] == 1
-        name = document.base if own else f"{NAME}:{index}" if index else NAME
+        name = document.base if own else f"{prefix}:{index}" if index else prefix
         names[document.uri] = names[document.base] = name
         inner = dict.fromkeys(document.resources.values())
-        names |= {url: f"{NAME}:{index}:{number}" for number, url in enumerate(inner, 1) if _file_of(url)}
+        names |= {url: f"{prefix}:{index}:{number}" for number, url in enumerate(inner, 1) if _file_of(url)}
     return names
 
 
-def _renamed(document: _Document, names: Mapping[str, str], anchors: Mapping[str, str]) -> JsonValue:
+def _renamed(document: _Document, names: Mapping[str, str], anchors: Mapping[str, str]) -> JsonObject:
     """Return a document under its new `$id`, with its references changed to those of others."""
     whole = _rewritten(document.resource.contents, document, names, anchors)
     head: JsonObject = {"$schema": document.dialect, document.id_keyword: names[document.uri]}

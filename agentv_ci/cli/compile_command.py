@@ -132,16 +132,16 @@ def _compile(selection: Selection, out: str) -> None:
         with show_count("cases compiled") as watch:
             written = write_plan(selection, cwd=Path.cwd(), scratch=scratch, watch=watch)
         show_diagnostics(written.origin.warnings, err=True)
-        if out == "-" and sys.stdout is None:
-            raise UsageError("standard output is closed; name a file with --out")
-        if out == "-":
-            written.document.copy_to(sys.stdout.buffer)
-        else:
+        if out != "-":
+            written.origin.refuse_to_overwrite([Path.cwd() / out])
             _write(written, out)
+        elif sys.stdout is None:
+            raise UsageError("standard output is closed; name a file with --out")
+        else:
+            written.document.copy_to(sys.stdout.buffer)
 
 
 def _write(written: Written, out: str) -> None:
-    written.origin.refuse_to_overwrite([Path.cwd() / out])
     try:
         _replace(Path(out).resolve(), written)
     except OSError as error:

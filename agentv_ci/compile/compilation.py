@@ -37,6 +37,7 @@ class Compilation:
         for checked, surroundings in self._documents:
             suite, cases = compile_suite(checked, surroundings, self._files, self._targets)
             self._suites.append(suite)
+            # All are compiled: what a target is called must not depend on which cases are selected.
             for case in cases:
                 if is_selected(case.id, self._eval_ids):
                     self._needs.add(case)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from agentv_ci.canonical import canonical
+from agentv_ci.canonical import exact
 from agentv_ci.compile.digest import digest_content, script_files
 from agentv_ci.compile.document import prices_by_suite
 from agentv_ci.contracts.base import JsonObject, JsonValue
@@ -16,6 +16,7 @@ from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.plan import (
     FilePart,
     Plan,
+    PlanAggregator,
     PlanCase,
     PlanCompositeEvaluator,
     PlanEvaluator,
@@ -80,7 +81,8 @@ def _reasons(sides: tuple[_Side, _Side], old: PlanCase, new: PlanCase) -> tuple[
     """Return why two cases have different digests."""
     before, after = sides[0].content(old), sides[1].content(new)
     found: list[str] = []
-    for key in _different(before, after):
+    different = _different(before, after)
+    for key in different:
         match key:
             case "inputMessages":
                 messages = old.input_messages, new.input_messages
@@ -94,8 +96,8 @@ def _reasons(sides: tuple[_Side, _Side], old: PlanCase, new: PlanCase) -> tuple[
                 found += _in_settings("target", before[key], after[key])
             case "evaluators":
                 found += _in_evaluators("evaluator", _pairs(old, before[key]), _pairs(new, after[key]))
-            case "prices" if key not in before or key not in after:
-                pass  # they count since there is an evaluator of cost, which is said there
+            case "prices" | "delay" if key not in before or key not in after or "target" in different:
+                pass  # another evaluator or target makes them count, which is said there
             case "threshold":
                 found.append(_change(key, before[key], after[key]))
             case _:
@@ -106,7 +108,7 @@ def _reasons(sides: tuple[_Side, _Side], old: PlanCase, new: PlanCase) -> tuple[
 
 def _different(before: JsonObject, after: JsonObject) -> list[str]:
     """Return the keys whose values differ as JSON: to Python, 1 and true are the same."""
-    return [key for key in {**before, **after} if canonical(before.get(key)) != canonical(after.get(key))]
+    return [key for key in {**before, **after} if exact(before.get(key)) != exact(after.get(key))]
 
 
 Messages = tuple[Sequence[PlanMessage], Sequence[PlanMessage]]
@@ -201,7 +203,9 @@ def _in_evaluator(
                 assert isinstance(new, PlanScript)
                 yield from _in_script(label, old, new, command=before["argv"] != after["argv"])
             case "aggregator":
-                yield from list(_in_weights(label, old, new)) or [f"{label} aggregator changed"]
+                assert isinstance(old, PlanCompositeEvaluator)
+                assert isinstance(new, PlanCompositeEvaluator)
+                yield from _in_aggregator(label, old.aggregator, new.aggregator)
             case "rubrics":
                 yield from _in_rubrics(label, _rubrics_of(old), _rubrics_of(new))
             case "prompt" | "schema" | "config":
@@ -248,13 +252,14 @@ def _words(script: PlanScript) -> list[str]:
     return [places.get(word, word) for word in script.argv or ()]
 
 
-def _in_weights(label: str, old: PlanEvaluator, new: PlanEvaluator) -> Iterator[str]:
-    """Weights of members that both have, where nothing else of the aggregator changed."""
-    sides = [each.aggregator for each in (old, new) if isinstance(each, PlanCompositeEvaluator)]
-    before, after = (each.weights if isinstance(each, PlanWeightedAverage) else {} for each in sides)
-    for name in before.keys() & after.keys():
-        if before[name] != after[name]:
-            yield _change(f"{label} member '{name}' weight", before[name], after[name])
+def _in_aggregator(label: str, old: PlanAggregator, new: PlanAggregator) -> Iterator[str]:
+    if not (isinstance(old, PlanWeightedAverage) and isinstance(new, PlanWeightedAverage)):
+        yield f"{label} aggregator changed"
+        return
+    for name, weight in new.weights.items():
+        # Of members that came or went, that is said.
+        if name in old.weights and old.weights[name] != weight:
+            yield _change(f"{label} member '{name}' weight", old.weights[name], weight)
 
 
 def _value_of(evaluator: PlanEvaluator, content: JsonObject, key: str) -> JsonValue:
@@ -285,7 +290,7 @@ def _change(label: str, old: JsonValue, new: JsonValue) -> str:
 def _shown(value: JsonValue) -> str | None:
     if isinstance(value, (dict, list)):
         return None
-    text = "not set" if value is None else value if isinstance(value, str) else canonical(value)
+    text = "not set" if value is None else value if isinstance(value, str) else exact(value)
     return text if 0 < len(text) <= MAX_VALUE and text.isprintable() else None
 
 

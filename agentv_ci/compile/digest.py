@@ -114,10 +114,9 @@ def _target(target: Target, case_id: str) -> JsonObject:
 
 def _prices_of(target: Target, prices: Mapping[str, Price]) -> Mapping[str, Price]:
     """Return those prices that may be the target's: its model's, or all where the model is not known yet."""
-    model = model_name(target)
     if isinstance(target, (MockTarget, CliTarget)):
         return {}
-    if model is None:
+    if (model := model_name(target)) is None:
         return prices
     return {name: prices[name] for name in [name for name in names_of(model) if name in prices][:1]}
 
@@ -175,7 +174,8 @@ def script_files(script: PlanScript) -> dict[str, tuple[str, str]]:
     What each says counts, and where it lies from the script's point of view; not where all of them lie.
     """
     folder = dirname(script.files[0].path) if script.files else ""
-    return {relpath(file.path, folder or "."): (file.sha256, file.path) for file in script.files}
+    # From the root of nothing: of relative paths relpath would ask where this process runs.
+    return {relpath(f"/{file.path}", f"/{folder}"): (file.sha256, file.path) for file in script.files}
 
 
 def _script(script: PlanScript) -> JsonObject:
@@ -190,7 +190,7 @@ def _prompt(prompt: TextPart | FilePart | None) -> JsonObject:
         case None:
             return {}
         case TextPart():
-            return {"prompt": hashlib.sha256(prompt.text.encode()).hexdigest()}
+            return {"prompt": digest_of(prompt.text)}
         case FilePart():
             return {"prompt": prompt.sha256}
 

@@ -12,7 +12,6 @@ from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.estimate import Estimate, TargetEstimate
 from agentv_ci.contracts.plan import (
     FilePart,
-    FileText,
     Part,
     Plan,
     PlanCase,
@@ -74,8 +73,9 @@ def estimate(plan: Plan, *, workers: int | None) -> Estimate:
     """
     uses = {key: _Use(target) for key, target in plan.targets.items()}
     prices = prices_by_suite(plan)
+    sizes = {sha256: tokens(file.text) for sha256, file in plan.files.items()}
     for case in plan.cases:
-        _count(case, plan.files, uses, prices[case.suite])
+        _count(case, sizes, uses, prices[case.suite])
     if not isfinite(sum(use.dollars + use.seconds for use in uses.values())):
         raise OverflowError
     targets = [_target(key, use) for key, use in uses.items() if use.requests]
@@ -128,41 +128,44 @@ class _Use:
             self.dollars += times * (tokens_in * price.input_per_mtok + written * price.output_per_mtok) / 1e6
 
 
-def _count(
-    case: PlanCase, files: Mapping[str, FileText], uses: Mapping[str, _Use], prices: Mapping[str, Price]
-) -> None:
-    question = sum(TOKENS_A_MESSAGE + _parts(message.content, files) for message in case.input_messages)
-    answer = tokens(case.reference_answer) or ANSWER_TOKENS
+Sizes = Mapping[str, float]
+"""SHA-256 → tokens of the file."""
+
+
+def _count(case: PlanCase, sizes: Sizes, uses: Mapping[str, _Use], prices: Mapping[str, Price]) -> None:
+    question = sum(TOKENS_A_MESSAGE + _parts(message.content, sizes) for message in case.input_messages)
+    reference = tokens(case.reference_answer)
+    answer = reference or ANSWER_TOKENS
     uses[case.target].answers += case.trials
     uses[case.target].add(case.trials, question, answer, prices)
-    judged = question + answer + tokens(case.reference_answer) + tokens(case.expected_outcome)
-    for key, more in _judgements(case.evaluators, files):
+    judged = question + answer + reference + tokens(case.expected_outcome)
+    for key, more in _judgements(case.evaluators, sizes):
         uses[key].judgements += case.trials
         uses[key].add(case.trials, JUDGE_PROMPT_TOKENS + judged + more, JUDGE_REPLY_TOKENS, prices)
 
 
-def _judgements(evaluators: Iterable[PlanEvaluator], files: Mapping[str, FileText]) -> Iterator[tuple[str, float]]:
+def _judgements(evaluators: Iterable[PlanEvaluator], sizes: Sizes) -> Iterator[tuple[str, float]]:
     """Yield the judge of every judgement, and what it reads besides the question and the answer."""
     for each in flat(evaluators):
         match each:
             case PlanLlmJudgeEvaluator():
-                yield each.target, _parts([each.prompt], files) + _rubrics(each.rubrics or ())
+                yield each.target, _parts([each.prompt], sizes) + _rubrics(each.rubrics or ())
             case PlanRubricEvaluator():
                 yield each.target, _rubrics(each.rubrics)
             case PlanCompositeEvaluator(aggregator=PlanLlmJudgeAggregator() as aggregator):
-                yield aggregator.target, _parts([aggregator.prompt], files) + MEMBER_TOKENS * len(each.evaluators)
+                yield aggregator.target, _parts([aggregator.prompt], sizes) + MEMBER_TOKENS * len(each.evaluators)
             case _:
                 pass
 
 
-def _parts(parts: Iterable[Part | None], files: Mapping[str, FileText]) -> float:
+def _parts(parts: Iterable[Part | None], sizes: Sizes) -> float:
     total = 0.0
     for part in parts:
         match part:
             case TextPart():
                 total += tokens(part.text)
             case FilePart():
-                total += tokens(part.path) + tokens(files[part.sha256].text)
+                total += tokens(part.path) + sizes[part.sha256]
             case None:
                 pass
     return total
@@ -203,7 +206,7 @@ def _seconds_for(target: Target, written: float) -> float:
 
 
 def _seconds(plan: Plan, uses: Mapping[str, _Use], width: int, workers: int | None) -> float:
-    """Return the time all of it takes: as long as the whole at full width, as the busiest target, or as one trial."""
+    """Return the time all of it takes: as long as the whole at full width, or as the busiest target."""
     trials = sum(case.trials for case in plan.cases)
     whole = sum(use.seconds for use in uses.values()) / max(1, min(width, trials))
     busiest = (use.seconds / max(1, min(workers or own_workers(use.target), use.requests)) for use in uses.values())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
 
+from agentv_ci.canonical import digest_of
 from agentv_ci.contracts.plan import FileReference, FileText
 from agentv_ci.contracts.source import Source
 
@@ -29,7 +29,7 @@ class Files:
         path = source.resolve(reference)
         if path not in self._known:
             text = self.read(path)
-            digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
+            digest = digest_of(text)
             self._texts[digest] = text
             self._known[path] = FileReference(path=relative(path, source.root), sha256=digest)
         return self._known[path]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
 from agentv_ci.compile.document import sealed
-from agentv_ci.contracts.plan import FileText, Plan, PlanCase, files_of, targets_of
+from agentv_ci.contracts.plan import FileText, Plan, PlanCase, files_of, named_targets
 
 
 def is_selected(case_id: str, eval_ids: Sequence[str]) -> bool:
@@ -35,7 +35,7 @@ class Needs:
     def add(self, case: PlanCase) -> None:
         """Take in what a case needs."""
         self._suites.add(case.suite)
-        self._targets.update(targets_of(case), [case.judge_target] if case.judge_target else [])
+        self._targets.update(named_targets(case))
         for file in files_of(case):
             self._files[file.sha256] = min(file.path, self._files.get(file.sha256, file.path))
 

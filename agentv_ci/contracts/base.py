@@ -71,7 +71,6 @@ NOT_SETTINGS = frozenset({"name", "provider", "settings"})
 
 
 class _Contract(BaseModel):
-    # A contract is built when it is first used: most commands use few of them.
     # Built at first use: most commands use few contracts, and what is used is then built once, not part by part.
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 

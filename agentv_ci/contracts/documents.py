@@ -91,6 +91,11 @@ class Surroundings:
     """The run validators that are installed beside the built-in ones; asked for when a document names one of them."""
 
     @property
+    def others(self) -> tuple[Checked, ...]:
+        """The documents themselves."""
+        return (*((self.targets,) if self.targets else ()), *self.configs)
+
+    @property
     def target_list(self) -> tuple[Target, ...]:
         """The targets that exist."""
         document = self.targets.document if self.targets else None

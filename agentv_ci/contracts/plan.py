@@ -337,6 +337,13 @@ def targets_of(case: PlanCase) -> Iterator[str]:
             yield part.target
 
 
+def named_targets(case: PlanCase) -> Iterator[str]:
+    """Yield the keys of all targets that a case names, asked or not."""
+    yield from targets_of(case)
+    if case.judge_target is not None:
+        yield case.judge_target
+
+
 def files_of(case: PlanCase) -> Iterator[FileReference | FilePart]:
     """Yield all files that a case needs."""
     for message in (*case.input_messages, *case.expected_messages):

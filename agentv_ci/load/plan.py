@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from agentv_ci.canonical import digest_of
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.diagnostics import RULES, Diagnostic
 from agentv_ci.contracts.plan import (
@@ -21,7 +21,7 @@ from agentv_ci.contracts.plan import (
     PlanWeightedAverage,
     files_of,
     flat,
-    targets_of,
+    named_targets,
 )
 from agentv_ci.contracts.source import Mark, Pointer, locate, spell
 from agentv_ci.errors import InvalidInput, UsageError
@@ -86,7 +86,7 @@ def _check_version(path: Path, data: JsonObject) -> None:
 def _dangling(plan: Plan) -> Iterator[tuple[Pointer, str]]:
     """What a schema cannot say: every name leads somewhere, every text is the one its digest is of."""
     for sha256, text in plan.files.items():
-        if hashlib.sha256(text.text.encode("utf-8")).hexdigest() != sha256:
+        if digest_of(text.text) != sha256:
             yield ("files", sha256), f"the text of '{text.path}' has another digest"
         if "\0" in text.path:
             yield ("files", sha256, "path"), NO_PATH
@@ -104,7 +104,7 @@ def _dangling(plan: Plan) -> Iterator[tuple[Pointer, str]]:
 
 
 def _dangling_in(case: PlanCase, plan: Plan) -> Iterator[str]:
-    for key in dict.fromkeys((*targets_of(case), *([case.judge_target] if case.judge_target else []))):
+    for key in dict.fromkeys(named_targets(case)):
         if key not in plan.targets:
             yield f"'{key}' is none of 'targets'"
     for file in files_of(case):

@@ -179,8 +179,7 @@ class Documents:
 
 
 def _unreadable(around: Surroundings) -> list[Checked]:
-    others = (*around.configs, *((around.targets,) if around.targets else ()))
-    return [each for each in others if not each.source.readable]
+    return [each for each in around.others if not each.source.readable]
 
 
 def _unread(checked: Checked) -> CheckedFile:

@@ -161,7 +161,7 @@ class _Reading:
                 evals += 1
                 around = self._documents.surroundings(each.path)
                 self._take(checked, around)
-                failed += not all(other.valid for other in (checked, *_besides(around)))
+                failed += not all(other.valid for other in (checked, *around.others))
                 untargeted = untargeted or _missing_target(checked, around)
                 if not failed and untargeted is None:
                     yield checked, around
@@ -176,13 +176,18 @@ class _Reading:
             raise untargeted
 
     def _take(self, checked: Checked, around: Surroundings) -> None:
+        from agentv_ci.compile.files import relative
+
         source = checked.source
-        if not _is_unicode(source.path.relative_to(source.root)):
-            raise UsageError(f"{source.path!a}: a path that is not UTF-8 cannot stand in a plan; rename it")
+        try:
+            relative(source.path, source.root).encode("utf-8")
+        except UnicodeEncodeError as error:
+            message = f"{str(source.path)!a}: a path that is not UTF-8 cannot stand in a plan; rename it"
+            raise UsageError(message) from error
         self._own.update(dict.fromkeys(checked.diagnostics))
         self._roots[source.root] = None
         self._read.append(source.path)
-        for other in _besides(around):
+        for other in around.others:
             self._beside.update(dict.fromkeys(other.diagnostics))
             self._read.append(other.source.path)
         if dotenv := find_dotenv(source.path, source.root, self._cwd):
@@ -190,18 +195,6 @@ class _Reading:
 
     def _diagnostics(self) -> tuple[Diagnostic, ...]:
         return tuple(self._beside | self._own)
-
-
-def _is_unicode(path: Path) -> bool:
-    try:
-        str(path).encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _besides(around: Surroundings) -> tuple[Checked, ...]:
-    return (*((around.targets,) if around.targets else ()), *around.configs)
 
 
 def _missing_target(checked: Checked, surroundings: Surroundings) -> UsageError | None:

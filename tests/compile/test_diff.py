@@ -214,3 +214,71 @@ def test_renamed_file_is_one_reason(tmp_path: Path) -> None:
 
     (found,) = diff(*plans(tmp_path, attached("a.md"), attached("b.md"))).changed
     assert found.reasons == ("file evals/a.md is evals/b.md now",)
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        (lambda number: {"extra_body": {"seed": number}}, "target extra_body changed"),
+        (
+            lambda number: {"max_output_tokens": number},
+            "target max_output_tokens 1152921504606846976 → 1152921504606846977",
+        ),
+    ],
+)
+def test_large_number_that_changed_is_told_exactly(setting: Any, said: str, tmp_path: Path) -> None:
+    """A double does not tell these apart, and a digest does."""
+    old, new = (asking({**GPT, **setting(number)}) for number in (2**60, 2**60 + 1))
+    (found,) = diff(*plans(tmp_path, old, new)).changed
+    assert found.reasons == (said,)
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "target"),
+    [
+        ({"name": "cheap", "type": "cost", "max_usd": 1}, GPT),
+        ({"name": "fast", "type": "latency", "max_ms": 9}, {**MOCK, "delay_ms": 5}),
+    ],
+)
+def test_what_a_new_evaluator_makes_count_has_not_changed(
+    evaluator: dict[str, Any], target: dict[str, Any], tmp_path: Path
+) -> None:
+    prices = {"gpt-x": {"input_per_mtok": 1, "output_per_mtok": 1}}
+    config = {"evals/.agentv.yaml": {"$schema": "agentv-config-v2", "prices": prices}}
+
+    def scored(*evaluators: dict[str, Any]) -> Repository:
+        return {EVAL: evals(case(evaluators=list(evaluators))), "targets.yaml": targets(target), **config}
+
+    (found,) = diff(*plans(tmp_path, scored(contains()), scored(contains(), evaluator))).changed
+    assert found.reasons == (f"evaluator '{evaluator['name']}' added",)
+
+
+def test_price_of_another_model_is_said_by_the_model(tmp_path: Path) -> None:
+    cost = {"name": "cheap", "type": "cost", "max_usd": 1}
+    prices = {
+        model: {"input_per_mtok": dollars, "output_per_mtok": 1} for model, dollars in (("gpt-x", 1), ("gpt-y", 2))
+    }
+
+    def asked(model: str) -> Repository:
+        config = {"$schema": "agentv-config-v2", "prices": prices}
+        return {
+            EVAL: evals(case(evaluators=[cost])),
+            "targets.yaml": targets({**GPT, "model": model}),
+            "evals/.agentv.yaml": config,
+        }
+
+    (found,) = diff(*plans(tmp_path, asked("gpt-x"), asked("gpt-y"))).changed
+    assert found.reasons == ("target model gpt-x → gpt-y",)
+
+
+def test_weights_are_told_in_order_and_not_those_of_members_that_went(tmp_path: Path) -> None:
+    def composite(*members: tuple[str, int]) -> Repository:
+        listed = [contains(name, name=name, weight=weight) for name, weight in members]
+        return {EVAL: evals(case(evaluators=[{"name": "k", "type": "composite", "evaluators": listed}]))}
+
+    before = composite(("d", 2), ("c", 2), ("b", 2), ("a", 2))
+    (found,) = diff(*plans(tmp_path, before, composite(("d", 3), ("c", 3), ("b", 3)))).changed
+    assert found.reasons == (
+        "evaluator 'k' member 'a' removed",
+        *(f"evaluator 'k' member '{name}' weight 2 → 3" for name in "dcb"),
+    )

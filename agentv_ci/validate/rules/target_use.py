@@ -84,7 +84,7 @@ class _Use:
         if target is None or judge_name(None, target) is not None or self._lost_around(index):
             return
         if self._targets_are_valid:
-            yield self._no_judge(("evalcases", index, "rubrics"), "the list of rubrics", target)
+            yield self._no_judge(("evalcases", index, "rubrics"), "the list of rubrics", target, key=True)
 
     def _check_default_judge(self, index: int, target: Target | None) -> Iterator[Diagnostic]:
         if target is None or judge_name(None, target) is not None or self._lists_evaluators(index):
@@ -138,11 +138,13 @@ class _Use:
         if not self._has_nameless:
             yield from unknown_name(self._find, place, what, name, sorted(self._authored))
 
-    def _no_judge(self, pointer: Pointer, who: str, target: Target, *, own: bool = False) -> Diagnostic:
+    def _no_judge(
+        self, pointer: Pointer, who: str, target: Target, *, own: bool = False, key: bool = False
+    ) -> Diagnostic:
         """AV312; `own`: whether who needs it may name a judge."""
         message = f"{who} needs a judge: target '{target.name}' ({target.provider}) does not judge itself"
         hint = f"add judge_target to {'the evaluator or to ' if own else ''}target '{target.name}'"
-        return self._find.at("AV312", message, pointer, key=pointer[-1] == "rubrics", hint=hint)
+        return self._find.at("AV312", message, pointer, key=key, hint=hint)
 
 
 def _evaluators_of(document: EvalDocument, index: int) -> tuple[Pointer, tuple[AuthoredEvaluator, ...]]:
