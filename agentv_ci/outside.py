@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     # Cleaning a text needs no contracts.
-    from agentv_ci.contracts.base import JsonValue
+    from agentv_ci.contracts.base import JsonObject, JsonValue
 
 ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 """Escape sequences of terminals: colours, cursor, titles, links."""
@@ -52,6 +52,37 @@ def well_formed(value: JsonValue, levels: int = MAX_DEPTH) -> JsonValue:
             return {well_formed_text(key): well_formed(item, levels - 1) for key, item in value.items()}
         case _:
             return value
+
+
+def dig(value: JsonValue, *path: str | int) -> JsonValue:
+    """Return what lies at a path of keys and positions; None where a step leads nowhere."""
+    for step in path:
+        match value, step:
+            case dict(), str():
+                value = value.get(step)
+            case list(), int() if -len(value) <= step < len(value):
+                value = value[step]
+            case _:
+                return None
+    return value
+
+
+def text_at(value: JsonValue, *path: str | int) -> str | None:
+    """Return the text at a path; None when something else is there."""
+    found = dig(value, *path)
+    return found if isinstance(found, str) else None
+
+
+def count_at(value: JsonValue, *path: str | int) -> int | None:
+    """Return the whole number at a path; None when something else is there."""
+    found = dig(value, *path)
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def objects_at(value: JsonValue, *path: str | int) -> list[JsonObject]:
+    """Return the objects of the list at a path; empty when there is none."""
+    found = dig(value, *path)
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
 def printable(text: str) -> str:

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +32,10 @@ RUNNER_VARIABLES = frozenset(
 """What belongs to the workflow and not to an agent; so does everything that begins with ACTIONS_."""
 
 
+Listener = Callable[[int, bytes], None]
+"""Takes what a process prints as it comes: 1 or 2 for the output it came through, and bytes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finished:
     """A command that ended by itself."""
@@ -49,8 +53,9 @@ class ProcessFailed(Exception):
 class ProcessTimedOut(ProcessFailed):
     """A command that took too long and was ended."""
 
-    def __init__(self, timeout_s: float, stderr: str) -> None:
+    def __init__(self, timeout_s: float, stdout: str, stderr: str) -> None:
         super().__init__(f"timed out after {timeout_s:g} s")
+        self.stdout = stdout
         self.stderr = stderr
 
 
@@ -71,13 +76,16 @@ async def run(
     env: Mapping[str, str],
     timeout_s: float,
     stdin: bytes = b"",
+    listener: Listener | None = None,
+    spares_children: bool = False,
 ) -> Finished:
     """Run a shell text or a list of arguments to its end; raises ProcessFailed.
 
-    A command that ends but leaves children holding its output has answered: what is left is killed.
+    A command that ends but leaves children holding its output has answered: what is left is killed, unless the command
+    is there to start something that lasts (`spares_children`). `listener` is told the output as it comes.
     """
     argv = ("/bin/sh", "-c", command) if isinstance(command, str) else tuple(command)
-    transport, output = await _start(argv, cwd, env, feeds=bool(stdin))
+    transport, output = await _start(argv, cwd, env, listener, feeds=bool(stdin))
     try:
         if stdin:
             _feed(transport, stdin)
@@ -85,9 +93,9 @@ async def run(
             await output.answered()
     except TimeoutError as error:
         await _ask_to_end(transport, output)
-        raise ProcessTimedOut(timeout_s, output.text(STDERR)) from error
+        raise ProcessTimedOut(timeout_s, output.text(STDOUT), output.text(STDERR)) from error
     finally:
-        await _end(transport, output)
+        await _end(transport, output, spares_children=spares_children and transport.get_returncode() is not None)
     if output.is_flooded:
         raise ProcessFailed(f"printed more than {MAX_OUTPUT_BYTES // 1024 // 1024} MiB")
     status = transport.get_returncode()
@@ -104,8 +112,9 @@ class _Output(asyncio.SubprocessProtocol):
     The protocol, not asyncio's streams: those wait for the pipes of grandchildren, differently in every version.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, listener: Listener | None) -> None:
         loop = asyncio.get_running_loop()
+        self._listener = listener
         self.is_flooded = False
         self.ended = loop.create_future()
         self.closed = loop.create_future()
@@ -121,6 +130,8 @@ class _Output(asyncio.SubprocessProtocol):
             _settle(self.ended)
         else:
             self._chunks[fd].append(data)
+            if self._listener is not None:
+                self._listener(fd, data)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002  # the protocol's
         self._open.discard(fd)
@@ -151,11 +162,11 @@ def _settle(future: asyncio.Future[None]) -> None:
 
 
 async def _start(
-    argv: Sequence[str], cwd: Path, env: Mapping[str, str], *, feeds: bool
+    argv: Sequence[str], cwd: Path, env: Mapping[str, str], listener: Listener | None, *, feeds: bool
 ) -> tuple[asyncio.SubprocessTransport, _Output]:
     starting = asyncio.ensure_future(
         asyncio.get_running_loop().subprocess_exec(
-            _Output,
+            lambda: _Output(listener),
             *argv,
             cwd=cwd,
             env=env,
@@ -195,9 +206,10 @@ async def _ask_to_end(transport: asyncio.SubprocessTransport, output: _Output) -
     await asyncio.wait((output.ended,), timeout=GRACE_S)
 
 
-async def _end(transport: asyncio.SubprocessTransport, output: _Output) -> None:
+async def _end(transport: asyncio.SubprocessTransport, output: _Output, *, spares_children: bool = False) -> None:
     """End a process with everything it started, and close its pipes, whoever else holds them."""
-    _signal(transport, signal.SIGKILL)
+    if not spares_children:
+        _signal(transport, signal.SIGKILL)
     transport.close()
     await output.closed
 

@@ -16,12 +16,21 @@ from dataclasses import replace
 from urllib.parse import quote, quote_plus
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.exchange import CalledTool, EvaluatorOutcome, Grade, OutputMessage, ProviderError, Response
+from agentv_ci.contracts.exchange import (
+    CalledTool,
+    EvaluatorOutcome,
+    Grade,
+    OutputMessage,
+    Printed,
+    ProviderError,
+    Response,
+)
 from agentv_ci.contracts.targets import REFERENCE_PATTERN, Target
 from agentv_ci.outside import shortened
 
 MASK = "***"
 MAX_DETAIL = 1_000
+MAX_PRINTED = 10_000
 MIN_LENGTH = 8
 
 SECRET_WORDS = frozenset({"KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "CREDENTIALS"})
@@ -118,6 +127,9 @@ class Redactor:
         """Take the secrets out of an error, then shorten it: the other way round, half a secret could be left."""
         error.detail = shortened(self.text(error.detail), MAX_DETAIL)
         error.args = (error.detail,)
+        if error.printed is not None:
+            clean = (shortened(self.text(each), MAX_PRINTED) for each in (error.printed.stdout, error.printed.stderr))
+            error.printed = Printed(*clean)
 
     def _message(self, message: OutputMessage) -> OutputMessage:
         calls = tuple(

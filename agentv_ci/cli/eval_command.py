@@ -151,10 +151,13 @@ def _run(compiled: Compiled, overrides: Overrides, settings: RunSettings, files:
         if verbose:
             click.echo(line, err=True)
 
+    def warn(sentence: str) -> None:
+        show_line(f"warning: {sentence}", "warn", err=True)
+
     async def main() -> Outcome:
         _cancel_on_sigterm()
         async with show_progress(live=not verbose) as watch:
-            return await run_plan(compiled, overrides, settings, files, world=world, log=log, watch=watch)
+            return await run_plan(compiled, overrides, settings, files, world=world, log=log, warn=warn, watch=watch)
 
     try:
         return asyncio.run(main())

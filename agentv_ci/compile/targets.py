@@ -8,7 +8,14 @@ from typing import get_args
 
 from agentv_ci.compile.files import relative
 from agentv_ci.contracts.source import Source, normal
-from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, Target, VsCodeTarget, judge_name
+from agentv_ci.contracts.targets import (
+    CliTarget,
+    CommandHealthcheck,
+    OpenAITarget,
+    Target,
+    VsCodeTarget,
+    judge_name,
+)
 
 
 class Targets:
@@ -50,17 +57,32 @@ def judge_of(targets: tuple[Target, ...], target: Target, evaluator_judge: str |
 
 
 def _compile(target: Target, source: Source) -> Target:
-    canonical = get_args(type(target).model_fields["provider"].annotation)[0]
-    changed: dict[str, object] = {"provider": canonical}
+    changed: dict[str, object] = {"provider": _provider(target)}
     if isinstance(target, VsCodeTarget) and target.provider == "vscode-insiders" and target.command is None:
         changed["command"] = "code-insiders"
     for field in type(target).paths:
         if (path := getattr(target, field)) is not None:
             changed[field] = _path(path, source)
+    for field in type(target).programs:
+        if "/" in (program := getattr(target, field) or ""):
+            changed[field] = _program(program, source)
     if isinstance(target, CliTarget) and isinstance(target.healthcheck, CommandHealthcheck) and target.healthcheck.cwd:
         cwd = _path(target.healthcheck.cwd, source)
         changed["healthcheck"] = target.healthcheck.model_copy(update={"cwd": cwd})
     return target.model_copy(update=changed)
+
+
+def _provider(target: Target) -> str:
+    """The first of a provider's names; one that says where the server is stays while nothing else does."""
+    if isinstance(target, OpenAITarget) and target.base_url is None and target.provider in target.brands:
+        return target.provider
+    return str(get_args(type(target).model_fields["provider"].annotation)[0])
+
+
+def _program(program: str, source: Source) -> str:
+    """A program that is a path; it keeps a `/`, without which it would be looked up."""
+    path = _path(program, source)
+    return path if "/" in path else f"./{path}"
 
 
 def _path(path: str, source: Source) -> str:

@@ -18,6 +18,18 @@ ErrorKind = Literal[
 Log = Callable[[str], None]
 """Takes one line for `--verbose`."""
 
+Warn = Callable[[str], None]
+"""Takes a sentence that people always see, once however often it is said."""
+
+
+def kind_of_status(status: int) -> ErrorKind:
+    """Return what an HTTP status from 300 on means."""
+    if status in (401, 402, 403):
+        return "auth"
+    if status == 429:
+        return "rate_limit"
+    return "server" if status >= 500 or status == 408 else "request"
+
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
@@ -50,6 +62,8 @@ class Request:
     cwd: Path
     """The eval file's folder."""
     files: tuple[InputFile, ...] = ()
+    task: str | None = None
+    """The prompt for agents, which open files themselves: files are named, not shown. None: as `prompt`."""
     attempt: int = 0
     """0-based."""
     seed: int | None = None
@@ -98,6 +112,8 @@ class Response:
     """Whether the provider reports tool calls at all; without it an empty trace means nothing."""
     model: str | None = None
     usage: Usage | None = None
+    finish_reason: str | None = None
+    """Why the model stopped, in the API's own word."""
     requests: int = 1
     """Tries over the wire."""
     request: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -109,6 +125,14 @@ class Response:
     def calls(self) -> tuple[CalledTool, ...]:
         """All tool calls, in order."""
         return tuple(call for message in self.messages for call in message.tool_calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """What a command wrote to its two outputs."""
+
+    stdout: str
+    stderr: str
 
 
 class ProviderError(Exception):
@@ -123,6 +147,7 @@ class ProviderError(Exception):
         retryable: bool = False,
         retry_after_s: float | None = None,
         requests: int = 1,
+        printed: Printed | None = None,
     ) -> None:
         super().__init__(detail)
         self.kind = kind
@@ -134,6 +159,8 @@ class ProviderError(Exception):
         """The wait the server asks for."""
         self.requests = requests
         """Tries over the wire until it was given up."""
+        self.printed = printed
+        """What a command printed before it failed."""
 
 
 class Ask(Protocol):

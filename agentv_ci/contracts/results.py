@@ -79,6 +79,13 @@ class OutputMessageRecord(Recorded):
     tool_calls: Items[ToolCallRecord] = Field((), description="Tools called in this turn.")
 
 
+class PrintedRecord(Recorded):
+    """What a command printed before it failed; long texts without their middle."""
+
+    stdout: str = Field(description="Its standard output.")
+    stderr: str = Field(description="Its standard error.")
+
+
 class RowSource(Recorded):
     """Where the case stands."""
 
@@ -125,6 +132,8 @@ class ResultRow(Recorded):
         ]
         | None
     ) = Field(None, description="What failed.")
+    printed: PrintedRecord | None = Field(None, description="What the target's command printed before it failed.")
+    finish_reason: str | None = Field(None, description="Why the model stopped, in the API's own word.")
     attempts: Annotated[int, Field(ge=1)] = Field(description="Attempts of the engine.")
     requests: Annotated[int, Field(ge=0)] = Field(description="Tries over the wire, in all attempts.")
     duration_ms: Annotated[int, Field(ge=0)] = Field(description="Time of the last attempt's answer.")

@@ -16,17 +16,20 @@ from agentv_ci.contracts.exchange import (
     ProviderError,
     Request,
     Response,
+    Warn,
     World,
 )
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import MockTarget, Target
 from agentv_ci.errors import TargetUnavailable
+from agentv_ci.execute.batches import Batch
+from agentv_ci.execute.context import Context
 from agentv_ci.execute.journal import Journal
 from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.prompt import build_request
-from agentv_ci.execute.providers import Provider, open_provider
+from agentv_ci.execute.providers import BatchProvider, Provider, open_provider
 from agentv_ci.execute.rows import Effort, Trial, failed_row, graded_row
 from agentv_ci.redaction import Redactor
 
@@ -40,6 +43,8 @@ class RunSettings:
 
     root: Path
     """The repository the plan's paths are relative to."""
+    logs: Path = Path(".agentv", "logs")
+    """Where agents' logs go."""
     workers: int | None = None
     dry_run: bool = False
     include_trace: bool = False
@@ -67,6 +72,7 @@ class Means:
     materials: Materials
     world: World
     log: Log
+    warn: Warn
     progress: Progress
     """Kept up to date for whoever shows it."""
     redactor: Redactor
@@ -84,6 +90,15 @@ class Engine:
         self._suites = {suite.path: suite for suite in plan.suites}
         self._limits = Limits(settings.workers, targets, (case.target for case in plan.cases))
         self._providers: dict[str, Provider] = {}
+        self._batches: dict[str, Batch] = {}
+        self._context = Context(
+            root=settings.root,
+            logs=settings.logs,
+            world=means.world,
+            log=means.log,
+            warn=means.warn,
+            redact=means.redactor.text,
+        )
 
     async def run(self) -> None:
         """Run every trial; rows go to the journal as they come. Raises TargetUnavailable before the first one."""
@@ -94,23 +109,41 @@ class Engine:
                 for _ in range(min(self._limits.width, self._means.progress.total)):
                     workers.create_task(self._work(trials))
         finally:
+            for batch in self._batches.values():
+                await batch.close()
             for provider in self._providers.values():
                 await provider.close()
 
     async def _open_providers(self) -> None:
         for key, target in self._targets.items():
             opened = MockTarget(name=target.name, provider="mock") if self._settings.dry_run else target
-            provider = open_provider(opened, root=self._settings.root, world=self._means.world, log=self._means.log)
+            provider = open_provider(opened, self._context)
             self._providers[key] = provider
-            if target.provider_batching is True:
-                self._means.log(
-                    f"{target.name}: provider_batching was requested but not applied: '{target.provider}' cannot"
-                )
+            self._tell_limits(opened)
             try:
                 await provider.check()
             except ProviderError as error:
                 self._means.redactor.clean(error)
                 raise TargetUnavailable(f"target '{target.name}' is not available: {error.detail}") from error
+            if target.provider_batching is True:
+                self._open_batch(key, provider)
+
+    def _tell_limits(self, target: Target) -> None:
+        wanted = self._settings.workers or target.workers
+        if target.most_workers is not None and isinstance(wanted, int) and wanted > target.most_workers:
+            self._means.warn(
+                f"{target.name}: '{target.provider}' takes {target.most_workers} question at once, not {wanted}"
+            )
+
+    def _open_batch(self, key: str, provider: Provider) -> None:
+        target = self._targets[key]
+        if isinstance(provider, BatchProvider):
+            requests = {trial.key: self._request(trial) for trial in self._trials() if trial.case.target == key}
+            self._batches[key] = Batch(target.name, provider, requests, self._means.log)
+        else:
+            self._means.log(
+                f"{target.name}: provider_batching was requested but not applied: '{target.provider}' cannot"
+            )
 
     def _trials(self) -> Iterator[Trial]:
         for case in self._plan.cases:
@@ -142,20 +175,14 @@ class Engine:
 
     async def _run(self, trial: Trial) -> ResultRow:
         case = trial.case
-        request = build_request(
-            case,
-            self._plan.files,
-            self._means.materials.locate,
-            cwd=self._folder(case),
-            seed=trial.seed,
-        )
+        request = self._request(trial)
         label = f"{case.id} (trial {trial.number})" if case.trials > 1 else case.id
         requests = 0
         for attempt in range(case.max_retries + 1):
             self._means.log(f"{label}: asks {trial.target.name}" + (f", attempt {attempt + 1}" if attempt else ""))
             begun = self._means.world.monotonic()
             try:
-                response = await self._ask(case.target, replace(request, attempt=attempt))
+                response = await self._answer(trial, replace(request, attempt=attempt))
             except ProviderError as error:
                 requests += error.requests
                 effort = Effort(attempt + 1, requests, self._since_ms(begun))
@@ -169,6 +196,23 @@ class Engine:
             trace = self._settings.include_trace
             return graded_row(trial, effort, response, grade, now=self._means.world.now(), include_trace=trace)
         raise AssertionError("the last attempt returns a row")
+
+    def _request(self, trial: Trial) -> Request:
+        return build_request(
+            trial.case,
+            self._plan.files,
+            self._means.materials.locate,
+            cwd=self._folder(trial.case),
+            seed=trial.seed,
+        )
+
+    async def _answer(self, trial: Trial, request: Request) -> Response:
+        """Return a trial's answer out of its target's batch, else the answer to its own question."""
+        batch = self._batches.get(trial.case.target)
+        answered = await batch.answer(trial.key) if batch is not None and request.attempt == 0 else None
+        if answered is not None:
+            return self._means.redactor.response(answered)
+        return await self._ask(trial.case.target, request)
 
     async def _ask(self, target: str, request: Request) -> Response:
         async with self._limits.slot(target):

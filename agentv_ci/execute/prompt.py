@@ -27,7 +27,8 @@ def build_request(
     guidelines = "\n\n".join(_block(reference.path, files[reference.sha256].text) for reference in case.guidelines)
     return Request(
         case_id=case.id,
-        prompt=_flat(case.input_messages, files),
+        prompt=_flat(case.input_messages, lambda part: _part(part, files)),
+        task=_flat(case.input_messages, _named),
         guidelines=guidelines,
         chat=_chat(case.input_messages, files, guidelines),
         timeout_s=case.timeout_seconds,
@@ -39,9 +40,13 @@ def build_request(
 
 def message_text(message: PlanMessage, files: Mapping[str, FileText]) -> str:
     """Return what a message says, files included."""
+    return _said(message, lambda part: _part(part, files))
+
+
+def _said(message: PlanMessage, say: Callable[[Part], str]) -> str:
     if message.value is not None:
         return json_text(message.value)
-    return "\n\n".join(text for part in message.content if (text := _part(part, files)))
+    return "\n\n".join(text for part in message.content if (text := say(part)))
 
 
 def _part(part: Part, files: Mapping[str, FileText]) -> str:
@@ -54,12 +59,23 @@ def _part(part: Part, files: Mapping[str, FileText]) -> str:
             return _block(part.path, files[part.sha256].text)
 
 
+def _named(part: Part) -> str:
+    """A part for those who open files themselves."""
+    match part:
+        case TextPart():
+            return part.text.strip()
+        case FilePart(type="guideline"):
+            return f"<Attached: {part.path}>"
+        case FilePart():
+            return f'<file: path="{part.path}">'
+
+
 def _block(path: str, text: str) -> str:
     return f'<file path="{path}">\n{text.strip()}\n</file>'
 
 
-def _flat(messages: Sequence[PlanMessage], files: Mapping[str, FileText]) -> str:
-    texts = [(message, message_text(message, files)) for message in messages]
+def _flat(messages: Sequence[PlanMessage], say: Callable[[Part], str]) -> str:
+    texts = [(message, _said(message, say)) for message in messages]
     speaking = sum(1 for message, text in texts if text and not _only_guidelines(message))
     marked = speaking > 1 or any(message.role in ("assistant", "tool") for message in messages)
     if not marked:

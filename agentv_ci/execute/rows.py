@@ -10,6 +10,7 @@ from agentv_ci.contracts.plan import PlanCase, PlanSuite
 from agentv_ci.contracts.results import (
     EvaluatorResult,
     OutputMessageRecord,
+    PrintedRecord,
     ResultRow,
     RowSource,
     ToolCallRecord,
@@ -31,6 +32,11 @@ class Trial:
     seed: int | None
     dry_run: bool
 
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """Suite, case id and number: no two trials of a run have the same."""
+        return self.case.suite, self.case.id, self.number
+
 
 @dataclass(frozen=True, slots=True)
 class Effort:
@@ -50,6 +56,7 @@ def graded_row(
     return row.model_copy(
         update={
             "model": response.model,
+            "finish_reason": response.finish_reason,
             "candidate_answer": response.answer,
             "usage": usage_record(response.usage),
             "masked": response.masked,
@@ -63,7 +70,11 @@ def graded_row(
 def failed_row(trial: Trial, effort: Effort, error: ProviderError, *, now: datetime) -> ResultRow:
     """Return the row of a trial whose target gave no answer."""
     nothing = Grade(score=0.0, verdict="error", hits=(), misses=(), reasoning="", outcomes=(), error=error.detail)
-    return _row(trial, effort, nothing, error.kind, now)
+    row = _row(trial, effort, nothing, error.kind, now)
+    if error.printed is None:
+        return row
+    printed = PrintedRecord(stdout=error.printed.stdout, stderr=error.printed.stderr)
+    return row.model_copy(update={"printed": printed})
 
 
 def _row(trial: Trial, effort: Effort, grade: Grade, error_kind: ErrorKind | None, now: datetime) -> ResultRow:

@@ -13,8 +13,6 @@ from agentv_ci.errors import UsageError
 
 REFERENCE = re.compile(r"\s*\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}\s*")
 
-OPENAI_BASE_URL = "https://api.openai.com/v1"
-
 
 def resolve_targets(targets: Mapping[str, Target], environ: Mapping[str, str]) -> dict[str, Target]:
     """Return the targets ready for use.
@@ -27,7 +25,7 @@ def resolve_targets(targets: Mapping[str, Target], environ: Mapping[str, str]) -
     for key, target in targets.items():
         missing: dict[str, list[str]] = {}
         data = _substitute(target, environ, missing)
-        _add_provider_defaults(target, data, environ, missing)
+        _add_variables(target, data, environ, missing)
         if missing:
             names = ", ".join(f"{name} ({', '.join(fields)})" for name, fields in missing.items())
             problems.append(f"target '{target.name}' needs environment variables that are not set: {names}")
@@ -70,19 +68,25 @@ def _value(value: JsonValue, environ: Mapping[str, str], absent: list[str]) -> J
     return value
 
 
-def _add_provider_defaults(
+def _add_variables(
     target: Target, data: dict[str, JsonValue], environ: Mapping[str, str], missing: dict[str, list[str]]
 ) -> None:
-    if not isinstance(target, OpenAITarget):
-        return
-    if target.base_url is None:
-        data["base_url"] = environ.get("OPENAI_BASE_URL", "").strip() or OPENAI_BASE_URL
-    if target.api_key is None:
-        key = environ.get("OPENAI_API_KEY", "").strip()
-        if key:
-            data["api_key"] = key
-        elif str(data.get("base_url")).rstrip("/") == OPENAI_BASE_URL:
-            missing.setdefault("OPENAI_API_KEY", []).append("api_key")
+    """Read what a target leaves open from the variables of its provider."""
+    asked_for = {field for fields in missing.values() for field in fields}
+    for field, names in target.variables.items():
+        if field in data or field in asked_for:
+            continue
+        found = next((each for name in names if (each := environ.get(name, "").strip())), None)
+        if (value := found or _fallback(target, field)) is not None:
+            data[field] = value
+    for field in sorted(target.needs(data) - data.keys() - asked_for):
+        missing.setdefault(" or ".join(target.variables[field]), []).append(field)
+
+
+def _fallback(target: Target, field: str) -> str | None:
+    if isinstance(target, OpenAITarget) and field == "base_url" and target.provider in target.brands:
+        return target.brands[target.provider]
+    return target.fallbacks.get(field)
 
 
 def _unusable(target: Target) -> Iterator[str]:

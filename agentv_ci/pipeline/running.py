@@ -14,7 +14,7 @@ from agentv_ci.pipeline.compiling import Compiled
 
 if TYPE_CHECKING:
     from agentv_ci.compile.overrides import Overrides
-    from agentv_ci.contracts.exchange import Ask, Grade, Log, Request, Response, World
+    from agentv_ci.contracts.exchange import Ask, Grade, Log, Request, Response, Warn, World
     from agentv_ci.contracts.plan import Plan, PlanCase
     from agentv_ci.contracts.report import RunReport
     from agentv_ci.contracts.results import ResultRow
@@ -56,6 +56,7 @@ async def run_plan(
     *,
     world: World,
     log: Log,
+    warn: Warn,
     watch: Callable[[Progress], None],
 ) -> Outcome:
     """Run a plan, write its results and its reports.
@@ -86,8 +87,18 @@ async def run_plan(
     progress = Progress(total=sum(case.trials for case in plan.cases))
     redactor = Redactor(secrets_of(plan.targets, targets, world.environ))
 
+    def clean(line: str) -> str:
+        return shortened(printable(redactor.text(line)), MAX_LOG_LINE)
+
     def clean_log(line: str) -> None:
-        log(shortened(printable(redactor.text(line)), MAX_LOG_LINE))
+        log(clean(line))
+
+    warned: set[str] = set()
+
+    def clean_warn(sentence: str) -> None:
+        if (line := clean(sentence)) not in warned:
+            warned.add(line)
+            warn(line)
 
     with (
         Materials(plan.files, settings.root) as materials,
@@ -95,7 +106,7 @@ async def run_plan(
     ):
         watch(progress)
         grade = _grader(plan, settings.root, materials, world, clean_log)
-        means = Means(grade, journal, materials, world, clean_log, progress, redactor)
+        means = Means(grade, journal, materials, world, clean_log, clean_warn, progress, redactor)
         await execute(plan, targets, settings, means)
     return _conclude(plan, files, dry_run=settings.dry_run, write_error=journal.write_error)
 

@@ -60,7 +60,33 @@ def test_references_to_the_environment_stay_references(
 
 @pytest.mark.parametrize("provider", ["openai", "openai-compatible", "ollama", "vllm", "openrouter"])
 def test_provider_has_one_name(repository: Path, provider: str) -> None:
-    assert compile_target(repository, {**GPT, "provider": provider})["provider"] == "openai"
+    there = {**GPT, "provider": provider, "base_url": "http://127.0.0.1:1/v1"}
+    assert compile_target(repository, there)["provider"] == "openai"
+
+
+@pytest.mark.parametrize("provider", ["ollama", "vllm", "openrouter"])
+def test_provider_that_says_where_its_server_is_keeps_its_name(repository: Path, provider: str) -> None:
+    assert compile_target(repository, {**GPT, "provider": provider})["provider"] == provider
+
+
+@pytest.mark.parametrize(
+    ("path", "program", "compiled"),
+    [
+        ("targets.yaml", "codex", "codex"),
+        ("targets.yaml", "./codex", "./codex"),
+        ("targets.yaml", "tools/codex", "tools/codex"),
+        (".agentv/targets.yaml", "../codex", "./codex"),
+        (".agentv/targets.yaml", "bin/codex", ".agentv/bin/codex"),
+        ("targets.yaml", "/opt/codex", "/opt/codex"),
+        ("targets.yaml", "~/codex", "~/codex"),
+        ("targets.yaml", "${{ CODEX }}", "${{ CODEX }}"),
+    ],
+)
+def test_program_with_a_slash_is_a_path_and_one_without_is_looked_up(
+    repository: Path, path: str, program: str, compiled: str
+) -> None:
+    found = compile_target(repository, {"name": "default", "provider": "codex", "executable": program}, path)
+    assert found["executable"] == compiled
 
 
 @pytest.mark.parametrize(

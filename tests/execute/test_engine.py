@@ -39,6 +39,7 @@ class Run:
     repository: Path
     environ: Mapping[str, str] = field(default_factory=environment)
     log: list[str] = field(default_factory=list)
+    warned: list[str] = field(default_factory=list)
     progress: Progress = field(default_factory=lambda: Progress(0))
     clock: Callable[[], float] = lambda: 0.0
 
@@ -79,6 +80,7 @@ class Run:
             RunFiles(self.results, "jsonl"),
             world=replace(Waits(self.environ).world(), monotonic=self.clock),
             log=self.log.append,
+            warn=self.warned.append,
             watch=self._watch,
         )
 

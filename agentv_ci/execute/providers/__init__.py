@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Protocol, assert_never
+from collections.abc import Sequence
+from typing import Protocol, assert_never, runtime_checkable
 
-from agentv_ci.contracts.exchange import Log, Request, Response, World
+from agentv_ci.contracts.exchange import Request, Response
 from agentv_ci.contracts.targets import (
     AnthropicTarget,
     AzureOpenAITarget,
@@ -20,7 +20,7 @@ from agentv_ci.contracts.targets import (
     Target,
     VsCodeTarget,
 )
-from agentv_ci.errors import UsageError
+from agentv_ci.execute.context import Context
 
 
 class Provider(Protocol):
@@ -43,38 +43,61 @@ class Provider(Protocol):
         ...
 
 
-def open_provider(target: Target, *, root: Path, world: World, log: Log) -> Provider:
-    """Return the provider of a resolved target; `root` is the repository. The modules load when they are needed.
+@runtime_checkable
+class BatchProvider(Provider, Protocol):
+    """A provider that can take all questions of a run in one session."""
 
-    Raises UsageError for what this version checks and does not ask yet.
-    """
+    async def ask_together(self, requests: Sequence[Request]) -> Sequence[Response]:
+        """Return one answer per question, in their order; raises ProviderError when there are not as many."""
+        ...
+
+
+def open_provider(target: Target, context: Context) -> Provider:  # noqa: C901  # one arm a kind
+    """Return the provider of a resolved target. The modules load when they are needed."""
     match target:
+        case AnthropicTarget():
+            from agentv_ci.execute.providers.anthropic import open_anthropic
+
+            return open_anthropic(target, context)
+        case AzureOpenAITarget():
+            from agentv_ci.execute.providers.azure_openai import open_azure_openai
+
+            return open_azure_openai(target, context)
+        case ClaudeCodeTarget():
+            from agentv_ci.execute.providers.claude_code import open_claude_code
+
+            return open_claude_code(target, context)
         case CliTarget():
             from agentv_ci.execute.providers.cli import CliProvider
 
-            return CliProvider(target, root=root, world=world, log=log)
-        case OpenAITarget(api_format="responses") | OpenAITarget(thinking_budget=int()):
-            raise UsageError(f"target '{target.name}': 'api_format: responses' and 'thinking_budget' are not run yet")
-        case OpenAITarget():
-            from agentv_ci.execute.providers.openai import OpenAIProvider
+            return CliProvider(target, context)
+        case CodexTarget():
+            from agentv_ci.execute.providers.codex import open_codex
 
-            return OpenAIProvider(target, root=root, world=world, log=log)
+            return open_codex(target, context)
+        case CopilotCliTarget():
+            from agentv_ci.execute.providers.copilot_cli import open_copilot_cli
+
+            return open_copilot_cli(target, context)
+        case GeminiTarget():
+            from agentv_ci.execute.providers.gemini import open_gemini
+
+            return open_gemini(target, context)
+        case GeminiCliTarget():
+            from agentv_ci.execute.providers.gemini_cli import open_gemini_cli
+
+            return open_gemini_cli(target, context)
         case MockTarget():
             from agentv_ci.execute.providers.mock import MockProvider
 
-            return MockProvider(target, world=world)
-        case (
-            AzureOpenAITarget()
-            | AnthropicTarget()
-            | GeminiTarget()
-            | VsCodeTarget()
-            | CodexTarget()
-            | ClaudeCodeTarget()
-            | CopilotCliTarget()
-            | GeminiCliTarget()
-        ):
-            raise UsageError(
-                f"target '{target.name}': agentv-ci checks provider '{target.provider}' and does not run it yet"
-            )
+            return MockProvider(target, context)
+        case OpenAITarget():
+            from agentv_ci.execute.providers.openai import open_openai
+
+            return open_openai(target, context)
+        case VsCodeTarget():
+            from agentv_ci.execute.providers.vscode_copilot import VsCodeProvider
+
+            return VsCodeProvider(target, context)
         case _:
             assert_never(target)

@@ -18,12 +18,11 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import (
     CalledTool,
     InputFile,
-    Log,
     OutputMessage,
+    Printed,
     ProviderError,
     Request,
     Response,
-    World,
 )
 from agentv_ci.contracts.targets import (
     CLI_PLACEHOLDER,
@@ -32,6 +31,7 @@ from agentv_ci.contracts.targets import (
     HttpHealthcheck,
     placeholders,
 )
+from agentv_ci.execute.context import Context
 from agentv_ci.execute.prompt import GUIDELINES_HEADING
 from agentv_ci.outside import read_json
 from agentv_ci.process import Finished, ProcessFailed, ProcessTimedOut, child_environment, run
@@ -42,11 +42,11 @@ HEALTHCHECK_TIMEOUT_S = 10.0
 class CliProvider:
     """See Provider."""
 
-    def __init__(self, target: CliTarget, *, root: Path, world: World, log: Log) -> None:
+    def __init__(self, target: CliTarget, context: Context) -> None:
         self._target = target
-        self._root = root
-        self._world = world
-        self._log = log
+        self._root = context.root
+        self._world = context.world
+        self._log = context.log
 
     async def check(self) -> None:
         """Run the health check, if there is one."""
@@ -123,13 +123,17 @@ class CliProvider:
             finished = await run(command, cwd=cwd, env=env, timeout_s=timeout_s)
         except ProcessTimedOut as error:
             detail = f"the command {error}" + (f"; stderr: {error.stderr.strip()}" if error.stderr.strip() else "")
-            raise ProviderError("timeout", detail) from error
+            raise ProviderError("timeout", detail, printed=Printed(error.stdout, error.stderr)) from error
         except ProcessFailed as error:
             hint = "; a long prompt belongs into {PROMPT_FILE}" if "too long" in str(error) else ""
             raise ProviderError("process", f"the command {error}{hint}") from error
         if finished.status != 0:
             said = finished.stderr.strip() or finished.stdout.strip()
-            raise ProviderError("process", f"{said} (exit code {finished.status})".lstrip())
+            raise ProviderError(
+                "process",
+                f"{said} (exit code {finished.status})".lstrip(),
+                printed=Printed(finished.stdout, finished.stderr),
+            )
         return finished
 
     def _cwd(self, default: Path) -> Path:
@@ -137,7 +141,7 @@ class CliProvider:
 
     async def _probe_url(self, probe: HttpHealthcheck) -> None:
         timeout_s = _seconds(probe.timeout_seconds, HEALTHCHECK_TIMEOUT_S)
-        from agentv_ci.execute.providers.transport import probe_status  # httpx only where a URL is probed
+        from agentv_ci.execute.apis.transport import probe_status  # httpx only where a URL is probed
 
         try:
             status = await probe_status(probe.url, timeout_s=timeout_s)

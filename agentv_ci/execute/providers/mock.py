@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 
-from agentv_ci.contracts.exchange import CalledTool, OutputMessage, ProviderError, Request, Response, Usage, World
+from agentv_ci.contracts.exchange import CalledTool, OutputMessage, ProviderError, Request, Response, Usage
 from agentv_ci.contracts.targets import MockTarget, MockUsage
+from agentv_ci.execute.context import Context
 
 DEFAULT_RESPONSE = json.dumps(
     {"score": 1.0, "hits": ["mock"], "misses": [], "reasoning": "a mock answer; nothing was asked"}
@@ -16,9 +17,9 @@ DEFAULT_RESPONSE = json.dumps(
 class MockProvider:
     """See Provider."""
 
-    def __init__(self, target: MockTarget, *, world: World) -> None:
+    def __init__(self, target: MockTarget, context: Context) -> None:
         self._target = target
-        self._world = world
+        self._world = context.world
         self._failures: dict[str, int] = {}
 
     async def check(self) -> None:

@@ -20,6 +20,7 @@ from agentv_ci.contracts.exchange import CalledTool, InputFile, OutputMessage, P
 from agentv_ci.contracts.targets import CliTarget
 from agentv_ci.execute.providers import open_provider
 from tests.conftest import Waits, environment, has_ended
+from tests.execute.builders import context
 from tests.servers.chat_api import chat_api
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=200)
@@ -60,7 +61,7 @@ def ask(
 
     async def main() -> Response:
         world = Waits(environment(environ)).world()
-        provider = open_provider(asked, root=root, world=world, log=lines.append)
+        provider = open_provider(asked, context(root, world=world, log=lines))
         try:
             async with asyncio.timeout(20):
                 return await provider.ask(request)
@@ -86,7 +87,7 @@ def check(asked: CliTarget, root: Path, log: list[str] | None = None) -> None:
     lines: list[str] = [] if log is None else log
 
     async def main() -> None:
-        provider = open_provider(asked, root=root, world=Waits(environment()).world(), log=lines.append)
+        provider = open_provider(asked, context(root, world=Waits(environment()).world(), log=lines))
         try:
             async with asyncio.timeout(20):
                 await provider.check()
@@ -507,7 +508,7 @@ def test_a_url_that_answers_with_anything_else_is_not_healthy(tmp_path: Path) ->
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/health"
         probed = target("true", healthcheck={"type": "http", "url": url})
-        provider = open_provider(probed, root=tmp_path, world=Waits().world(), log=print)
+        provider = open_provider(probed, context(tmp_path))
         with pytest.raises(ProviderError) as caught:
             await provider.check()
         server.close()

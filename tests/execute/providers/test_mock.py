@@ -13,6 +13,7 @@ from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.evaluate.evaluators.replies import first_object, read_score
 from agentv_ci.execute.providers import open_provider
 from tests.conftest import Waits
+from tests.execute.builders import context
 
 
 def question(case_id: str = "one") -> Request:
@@ -24,7 +25,7 @@ def ask(*case_ids: str, waits: Waits | None = None, **given: Any) -> list[Respon
     target = MockTarget.model_validate({"name": "mock", "provider": "mock", **given})
 
     async def main() -> list[Response | ProviderError]:
-        provider = open_provider(target, root=Path("/"), world=(waits or Waits()).world(), log=print)
+        provider = open_provider(target, context(world=(waits or Waits()).world()))
         await provider.check()
         found: list[Response | ProviderError] = []
         for case_id in case_ids:

@@ -28,6 +28,7 @@ from agentv_ci.contracts.exchange import (
 from agentv_ci.contracts.targets import OpenAITarget
 from agentv_ci.execute.providers import open_provider
 from tests.conftest import NOW, Waits
+from tests.execute.builders import ask_all, context
 from tests.servers.chat_api import ChatApi, Reply, answers, chat_api, fails, says
 
 KEY = "sk-canary-0123456789abcdef"
@@ -54,21 +55,7 @@ def ask(
     """Ask one question after the other; return answers and failures."""
     lines: list[str] = [] if log is None else log
 
-    async def main() -> Sequence[Response | ProviderError]:
-        provider = open_provider(asked, root=Path("/"), world=(waits or Waits()).world(), log=lines.append)
-        found: list[Response | ProviderError] = []
-        try:
-            await provider.check()
-            for request in requests or (QUESTION,):
-                try:
-                    found.append(await provider.ask(request))
-                except ProviderError as error:
-                    found.append(error)
-        finally:
-            await provider.close()
-        return found
-
-    return asyncio.run(main())
+    return ask_all(asked, requests or (QUESTION,), context(world=(waits or Waits()).world(), log=lines))
 
 
 def answer(api: ChatApi, *, waits: Waits | None = None, request: Request = QUESTION, **given: Any) -> Response:
@@ -232,6 +219,7 @@ def test_an_answer_comes_back_with_model_and_usage_and_what_was_asked() -> None:
         has_trace=False,
         model="mock-model-2030",
         usage=Usage(input_tokens=100, output_tokens=10, total_tokens=110, cached_tokens=20),
+        finish_reason="stop",
         requests=1,
         request={"messages": api.requests[0]["body"]["messages"]},
     )
@@ -258,9 +246,10 @@ def test_an_answer_needs_neither_model_nor_usage() -> None:
     assert (found.answer, found.model, found.usage) == ("42", None, None)
 
 
-def test_a_refusal_is_the_answer_where_there_is_no_other() -> None:
+def test_a_refusal_is_no_answer() -> None:
     with chat_api(says(None, message={"role": "assistant", "content": None, "refusal": "I cannot."})) as api:
-        assert answer(api).answer == "I cannot."
+        found = failure(api)
+    assert (found.kind, found.detail) == ("request", "the model refused to answer: I cannot.")
 
 
 def test_an_answer_without_content_is_empty() -> None:
@@ -274,9 +263,14 @@ def test_an_answer_cut_at_its_limit_is_an_answer() -> None:
 
 
 def test_content_in_parts_is_not_lost() -> None:
-    parts = [{"type": "text", "text": "42"}]
+    parts = [{"type": "text", "text": "4"}, {"type": "text", "text": "2"}]
     with chat_api(says(None, message={"role": "assistant", "content": parts})) as api:
-        assert json.loads(answer(api).answer) == parts
+        assert answer(api).answer == "42"
+
+
+def test_content_of_an_unknown_form_is_not_lost() -> None:
+    with chat_api(says(None, message={"role": "assistant", "content": [{"type": "image", "url": "x"}]})) as api:
+        assert json.loads(answer(api).answer) == [{"type": "image", "url": "x"}]
 
 
 def test_a_compressed_answer_is_read() -> None:
@@ -328,7 +322,7 @@ def test_half_an_emoji_in_an_answer_does_not_reach_anything_that_cannot_hold_it(
     [
         (400, "request", 1),
         (401, "auth", 1),
-        (402, "request", 1),
+        (402, "auth", 1),
         (403, "auth", 1),
         (404, "request", 1),
         (409, "request", 1),
@@ -493,6 +487,13 @@ def test_an_answer_that_the_content_filter_withheld_is_an_error() -> None:
     assert (found.kind, "content filter" in found.detail) == ("request", True)
 
 
+def test_a_value_out_of_range_is_the_users_mistake_and_is_not_left_out() -> None:
+    error = {"message": "Invalid 'temperature': too large", "param": "temperature", "code": "decimal_above_max_value"}
+    with chat_api(answers(400, {"error": error})) as api:
+        found = failure(api, temperature=9)
+    assert (found.kind, found.requests) == ("request", 1)
+
+
 def test_a_cut_connection_is_a_network_error_and_tried_again(waits: Waits) -> None:
     with chat_api(replace(says("x" * 1000), cut=True), says("42")) as api:
         found = answer(api, waits=waits)
@@ -537,7 +538,7 @@ def test_one_question_after_the_other_is_answered() -> None:
 
 def test_a_cancelled_question_leaves_a_provider_that_can_be_asked_again() -> None:
     async def main(api: ChatApi) -> Response:
-        provider = open_provider(target(api.base_url), root=Path("/"), world=Waits().world(), log=print)
+        provider = open_provider(target(api.base_url), context())
         try:
             cancelled = asyncio.create_task(provider.ask(QUESTION))
             while not api.requests:  # noqa: ASYNC110  # a thread says it, not the event loop

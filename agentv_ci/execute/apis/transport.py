@@ -10,30 +10,21 @@ import json
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 import httpx
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ErrorKind, ProviderError, World
+from agentv_ci.contracts.exchange import ProviderError, World
 from agentv_ci.errors import UsageError
+from agentv_ci.execute.apis.refusals import one_line, refused
 from agentv_ci.outside import read_json
-from agentv_ci.retry import retry_hint_s
 
 CONNECT_TIMEOUT_S = 10.0
 WRITE_TIMEOUT_S = 30.0
 UNREACHABLE = (httpx.HTTPError, httpx.InvalidURL, ImportError, ValueError, OverflowError, ExceptionGroup)
 """ImportError: a SOCKS proxy without its package. ValueError, OverflowError: an address or a proxy that is none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What a server answered with a status below 300."""
-
-    headers: Mapping[str, str]
-    body: JsonObject
 
 
 class Transport:
@@ -59,7 +50,7 @@ class Transport:
             ssl.PROTOCOL_TLS_CLIENT
         )  # trusts nobody: plain HTTP needs no trust, and loading it is slow
 
-    async def post(self, path: str, *, headers: Mapping[str, str], body: JsonObject, timeout_s: float) -> Reply:
+    async def post(self, path: str, *, headers: Mapping[str, str], body: JsonObject, timeout_s: float) -> JsonObject:
         """Return the JSON object a server answers with; raises ProviderError for everything else."""
         try:
             async with self._client() as client:
@@ -74,7 +65,7 @@ class Transport:
             raise _unreachable(error, self._base_url) from error
         if response.status_code >= 300:
             raise self._refused(response)
-        return Reply(response.headers, _object(response))
+        return _object(response)
 
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[httpx.AsyncClient]:
@@ -92,16 +83,19 @@ class Transport:
             self._idle.append(client)
 
     def _refused(self, response: httpx.Response) -> ProviderError:
-        status = response.status_code
-        detail = f"HTTP {status}: {_reason(response)}"
-        if 300 <= status < 400:
-            detail = f"HTTP {status}: a redirect to {response.headers.get('location', 'nowhere')}; check base_url"
-        return ProviderError(
-            _kind(status),
-            detail,
-            status=status,
-            retryable=not _is_exhausted(response),
-            retry_after_s=retry_hint_s(response.headers, self._world.now()),
+        if 300 <= response.status_code < 400:
+            target = response.headers.get("location", "nowhere")
+            return ProviderError(
+                "request",
+                f"HTTP {response.status_code}: a redirect to {target}; check base_url",
+                status=response.status_code,
+            )
+        body = _body(response)
+        return refused(
+            response.status_code,
+            response.headers,
+            response.text if body is None else body,
+            now=self._world.now(),
         )
 
     async def close(self) -> None:
@@ -117,14 +111,6 @@ async def probe_status(url: str, *, timeout_s: float) -> int:
             return (await client.get(url)).status_code
     except UNREACHABLE as error:
         raise _unreachable(error, url) from error
-
-
-def _kind(status: int) -> ErrorKind:
-    if status in (401, 403):
-        return "auth"
-    if status == 429:
-        return "rate_limit"
-    return "server" if status >= 500 or status == 408 else "request"
 
 
 def _unreachable(error: Exception, base_url: str) -> ProviderError:
@@ -144,44 +130,18 @@ def _unreachable(error: Exception, base_url: str) -> ProviderError:
 
 
 def _object(response: httpx.Response) -> JsonObject:
-    try:
-        body = read_json(response.text.removeprefix("\ufeff"))
-    except ValueError as error:
-        raise ProviderError("malformed", f"the answer is not JSON: {_quote(response.text)}") from error
-    if not isinstance(body, dict):
-        raise ProviderError("malformed", f"the answer is not a JSON object: {_quote(response.text)}")
-    return body
+    body = _body(response)
+    if isinstance(body, dict):
+        return body
+    what = "not JSON" if body is None else "not a JSON object"
+    raise ProviderError("malformed", f"the answer is {what}: {one_line(response.text)}")
 
 
-def _reason(response: httpx.Response) -> str:
+def _body(response: httpx.Response) -> JsonValue:
     try:
-        body = read_json(response.text)
+        return read_json(response.text.removeprefix("\ufeff"))
     except ValueError:
-        return _quote(response.text)
-    return error_message(body) or _quote(response.text)
-
-
-def error_message(body: JsonValue) -> str | None:
-    """Return the sentence of an error body: `{"error": {"message"}}`, `{"error"}`, `{"detail"}` or `{"message"}`."""
-    if not isinstance(body, dict):
         return None
-    error = body.get("error")
-    inner = error.get("message") if isinstance(error, dict) else error
-    candidates = (inner, body.get("message"), body.get("detail"))
-    return next((_quote(each) for each in candidates if isinstance(each, str) and each), None)
-
-
-def _is_exhausted(response: httpx.Response) -> bool:
-    """Whether a quota is used up, which no wait of seconds mends."""
-    if response.status_code != 429:
-        return False
-    text = response.text
-    return any(word in text for word in ("insufficient_quota", "credit_balance_exhausted", "spend_limit"))
-
-
-def _quote(text: str) -> str:
-    """One line; whoever takes the secrets out also shortens it."""
-    return " ".join(text.split())
 
 
 def _is_loopback(url: str) -> bool:

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.errors import CannotGoOn
-from agentv_ci.execute.providers.transport import Reply, Transport, probe_status
+from agentv_ci.execute.apis.transport import Transport, probe_status
 from tests.conftest import Waits
 from tests.servers.chat_api import chat_api, says
 
@@ -92,7 +93,7 @@ async def transport(base_url: str, ca_bundle: str | None = None) -> AsyncIterato
         await opened.close()
 
 
-async def post(to: Transport, headers: Mapping[str, str] | None = None, timeout_s: float = 30) -> Reply:
+async def post(to: Transport, headers: Mapping[str, str] | None = None, timeout_s: float = 30) -> JsonObject:
     return await to.post("/ask", headers=headers or {}, body={"q": "é"}, timeout_s=timeout_s)
 
 
@@ -128,7 +129,7 @@ def test_a_post_is_json() -> None:
     async def main() -> None:
         async with wire() as seen, transport(seen.url) as opened:
             reply = await post(opened)
-        assert reply.body == {"ok": True}
+        assert reply == {"ok": True}
         (request,) = seen.requests
         assert request.startswith(b"POST /ask HTTP/1.1\r\n")
         assert json.loads(request.split(b"\r\n\r\n", 1)[1]) == {"q": "é"}
@@ -312,7 +313,7 @@ async def over_tls(authority: tuple[Path, Path], ca_bundle: str | None) -> objec
     context.load_cert_chain(*authority)
     asyncio.get_running_loop().set_exception_handler(lambda *_: None)  # the server's side of a refused handshake
     async with wire(context=context) as seen, transport(seen.url, ca_bundle) as opened:
-        return (await post(opened)).body
+        return await post(opened)
 
 
 @pytest.mark.parametrize("content", [None, "no certificate"])

@@ -1,0 +1,183 @@
+"""Targets behind an HTTP API."""
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from agentv_ci.contracts.base import Authored, Items, JsonObject, JsonValue, Maybe, Name
+from agentv_ci.contracts.target_settings import (
+    ApiFormat,
+    Count,
+    Milliseconds,
+    Natural,
+    Reference,
+    StatusCode,
+    TargetSettings,
+)
+
+KEY_HEADERS = frozenset({"authorization", "api-key", "x-api-key", "x-goog-api-key"})
+"""Headers that identify whoever asks, so that no `api_key` is needed."""
+
+
+class RetrySettings(Authored):
+    """How a provider repeats a request that failed for a passing reason."""
+
+    max_retries: Maybe[Natural] = Field(None, description="Requests again; default 3.")
+    retry_initial_delay_ms: Maybe[Milliseconds] = Field(None, description="First wait; default 1000.")
+    retry_max_delay_ms: Maybe[Milliseconds] = Field(None, description="Longest wait; default 60000.")
+    retry_backoff_factor: Maybe[Annotated[float, Field(ge=1)] | Reference] = Field(
+        None, description="Growth of the wait; default 2."
+    )
+    retry_status_codes: Maybe[Items[StatusCode | Reference]] = Field(
+        None, description="HTTP statuses worth repeating; default 408 429 500 502 503 504. 401 and 403 never are."
+    )
+
+
+class HttpTarget(TargetSettings, RetrySettings):
+    """What every HTTP provider has."""
+
+    judges_itself: ClassVar[bool] = True
+
+    outside_digest: ClassVar[frozenset[str]] = (
+        TargetSettings.outside_digest | RetrySettings.model_fields.keys() | {"api_key", "ca_bundle"}
+    )
+    secrets: ClassVar[frozenset[str]] = frozenset({"api_key", "headers"})
+    essential: ClassVar[frozenset[str]] = frozenset({"api_key", "base_url"})
+    paths: ClassVar[frozenset[str]] = frozenset({"ca_bundle"})
+    implied: ClassVar[Mapping[str, JsonValue]] = {"headers": {}, "extra_body": {}}
+
+    api_key: Maybe[str] = Field(None, description="A reference such as ${{ OPENAI_API_KEY }}, never the key itself.")
+    base_url: Maybe[Name] = Field(None, description="The API's root, used as given.")
+    temperature: Maybe[Annotated[float, Field(ge=0)] | Reference] = Field(None, description="Sampling temperature.")
+    max_output_tokens: Maybe[Count] = Field(None, description="Longest answer, in tokens.")
+    max_tokens_param: Maybe[Literal["max_tokens", "max_completion_tokens"] | Reference] = Field(
+        None,
+        description="How chat completions call the limit; default: max_completion_tokens at OpenAI and Azure, "
+        "else max_tokens.",
+    )
+    thinking_budget: Maybe[Natural] = Field(
+        None, description="About how many tokens the model may think; models that know only levels get the nearest."
+    )
+    headers: Maybe[dict[str, str]] = Field(None, description="Further request headers.")
+    extra_body: Maybe[JsonObject] = Field(None, description="Further keys of the request's body.")
+    ca_bundle: Maybe[Name] = Field(None, description="A PEM file of certificate authorities to trust.")
+
+    older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {"max_output_tokens": ("max_tokens",)}
+
+    @classmethod
+    def needs(cls, data: Mapping[str, JsonValue]) -> frozenset[str]:
+        """The vendor's own API needs a key; a server of one's own may do without."""
+        is_vendor = str(data.get("base_url", "")).rstrip("/") == cls.fallbacks.get("base_url")
+        return frozenset({"api_key"}) if is_vendor and not _has_key_header(data) else frozenset()
+
+
+def _has_key_header(data: Mapping[str, JsonValue]) -> bool:
+    headers = data.get("headers")
+    names = {name.lower() for name in headers} if isinstance(headers, dict) else set()
+    return bool(names & KEY_HEADERS)
+
+
+class AzureOpenAITarget(HttpTarget):
+    """A deployment at Azure OpenAI."""
+
+    older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **HttpTarget.older_names,
+        "endpoint": ("resource", "resource_name"),
+        "deployment": ("deployment_name", "model"),
+        "version": ("api_version",),
+    }
+    essential: ClassVar[frozenset[str]] = HttpTarget.essential | {"endpoint", "deployment"}
+    implied: ClassVar[Mapping[str, JsonValue]] = {
+        **HttpTarget.implied,
+        "version": "2024-12-01-preview",
+        "api_format": "chat",
+    }
+    variables: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "endpoint": ("AZURE_OPENAI_ENDPOINT",),
+        "api_key": ("AZURE_OPENAI_API_KEY",),
+        "deployment": ("AZURE_DEPLOYMENT_NAME",),
+        "version": ("AZURE_OPENAI_API_VERSION",),
+    }
+
+    provider: Literal["azure-openai", "azure"] = Field(description="Ask a deployment at Azure OpenAI.")
+    endpoint: Maybe[Name] = Field(None, description="The resource's address, or its name alone.")
+    deployment: Maybe[Name] = Field(None, description="The deployment's name.")
+    version: Maybe[Name] = Field(
+        None, description="The API's version, or v1; default 2024-12-01-preview, and v1 for an endpoint in /openai/v1."
+    )
+    api_format: Maybe[ApiFormat] = Field(None, description="Which of its two APIs is spoken; default chat.")
+
+    @classmethod
+    def needs(cls, data: Mapping[str, JsonValue]) -> frozenset[str]:
+        """A deployment has no default, and neither has the resource it stands in."""
+        address = frozenset[str]() if "base_url" in data else frozenset({"endpoint"})
+        key = frozenset[str]() if _has_key_header(data) else frozenset({"api_key"})
+        return address | key | {"deployment"}
+
+
+class OpenAITarget(HttpTarget):
+    """OpenAI, or any server that speaks its chat completions."""
+
+    implied: ClassVar[Mapping[str, JsonValue]] = {**HttpTarget.implied, "api_format": "chat"}
+    variables: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "api_key": ("OPENAI_API_KEY",),
+        "base_url": ("OPENAI_BASE_URL",),
+    }
+    fallbacks: ClassVar[Mapping[str, str]] = {"base_url": "https://api.openai.com/v1"}
+    brands: ClassVar[Mapping[str, str]] = {
+        "ollama": "http://localhost:11434/v1",
+        "vllm": "http://localhost:8000/v1",
+        "openrouter": "https://openrouter.ai/api/v1",
+    }
+    """Other names of this provider that stand for a server → where it is when nothing says so."""
+
+    provider: Literal["openai", "openai-compatible", "ollama", "vllm", "openrouter"] = Field(
+        description="Ask an OpenAI-compatible API."
+    )
+    model: Name = Field(description="The model's name.")
+    api_format: Maybe[ApiFormat] = Field(None, description="Which of its two APIs is spoken; default chat.")
+
+
+class AnthropicTarget(HttpTarget):
+    """A model of Anthropic."""
+
+    older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **HttpTarget.older_names,
+        "model": ("deployment", "variant"),
+    }
+
+    implied: ClassVar[Mapping[str, JsonValue]] = {**HttpTarget.implied, "version": "2023-06-01"}
+    variables: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "api_key": ("ANTHROPIC_API_KEY",),
+        "base_url": ("ANTHROPIC_BASE_URL",),
+    }
+    fallbacks: ClassVar[Mapping[str, str]] = {"base_url": "https://api.anthropic.com"}
+
+    provider: Literal["anthropic", "claude-api"] = Field(description="Ask the Messages API of Anthropic.")
+    model: Name = Field(description="The model's name.")
+    version: Maybe[Name] = Field(None, description="The header anthropic-version; default 2023-06-01.")
+
+
+class GeminiTarget(HttpTarget):
+    """A Gemini model of Google."""
+
+    older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **HttpTarget.older_names,
+        "model": ("deployment", "variant"),
+    }
+
+    implied: ClassVar[Mapping[str, JsonValue]] = {**HttpTarget.implied, "api_version": "v1beta"}
+    variables: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "api_key": ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"),
+        "model": ("GOOGLE_GEMINI_MODEL",),
+        "base_url": ("GOOGLE_GEMINI_BASE_URL",),
+    }
+    fallbacks: ClassVar[Mapping[str, str]] = {
+        "base_url": "https://generativelanguage.googleapis.com",
+        "model": "gemini-3.5-flash-lite",
+    }
+
+    provider: Literal["gemini", "google", "google-gemini"] = Field(description="Ask the Gemini API of Google.")
+    model: Maybe[Name] = Field(None, description="The model's name; default gemini-3.5-flash-lite.")
+    api_version: Maybe[Name] = Field(None, description="The version in the path; default v1beta.")

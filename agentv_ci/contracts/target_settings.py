@@ -1,0 +1,75 @@
+"""What every target has, and the types of its fields."""
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from agentv_ci.contracts.base import (
+    WHOLE,
+    AtLeastOne,
+    Authored,
+    JsonValue,
+    Maybe,
+    Name,
+    NonNegative,
+    Positive,
+)
+
+REFERENCE_PATTERN = r"^\s*\$\{\{\s*[A-Za-z_][A-Za-z0-9_]*\s*\}\}\s*$"
+
+Reference = Annotated[str, Field(pattern=REFERENCE_PATTERN)]
+"""`${{ NAME }}`: the value of an environment variable, read when a run begins."""
+
+StatusCode = Annotated[int, Field(ge=100, le=599), WHOLE]
+Flag = bool | Reference
+Count = AtLeastOne | Reference
+Natural = NonNegative | Reference
+Seconds = Positive | Reference
+ApiFormat = Literal["chat", "responses"] | Reference
+Milliseconds = Annotated[float, Field(ge=0)] | Reference
+
+
+class TargetSettings(Authored):
+    """What every target has."""
+
+    hoists_settings: ClassVar[bool] = True
+    outside_digest: ClassVar[frozenset[str]] = frozenset({"name", "judge_target", "workers", "provider_batching"})
+    """Fields that cannot change an answer, only when, how often and under which name it is asked for.
+
+    Who judges stands at the evaluators that are judged.
+    """
+    secrets: ClassVar[frozenset[str]] = frozenset()
+    """Fields whose values are secret."""
+    essential: ClassVar[frozenset[str]] = frozenset()
+    """Optional fields that may not silently be absent because a variable is not set."""
+    paths: ClassVar[frozenset[str]] = frozenset()
+    """Fields that hold a path, relative to the targets file."""
+    programs: ClassVar[frozenset[str]] = frozenset()
+    """Fields that hold a program: a name to look up, or, with a `/` in it, a path like others."""
+    implied: ClassVar[Mapping[str, JsonValue]] = {}
+    """Field → the value that its absence means."""
+    variables: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Field → the environment variables it is read from when it is absent; the first that is set wins."""
+    fallbacks: ClassVar[Mapping[str, str]] = {}
+    """Field → its value when it is absent and no variable names another one."""
+    most_workers: ClassVar[int | None] = None
+    """Questions it can take at once at most, whatever anybody says."""
+    judges_itself: ClassVar[bool] = False
+    """Whether it may judge its own answers: models may, agents and commands may not."""
+
+    name: Name = Field(description="How evals and the command line call this target.")
+    judge_target: Maybe[Name] = Field(None, description="The target that judges this one's answers.")
+    workers: Maybe[Count] = Field(None, description="Questions at once; default 1. `--workers` wins.")
+    provider_batching: Maybe[Flag] = Field(
+        None, description="Ask all questions in one session, where the provider can."
+    )
+
+    @classmethod
+    def needs(cls, data: Mapping[str, JsonValue]) -> frozenset[str]:  # noqa: ARG003  # kinds that need nothing
+        """Return the optional fields that a target with this data cannot do without."""
+        return frozenset()
+
+    def says_nothing(self, field: str, value: JsonValue) -> bool:
+        """Whether a field might as well be absent: it has the value that its absence means."""
+        return field in self.implied and value == self.implied[field]

@@ -1,0 +1,1 @@
+"""What providers that are agents share: programs, the files they read, the events they print."""

@@ -1,0 +1,124 @@
+"""The prompt of an agent that opens files itself: which files to read first, how to prove it, and the question.
+
+The headings and the form of the proof are those of AgentV and of its ancestor bbeval.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.exchange import Request
+
+MISSING = "If a file is missing, answer `ERROR: missing-file <filename>` and stop."
+
+_PROOF = re.compile(r"^INSTRUCTIONS_READ:\s*`?(?P<name>[^`\n]+?)`?\s+i=(?P<number>\d+)\s+SHA256=(?P<hash>\S+)\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A file that the agent can open."""
+
+    path: Path
+    is_guideline: bool
+
+    def __str__(self) -> str:
+        # A name may hold what means something in Markdown; the address is percent-encoded.
+        name = re.sub(r"([\[\]\\])", r"\\\1", self.path.name)
+        address = self.path.as_uri().replace("(", "%28").replace(")", "%29")
+        return f"[{name}]({address})"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Whether the agent has read a guideline: the hash it should report, and the one it did."""
+
+    file: str
+    number: int
+    expected: str
+    reported: str | None
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the agent reported the file's own hash."""
+        return self.reported == self.expected
+
+    def record(self) -> JsonObject:
+        """Return the proof as the result row keeps it."""
+        return {
+            "file": self.file,
+            "i": self.number,
+            "sha256_expected": self.expected,
+            "sha256_reported": self.reported,
+            "ok": self.is_right,
+        }
+
+
+def prompt_document(request: Request, links: Sequence[Link]) -> str:
+    """Return the files to read first, and the question."""
+    return "\n\n".join([*_preread(links), "[[ ## user_query ## ]]", _task(request)])
+
+
+def _task(request: Request) -> str:
+    return (request.prompt if request.task is None else request.task).strip()
+
+
+def _preread(links: Sequence[Link]) -> list[str]:
+    guidelines = [link for link in links if link.is_guideline]
+    others = [link for link in links if not link.is_guideline]
+    parts = []
+    if guidelines:
+        parts.append(f"Read all guideline files:\n{_list(guidelines)}.")
+    if others:
+        parts.append(f"Read all attached files:\n{_list(others)}.")
+    if parts:
+        parts.append(f"{MISSING}\nThen apply the system instructions to the user query below.")
+    return parts
+
+
+def _list(links: Iterable[Link]) -> str:
+    return "\n".join(f"* {link}" for link in links)
+
+
+def proof_request(links: Sequence[Link]) -> str:
+    """Return the order to read the guidelines and to prove it by their hashes; empty when there are none."""
+    guidelines = [link for link in links if link.is_guideline]
+    if not guidelines:
+        return ""
+    lines = [
+        f"INSTRUCTIONS_READ: `{link.path.name}` i={number} SHA256=<hex>" for number, link in enumerate(guidelines, 1)
+    ]
+    return "\n".join(
+        [
+            "[[ ## mandatory_pre_read ## ]]",
+            "",
+            f"Read all instruction files: {', '.join(map(str, guidelines))}.",
+            "After reading a file, compute its SHA-256: `sha256sum '<file-path>'` or `shasum -a 256 '<file-path>'`.",
+            "Put these exact tokens at the top of your reply, one per line:",
+            "",
+            *lines,
+            "",
+            f"Replace `<hex>` by the hash you computed. {MISSING}",
+            "Fetch all documentation that the instructions require before you start.",
+        ]
+    )
+
+
+def take_proofs(answer: str, links: Sequence[Link]) -> tuple[str, tuple[Proof, ...]]:
+    """Return an answer without the tokens at its top, and what they prove, guideline by guideline."""
+    reported: dict[int, str] = {}
+    lines = answer.splitlines(keepends=True)
+    while lines and (not lines[0].strip() or (match := _PROOF.match(lines[0].strip()))):
+        if lines[0].strip() and match:
+            reported[int(match["number"])] = match["hash"].lower()
+        lines.pop(0)
+    guidelines = [link for link in links if link.is_guideline]
+    proofs = tuple(
+        Proof(link.path.name, number, hashlib.sha256(link.path.read_bytes()).hexdigest(), reported.get(number))
+        for number, link in enumerate(guidelines, 1)
+    )
+    return ("".join(lines) if reported else answer).strip(), proofs

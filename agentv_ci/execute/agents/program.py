@@ -1,0 +1,168 @@
+"""An agent on the command line: found, started in a scratch workspace, listened to, ended."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from agentv_ci.contracts.agent_targets import AgentTarget
+from agentv_ci.contracts.exchange import ErrorKind, Printed, ProviderError, Request, Response
+from agentv_ci.execute.agents.events import Heard, NotEvents
+from agentv_ci.execute.agents.preread import prompt_document
+from agentv_ci.execute.agents.workspace import Workspace, workspace
+from agentv_ci.execute.context import Context
+from agentv_ci.process import Finished, Listener, ProcessFailed, ProcessTimedOut, child_environment, run
+
+
+class Agent(Protocol):
+    """One agent: how it is called, and what it says."""
+
+    @property
+    def kind(self) -> str:
+        """The name of its provider."""
+        ...
+
+    @property
+    def program(self) -> str:
+        """Its executable, when the target names none."""
+        ...
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Variables that make it fit for a run, where nobody has set them."""
+        ...
+
+    def arguments(self, workspace: Path) -> Sequence[str]:
+        """Return its arguments, the target's among them; the prompt comes on standard input."""
+        ...
+
+    def hear(self, finished: Finished) -> Heard:
+        """Return what it said; raises NotEvents for what is not its language."""
+        ...
+
+
+Listen = Callable[[Request, Sequence[str]], AbstractContextManager[Listener | None]]
+"""Returns what takes the output of a question's run as it comes."""
+
+
+def nobody(_request: Request, _argv: Sequence[str]) -> AbstractContextManager[Listener | None]:
+    """Nobody listens while an agent runs."""
+    return nullcontext()
+
+
+class AgentProvider:
+    """See Provider."""
+
+    def __init__(self, target: AgentTarget, agent: Agent, context: Context, *, listen: Listen = nobody) -> None:
+        self._target = target
+        self._agent = agent
+        self._context = context
+        self._listen = listen
+        self._env = child_environment({**agent.environment, **context.world.environ}, target.env)
+        self._executable: str | None = None
+
+    async def check(self) -> None:
+        """Find the executable."""
+        self._executable = find_program(
+            self._target.executable or self._agent.program, "executable", root=self._context.root, env=self._env
+        )
+
+    async def ask(self, request: Request) -> Response:
+        """Run the agent once, with copies of the question's files in a workspace of its own."""
+        with workspace(self._agent.kind, request.files) as place:
+            prompt = prompt_document(request, place.links)
+            (place.folder / "prompt.md").write_text(prompt, encoding="utf-8")
+            finished = await self._run(prompt, place, request)
+            printed = Printed(finished.stdout, finished.stderr)
+            response = self._response(finished, printed)
+        return replace(response, request={"prompt": prompt})
+
+    async def _run(self, prompt: str, place: Workspace, request: Request) -> Finished:
+        assert self._executable is not None, "a provider is checked before it is asked"
+        argv = (self._executable, *self._agent.arguments(place.folder))
+        timeout_s = request.timeout_s if self._target.timeout_seconds is None else float(self._target.timeout_seconds)
+        cwd = rooted(self._context.root, self._target.cwd) if self._target.cwd else place.folder
+        self._context.log(f"{self._target.name}: {request.case_id}: runs {' '.join(argv)}")
+        try:
+            with self._listen(request, argv) as listener:
+                return await run(
+                    argv,
+                    cwd=cwd,
+                    env=self._env,
+                    timeout_s=timeout_s,
+                    stdin=prompt.encode("utf-8", "replace"),
+                    listener=listener,
+                )
+        except ProcessTimedOut as error:
+            raise ProviderError(
+                "timeout", f"{self._agent.kind} {error}", printed=Printed(error.stdout, error.stderr)
+            ) from error
+        except ProcessFailed as error:
+            raise ProviderError("process", f"{self._agent.kind} {error} (setting 'executable')") from error
+
+    def _response(self, finished: Finished, printed: Printed) -> Response:
+        heard = self._heard(finished, printed)
+        error = heard.error
+        if error is None and finished.status != 0:
+            error = _last_line(finished.stderr) or "no reason given"
+        if error is None and heard.answer is None:
+            error = "no message of the assistant"
+        if error is not None:
+            status = f" (exit code {finished.status})" if finished.status else ""
+            raise ProviderError(heard.kind, f"{self._agent.kind}: {error}{status}", printed=printed)
+        return Response(
+            answer=(heard.answer or "").strip(),
+            messages=heard.messages,
+            has_trace=True,
+            model=heard.model,
+            usage=heard.usage,
+            finish_reason=heard.finish_reason,
+        )
+
+    def _heard(self, finished: Finished, printed: Printed) -> Heard:
+        """What the agent said; what it says itself counts before its exit status and its standard error."""
+        try:
+            return self._agent.hear(finished)
+        except NotEvents as error:
+            said = finished.stderr.strip() or finished.stdout.strip()
+            what = "printed no JSON" if finished.stdout.strip() else "printed nothing"
+            detail = f"{self._agent.kind} {what} (exit code {finished.status})" + (f": {said}" if said else "")
+            kind: ErrorKind = "process" if finished.status else "malformed"
+            raise ProviderError(kind, detail, printed=printed) from error
+
+    async def close(self) -> None:
+        """Nothing outlives a question."""
+
+
+def find_program(name: str, setting: str, *, root: Path, env: Mapping[str, str]) -> str:
+    """Return the path of a program: looked up on PATH, or, with a `/` in its name, at its place.
+
+    Raises ProviderError that says where it was looked for.
+    """
+    if "/" in name:
+        path = rooted(root, name)
+        if path.is_file() and os.access(path, os.X_OK):
+            return str(path)
+        reason = "is not executable" if path.is_file() else "does not exist"
+        raise ProviderError("process", f"executable '{path}' {reason} (setting '{setting}')")
+    found = shutil.which(name, path=env.get("PATH"))
+    if found is None:
+        raise ProviderError(
+            "process",
+            f"executable '{name}' is not on PATH ({env.get('PATH', '')}); install it, or name it in '{setting}'",
+        )
+    return found
+
+
+def rooted(root: Path, path: str) -> Path:
+    """Return a path of a target: relative to the repository, with `~` for the home folder, or absolute."""
+    return root / Path(path).expanduser()
+
+
+def _last_line(text: str) -> str | None:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), None)

@@ -1,0 +1,106 @@
+"""The log of an agent's run: what it prints, line by line, with the time since its start."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.exchange import Request
+from agentv_ci.execute.context import Context
+from agentv_ci.outside import printable, read_json
+from agentv_ci.process import Listener
+
+SWITCH = "AGENTV_CODEX_STREAM_LOGS"
+OFF = frozenset({"false", "0", "off"})
+NAMES = {1: "stdout", 2: "stderr"}
+
+Shown = Callable[[JsonObject], Iterator[str]]
+"""What a log says of an event; None: the event as it came."""
+
+
+@contextmanager
+def run_log(
+    folder: Path, target: str, request: Request, argv: Sequence[str], *, context: Context, shown: Shown | None
+) -> Iterator[Listener | None]:
+    """Write a log while an agent runs; a folder that takes no files is told once and then goes without."""
+    if context.world.environ.get(SWITCH, "").strip().lower() in OFF:
+        yield None
+        return
+    try:
+        file = _open(folder, target, request, context)
+    except OSError as error:
+        context.warn(f"{target}: no logs of agents: {error}")
+        yield None
+        return
+    with file:
+        log = _Log(file, context, shown)
+        log.write("\n".join(_head(target, request, argv, context)))
+        yield log
+        log.end()
+    context.log(f"{target}: {request.case_id}: log in {file.name}")
+
+
+def _open(folder: Path, target: str, request: Request, context: Context) -> TextIO:
+    folder.mkdir(parents=True, exist_ok=True)
+    stamp = context.world.now().strftime("%Y%m%dT%H%M%SZ")
+    attempt = f"_attempt-{request.attempt + 1}" if request.attempt else ""
+    name = f"{stamp}_{_safe(target)}_{_safe(request.case_id)}{attempt}_{uuid.uuid4().hex[:8]}.log"
+    return (folder / name).open("x", encoding="utf-8")
+
+
+def _safe(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".")[:60] or "unnamed"
+
+
+def _head(target: str, request: Request, argv: Sequence[str], context: Context) -> Iterator[str]:
+    yield f"# {target}: {request.case_id}, attempt {request.attempt + 1}"
+    yield f"# started {context.world.now().isoformat(timespec='seconds')}"
+    yield f"# {' '.join(argv)}"
+
+
+class _Log:
+    """A listener that writes whole lines."""
+
+    def __init__(self, file: TextIO, context: Context, shown: Shown | None) -> None:
+        self._file = file
+        self._context = context
+        self._shown = shown
+        self._begun = context.world.monotonic()
+        self._rests = {1: b"", 2: b""}
+
+    def __call__(self, output: int, data: bytes) -> None:
+        *lines, rest = (self._rests[output] + data).split(b"\n")
+        self._rests[output] = rest
+        for line in lines:
+            self._line(output, line)
+
+    def end(self) -> None:
+        """Write what came without a line break."""
+        for output, rest in self._rests.items():
+            if rest:
+                self._line(output, rest)
+
+    def _line(self, output: int, line: bytes) -> None:
+        minutes, seconds = divmod(int(self._context.world.monotonic() - self._begun), 60)
+        for text in self._texts(line.decode("utf-8", "replace").rstrip()):
+            self.write(f"[+{minutes:02}:{seconds:02}] [{NAMES[output]}] {text}")
+
+    def _texts(self, line: str) -> Iterator[str]:
+        try:
+            event = read_json(line) if self._shown is not None and line.startswith("{") else None
+        except ValueError:
+            event = None
+        if isinstance(event, dict) and self._shown is not None:
+            yield from self._shown(event)
+        else:
+            yield line
+
+    def write(self, text: str) -> None:
+        """Write lines without secrets, at once: people follow a log while it grows."""
+        self._file.write(printable(self._context.redact(text)) + "\n")
+        self._file.flush()

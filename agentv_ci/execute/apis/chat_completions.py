@@ -1,0 +1,93 @@
+"""OpenAI's chat completions, which most servers speak: https://platform.openai.com/docs/api-reference/chat."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from agentv_ci.contracts.api_targets import AzureOpenAITarget, OpenAITarget
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.exchange import CalledTool, OutputMessage, ProviderError, Request, Response, Usage
+from agentv_ci.execute.apis.question import budget_of, effort, instructions_and_turns, limit_of, temperature_of
+from agentv_ci.execute.apis.refusals import inner_error
+from agentv_ci.outside import count_at, dig, objects_at, read_json, text_at
+
+QUESTION = ("messages",)
+"""Keys of a body that hold what is asked."""
+
+
+def chat_body(target: OpenAITarget | AzureOpenAITarget, model: str, request: Request, *, limit_name: str) -> JsonObject:
+    """Return the body of a question; `limit_name` is what the server calls the most tokens of an answer."""
+    system, turns = instructions_and_turns(request)
+    messages: list[JsonValue] = [{"role": "system", "content": system}]
+    messages += [{"role": each.role, "content": each.content} for each in turns]
+    body: JsonObject = {"model": model, "messages": messages}
+    if (temperature := temperature_of(target, request)) is not None:
+        body["temperature"] = temperature
+    if (limit := limit_of(target, request)) is not None:
+        body[limit_name] = limit
+    if (budget := budget_of(target)) is not None:
+        body["reasoning_effort"] = effort(budget)
+    if request.seed is not None:
+        body["seed"] = request.seed
+    return body
+
+
+def read_chat(body: JsonObject) -> Response:
+    """Return the answer of a completion; raises ProviderError for a refusal, a filtered answer, or none at all."""
+    if error := inner_error(body):
+        raise error
+    message = dig(body, "choices", 0, "message")
+    if not isinstance(message, dict):
+        raise ProviderError("malformed", "the answer has no choices[0].message")
+    reason = text_at(body, "choices", 0, "finish_reason")
+    content = message.get("content")
+    if reason == "content_filter":
+        raise ProviderError("request", "the API's content filter withheld the answer")
+    if not content and (refusal := text_at(message, "refusal")):
+        raise ProviderError("request", f"the model refused to answer: {refusal}")
+    answer = _text(content)
+    calls = tuple(_calls(message))
+    return Response(
+        answer=answer,
+        messages=(OutputMessage("assistant", answer, calls),),
+        has_trace=bool(calls),
+        model=text_at(body, "model"),
+        usage=_usage(body.get("usage")),
+        finish_reason=reason,
+    )
+
+
+def _text(content: JsonValue) -> str:
+    """The content as text: a list of parts, as some servers send it, or anything else as JSON."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    parts = [text_at(part, "text") for part in objects_at(content)]
+    if parts and all(part is not None for part in parts):
+        return "".join(part or "" for part in parts)
+    return json.dumps(content, ensure_ascii=False)
+
+
+def _calls(message: JsonValue) -> Iterator[CalledTool]:
+    for each in objects_at(message, "tool_calls"):
+        if name := text_at(each, "function", "name"):
+            yield CalledTool(name, arguments(dig(each, "function", "arguments")))
+
+
+def arguments(written: JsonValue) -> JsonValue:
+    """Return a call's arguments, which are JSON in a text; what is none stays a text."""
+    try:
+        return read_json(written) if isinstance(written, str) else written
+    except ValueError:
+        return written
+
+
+def _usage(block: JsonValue) -> Usage | None:
+    if not isinstance(block, dict):
+        return None
+    return Usage(
+        input_tokens=count_at(block, "prompt_tokens"),
+        output_tokens=count_at(block, "completion_tokens"),
+        total_tokens=count_at(block, "total_tokens"),
+        cached_tokens=count_at(block, "prompt_tokens_details", "cached_tokens"),
+    )

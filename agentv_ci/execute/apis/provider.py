@@ -1,0 +1,140 @@
+"""A provider behind an HTTP API: retries, parameters that are refused, and answers that are cut."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol
+
+from agentv_ci.contracts.api_targets import HttpTarget
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.exchange import ProviderError, Request, Response
+from agentv_ci.execute.apis.parameters import Parameters
+from agentv_ci.execute.apis.question import sent, with_extra
+from agentv_ci.execute.apis.transport import Transport
+from agentv_ci.execute.context import Context
+from agentv_ci.retry import DEFAULT_STATUS_CODES, RetryPolicy, with_retries
+
+CUT = frozenset({"length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "model_context_window_exceeded"})
+"""Reasons to stop that leave an answer unfinished, in the words of all vendors."""
+
+
+class Api(Protocol):
+    """One API on the wire."""
+
+    @property
+    def base_url(self) -> str:
+        """The API's root."""
+        ...
+
+    @property
+    def path(self) -> str:
+        """What follows the root, with a `/` in front."""
+        ...
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Headers that say who asks, and in which version."""
+        ...
+
+    @property
+    def question(self) -> tuple[str, ...]:
+        """Keys of a body that hold what is asked, for the record."""
+        ...
+
+    @property
+    def status_codes(self) -> frozenset[int]:
+        """HTTP statuses worth repeating when the target names none."""
+        ...
+
+    def body(self, request: Request) -> JsonObject:
+        """Return the body of a question."""
+        ...
+
+    def response(self, body: JsonObject) -> Response:
+        """Return what an answer says; raises ProviderError for one that says nothing."""
+        ...
+
+
+class ApiProvider:
+    """See Provider."""
+
+    def __init__(self, target: HttpTarget, api: Api, context: Context) -> None:
+        bundle = str(context.root / target.ca_bundle) if target.ca_bundle else None
+        self._target = target
+        self._api = api
+        self._context = context
+        self._policy = retry_policy(target, api.status_codes)
+        self._parameters = Parameters()
+        self._transport = Transport(api.base_url, ca_bundle=bundle, world=context.world)
+
+    async def check(self) -> None:
+        """An API is ready when its settings are complete, which resolving them has shown."""
+
+    async def ask(self, request: Request) -> Response:
+        """Post the question, repeating what the retry settings say."""
+        body = with_extra(self._api.body(request), self._target.extra_body)
+        adjusted = 0
+
+        async def once() -> Response:
+            nonlocal adjusted
+            while True:
+                adapted = self._parameters.adapted(body)
+                try:
+                    return await self._post(adapted, request.timeout_s)
+                except ProviderError as error:
+                    if not self._adjust(error, adapted):
+                        raise
+                    adjusted += 1
+
+        def on_retry(error: ProviderError, retry: int, wait_s: float) -> None:
+            self._log(f"{error.detail}; retry {retry} of {self._policy.max_retries} in {wait_s:.1f} s")
+
+        try:
+            response, tries = await with_retries(
+                once, self._policy, self._context.world, on_retry, timeout_s=request.timeout_s
+            )
+        except ProviderError as error:
+            error.requests += adjusted
+            raise
+        return replace(response, requests=tries + adjusted)
+
+    async def _post(self, body: JsonObject, timeout_s: float) -> Response:
+        headers = self._api.headers | {name.lower(): value for name, value in (self._target.headers or {}).items()}
+        reply = await self._transport.post(self._api.path, headers=headers, body=body, timeout_s=timeout_s)
+        response = self._api.response(reply)
+        if response.finish_reason in CUT:
+            self._context.warn(
+                f"{self._target.name}: an answer was cut ({response.finish_reason}); raise max_output_tokens"
+            )
+        return replace(response, request=sent(body, self._api.question))
+
+    def _adjust(self, error: ProviderError, sent_body: JsonObject) -> bool:
+        """Whether the question goes out again, without what the model does not take."""
+        learned = self._parameters.learn(error, sent_body)
+        if learned is not None:
+            self._context.warn(f"{self._target.name}: {learned}")
+        return learned is not None
+
+    def _log(self, line: str) -> None:
+        self._context.log(f"{self._target.name}: {line}")
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._transport.close()
+
+
+def retry_policy(target: HttpTarget, status_codes: frozenset[int] = DEFAULT_STATUS_CODES) -> RetryPolicy:
+    """Return the retry policy of a resolved target; `status_codes` hold where it names none."""
+    default = RetryPolicy()
+    codes = target.retry_status_codes
+    return RetryPolicy(
+        max_retries=int(_number(target.max_retries, default.max_retries)),
+        initial_delay_s=_number(target.retry_initial_delay_ms, default.initial_delay_s * 1000) / 1000,
+        max_delay_s=_number(target.retry_max_delay_ms, default.max_delay_s * 1000) / 1000,
+        backoff_factor=_number(target.retry_backoff_factor, default.backoff_factor),
+        status_codes=status_codes if codes is None else frozenset(int(code) for code in codes),
+    )
+
+
+def _number(value: float | str | None, default: float) -> float:
+    return default if value is None else float(value)

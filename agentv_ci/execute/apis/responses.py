@@ -1,0 +1,78 @@
+"""OpenAI's Responses: https://platform.openai.com/docs/api-reference/responses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agentv_ci.contracts.api_targets import AzureOpenAITarget, OpenAITarget
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.exchange import CalledTool, OutputMessage, ProviderError, Request, Response, Usage
+from agentv_ci.execute.apis.chat_completions import arguments
+from agentv_ci.execute.apis.question import budget_of, effort, instructions_and_turns, limit_of, temperature_of
+from agentv_ci.execute.apis.refusals import inner_error
+from agentv_ci.outside import count_at, dig, objects_at, text_at
+
+QUESTION = ("instructions", "input")
+"""Keys of a body that hold what is asked."""
+
+
+def responses_body(target: OpenAITarget | AzureOpenAITarget, model: str, request: Request) -> JsonObject:
+    """Return the body of a question. The API takes no seed, and nothing is stored at the vendor's."""
+    system, turns = instructions_and_turns(request)
+    said: list[JsonValue] = [{"role": each.role, "content": each.content} for each in turns]
+    body: JsonObject = {"model": model, "instructions": system, "input": said, "store": False}
+    if (temperature := temperature_of(target, request)) is not None:
+        body["temperature"] = temperature
+    if (limit := limit_of(target, request)) is not None:
+        body["max_output_tokens"] = limit
+    if (budget := budget_of(target)) is not None:
+        body["reasoning"] = {"effort": effort(budget)}
+    return body
+
+
+def read_responses(body: JsonObject) -> Response:
+    """Return the answer of a response; raises ProviderError for a refusal, a failure, or no answer at all.
+
+    A failure too comes with HTTP status 200.
+    """
+    if error := inner_error(body):
+        raise error
+    status = text_at(body, "status")
+    if "output" not in body and status is None:
+        raise ProviderError("malformed", "the answer has no output")
+    if status in ("failed", "cancelled"):
+        raise ProviderError("server", f"the API answered with status {status}")
+    reason = text_at(body, "incomplete_details", "reason")
+    parts = [part for item in objects_at(body, "output") for part in objects_at(item, "content")]
+    answer = "".join(text_at(part, "text") or "" for part in parts if dig(part, "type") == "output_text")
+    if reason == "content_filter":
+        raise ProviderError("request", "the API's content filter withheld the answer")
+    refusals = [text_at(part, "refusal") or "" for part in parts if dig(part, "type") == "refusal"]
+    if not answer and refusals:
+        raise ProviderError("request", f"the model refused to answer: {' '.join(refusals)}")
+    calls = tuple(_calls(body))
+    return Response(
+        answer=answer,
+        messages=(OutputMessage("assistant", answer, calls),),
+        has_trace=bool(calls),
+        model=text_at(body, "model"),
+        usage=_usage(body.get("usage")),
+        finish_reason=reason or status,
+    )
+
+
+def _calls(body: JsonObject) -> Iterator[CalledTool]:
+    for item in objects_at(body, "output"):
+        if dig(item, "type") == "function_call" and (name := text_at(item, "name")):
+            yield CalledTool(name, arguments(dig(item, "arguments")))
+
+
+def _usage(block: JsonValue) -> Usage | None:
+    if not isinstance(block, dict):
+        return None
+    return Usage(
+        input_tokens=count_at(block, "input_tokens"),
+        output_tokens=count_at(block, "output_tokens"),
+        total_tokens=count_at(block, "total_tokens"),
+        cached_tokens=count_at(block, "input_tokens_details", "cached_tokens"),
+    )

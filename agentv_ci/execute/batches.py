@@ -1,0 +1,50 @@
+"""All questions of one target in one session, for providers that can (`provider_batching`)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+
+from agentv_ci.contracts.exchange import Log, ProviderError, Request, Response
+from agentv_ci.execute.providers import BatchProvider
+
+TrialKey = tuple[str, str, int]
+"""Suite, case id and number of a trial."""
+
+
+class Batch:
+    """Asks everything when the first answer is wanted; every trial then takes its own."""
+
+    def __init__(self, name: str, provider: BatchProvider, requests: Mapping[TrialKey, Request], log: Log) -> None:
+        self._name = name
+        self._provider = provider
+        self._requests = requests
+        self._log = log
+        self._asking: asyncio.Task[Mapping[TrialKey, Response]] | None = None
+
+    async def answer(self, key: TrialKey) -> Response | None:
+        """Return the answer to a trial's question; None when the batch failed and the question is still open."""
+        if self._asking is None:
+            self._asking = asyncio.create_task(self._ask())
+        # Shielded: a trial that is cancelled does not take the others' answers with it.
+        answers = await asyncio.shield(self._asking)
+        return answers.get(key)
+
+    async def _ask(self) -> Mapping[TrialKey, Response]:
+        self._log(f"{self._name}: asks {len(self._requests)} questions in one batch")
+        try:
+            answers = await self._provider.ask_together(list(self._requests.values()))
+        except ProviderError as error:
+            self._log(
+                f"{self._name}: provider_batching was requested but not applied: {error.detail}; asks case by case"
+            )
+            return {}
+        return dict(zip(self._requests, answers, strict=True))
+
+    async def close(self) -> None:
+        """End what is still being asked."""
+        if self._asking is not None:
+            self._asking.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._asking

@@ -1,0 +1,24 @@
+"""What providers work with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentv_ci.contracts.exchange import Log, Warn, World
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Everything of a run that a provider may use besides its target."""
+
+    root: Path
+    """The repository; paths of targets are relative to it."""
+    logs: Path
+    """The folder for logs of agents."""
+    world: World
+    log: Log
+    warn: Warn
+    redact: Callable[[str], str]
+    """Takes secrets out of what is written to files."""

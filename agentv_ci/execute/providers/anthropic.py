@@ -1,0 +1,151 @@
+"""`provider: anthropic`: Anthropic's Messages.
+
+Protocol: POST {base_url}/v1/messages, https://docs.anthropic.com/en/api/messages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from agentv_ci.contracts.api_targets import AnthropicTarget
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.exchange import CalledTool, OutputMessage, ProviderError, Request, Response, Usage
+from agentv_ci.execute.apis.provider import ApiProvider
+from agentv_ci.execute.apis.question import (
+    alternating,
+    budget_of,
+    effort,
+    instructions_and_turns,
+    limit_of,
+    temperature_of,
+)
+from agentv_ci.execute.apis.refusals import inner_error
+from agentv_ci.execute.context import Context
+from agentv_ci.outside import count_at, dig, objects_at, text_at
+from agentv_ci.retry import DEFAULT_STATUS_CODES
+
+DEFAULT_VERSION = str(AnthropicTarget.implied["version"])
+DEFAULT_LIMIT = 8_192
+"""The API wants a limit; every model that is served today writes this much."""
+
+MODEL = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:-(\d{1,2})(?!\d))?")
+"""`claude-haiku-4-5`, `claude-3-7-sonnet-20250219`, `claude-opus-5`: generation and, behind it, revision."""
+
+LEAST_BUDGET = 1_024
+"""The fewest tokens of thought that the API takes as a budget."""
+FIRST_ADAPTIVE = (4, 6)
+"""The first models that choose how much they think themselves; budgets are for those before."""
+FIRST_WITHOUT_SAMPLING = (4, 7)
+"""The first models that refuse a temperature."""
+
+
+def open_anthropic(target: AnthropicTarget, context: Context) -> ApiProvider:
+    """Return the provider of a resolved target."""
+    api = AnthropicApi(target)
+    if target.temperature is not None and not api.takes_temperature:
+        context.warn(f"{target.name}: temperature is left out: {api.without_temperature}")
+    return ApiProvider(target, api, context)
+
+
+class AnthropicApi:
+    """See Api."""
+
+    path = "/v1/messages"
+    question = ("system", "messages")
+    # 529: overloaded.
+    status_codes = DEFAULT_STATUS_CODES | {529}
+
+    def __init__(self, target: AnthropicTarget) -> None:
+        assert target.base_url is not None, "a resolved target has a base_url"
+        self._target = target
+        self._generation = _generation(target.model)
+        self.base_url = target.base_url
+        self.headers = {"anthropic-version": target.version or DEFAULT_VERSION}
+        if target.api_key:
+            self.headers["x-api-key"] = target.api_key
+
+    @property
+    def takes_temperature(self) -> bool:
+        """Whether a temperature may be sent: newer models refuse it, and so does thought."""
+        return self._generation < FIRST_WITHOUT_SAMPLING and not budget_of(self._target)
+
+    @property
+    def without_temperature(self) -> str:
+        """Why no temperature is sent."""
+        return "it cannot be set while the model thinks" if budget_of(self._target) else "the model does not take it"
+
+    def body(self, request: Request) -> JsonObject:
+        """Return the body of a question: instructions apart, user and assistant in turn."""
+        system, turns = instructions_and_turns(request)
+        messages: list[JsonValue] = [{"role": each.role, "content": each.content} for each in alternating(turns)]
+        thinking = self._thinking()
+        limit = limit_of(self._target, request) or DEFAULT_LIMIT
+        body: JsonObject = {
+            "model": self._target.model,
+            "max_tokens": limit + (count_at(thinking, "thinking", "budget_tokens") or 0),
+            "system": system,
+            "messages": messages,
+            **thinking,
+        }
+        temperature = temperature_of(self._target, request)
+        if temperature is not None and self.takes_temperature:
+            body["temperature"] = temperature
+        return body
+
+    def _thinking(self) -> JsonObject:
+        budget = budget_of(self._target)
+        if not budget:
+            return {}
+        if self._generation >= FIRST_ADAPTIVE:
+            return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort(budget)}}
+        return {"thinking": {"type": "enabled", "budget_tokens": max(LEAST_BUDGET, budget)}}
+
+    def response(self, body: JsonObject) -> Response:
+        """Return what an answer says; raises ProviderError for a refusal or no answer at all."""
+        if error := inner_error(body):
+            raise error
+        content = body.get("content")
+        if not isinstance(content, list):
+            raise ProviderError("malformed", "the answer has no content")
+        reason = text_at(body, "stop_reason")
+        answer = "".join(text_at(block, "text") or "" for block in objects_at(content) if dig(block, "type") == "text")
+        if reason == "refusal":
+            said = f": {answer}" if answer else ""
+            raise ProviderError("request", f"the model refused to answer{said}")
+        calls = tuple(_calls(content))
+        return Response(
+            answer=answer,
+            messages=(OutputMessage("assistant", answer, calls),),
+            has_trace=bool(calls),
+            model=text_at(body, "model"),
+            usage=_usage(body.get("usage")),
+            finish_reason=reason,
+        )
+
+
+def _generation(model: str) -> tuple[int, int]:
+    """Return generation and revision of a model; (0, 0) for a name that does not say."""
+    match = MODEL.search(model)
+    return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+
+
+def _calls(content: JsonValue) -> Iterator[CalledTool]:
+    for block in objects_at(content):
+        if dig(block, "type") == "tool_use" and (name := text_at(block, "name")):
+            yield CalledTool(name, dig(block, "input"))
+
+
+def _usage(block: JsonValue) -> Usage | None:
+    """Tokens from and for the cache are counted apart on the wire; read they all are."""
+    if not isinstance(block, dict):
+        return None
+    fresh, written = count_at(block, "input_tokens"), count_at(block, "output_tokens")
+    cached = count_at(block, "cache_read_input_tokens")
+    read = None if fresh is None else fresh + (cached or 0) + (count_at(block, "cache_creation_input_tokens") or 0)
+    return Usage(
+        input_tokens=read,
+        output_tokens=written,
+        total_tokens=None if read is None or written is None else read + written,
+        cached_tokens=cached,
+    )

@@ -1,0 +1,135 @@
+"""`provider: gemini`: Google's Gemini.
+
+Protocol: POST {base_url}/{api_version}/models/{model}:generateContent, https://ai.google.dev/api/generate-content.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import quote
+
+from agentv_ci.contracts.api_targets import GeminiTarget
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.exchange import CalledTool, ErrorKind, OutputMessage, ProviderError, Request, Response, Usage
+from agentv_ci.execute.apis.provider import ApiProvider
+from agentv_ci.execute.apis.question import alternating, budget_of, instructions_and_turns, limit_of, temperature_of
+from agentv_ci.execute.apis.refusals import inner_error
+from agentv_ci.execute.context import Context
+from agentv_ci.outside import count_at, dig, objects_at, text_at
+from agentv_ci.retry import DEFAULT_STATUS_CODES
+
+DEFAULT_VERSION = str(GeminiTarget.implied["api_version"])
+
+LEVELS = ((512, "MINIMAL"), (4_096, "LOW"), (16_384, "MEDIUM"))
+"""Most tokens of thought → the level that is nearest, for models that know levels only; above it is HIGH."""
+FIRST_WITH_LEVELS = 3
+
+FINISHED = frozenset({"STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED"})
+"""Reasons to stop after which an answer counts; after all others the model was stopped."""
+
+
+def open_gemini(target: GeminiTarget, context: Context) -> ApiProvider:
+    """Return the provider of a resolved target."""
+    return ApiProvider(target, GeminiApi(target), context)
+
+
+class GeminiApi:
+    """See Api."""
+
+    question = ("systemInstruction", "contents")
+    status_codes = DEFAULT_STATUS_CODES
+
+    def __init__(self, target: GeminiTarget) -> None:
+        assert target.base_url is not None, "a resolved target has a base_url"
+        assert target.model is not None, "a resolved target has a model"
+        self._target = target
+        self._model = target.model.removeprefix("models/")
+        place = self._model if "/" in self._model else f"models/{self._model}"
+        self.base_url = target.base_url
+        self.path = f"/{target.api_version or DEFAULT_VERSION}/{quote(place)}:generateContent"
+        self.headers = {"x-goog-api-key": target.api_key} if target.api_key else {}
+
+    def body(self, request: Request) -> JsonObject:
+        """Return the body of a question: instructions apart, user and model in turn."""
+        system, turns = instructions_and_turns(request)
+        contents: list[JsonValue] = [
+            {"role": "model" if each.role == "assistant" else "user", "parts": [{"text": each.content}]}
+            for each in alternating(turns)
+        ]
+        body: JsonObject = {"contents": contents, "systemInstruction": {"parts": [{"text": system}]}}
+        settings = self._settings(request)
+        return {**body, "generationConfig": settings} if settings else body
+
+    def _settings(self, request: Request) -> JsonObject:
+        budget = budget_of(self._target)
+        settings: JsonObject = {
+            "temperature": temperature_of(self._target, request),
+            "maxOutputTokens": limit_of(self._target, request),
+            "seed": request.seed,
+            "thinkingConfig": None if budget is None else self._thinking(budget),
+        }
+        return {name: value for name, value in settings.items() if value is not None}
+
+    def _thinking(self, budget: int) -> JsonObject:
+        generation = re.search(r"gemini-(\d+)", self._model)
+        if generation and int(generation[1]) >= FIRST_WITH_LEVELS:
+            return {"thinkingLevel": next((level for most, level in LEVELS if budget <= most), "HIGH")}
+        return {"thinkingBudget": budget}
+
+    def response(self, body: JsonObject) -> Response:
+        """Return what an answer says; raises ProviderError for a blocked prompt or an answer that was withheld.
+
+        A blocked prompt too comes with HTTP status 200, without candidates.
+        """
+        if error := inner_error(body):
+            raise error
+        candidate = dig(body, "candidates", 0)
+        if candidate is None:
+            raise _without_candidates(body)
+        parts = objects_at(candidate, "content", "parts")
+        answer = "".join(text_at(part, "text") or "" for part in parts if not dig(part, "thought"))
+        calls = tuple(_calls(parts))
+        reason = text_at(candidate, "finishReason")
+        if reason is not None and reason not in FINISHED:
+            said = text_at(candidate, "finishMessage")
+            kind: ErrorKind = "malformed" if reason.startswith("MALFORMED") else "request"
+            raise ProviderError(kind, f"the answer was stopped: {reason}{f': {said}' if said else ''}")
+        return Response(
+            answer=answer,
+            messages=(OutputMessage("assistant", answer, calls),),
+            has_trace=bool(calls),
+            model=text_at(body, "modelVersion"),
+            usage=_usage(body.get("usageMetadata")),
+            finish_reason=reason,
+        )
+
+
+def _without_candidates(body: JsonObject) -> ProviderError:
+    if reason := text_at(body, "promptFeedback", "blockReason"):
+        said = text_at(body, "promptFeedback", "blockReasonMessage")
+        return ProviderError("request", f"the API blocked the prompt: {reason}{f': {said}' if said else ''}")
+    return ProviderError("malformed", "the answer has no candidates")
+
+
+def _calls(parts: list[JsonObject]) -> Iterator[CalledTool]:
+    for part in parts:
+        if name := text_at(part, "functionCall", "name"):
+            yield CalledTool(name, dig(part, "functionCall", "args"))
+
+
+def _usage(block: JsonValue) -> Usage | None:
+    """Thoughts are written tokens, and what tools put into the prompt is read."""
+    if not isinstance(block, dict):
+        return None
+    return Usage(
+        input_tokens=_sum(block, "promptTokenCount", "toolUsePromptTokenCount"),
+        output_tokens=_sum(block, "candidatesTokenCount", "thoughtsTokenCount"),
+        total_tokens=count_at(block, "totalTokenCount"),
+        cached_tokens=count_at(block, "cachedContentTokenCount"),
+    )
+
+
+def _sum(block: JsonObject, *names: str) -> int | None:
+    counts = [count for name in names if (count := count_at(block, name)) is not None]
+    return sum(counts) if counts else None

@@ -1,0 +1,123 @@
+"""`provider: gemini-cli`: Google's Gemini CLI, `gemini -o stream-json`.
+
+https://github.com/google-gemini/gemini-cli/blob/main/docs/cli/headless.md. When it fails, the reason is a JSON object
+at the end of its standard error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from agentv_ci.contracts.agent_targets import GeminiCliTarget
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.exchange import ErrorKind, Usage, kind_of_status
+from agentv_ci.execute.agents.events import Heard, NotEvents, Turns, last_event, read_events
+from agentv_ci.execute.agents.program import AgentProvider
+from agentv_ci.execute.apis.refusals import error_message
+from agentv_ci.execute.context import Context
+from agentv_ci.outside import count_at, dig, read_json, text_at
+from agentv_ci.process import Finished
+
+KNOWN = frozenset({"init", "message", "tool_use", "tool_result", "result", "error"})
+
+
+def open_gemini_cli(target: GeminiCliTarget, context: Context) -> AgentProvider:
+    """Return the provider of a resolved target."""
+    return AgentProvider(target, GeminiCli(target), context)
+
+
+class GeminiCli:
+    """See Agent."""
+
+    kind = "gemini-cli"
+    program = "gemini"
+    environment: Mapping[str, str] = {"GEMINI_TELEMETRY_ENABLED": "false"}
+
+    def __init__(self, target: GeminiCliTarget) -> None:
+        self._target = target
+
+    def arguments(self, workspace: Path) -> Sequence[str]:
+        """Return the arguments; nobody is there to trust the folder."""
+        return [
+            *("-o", "stream-json", "--skip-trust"),
+            *(("-m", self._target.model) if self._target.model else ()),
+            *(("--include-directories", str(workspace)) if self._target.cwd else ()),
+            *(self._target.args or ()),
+        ]
+
+    def hear(self, finished: Finished) -> Heard:
+        """Return what the events say: the assistant's text after its last tool call."""
+        failure = _failure(finished.stderr) if finished.status else None
+        try:
+            events = read_events(finished.stdout, KNOWN)
+        except NotEvents:
+            if failure is None:
+                raise
+            events = []
+        turns, result = _turns(events), last_event(events, "result")
+        if failure is None and result is not None and dig(result, "status") != "success":
+            failure = result
+        if failure is not None:
+            return Heard(turns.messages, error=_sentence(failure), kind=_kind(failure))
+        if result is None:
+            return Heard(turns.messages, error="its events end before the result")
+        model = text_at(last_event(events, "init"), "model")
+        return Heard(turns.messages, answer=turns.last, model=model, usage=_usage(dig(result, "stats")))
+
+
+def _turns(events: Sequence[JsonObject]) -> Turns:
+    """A text comes in pieces; a tool call or the end makes it whole."""
+    outputs = {text_at(event, "tool_id"): dig(event, "output") for event in events if "output" in event}
+    turns, pieces = Turns(), ""
+    for event in events:
+        match text_at(event, "type"):
+            case "message" if event.get("role") == "assistant":
+                pieces += text_at(event, "content") or ""
+            case "tool_use":
+                if pieces:
+                    turns.say(pieces)
+                pieces = ""
+                turns.call(
+                    text_at(event, "tool_name") or "", dig(event, "parameters"), outputs.get(text_at(event, "tool_id"))
+                )
+            case _:
+                pass
+    if pieces:
+        turns.say(pieces)
+    return turns
+
+
+def _failure(stderr: str) -> JsonObject | None:
+    """The object that stands last on standard error, behind advice and a stack trace."""
+    lines = stderr.splitlines()
+    for start in reversed([number for number, line in enumerate(lines) if line == "{"]):
+        try:
+            found = read_json("\n".join(lines[start:]))
+        except ValueError:
+            continue
+        return found if isinstance(found, dict) else None
+    return None
+
+
+def _sentence(failure: JsonObject) -> str:
+    """The error's message, which may be the body of an API's answer."""
+    said = error_message(failure) or "without a reason"
+    try:
+        return error_message(read_json(said)) or said
+    except ValueError:
+        return said
+
+
+def _kind(failure: JsonObject) -> ErrorKind:
+    status = count_at(failure, "error", "code")
+    return kind_of_status(status) if status is not None and 400 <= status < 600 else "process"
+
+
+def _usage(stats: JsonValue) -> Usage:
+    return Usage(
+        input_tokens=count_at(stats, "input_tokens"),
+        output_tokens=count_at(stats, "output_tokens"),
+        total_tokens=count_at(stats, "total_tokens"),
+        cached_tokens=count_at(stats, "cached"),
+    )

@@ -1,0 +1,244 @@
+"""`provider: vscode-copilot`: Copilot in a window of VS Code, asked through files.
+
+The request lies in a file that `code chat` attaches; the agent writes its answer to another file and renames it when
+it is complete. See docs/providers.md for the steps.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentv_ci.contracts.agent_targets import VsCodeTarget
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.exchange import OutputMessage, ProviderError, Request, Response
+from agentv_ci.execute.agents.preread import Link, prompt_document, proof_request, take_proofs
+from agentv_ci.execute.agents.program import find_program, rooted
+from agentv_ci.execute.agents.subagents import Subagent, take_subagent
+from agentv_ci.execute.context import Context
+from agentv_ci.process import Finished, ProcessFailed, child_environment, run
+
+POLL_S = 1.0
+WAKE_S = 60.0
+STATUS_S = 10.0
+COMMAND_S = 60.0
+"""How long `code` may take to hand over what it was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One question in files."""
+
+    request: Request
+    links: tuple[Link, ...]
+    asked: Path
+    """The file with the question."""
+    unfinished: Path
+    """The file the agent writes."""
+    answered: Path
+    """The same when it is complete."""
+
+
+class VsCodeProvider:
+    """See BatchProvider."""
+
+    def __init__(self, target: VsCodeTarget, context: Context) -> None:
+        self._target = target
+        self._context = context
+        self._env = child_environment(context.world.environ)
+        self._command = target.command or str(target.implied["command"])
+        self._program: str | None = None
+
+    async def check(self) -> None:
+        """Find the editor's program."""
+        if self._target.dry_run is not True:
+            self._program = find_program(self._command, "command", root=self._context.root, env=self._env)
+
+    async def ask(self, request: Request) -> Response:
+        """Ask one question in a window of its own."""
+        (response,) = await self._session([request])
+        return response
+
+    async def ask_together(self, requests: Sequence[Request]) -> Sequence[Response]:
+        """Ask all questions in one window, each by an agent of its own."""
+        return await self._session(requests)
+
+    async def _session(self, requests: Sequence[Request]) -> Sequence[Response]:
+        try:
+            with take_subagent(self._root, self._context.world.now()) as place:
+                return await self._ask_in(place, requests)
+        except (OSError, ValueError) as error:
+            raise ProviderError("process", f"cannot prepare a folder in {self._root}: {error}") from error
+
+    @property
+    def _root(self) -> Path:
+        insiders = "insiders" in Path(self._command).name
+        default = f"~/.subagent/vscode-{'insiders-' if insiders else ''}agents"
+        return rooted(self._context.root, self._target.subagent_root or default)
+
+    async def _ask_in(self, place: Subagent, requests: Sequence[Request]) -> Sequence[Response]:
+        chat_id = uuid.uuid4().hex[:8]
+        template = self._target.workspace_template
+        place.prepare(rooted(self._context.root, template) if template else None, chat_id)
+        exchanges = self._exchanges(place, requests)
+        attached, message = self._write(place, exchanges)
+        if self._target.dry_run is True:
+            return [self._unanswered(each) for each in exchanges]
+        await self._wake(place)
+        await self._code("-r", "chat", "-m", chat_id, *_attachments(exchanges, attached), message)
+        if self._target.wait is False:
+            place.is_kept = True
+            return [self._unanswered(each) for each in exchanges]
+        return await self._answers(exchanges)
+
+    def _exchanges(self, place: Subagent, requests: Sequence[Request]) -> list[Exchange]:
+        stamp = self._context.world.now().strftime("%Y%m%d%H%M%S")
+        stems = [stamp] if len(requests) == 1 else [f"{stamp}_{number}" for number in range(1, len(requests) + 1)]
+        return [
+            Exchange(
+                request,
+                tuple(Link(file.path, file.is_guideline) for file in request.files),
+                place.messages / f"{stem}_req.md",
+                place.messages / f"{stem}_res.tmp.md",
+                place.messages / f"{stem}_res.md",
+            )
+            for stem, request in zip(stems, requests, strict=True)
+        ]
+
+    def _write(self, place: Subagent, exchanges: Sequence[Exchange]) -> tuple[Path, str]:
+        """Write the requests; return the file that is attached last, and the message that goes with it."""
+        if len(exchanges) == 1:
+            (only,) = exchanges
+            only.asked.write_text(_request_text(only, unlocks=place.lock), encoding="utf-8")
+            return only.asked, f"Follow the instructions in {only.asked.name}."
+        for each in exchanges:
+            each.asked.write_text(_request_text(each, unlocks=None), encoding="utf-8")
+        stamp = exchanges[0].asked.name.split("_")[0]
+        orchestrator = place.messages / f"{stamp}_orchestrator.md"
+        orchestrator.write_text(_orchestrator_text(exchanges, place.lock), encoding="utf-8")
+        return orchestrator, f"Follow the instructions in {orchestrator.name}. Use the tool #runSubagent."
+
+    async def _wake(self, place: Subagent) -> None:
+        """Bring the folder's window to the front, or open one and wait until its agent answers."""
+        try:
+            status = await self._run("--status", timeout_s=STATUS_S)
+        except ProcessFailed:
+            status = None
+        is_open = status is not None and place.name in status.stdout
+        place.alive.unlink(missing_ok=True)
+        await self._code(str(place.workspace))
+        if is_open:
+            return
+        await self._code("-r", "chat", "-m", "wakeup", f"Create an empty file {place.alive}")
+        if not await self._appears([place.alive], WAKE_S):
+            raise ProviderError("process", f"VS Code did not wake up within {WAKE_S:g} s: no {place.alive}")
+
+    async def _code(self, *arguments: str) -> None:
+        try:
+            finished = await self._run(*arguments, timeout_s=COMMAND_S)
+        except ProcessFailed as error:
+            raise ProviderError("process", f"{self._command} {error}") from error
+        if finished.status != 0:
+            said = finished.stderr.strip() or finished.stdout.strip()
+            raise ProviderError("process", f"{self._command}: {said} (exit code {finished.status})")
+
+    async def _run(self, *arguments: str, timeout_s: float) -> Finished:
+        assert self._program is not None, "a provider is checked before it is asked"
+        self._context.log(f"{self._target.name}: runs {shlex.join([self._program, *arguments])}")
+        # A list of arguments, no shell: a message may hold anything. What it starts is the editor, which stays.
+        return await run(
+            (self._program, *arguments),
+            cwd=self._root,
+            env=self._env,
+            timeout_s=timeout_s,
+            spares_children=True,
+        )
+
+    async def _answers(self, exchanges: Sequence[Exchange]) -> Sequence[Response]:
+        """Wait for all answers; a batch may take as long as its questions one by one."""
+        timeout_s = sum(self._timeout_s(each.request) for each in exchanges)
+        if not await self._appears([each.answered for each in exchanges], timeout_s):
+            missing = [each for each in exchanges if not each.answered.exists()]
+            if len(exchanges) == 1:
+                raise ProviderError("timeout", f"VS Code produced no response within {timeout_s:g} s")
+            found = len(exchanges) - len(missing)
+            raise ProviderError("timeout", f"VS Code produced {found} responses for {len(exchanges)} requests")
+        return [self._response(each) for each in exchanges]
+
+    def _timeout_s(self, request: Request) -> float:
+        given = self._target.timeout_seconds
+        return request.timeout_s if given is None else float(given)
+
+    async def _appears(self, files: Sequence[Path], timeout_s: float) -> bool:
+        """Wait until all files are there; False when they are not in time."""
+        for _ in range(math.ceil(timeout_s / POLL_S)):
+            if all(file.exists() for file in files):
+                return True
+            await self._context.world.sleep(min(POLL_S, timeout_s))
+        return all(file.exists() for file in files)
+
+    def _response(self, exchange: Exchange) -> Response:
+        text = exchange.answered.read_text(encoding="utf-8", errors="replace").replace("\r\n", "\n")
+        answer, proofs = take_proofs(text, exchange.links)
+        for proof in proofs:
+            if not proof.is_right:
+                said = "no hash" if proof.reported is None else "another hash"
+                self._context.warn(
+                    f"{self._target.name}: {exchange.request.case_id}: the agent reported {said} for "
+                    f"{proof.file}: it may not have read it"
+                )
+        asked: JsonObject = {"prompt": exchange.asked.read_text(encoding="utf-8")}
+        if proofs:
+            asked["preread"] = [proof.record() for proof in proofs]
+        return Response(answer, (OutputMessage("assistant", answer),), has_trace=False, request=asked)
+
+    def _unanswered(self, exchange: Exchange) -> Response:
+        asked: JsonObject = {
+            "prompt": exchange.asked.read_text(encoding="utf-8"),
+            "request_file": str(exchange.asked),
+            "response_file": str(exchange.answered),
+        }
+        return Response("", (), has_trace=False, request=asked)
+
+    async def close(self) -> None:
+        """The window stays open: it is the user's."""
+
+
+def _attachments(exchanges: Sequence[Exchange], last: Path) -> list[str]:
+    files = dict.fromkeys(link.path for each in exchanges for link in each.links)
+    return [word for file in (*files, last) for word in ("-a", str(file))]
+
+
+def _request_text(exchange: Exchange, *, unlocks: Path | None) -> str:
+    proof = proof_request(exchange.links)
+    unfinished, answered = (shlex.quote(str(path)) for path in (exchange.unfinished, exchange.answered))
+    unlock = f" && rm -f {shlex.quote(str(unlocks))}" if unlocks is not None else ""
+    steps = (
+        f"1. Create the file {exchange.unfinished} and write your complete response to it. Make no other files in the "
+        "workspace: put changes of files that you intend into the response, with the name of the repository, the "
+        "relative path and a unified `diff --git`.\n"
+        f"2. When step 1 is complete, and not before, run this command: `mv {unfinished} {answered}{unlock}`"
+    )
+    parts = [
+        *([proof] if proof else []),
+        "[[ ## task ## ]]",
+        prompt_document(exchange.request, exchange.links),
+        "[[ ## system_instructions ## ]]",
+        steps,
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _orchestrator_text(exchanges: Sequence[Exchange], lock: Path) -> str:
+    requests = "\n".join(f"{number}. messages/{each.asked.name}" for number, each in enumerate(exchanges, 1))
+    answers = ", ".join(f"'messages/{each.answered.name}'" for each in exchanges)
+    return (
+        "Run the tool #runSubagent once for each of these request files, each in a context of its own, and tell it to "
+        "follow the instructions in the file. Do not read the files yourself.\n\n"
+        f"{requests}\n\n"
+        f"When all of {answers} exist, run this command: `rm -f {shlex.quote(str(lock))}`\n"
+    )

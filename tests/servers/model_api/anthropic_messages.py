@@ -1,0 +1,271 @@
+"""Anthropic's Messages."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tests.servers.model_api.dialect import (
+    REQUEST_ID,
+    USAGE,
+    Answer,
+    Dialect,
+    Mistake,
+    Trouble,
+    checked_body,
+    served_model,
+    tool_call,
+)
+from tests.servers.model_api.wire import Asked, Json, Reply, answers, event, pieces, streams, words
+
+PARAMETERS = words(
+    "billing_policy cache_control compaction container context_management diagnostics fallback_credit_token fallbacks "
+    "inference_geo max_tokens mcp_servers messages metadata model output_config service_tier speed stop_sequences "
+    "stream system thinking thread tool_choice tools user_profile_id workspace_id"
+)
+SAMPLING = frozenset({"temperature", "top_k", "top_p"})
+"""Parameters that only the older version of the API has."""
+OLDER, NEWER = "2023-06-01", "2026-10-21"
+_TYPES: Mapping[int, str] = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    409: "conflict_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+_HEADERS = {
+    "request-id": REQUEST_ID,
+    "anthropic-ratelimit-requests-limit": "50",
+    "anthropic-ratelimit-requests-remaining": "49",
+    "anthropic-ratelimit-requests-reset": "2030-01-02T03:04:05Z",
+}
+_USAGE: Json = {
+    "input_tokens": USAGE.input - USAGE.cached - USAGE.cache_written,
+    "cache_creation_input_tokens": USAGE.cache_written,
+    "cache_read_input_tokens": USAGE.cached,
+    "output_tokens": USAGE.output,
+    "output_tokens_details": {"thinking_tokens": USAGE.reasoning},
+    "service_tier": "standard",
+}
+_STOP = {"end": "end_turn", "length": "max_tokens", "refusal": "refusal", "filter": "refusal"}
+
+
+class AnthropicMessages(Dialect):
+    """Messages in both versions of the API."""
+
+    def check_key(self, asked: Asked, key: str) -> None:
+        given = asked.headers.get("x-api-key") or asked.key
+        if not given:
+            raise Mistake("x-api-key header is required", status=401)
+        if given != key:
+            raise Mistake("invalid x-api-key", status=401)
+
+    def check(self, asked: Asked) -> None:
+        version = asked.headers.get("anthropic-version")
+        if version is None:
+            raise Mistake("anthropic-version: header is required")
+        if version not in (OLDER, NEWER):
+            raise Mistake(f'anthropic-version: "{version}" is not a valid version')
+        body = checked_body(asked)
+        for name in ("model", "max_tokens", "messages"):
+            if body.get(name) is None:
+                raise Mistake(f"{name}: Field required")
+        known = PARAMETERS | SAMPLING if version == OLDER else PARAMETERS
+        for key in body:
+            if key not in known:
+                raise Mistake(f"{key}: Extra inputs are not permitted")
+        _check_figures(body)
+        _check_blocks(body.get("system"), "system")
+        _check_messages(body["messages"])
+
+    def answer(self, asked: Asked, answer: Answer) -> Reply:
+        content, stop = _content(asked.body, answer)
+        details = {"type": "refusal", "category": None, "explanation": "mock refusal"} if stop == "refusal" else None
+        message = {
+            "id": "msg_mock",
+            "type": "message",
+            "role": "assistant",
+            "model": served_model(asked.body["model"]),
+            "content": content,
+            "stop_reason": stop,
+            "stop_sequence": None,
+            "stop_details": details,
+            "usage": _USAGE,
+        }
+        if not asked.body.get("stream"):
+            return answers(200, message, _HEADERS)
+        return streams((event({"type": kind, **data}, kind) for kind, data in _events(message)), _HEADERS)
+
+    def error(self, trouble: Trouble) -> Reply:
+        status = trouble.status
+        retried = status in (408, 409, 429) or status >= 500
+        headers = {**_HEADERS, "x-should-retry": "true" if retried else "false"}
+        if trouble.retry_after_s is not None:
+            headers["retry-after"] = str(math.ceil(trouble.retry_after_s))
+        return answers(status, _error(trouble), {**headers, **trouble.headers})
+
+    def unsupported(self, asked: Asked, parameter: str, new_name: str | None) -> Trouble | None:
+        if parameter not in asked.body:
+            return None
+        return Trouble(400, f"{parameter}: Extra inputs are not permitted")
+
+    def filtered_prompt(self, asked: Asked) -> Reply:
+        return self.error(Trouble(400, "Output blocked by content filtering policy"))
+
+    def lacks_quota(self) -> Reply:
+        message = "This organization has reached its monthly spend limit."
+        reply = self.error(Trouble(429, message, code="enforced_spend_limit_reached"))
+        # What the body says has to do: no header tells whether a retry could help.
+        return replace(reply, headers={k: v for k, v in reply.headers.items() if k != "x-should-retry"})
+
+    def failed_inside(self, asked: Asked) -> Reply:
+        error = _error(Trouble(529, "Overloaded"))
+        if not asked.body.get("stream"):
+            return answers(200, error, _HEADERS)
+        return streams([event(error, "error")], _HEADERS)
+
+
+def _error(trouble: Trouble) -> Json:
+    kind = trouble.kind or _TYPES.get(trouble.status, "api_error")
+    error: Json = {"type": kind, "message": trouble.message, **trouble.extra}
+    if trouble.code:
+        error["details"] = {"error_code": trouble.code}
+    return {"type": "error", "error": error, "request_id": REQUEST_ID}
+
+
+def _content(body: Json, answer: Answer) -> tuple[list[Json], str]:
+    """The content blocks and the stop reason."""
+    blocks: list[Json] = []
+    if answer.thought:
+        blocks.append({"type": "thinking", "thinking": answer.thought, "signature": "bW9jay1zaWduYXR1cmU="})
+    if answer.command is not None and not _has_result(body):
+        declared = {tool["name"]: tool.get("input_schema") for tool in body.get("tools") or []}
+        call = tool_call(declared, answer.command)
+        if call:
+            name, arguments = call
+            use = {"type": "tool_use", "id": "toolu_mock", "name": name, "input": arguments}
+            return [*blocks, {"type": "text", "text": "Let me run it."}, use], "tool_use"
+    if answer.stop != "filter":
+        blocks.append({"type": "text", "text": answer.text})
+    return blocks, _STOP[answer.stop]
+
+
+def _has_result(body: Json) -> bool:
+    lists = [message["content"] for message in body["messages"] if isinstance(message["content"], list)]
+    return any(block.get("type") == "tool_result" for blocks in lists for block in blocks)
+
+
+def _events(message: Json) -> Iterator[tuple[str, Json]]:
+    begun: Json = {"content": [], "stop_reason": None, "stop_details": None, "usage": {**_USAGE, "output_tokens": 1}}
+    yield "message_start", {"message": {**message, **begun}}
+    yield "ping", {}
+    for index, block in enumerate(message["content"]):
+        yield "content_block_start", {"index": index, "content_block": _begun(block)}
+        for delta in _deltas(block):
+            yield "content_block_delta", {"index": index, "delta": delta}
+        yield "content_block_stop", {"index": index}
+    ended = {key: message[key] for key in ("stop_reason", "stop_sequence", "stop_details")}
+    yield "message_delta", {"delta": ended, "usage": _USAGE}
+    yield "message_stop", {}
+
+
+def _begun(block: Json) -> Json:
+    empty: Json = {"text": "", "thinking": "", "signature": "", "input": {}}
+    return {key: empty.get(key, value) for key, value in block.items()}
+
+
+def _deltas(block: Json) -> Iterator[Json]:
+    match block["type"]:
+        case "text":
+            yield from ({"type": "text_delta", "text": piece} for piece in pieces(block["text"]))
+        case "thinking":
+            yield from ({"type": "thinking_delta", "thinking": piece} for piece in pieces(block["thinking"]))
+            yield {"type": "signature_delta", "signature": block["signature"]}
+        case _:
+            for piece in ["", *pieces(json.dumps(block["input"]))]:
+                yield {"type": "input_json_delta", "partial_json": piece}
+
+
+def _check_figures(body: Json) -> None:
+    most = body["max_tokens"]
+    if not isinstance(most, int) or isinstance(most, bool):
+        raise Mistake("max_tokens: Input should be a valid integer")
+    if most < 1:
+        raise Mistake("max_tokens: must be greater than or equal to 1")
+    temperature = body.get("temperature", 1)
+    if not isinstance(temperature, int | float) or not 0 <= temperature <= 1:
+        raise Mistake("temperature: range: 0..1")
+    thinking = body.get("thinking") or {}
+    if thinking.get("type") != "enabled":
+        return
+    if thinking.get("budget_tokens", 0) < 1024:
+        raise Mistake("thinking.enabled.budget_tokens: Input should be greater than or equal to 1024")
+    if most <= thinking["budget_tokens"]:
+        raise Mistake("`max_tokens` must be greater than `thinking.budget_tokens`.")
+    if temperature != 1:
+        raise Mistake("`temperature` may only be set to 1 when thinking is enabled.")
+
+
+def _check_messages(messages: Any) -> None:
+    if not isinstance(messages, list):
+        raise Mistake("messages: Input should be a valid list")
+    if not messages:
+        raise Mistake("messages: at least one message is required")
+    used: set[str] = set()
+    for index, message in enumerate(messages):
+        where = f"messages.{index}"
+        _check_role(message.get("role"), where)
+        content = message.get("content")
+        if content is None:
+            raise Mistake(f"{where}.content: Field required")
+        if not content:
+            raise Mistake(f"{where}: {message['role']} messages must have non-empty content")
+        _check_blocks(content, "messages")
+        blocks = content if isinstance(content, list) else []
+        for block in blocks:
+            if block["type"] == "tool_result" and block.get("tool_use_id") not in used:
+                raise Mistake(f"{where}: unexpected `tool_use_id` found in `tool_result` blocks")
+        used = {block["id"] for block in blocks if block["type"] == "tool_use"}
+    if messages[-1]["role"] == "assistant":
+        raise Mistake(
+            "This model does not support assistant message prefill. The conversation must end with a user message."
+        )
+
+
+def _check_role(role: object, where: str) -> None:
+    if role == "system":
+        raise Mistake(
+            'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, '
+            'not "system" as an input message role.'
+        )
+    if role not in ("user", "assistant"):
+        raise Mistake(f"{where}.role: Input should be 'user' or 'assistant'")
+
+
+def _check_blocks(content: Any, where: str) -> None:
+    """Texts may be a string, or blocks that are not empty."""
+    if content is None:
+        return
+    texts = [content] if isinstance(content, str) else [_text(block, where) for block in content]
+    for text in texts:
+        if text is None:
+            continue
+        # An empty `system` as a string is as good as none; an empty block never is.
+        if not text and not isinstance(content, str):
+            raise Mistake(f"{where}: text content blocks must be non-empty")
+        if text and not text.strip():
+            raise Mistake(f"{where}: text content blocks must contain non-whitespace text")
+
+
+def _text(block: Any, where: str) -> str | None:
+    if not isinstance(block, dict) or "type" not in block:
+        raise Mistake(f"{where}: Input should be a content block with a `type`")
+    return str(block.get("text") or "") if block["type"] == "text" else None

@@ -1,0 +1,234 @@
+"""Gemini's generateContent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tests.servers.model_api.dialect import (
+    USAGE,
+    Answer,
+    Dialect,
+    Mistake,
+    Trouble,
+    checked_body,
+    served_model,
+    tool_call,
+)
+from tests.servers.model_api.wire import Asked, Json, Reply, answers, event, pieces, streams, words
+
+PARAMETERS = words(
+    "cachedContent contents generationConfig labels model safetySettings serviceTier store systemInstruction "
+    "toolConfig tools"
+)
+GENERATION = words(
+    "audioTimestamp audioTranscriptionConfig candidateCount enableAffectiveDialog enableEnhancedCivicAnswers "
+    "frequencyPenalty imageConfig logprobs maxOutputTokens mediaResolution modelSelectionConfig presencePenalty "
+    "responseFormat responseJsonSchema responseLogprobs responseMimeType responseModalities responseSchema "
+    "routingConfig seed speechConfig stopSequences temperature thinkingConfig topK topP translationConfig"
+)
+_STATUS: Mapping[int, str] = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    499: "CANCELLED",
+    500: "INTERNAL",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+_RPC = "type.googleapis.com/google.rpc"
+_USAGE: Json = {
+    "promptTokenCount": USAGE.input,
+    "cachedContentTokenCount": USAGE.cached,
+    "candidatesTokenCount": USAGE.output - USAGE.reasoning,
+    "thoughtsTokenCount": USAGE.reasoning,
+    "totalTokenCount": USAGE.total,
+    "promptTokensDetails": [{"modality": "TEXT", "tokenCount": USAGE.input}],
+}
+_FINISH = {"end": "STOP", "length": "MAX_TOKENS", "refusal": "SAFETY"}
+_SIGNATURE = "bW9jay1zaWduYXR1cmU="
+_HEADERS = {"server-timing": "gfet4t7; dur=1"}
+
+
+class Gemini(Dialect):
+    """generateContent and streamGenerateContent."""
+
+    def check_key(self, asked: Asked, key: str) -> None:
+        given = asked.headers.get("x-goog-api-key") or asked.query.get("key")
+        if not given:
+            message = "Method doesn't allow unregistered callers (callers without established identity)."
+            raise Mistake(message, status=403)
+        if given != key:
+            raise Mistake("API key not valid. Please pass a valid API key.", code="API_KEY_INVALID")
+
+    def check(self, asked: Asked) -> None:
+        body = _camel(checked_body(asked))
+        _check_keys(body, PARAMETERS, "")
+        config = _camel(body.get("generationConfig") or {})
+        _check_keys(config, GENERATION, " at 'generation_config'")
+        thinking = _camel(config.get("thinkingConfig") or {})
+        if "thinkingBudget" in thinking and "thinkingLevel" in thinking:
+            raise Mistake("You can only set only one of thinking budget and thinking level.")
+        contents = body.get("contents")
+        if not contents:
+            raise Mistake("* GenerateContentRequest.contents: contents is not specified\n")
+        for index, content in enumerate(contents if isinstance(contents, list) else [contents]):
+            _check_content(content, f"contents[{index}]")
+        if body.get("systemInstruction") is not None:
+            _check_parts(body["systemInstruction"], "system_instruction")
+
+    def answer(self, asked: Asked, answer: Answer) -> Reply:
+        if answer.stop == "filter":
+            return _reply(asked, [_blocked("SAFETY")])
+        parts = _parts(_camel(asked.body), answer)
+        if not _streams(asked):
+            return _reply(asked, [_candidate(parts, answer)])
+        told = [_candidate([piece], None) for part in parts for piece in _pieces(part)]
+        return _reply(asked, [*told, _candidate([], answer)])
+
+    def error(self, trouble: Trouble) -> Reply:
+        return answers(trouble.status, _error(trouble), {**_HEADERS, **trouble.headers})
+
+    def unsupported(self, asked: Asked, parameter: str, new_name: str | None) -> Trouble | None:
+        body = _camel(asked.body)
+        config = _camel(body.get("generationConfig") or {})
+        if parameter not in config and parameter not in body:
+            return None
+        return _unknown(parameter, " at 'generation_config'" if parameter in config else "")
+
+    def filtered_prompt(self, asked: Asked) -> Reply:
+        # Gemini has no HTTP error for it.
+        return _reply(asked, [_blocked("PROHIBITED_CONTENT")])
+
+    def lacks_quota(self) -> Reply:
+        message = "You exceeded your current quota, please check your plan and billing details."
+        violation = {
+            "quotaMetric": "generativelanguage.googleapis.com/generate_content_free_tier_requests",
+            "quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier",
+        }
+        details = [{"@type": f"{_RPC}.QuotaFailure", "violations": [violation]}]
+        return self.error(Trouble(429, message, extra={"details": details}))
+
+    def failed_inside(self, asked: Asked) -> Reply:
+        error = _error(Trouble(503, "The model is overloaded. Please try again later."))
+        return streams([event(error, end="\r\n")], _HEADERS) if _is_sse(asked) else answers(200, error, _HEADERS)
+
+
+def _streams(asked: Asked) -> bool:
+    return asked.route.endswith(":streamGenerateContent")
+
+
+def _is_sse(asked: Asked) -> bool:
+    return _streams(asked) and asked.query.get("alt") == "sse"
+
+
+def _reply(asked: Asked, chunks: list[Json]) -> Reply:
+    found = re.search("/models/([^:]+):", asked.route)
+    named = [_finished(chunk, found[1] if found else "") for chunk in chunks]
+    if _is_sse(asked):
+        return streams((event(chunk, end="\r\n") for chunk in named), _HEADERS)
+    # A stream that is not asked for as events is one JSON array.
+    return answers(200, named if _streams(asked) else named[0], _HEADERS)
+
+
+def _finished(chunk: Json, model: str) -> Json:
+    return {**chunk, "modelVersion": served_model(model), "responseId": "response-mock"}
+
+
+def _blocked(reason: str) -> Json:
+    usage = {"promptTokenCount": USAGE.input, "totalTokenCount": USAGE.input}
+    return {"promptFeedback": {"blockReason": reason, "safetyRatings": []}, "usageMetadata": usage}
+
+
+def _candidate(parts: list[Json], answer: Answer | None) -> Json:
+    """A response, or a chunk of one; the last one knows the whole answer."""
+    candidate: Json = {"index": 0}
+    if answer is None or answer.stop != "refusal":
+        candidate["content"] = {"role": "model", "parts": parts or [{"text": ""}]}
+    if answer is not None:
+        candidate["finishReason"] = _FINISH[answer.stop]
+    return {"candidates": [candidate], "usageMetadata": _USAGE}
+
+
+def _parts(body: Json, answer: Answer) -> list[Json]:
+    if answer.stop == "refusal":
+        return []
+    thoughts: list[Json] = [{"text": answer.thought, "thought": True}] if answer.thought else []
+    if answer.command is not None and not _has_result(body):
+        call = tool_call(_declared(body), answer.command)
+        if call:
+            name, arguments = call
+            return [*thoughts, {"functionCall": {"name": name, "args": arguments}, "thoughtSignature": _SIGNATURE}]
+    return [*thoughts, {"text": answer.text}]
+
+
+def _pieces(part: Json) -> Iterator[Json]:
+    if "text" not in part:
+        yield part
+        return
+    for piece in pieces(part["text"]):
+        yield {**part, "text": piece}
+
+
+def _declared(body: Json) -> dict[str, Any]:
+    declared: dict[str, Any] = {}
+    for tool in body.get("tools") or []:
+        for function in _camel(tool).get("functionDeclarations") or []:
+            camel = _camel(function)
+            declared[function["name"]] = camel.get("parametersJsonSchema") or camel.get("parameters")
+    return declared
+
+
+def _has_result(body: Json) -> bool:
+    return any("functionResponse" in _camel(part) for content in body["contents"] for part in content["parts"])
+
+
+def _error(trouble: Trouble) -> Json:
+    kind = trouble.kind or _STATUS.get(trouble.status, "UNKNOWN")
+    error: Json = {"code": trouble.status, "message": trouble.message, "status": kind, **trouble.extra}
+    details = list(error.get("details") or [])
+    if trouble.code:
+        details.append({"@type": f"{_RPC}.ErrorInfo", "reason": trouble.code, "domain": "googleapis.com"})
+    if trouble.retry_after_s is not None:
+        details.append({"@type": f"{_RPC}.RetryInfo", "retryDelay": f"{trouble.retry_after_s:g}s"})
+    return {"error": {**error, "details": details} if details else error}
+
+
+def _unknown(name: str, where: str) -> Trouble:
+    text = f'Invalid JSON payload received. Unknown name "{name}"{where}: Cannot find field.'
+    field = "generation_config" if where else ""
+    violation = {"field": field, "description": text}
+    details = [{"@type": f"{_RPC}.BadRequest", "fieldViolations": [violation]}]
+    return Trouble(400, text, extra={"details": details})
+
+
+def _check_keys(given: Json, known: frozenset[str], where: str) -> None:
+    for key in given:
+        if key not in known:
+            trouble = _unknown(key, where)
+            raise Mistake(trouble.message, extra=trouble.extra)
+
+
+def _check_content(content: Any, where: str) -> None:
+    # Contents without a role are the user's.
+    if content.get("role", "user") not in ("user", "model", "function"):
+        raise Mistake("Please use a valid role: user, model.")
+    _check_parts(content, where)
+
+
+def _check_parts(content: Any, where: str) -> None:
+    parts = content.get("parts")
+    if not parts:
+        raise Mistake(f"* GenerateContentRequest.{where}.parts: contents.parts must not be empty.\n")
+    for index, part in enumerate(parts):
+        if not part.keys() - {"thought", "thoughtSignature"}:
+            message = "required oneof field 'data' must have one initialized field"
+            raise Mistake(f"* GenerateContentRequest.{where}.parts[{index}].data: {message}\n")
+
+
+def _camel(given: Json) -> Json:
+    """Both spellings of a name are the same to Google."""
+    return {re.sub(r"_([a-z])", lambda found: found[1].upper(), key): value for key, value in given.items()}

@@ -1,0 +1,142 @@
+"""What OpenAI's two protocols share, and what Azure makes of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from tests.servers.model_api.dialect import REQUEST_ID, Dialect, Mistake, Trouble
+from tests.servers.model_api.wire import Asked, Json, Reply, answers
+
+_CODES: Mapping[int, str] = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"}
+_AZURE_CODES: Mapping[int, str] = {404: "DeploymentNotFound", 500: "InternalServerError", 503: "ServiceUnavailable"}
+_LIMITS = {
+    "x-ratelimit-limit-requests": "60",
+    "x-ratelimit-remaining-requests": "59",
+    "x-ratelimit-reset-requests": "1s",
+}
+_SAFE: Json = {name: {"filtered": False, "severity": "safe"} for name in ("hate", "self_harm", "sexual", "violence")}
+PROMPT_RESULTS: list[Json] = [{"prompt_index": 0, "content_filter_results": _SAFE}]
+"""What Azure adds to an answer."""
+
+
+class OpenAI(Dialect):
+    """Errors, keys and headers of OpenAI, or of Azure when `azure` is set."""
+
+    def __init__(self, *, azure: bool = False) -> None:
+        self.azure = azure
+
+    @property
+    def headers(self) -> dict[str, str]:
+        own = {"apim-request-id": REQUEST_ID, "x-ms-region": "Mock"} if self.azure else {"x-request-id": REQUEST_ID}
+        return {**_LIMITS, **own}
+
+    def check_key(self, asked: Asked, key: str) -> None:
+        given = asked.headers.get("api-key") if self.azure else None
+        given = given or asked.key
+        if given == key:
+            return
+        if self.azure:
+            raise Mistake("Access denied due to invalid subscription key or wrong API endpoint.", status=401)
+        if not given:
+            raise Mistake("You didn't provide an API key.", status=401, kind="invalid_request_error", code="")
+        raise Mistake("Incorrect API key provided.", status=401)
+
+    def error(self, trouble: Trouble) -> Reply:
+        body = self._azure_error(trouble) if self.azure else _error(trouble)
+        headers = {**self.headers, **_retry_headers(trouble.retry_after_s), **trouble.headers}
+        return answers(trouble.status, {"error": {**body, **trouble.extra}}, headers)
+
+    def _azure_error(self, trouble: Trouble) -> Json:
+        if trouble.kind or trouble.param or (trouble.code and trouble.status == 400):
+            return _error(trouble)
+        code = trouble.code or _AZURE_CODES.get(trouble.status, str(trouble.status))
+        return {"code": code, "message": trouble.message}
+
+    def unsupported(self, asked: Asked, parameter: str, new_name: str | None) -> Trouble | None:
+        if parameter not in asked.body:
+            return None
+        instead = f" Use '{new_name}' instead." if new_name else ""
+        message = f"Unsupported parameter: '{parameter}' is not supported with this model.{instead}"
+        return Trouble(400, message, param=parameter, code="unsupported_parameter")
+
+    def filtered_prompt(self, asked: Asked) -> Reply:
+        if not self.azure:
+            message = "Invalid prompt: your prompt was flagged as potentially violating our usage policy."
+            return self.error(Trouble(400, message, code="invalid_prompt"))
+        message = (
+            "The response was filtered due to the prompt triggering Azure OpenAI's content management policy. "
+            "Please modify your prompt and retry."
+        )
+        results = {**_SAFE, "violence": {"filtered": True, "severity": "medium"}}
+        inner = {"code": "ResponsibleAIPolicyViolation", "content_filter_result": results}
+        extra = {"type": None, "status": 400, "innererror": inner}
+        return self.error(Trouble(400, message, param="prompt", code="content_filter", extra=extra))
+
+    def lacks_quota(self) -> Reply:
+        message = "You exceeded your current quota, please check your plan and billing details."
+        return self.error(Trouble(429, message, kind="insufficient_quota", code="insufficient_quota"))
+
+
+def _error(trouble: Trouble) -> Json:
+    status = trouble.status
+    usual = "requests" if status == 429 else "server_error" if status >= 500 else "invalid_request_error"
+    code = _CODES.get(status) if trouble.code is None else trouble.code
+    return {
+        "message": trouble.message,
+        "type": trouble.kind or usual,
+        "param": trouble.param,
+        "code": code or None,
+    }
+
+
+def _retry_headers(seconds: float | None) -> dict[str, str]:
+    if seconds is None:
+        return {}
+    return {"retry-after": str(math.ceil(seconds)), "retry-after-ms": f"{seconds * 1000:g}"}
+
+
+def check_keys(body: Json, known: Collection[str], message: str) -> None:
+    """Refuse a key that the protocol does not have; `{}` in `message` is the key."""
+    for key in body:
+        if key not in known:
+            raise Mistake(message.format(key), param=key, code="unknown_parameter")
+
+
+def check_numbers(body: Json, least: Mapping[str, int]) -> None:
+    """Check numbers of tokens, each against the least that is allowed, and the sampling parameters."""
+    for name, minimum in least.items():
+        number = body.get(name)
+        if number is None:
+            continue
+        if not isinstance(number, int) or isinstance(number, bool):
+            raise Mistake(f"Invalid type for '{name}': expected an integer.", param=name, code="invalid_type")
+        if number < minimum:
+            message = f"Invalid '{name}': integer below minimum value. Expected a value >= {minimum}."
+            raise Mistake(message, param=name, code="integer_below_min_value")
+    for name, maximum in (("temperature", 2), ("top_p", 1)):
+        number = body.get(name)
+        if number is None:
+            continue
+        if not isinstance(number, int | float) or isinstance(number, bool):
+            raise Mistake(f"Invalid type for '{name}': expected a decimal.", param=name, code="invalid_type")
+        if not 0 <= number <= maximum:
+            message = f"Invalid '{name}': decimal out of range. Expected a value between 0 and {maximum}."
+            raise Mistake(message, param=name, code="decimal_above_max_value")
+
+
+def check_value(value: Any, supported: Iterable[str], param: str) -> None:
+    """Refuse a value that is none of the supported ones."""
+    listed = [f"'{one}'" for one in supported]
+    if f"'{value}'" not in listed:
+        message = f"Invalid value: '{value}'. Supported values are: {', '.join(listed)}."
+        raise Mistake(message, param=param, code="invalid_value")
+
+
+def required(body: Json, name: str) -> Any:
+    """Return a parameter that has to be there."""
+    if body.get(name) is None:
+        message = f"Missing required parameter: '{name}'."
+        raise Mistake(message, param=name, code="missing_required_parameter")
+    return body[name]

@@ -1,0 +1,222 @@
+"""OpenAI's Responses, also as Azure speaks them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from tests.servers.model_api.dialect import (
+    CREATED,
+    USAGE,
+    Answer,
+    Mistake,
+    Trouble,
+    checked_body,
+    served_model,
+    tool_call,
+)
+from tests.servers.model_api.openai import OpenAI, check_keys, check_numbers, check_value, required
+from tests.servers.model_api.wire import Asked, Json, Reply, answers, event, pieces, streams, words
+
+PARAMETERS = words(
+    "access_programs background background_options context_management conversation image include input instructions "
+    "max_output_tokens max_tool_calls metadata model moderation parallel_tool_calls previous_response_id prompt "
+    "prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier store "
+    "stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user"
+)
+AGENT_PARAMETERS = frozenset({"client_metadata"})
+"""What agents of the vendor send although the SDK has no name for it."""
+ROLES = ("assistant", "system", "developer", "user")
+_USAGE: Json = {
+    "input_tokens": USAGE.input,
+    "input_tokens_details": {"cached_tokens": USAGE.cached, "cache_write_tokens": 0},
+    "output_tokens": USAGE.output,
+    "output_tokens_details": {"reasoning_tokens": USAGE.reasoning},
+    "total_tokens": USAGE.total,
+}
+_INCOMPLETE = {"length": "max_output_tokens", "filter": "content_filter"}
+_OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output", "shell_call_output")
+
+
+class OpenAIResponses(OpenAI):
+    """Responses, without conversations kept by the server."""
+
+    def check(self, asked: Asked) -> None:
+        if self.azure and "api-version" in asked.query:
+            raise Mistake("api-version query parameter is not allowed when using /v1 path")
+        body = checked_body(asked)
+        required(body, "model")
+        check_keys(body, PARAMETERS | AGENT_PARAMETERS, "Unknown parameter: '{}'.")
+        check_numbers(body, {"max_output_tokens": 16})
+        asked_for = body.get("input")
+        if not asked_for:
+            one_of = "One of \"input\" or \"previous_response_id\" or 'prompt' or 'conversation_id' must be provided."
+            raise Mistake(one_of, param="input", code="missing_required_parameter")
+        if isinstance(asked_for, list):
+            _check_items(asked_for)
+
+    def answer(self, asked: Asked, answer: Answer) -> Reply:
+        incomplete = _INCOMPLETE.get(answer.stop)
+        response = {
+            **_head(asked),
+            "status": "incomplete" if incomplete else "completed",
+            "incomplete_details": {"reason": incomplete} if incomplete else None,
+            "output": _items(asked.body, answer),
+            "usage": _USAGE,
+        }
+        return self._reply(asked, response)
+
+    def failed_inside(self, asked: Asked) -> Reply:
+        error = {"code": "server_error", "message": "The server had an error while processing your request."}
+        return self._reply(asked, {**_head(asked), "status": "failed", "error": error})
+
+    def unsupported(self, asked: Asked, parameter: str, new_name: str | None) -> Trouble | None:
+        trouble = super().unsupported(asked, parameter, new_name)
+        # Unlike chat completions, Responses tell no code here.
+        return replace(trouble, code="") if trouble else None
+
+    def _reply(self, asked: Asked, response: Json) -> Reply:
+        if not asked.body.get("stream"):
+            return answers(200, response, self.headers)
+        told = enumerate(_events(_head(asked), response))
+        return streams(
+            (event({"type": kind, "sequence_number": number, **data}, kind) for number, (kind, data) in told),
+            self.headers,
+        )
+
+
+def _head(asked: Asked) -> Json:
+    body = asked.body
+    return {
+        "id": "resp_mock",
+        "object": "response",
+        "created_at": CREATED,
+        "status": "in_progress",
+        "model": served_model(body["model"]),
+        "output": [],
+        "error": None,
+        "incomplete_details": None,
+        "instructions": body.get("instructions"),
+        "max_output_tokens": body.get("max_output_tokens"),
+        "metadata": body.get("metadata") or {},
+        "parallel_tool_calls": True,
+        "previous_response_id": None,
+        "store": body.get("store", True),
+        "temperature": body.get("temperature", 1.0),
+        "tool_choice": body.get("tool_choice", "auto"),
+        "tools": body.get("tools") or [],
+        "top_p": body.get("top_p", 1.0),
+        "truncation": "disabled",
+        "usage": None,
+    }
+
+
+def _items(body: Json, answer: Answer) -> list[Json]:
+    summary = [{"type": "summary_text", "text": answer.thought}] if answer.thought else []
+    items: list[Json] = [{"id": "rs_mock", "type": "reasoning", "summary": summary}] if summary else []
+    if answer.stop == "filter":
+        return items
+    if answer.command is not None and not _has_output(body):
+        call = tool_call(_declared(body), answer.command)
+        if call:
+            name, arguments = call
+            called = {"id": "fc_mock", "type": "function_call", "status": "completed", "call_id": "call_mock"}
+            return [*items, {**called, "name": name, "arguments": json.dumps(arguments)}]
+    part: Json = {"type": "output_text", "text": answer.text, "annotations": [], "logprobs": []}
+    if answer.stop == "refusal":
+        part = {"type": "refusal", "refusal": answer.text}
+    status = "incomplete" if answer.stop == "length" else "completed"
+    return [*items, {"id": "msg_mock", "type": "message", "status": status, "role": "assistant", "content": [part]}]
+
+
+def _declared(body: Json) -> dict[str, Any]:
+    functions = [tool for tool in body.get("tools") or [] if tool.get("type") == "function"]
+    return {function["name"]: function.get("parameters") for function in functions}
+
+
+def _has_output(body: Json) -> bool:
+    asked_for = body["input"]
+    return isinstance(asked_for, list) and any(item.get("type") in _OUTPUTS for item in asked_for)
+
+
+_Event = tuple[str, Json]
+
+
+def _events(head: Json, response: Json) -> Iterator[_Event]:
+    yield "response.created", {"response": head}
+    yield "response.in_progress", {"response": head}
+    for index, item in enumerate(response["output"]):
+        for kind, data in _item_events(item):
+            yield kind, {"output_index": index, **data}
+    yield f"response.{response['status']}", {"response": response}
+
+
+def _item_events(item: Json) -> Iterator[_Event]:
+    empty: Json = {"content": [], "arguments": "", "summary": [], "status": "in_progress"}
+    yield "response.output_item.added", {"item": {key: empty.get(key, value) for key, value in item.items()}}
+    match item["type"]:
+        case "message":
+            yield from _message_events(item)
+        case "function_call":
+            yield from _call_events(item)
+        case _:
+            yield from _reasoning_events(item)
+    yield "response.output_item.done", {"item": item}
+
+
+def _message_events(item: Json) -> Iterator[_Event]:
+    (part,) = item["content"]
+    key = "refusal" if part["type"] == "refusal" else "text"
+    named = "response.refusal" if key == "refusal" else "response.output_text"
+    logprobs: Json = {} if key == "refusal" else {"logprobs": []}
+    place = {"item_id": item["id"], "content_index": 0}
+    yield "response.content_part.added", {**place, "part": {**part, key: ""}}
+    for piece in pieces(part[key]):
+        yield f"{named}.delta", {**place, "delta": piece, **logprobs}
+    yield f"{named}.done", {**place, key: part[key], **logprobs}
+    yield "response.content_part.done", {**place, "part": part}
+
+
+def _call_events(item: Json) -> Iterator[_Event]:
+    for piece in pieces(item["arguments"]):
+        yield "response.function_call_arguments.delta", {"item_id": item["id"], "delta": piece}
+    done = {"item_id": item["id"], "name": item["name"], "arguments": item["arguments"]}
+    yield "response.function_call_arguments.done", done
+
+
+def _reasoning_events(item: Json) -> Iterator[_Event]:
+    (part,) = item["summary"]
+    place = {"item_id": item["id"], "summary_index": 0}
+    yield "response.reasoning_summary_part.added", {**place, "part": {**part, "text": ""}}
+    for piece in pieces(part["text"]):
+        yield "response.reasoning_summary_text.delta", {**place, "delta": piece}
+    yield "response.reasoning_summary_text.done", {**place, "text": part["text"]}
+    yield "response.reasoning_summary_part.done", {**place, "part": part}
+
+
+def _check_items(items: list[Any]) -> None:
+    calls: set[str] = set()
+    for index, item in enumerate(items):
+        if item.get("type", "message") == "message":
+            _check_message(item, f"input[{index}]")
+        if item.get("type") in ("function_call", "custom_tool_call"):
+            calls.add(item["call_id"])
+        if item.get("type") == "function_call_output" and item.get("call_id") not in calls:
+            message = f"No tool call found for function call output with call_id {item.get('call_id')}."
+            raise Mistake(message, param="input")
+
+
+def _check_message(item: Json, where: str) -> None:
+    role = item.get("role")
+    check_value(role, ROLES, where)
+    content = item.get("content")
+    if isinstance(content, str):
+        return
+    if not isinstance(content, list):
+        raise Mistake(f"Missing required parameter: '{where}.content'.", param=where)
+    said = ("output_text", "refusal")
+    given = ("input_text", "input_image", "input_file", "input_audio")
+    for number, part in enumerate(content):
+        check_value(part.get("type"), said if role == "assistant" else given, f"{where}.content[{number}]")
