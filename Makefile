@@ -1,7 +1,7 @@
 # One command for each chore. PYTHON names the interpreter; by default that of .venv, where there is one.
 PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
 
-.PHONY: help dev check format test schemas docs golden prices
+.PHONY: help dev check format test test-peers schemas docs golden prices
 
 help:       ## list the chores
 	@grep -hE '^[a-z-]+: +##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -23,6 +23,16 @@ format:     ## put the code into shape
 
 test:       ## run the tests with coverage
 	$(PYTHON) -m pytest -n auto --cov
+
+# What make test-peers installs, about 2 GB.
+PEERS ?= .peers
+AGENTS = @openai/codex@0.169.0 @anthropic-ai/claude-code@2.1.197 @github/copilot@1.0.102 @google/gemini-cli@0.61.0
+
+test-peers: ## ask real agents (npm) and the LiteLLM proxy through the providers; needs Node 20
+	npm install --no-save --no-audit --no-fund --silent --prefix $(PEERS) $(AGENTS)
+	test -d $(PEERS)/litellm || $(PYTHON) -m venv $(PEERS)/litellm
+	$(PEERS)/litellm/bin/python -m pip install --quiet 'litellm[proxy]==1.106.2'
+	AGENTV_CI_PEERS=$(PEERS) $(PYTHON) -m pytest tests/peers
 
 schemas:    ## render schemas/ from the contracts
 	$(PYTHON) -m tests.render_schemas

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
+from agentv_ci.contracts.agent_targets import AgentTarget
+from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.diagnostics import FIXED_RULES, RULES
+from agentv_ci.contracts.target_settings import TargetSettings
+from agentv_ci.contracts.targets import Target
 
-RULES_PAGE = Path(__file__).parent.parent / "docs" / "rules.md"
+DOCS = Path(__file__).parent.parent / "docs"
+RULES_PAGE, PROVIDERS_PAGE = DOCS / "rules.md", DOCS / "providers.md"
 BEGIN, END = "<!-- rules: make docs -->\n", "<!-- /rules -->"
+SETTINGS = re.compile(r"<!-- settings: (?P<kind>[\w-]+) -->\n.*?<!-- /settings -->", re.DOTALL)
+
+FAMILIES: dict[str, tuple[type[TargetSettings], type[TargetSettings] | None]] = {
+    "all": (TargetSettings, None),
+    "api": (HttpTarget, TargetSettings),
+    "agent": (AgentTarget, TargetSettings),
+}
+"""Name → what has the settings, and whose settings stand in another table."""
 
 
-def rendered() -> str:
-    """Return the page of rules as it should be."""
-    page = RULES_PAGE.read_text("utf-8")
+def rendered(page: Path) -> str:
+    """Return a page as it should be."""
+    return _rules(page.read_text("utf-8")) if page == RULES_PAGE else _settings(page.read_text("utf-8"))
+
+
+def _rules(page: str) -> str:
     before, rest = page.split(BEGIN)
     after = rest.split(END)[1]
     rows = [
@@ -25,15 +44,55 @@ def rendered() -> str:
     return f"{before}{BEGIN}\n{table}\n\n{END}{after}"
 
 
+def _settings(page: str) -> str:
+    def table(match: re.Match[str]) -> str:
+        rows = "\n".join(_rows(*_family(match["kind"])))
+        text = f"| field | also | is | when absent, read from |\n|---|---|---|---|\n{rows}" if rows else "No others."
+        return f"<!-- settings: {match['kind']} -->\n\n{text}\n\n<!-- /settings -->"
+
+    return SETTINGS.sub(table, page)
+
+
+def kinds() -> dict[str, type[TargetSettings]]:
+    """Return provider → contract."""
+    members: tuple[type[TargetSettings], ...] = get_args(get_args(Target.__value__)[0])
+    return {str(get_args(member.model_fields["provider"].annotation)[0]): member for member in members}
+
+
+def _family(name: str) -> tuple[type[TargetSettings], type[TargetSettings] | None]:
+    if name in FAMILIES:
+        return FAMILIES[name]
+    kind = kinds()[name]
+    shared = next((base for base in (HttpTarget, AgentTarget) if issubclass(kind, base)), TargetSettings)
+    return kind, shared
+
+
+def _rows(kind: type[TargetSettings], elsewhere: type[TargetSettings] | None) -> Iterator[str]:
+    known = elsewhere.model_fields if elsewhere is not None else {}
+    for name, field in kind.model_fields.items():
+        is_told = name in known and not kind.variables.get(name)
+        if name == "provider" or is_told:
+            continue
+        also = ", ".join(f"`{older}`" for older in kind.older_names.get(name, ()))
+        read = " or ".join(f"`{variable}`" for variable in kind.variables.get(name, ()))
+        needed = " Required." if field.is_required() else ""
+        yield f"| `{name}` | {also} | {_cell(field.description or '')}{needed} | {read} |"
+
+
+def _cell(text: str) -> str:
+    """A description with its placeholders and references as code, on one line."""
+    return re.sub(r"(\$?\{+ ?\w+ ?\}+)", r"`\1`", text.replace("`", "")).replace("|", "\\|")
+
+
 def main() -> int:
     """Write the tables, or check them."""
-    text = rendered()
+    stale = [page for page in (RULES_PAGE, PROVIDERS_PAGE) if page.read_text("utf-8") != rendered(page)]
     if "--check" in sys.argv[1:]:
-        if RULES_PAGE.read_text("utf-8") != text:
-            sys.stderr.write("docs/rules.md is stale; run: make docs\n")
-            return 1
-        return 0
-    RULES_PAGE.write_text(text, "utf-8", newline="\n")
+        for page in stale:
+            sys.stderr.write(f"docs/{page.name} is stale; run: make docs\n")
+        return 1 if stale else 0
+    for page in stale:
+        page.write_text(rendered(page), "utf-8", newline="\n")
     return 0
 
 

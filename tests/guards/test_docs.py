@@ -47,8 +47,18 @@ def test_yaml_in_the_documentation_is_valid(text: str, tmp_path: Path) -> None:
     assert [found for file in checks.files for found in file.diagnostics] == []
 
 
-def test_rules_page_is_fresh() -> None:
-    assert render_docs.RULES_PAGE.read_text("utf-8") == render_docs.rendered(), "run: make docs"
+@pytest.mark.parametrize("page", [render_docs.RULES_PAGE, render_docs.PROVIDERS_PAGE], ids=lambda page: page.name)
+def test_rendered_page_is_fresh(page: Path) -> None:
+    assert page.read_text("utf-8") == render_docs.rendered(page), "run: make docs"
+
+
+@pytest.mark.parametrize("kind", render_docs.kinds())
+def test_provider_has_a_section_with_a_target_its_settings_and_its_failures(kind: str) -> None:
+    page = render_docs.PROVIDERS_PAGE.read_text("utf-8")
+    section = re.split(rf"^##+ {kind}$", page, flags=re.MULTILINE)[1].split("\n## ")[0].split("\n### ")[0]
+    assert f"provider: {kind}" in section
+    assert f"<!-- settings: {kind} -->" in section
+    assert kind == "mock" or "| failure | what to do |" in section
 
 
 SECTION = re.compile(r"^## (?P<rule>AV\d+) (?P<name>\S+)\n(?P<text>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)

@@ -6,6 +6,7 @@ at the end of its standard error.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -100,17 +101,21 @@ def _failure(stderr: str) -> JsonObject | None:
     return None
 
 
-def _sentence(failure: JsonObject) -> str:
-    """The error's message, which may be the body of an API's answer."""
-    said = error_message(failure) or "without a reason"
+def _inner(failure: JsonObject) -> JsonValue:
+    """The body of an API's answer inside an error's message, bare or as `[API Error: {…}]`."""
+    found = re.search(r"\{.*\}", text_at(failure, "error", "message") or "", re.DOTALL)
     try:
-        return error_message(read_json(said)) or said
+        return read_json(found[0]) if found else None
     except ValueError:
-        return said
+        return None
+
+
+def _sentence(failure: JsonObject) -> str:
+    return error_message(_inner(failure)) or error_message(failure) or "without a reason"
 
 
 def _kind(failure: JsonObject) -> ErrorKind:
-    status = count_at(failure, "error", "code")
+    status = count_at(_inner(failure), "error", "code") or count_at(failure, "error", "code")
     return kind_of_status(status) if status is not None and 400 <= status < 600 else "process"
 
 

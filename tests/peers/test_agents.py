@@ -1,0 +1,143 @@
+"""The real agents, asked by our providers, against a model API that speaks their protocols."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from agentv_ci.contracts.exchange import CalledTool, InputFile, ProviderError, Request, Response
+from agentv_ci.contracts.targets import Target
+from tests.conftest import Waits, environment
+from tests.execute.builders import ask_all, context
+from tests.peers.conftest import PEERS
+from tests.servers import model_api as served
+from tests.servers.model_api import ModelApi, Step, model_api
+
+KEY = "sk-mock-0123456789"
+BIN = Path(os.environ[PEERS], "node_modules", ".bin").resolve()
+PROMPT = "say hi"
+
+
+def codex(home: Path, url: str) -> dict[str, Any]:
+    provider = f'{{name="Mock",base_url="{url}/v1",env_key="MOCK_KEY",wire_api="responses"'
+    provider += ",request_max_retries=0,stream_max_retries=0}"
+    overrides = ("model_provider=mock", f"model_providers.mock={provider}")
+    return {
+        "provider": "codex",
+        "model": "mock-model",
+        "args": [word for each in overrides for word in ("-c", each)],
+        "env": {"CODEX_HOME": str(home), "HOME": str(home), "MOCK_KEY": KEY},
+    }
+
+
+def claude(home: Path, url: str) -> dict[str, Any]:
+    env = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": KEY, "HOME": str(home), "CLAUDE_CODE_MAX_RETRIES": "0"}
+    return {"provider": "claude-code", "env": env}
+
+
+def copilot(home: Path, url: str) -> dict[str, Any]:
+    own = {"BASE_URL": f"{url}/v1", "TYPE": "openai", "API_KEY": KEY}
+    env = {f"COPILOT_PROVIDER_{name}": value for name, value in own.items()}
+    return {
+        "provider": "copilot-cli",
+        "env": {**env, "COPILOT_OFFLINE": "true", "COPILOT_MODEL": "mock-model", "HOME": str(home)},
+    }
+
+
+def gemini(home: Path, url: str) -> dict[str, Any]:
+    settings = home / ".gemini" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text(json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}}), encoding="utf-8")
+    env = {"GOOGLE_GEMINI_BASE_URL": url, "GEMINI_API_KEY": KEY, "HOME": str(home)}
+    return {"provider": "gemini-cli", "model": "gemini-2.5-flash", "env": env, "args": ["-y"]}
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    program: str
+    settings: Callable[[Path, str], dict[str, Any]]
+    tool: str
+    """What it calls its shell."""
+    kinds: tuple[str, ...]
+    """Kinds of failure for status 400 and 429, and for a stream that is cut."""
+
+
+PEERS_BY_NAME = {
+    "codex": Peer("codex", codex, "command_execution", ("request", "rate_limit", "network")),
+    "claude": Peer("claude", claude, "Bash", ("request", "rate_limit", "process")),
+    "copilot": Peer("copilot", copilot, "bash", ("request", "rate_limit", "process")),
+    "gemini": Peer("gemini", gemini, "run_shell_command", ("request", "rate_limit", "process")),
+}
+each_peer = pytest.mark.parametrize("peer", PEERS_BY_NAME.values(), ids=PEERS_BY_NAME)
+
+
+def ask(
+    peer: Peer, home: Path, *steps: Step, files: Sequence[InputFile] = (), prompt: str = PROMPT, timeout_s: float = 60
+) -> tuple[Response | ProviderError, ModelApi]:
+    with model_api(*steps) as api:
+        settings = peer.settings(home, api.url)
+        found = {"name": "peer", "executable": str(BIN / peer.program), **settings}
+        target = TypeAdapter[Target](Target).validate_python(found)
+        request = Request("one", prompt, "", (), timeout_s=timeout_s, cwd=home, files=tuple(files))
+        world = Waits(environment()).world()
+        (answer,) = ask_all(target, [request], context(home, world=world))
+        return answer, api
+
+
+@each_peer
+def test_agent_answers(peer: Peer, tmp_path: Path) -> None:
+    found, api = ask(peer, tmp_path, served.says("MOCK-ANSWER 42"))
+    assert isinstance(found, Response), repr(found)
+    assert found.answer == "MOCK-ANSWER 42"
+    assert found.has_trace
+    assert PROMPT in json.dumps([each.body for each in api.questions])
+
+
+@each_peer
+def test_tool_call_is_in_the_trace(peer: Peer, tmp_path: Path) -> None:
+    found, _ = ask(peer, tmp_path, served.calls_tool("echo hello-from-tool"))
+    assert isinstance(found, Response), repr(found)
+    (call,) = found.calls
+    assert isinstance(call, CalledTool)
+    assert (call.tool, "echo hello-from-tool" in json.dumps(call.input)) == (peer.tool, True)
+    assert "hello-from-tool" in json.dumps(call.output)
+
+
+@each_peer
+def test_prompt_names_the_files_and_the_agent_is_given_them(peer: Peer, tmp_path: Path) -> None:
+    guideline = tmp_path / "rules (1).instructions.md"
+    guideline.write_text("be brief", encoding="utf-8")
+    found, api = ask(peer, tmp_path, served.says("42"), files=[InputFile(guideline, is_guideline=True)])
+    assert isinstance(found, Response), repr(found)
+    assert "rules%20%281%29.instructions.md" in json.dumps([each.body for each in api.questions])
+
+
+@each_peer
+def test_long_prompt_arrives_whole(peer: Peer, tmp_path: Path) -> None:
+    """A command line holds 128 KiB at most; standard input any length."""
+    found, api = ask(peer, tmp_path, served.says("42"), prompt="x" * 200_000 + " the-end")
+    assert isinstance(found, Response), repr(found)
+    assert "the-end" in json.dumps([each.body for each in api.questions])
+
+
+@each_peer
+@pytest.mark.parametrize(("status", "which"), [(400, 0), (429, 1)])
+def test_error_of_the_api_is_the_targets_error(peer: Peer, status: int, which: int, tmp_path: Path) -> None:
+    found, _ = ask(peer, tmp_path, served.fails(status, "mock says no", retry_after_s=0), timeout_s=20)
+    assert isinstance(found, ProviderError), repr(found)
+    assert found.kind in (peer.kinds[which], "timeout"), found.detail
+    assert found.printed is not None
+
+
+@each_peer
+def test_stream_that_is_cut_is_an_error(peer: Peer, tmp_path: Path) -> None:
+    found, _ = ask(peer, tmp_path, served.cuts("MOCK-ANSWER 42"), timeout_s=20)
+    assert isinstance(found, ProviderError), repr(found)
+    assert found.kind in (peer.kinds[2], "timeout"), found.detail
