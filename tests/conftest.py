@@ -12,8 +12,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from agentv_ci.contracts.exchange import World
+
+# No test asserts a time: machines are shared.
+settings.register_profile("shared", deadline=None)
+settings.load_profile("shared")
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 REPOSITORY = Path(__file__).parent.parent

@@ -125,7 +125,7 @@ class Engine:
             except ProviderError as error:
                 self._means.redactor.clean(error)
                 raise TargetUnavailable(f"target '{target.name}' is not available: {error.detail}") from error
-            if target.provider_batching is True:
+            if opened.provider_batching is True:
                 self._open_batch(key, provider)
 
     def _tell_limits(self, target: Target) -> None:

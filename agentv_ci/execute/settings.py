@@ -8,7 +8,14 @@ from collections.abc import Iterator, Mapping
 from pydantic import TypeAdapter, ValidationError
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.targets import CLI_PLACEHOLDERS, CliTarget, OpenAITarget, Target, placeholders
+from agentv_ci.contracts.targets import (
+    CLI_PLACEHOLDERS,
+    CliTarget,
+    HttpTarget,
+    OpenAITarget,
+    Target,
+    placeholders,
+)
 from agentv_ci.errors import UsageError
 
 REFERENCE = re.compile(r"\s*\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}\s*")
@@ -94,10 +101,21 @@ def _unusable(target: Target) -> Iterator[str]:
     for field, value in target.model_dump(mode="json", exclude_none=True).items():
         if isinstance(value, str) and REFERENCE.fullmatch(value):
             yield f"the value of {field} is unfit: it is a reference itself"
+    if isinstance(target, HttpTarget):
+        yield from (f"the value of {field} is unfit: {reason}" for field, reason in _unsendable(target))
     if isinstance(target, CliTarget):
         for name in placeholders(target.command_template):
             if name not in CLI_PLACEHOLDERS:
                 yield f"the value of command_template is unfit: unknown placeholder {{{name}}}"
+
+
+def _unsendable(target: HttpTarget) -> Iterator[tuple[str, str]]:
+    if target.base_url is not None and not re.match(r"https?://[^/]", target.base_url.strip()):
+        yield "base_url", "it does not begin with http:// or https:// and a host"
+    values = {"api_key": target.api_key, **{f"headers.{name}": value for name, value in (target.headers or {}).items()}}
+    for field, value in values.items():
+        if value is not None and not (value.isascii() and value.isprintable()):
+            yield field, "it has characters that no header can carry"
 
 
 def _unfit(error: ValidationError) -> Iterator[str]:

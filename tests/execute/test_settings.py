@@ -249,3 +249,85 @@ def test_a_mock_needs_nothing() -> None:
     found = resolve_targets({"mock": mock}, {"X": "42"})["mock"]
     assert isinstance(found, MockTarget)
     assert (found.response, found.responses) == ("42", {"one": "42"})
+
+
+AZURE = {"name": "azure", "provider": "azure-openai"}
+CLAUDE = {"name": "claude", "provider": "anthropic", "model": "m"}
+GEMINI = {"name": "gemini", "provider": "gemini"}
+
+
+def test_all_missing_variables_of_a_provider_are_named_together() -> None:
+    assert refusal({}, AZURE, CLAUDE, GEMINI).message.splitlines() == [
+        "target 'azure' needs environment variables that are not set: AZURE_OPENAI_API_KEY (api_key), "
+        "AZURE_DEPLOYMENT_NAME (deployment), AZURE_OPENAI_ENDPOINT (endpoint)",
+        "target 'claude' needs environment variables that are not set: ANTHROPIC_API_KEY (api_key)",
+        "target 'gemini' needs environment variables that are not set: "
+        "GOOGLE_API_KEY or GEMINI_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY (api_key)",
+    ]
+
+
+def found(environ: dict[str, str], target: dict[str, Any]) -> dict[str, Any]:
+    (only,) = resolve_targets({"t": made(target)}, environ).values()
+    return only.model_dump(exclude_none=True)
+
+
+def test_azure_is_read_from_its_variables() -> None:
+    environ = {
+        "AZURE_OPENAI_ENDPOINT": "here",
+        "AZURE_OPENAI_API_KEY": "k",
+        "AZURE_DEPLOYMENT_NAME": "gpt",
+        "AZURE_OPENAI_API_VERSION": "v1",
+    }
+    wanted = {"endpoint": "here", "api_key": "k", "deployment": "gpt", "version": "v1"}
+    assert found(environ, AZURE) == {**AZURE, **wanted}
+
+
+@pytest.mark.parametrize("name", ["GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"])
+def test_gemini_takes_three_names_of_its_key_and_has_a_model_by_default(name: str) -> None:
+    plain = found({name: "k"}, GEMINI)
+    assert (plain["api_key"], plain["model"]) == ("k", "gemini-3.5-flash-lite")
+    assert found({name: "k", "GOOGLE_GEMINI_MODEL": "other"}, GEMINI)["model"] == "other"
+
+
+def test_anthropic_has_its_own_address() -> None:
+    assert found({"ANTHROPIC_API_KEY": "k"}, CLAUDE)["base_url"] == "https://api.anthropic.com"
+    elsewhere = found({"ANTHROPIC_BASE_URL": "http://127.0.0.1:1"}, CLAUDE)
+    assert (elsewhere["base_url"], "api_key" in elsewhere) == ("http://127.0.0.1:1", False)
+
+
+@pytest.mark.parametrize("header", ["Authorization", "api-key", "X-Api-Key"])
+def test_header_that_identifies_stands_in_for_a_key(header: str) -> None:
+    headers = {"headers": {header: "${{ TOKEN }}"}}
+    assert "api_key" not in found({"TOKEN": "t"}, {**CLAUDE, **headers})
+    assert "api_key" not in found({"TOKEN": "t"}, {**AZURE, "endpoint": "here", "deployment": "gpt", **headers})
+
+
+@pytest.mark.parametrize(
+    ("provider", "address"),
+    [("ollama", "http://localhost:11434/v1"), ("vllm", "http://localhost:8000/v1")],
+)
+def test_name_of_a_server_brings_its_address(provider: str, address: str) -> None:
+    target = {"name": "t", "provider": provider, "model": "m"}
+    assert found({}, target)["base_url"] == address
+    assert found({"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, target)["base_url"] == "http://127.0.0.1:1/v1"
+
+
+def test_form_of_codex_logs_may_come_from_the_environment() -> None:
+    target = {"name": "t", "provider": "codex"}
+    assert found({"AGENTV_CODEX_LOG_FORMAT": "json"}, target)["log_format"] == "json"
+    assert "log_format" in refusal({"AGENTV_CODEX_LOG_FORMAT": "xml"}, target).message
+
+
+@pytest.mark.parametrize("address", ["localhost:11434/v1", "api.example.com", "ftp://x", "http://", "http:///v1"])
+def test_address_that_is_none_is_told_before_anything_is_asked(address: str) -> None:
+    said = refusal({"PLACE": address}, {**OPENAI, "base_url": "${{ PLACE }}"}).message
+    assert said == "target 'gpt': the value of base_url is unfit: it does not begin with http:// or https:// and a host"
+
+
+@pytest.mark.parametrize("field", ["api_key", "headers"])
+@pytest.mark.parametrize("value", ["schlüssel-canary", "two\nlines-canary", "\x00canary"])
+def test_value_that_no_header_can_carry_is_told_and_not_shown(field: str, value: str) -> None:
+    given = "${{ SECRET }}" if field == "api_key" else {"x-mine": "${{ SECRET }}"}
+    said = refusal({"SECRET": value}, {**LOCAL, field: given}).message
+    assert said.startswith(f"target 'gpt': the value of {field}")
+    assert "canary" not in said
