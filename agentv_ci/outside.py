@@ -74,9 +74,9 @@ def text_at(value: JsonValue, *path: str | int) -> str | None:
 
 
 def count_at(value: JsonValue, *path: str | int) -> int | None:
-    """Return the whole number at a path; None when something else is there."""
+    """Return the number of things at a path; None when something else is there, or more than anybody can count."""
     found = dig(value, *path)
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+    return found if isinstance(found, int) and not isinstance(found, bool) and 0 <= found < 2**63 else None
 
 
 def objects_at(value: JsonValue, *path: str | int) -> list[JsonObject]:

@@ -66,7 +66,7 @@ class Redactor:
         forms = {form for secret in secrets for form in _forms(secret)}
         # Longest first: a secret that contains another is masked as a whole.
         ordered = sorted(forms, key=lambda form: (-len(form), form))
-        self._pattern = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+        self._pattern = re.compile("|".join(map(_matching, ordered))) if ordered else None
 
     def text(self, text: str) -> str:
         """Return a text without secrets."""
@@ -92,7 +92,8 @@ class Redactor:
             response,
             answer=self.text(response.answer),
             messages=tuple(map(self._message, response.messages)),
-            model=self.text(response.model) if response.model is not None else None,
+            model=self._text(response.model),
+            finish_reason=self._text(response.finish_reason),
             request={key: self.value(value) for key, value in response.request.items()},
         )
         return response if clean == response else replace(clean, masked=True)
@@ -120,6 +121,9 @@ class Redactor:
             raw_response=self.text(raw) if raw is not None else None,
         )
 
+    def _text(self, text: str | None) -> str | None:
+        return None if text is None else self.text(text)
+
     def _texts(self, texts: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(map(self.text, texts))
 
@@ -139,8 +143,15 @@ class Redactor:
         return OutputMessage(message.role, self.value(message.content), calls)
 
 
+def _matching(form: str) -> str:
+    """A pattern for a form; hexadecimal digits of URLs are written both ways."""
+    return re.sub(r"%[0-9A-F]{2}", lambda match: f"(?i:{match[0]})", re.escape(form))
+
+
 def _forms(secret: str) -> set[str]:
     escaped = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+    escaped |= {each.replace("/", "\\/") for each in escaped}
     raw = secret.encode("utf-8", "replace")
     encoded = {base64.b64encode(raw).decode().rstrip("="), base64.urlsafe_b64encode(raw).decode().rstrip("=")}
-    return {secret, quote(secret, safe=""), quote_plus(secret), *escaped, *encoded}
+    quoted = {quote(secret, safe=""), quote(secret), quote_plus(secret)}
+    return {secret, *quoted, *escaped, *encoded}

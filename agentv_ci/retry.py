@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ from agentv_ci.contracts.exchange import ProviderError, World
 
 T = TypeVar("T")
 
+PLAIN_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 NEVER_RETRIED = frozenset({401, 403})
 DEFAULT_STATUS_CODES = frozenset({408, 429, 500, 502, 503, 504})
 
@@ -65,23 +67,33 @@ async def with_retries(
 ) -> tuple[T, int]:
     """Return what `call` returns and how many tries it took; raises its last ProviderError, `requests` set.
 
-    All tries and waits together take no longer than `timeout_s`. `on_retry` is told the error, the number of the
-    retry (from 1) and the wait in seconds.
+    All tries and waits together take no longer than `timeout_s`; a wait for which there is no time is not begun.
+    `on_retry` is told the error, the number of the retry (from 1) and the wait in seconds.
     """
     tries = 0
+    last: ProviderError | None = None
+    deadline = asyncio.get_running_loop().time() + timeout_s
 
     async def attempt() -> T:
-        nonlocal tries
+        nonlocal tries, last
         tries += 1
         try:
             return await call()
         except ProviderError as error:
             error.requests = tries
+            last = error
             raise
 
     def wait(state: RetryCallState) -> float:
         error = _error(state)
         return policy.delay_s(state.attempt_number - 1, error.retry_after_s, world.uniform)
+
+    async def sleep(seconds: float) -> None:
+        assert last is not None, "there is a wait after a failure only"
+        if asyncio.get_running_loop().time() + seconds > deadline:
+            last.detail += f" (no time to wait {seconds:g} s)"
+            raise last
+        await world.sleep(seconds)
 
     def tell(state: RetryCallState) -> None:
         assert state.next_action is not None
@@ -92,14 +104,15 @@ async def with_retries(
         wait=wait,
         retry=retry_if_exception(policy.retries),
         before_sleep=tell,
-        sleep=world.sleep,
+        sleep=sleep,
         reraise=True,
     )
     try:
         async with asyncio.timeout(timeout_s):
             return await retrying(attempt), tries
     except TimeoutError as error:
-        raise ProviderError("timeout", f"no answer within {timeout_s:g} s", requests=tries) from error
+        before = f"; before that: {last.detail}" if last is not None else ""
+        raise ProviderError("timeout", f"no answer within {timeout_s:g} s{before}", requests=tries) from error
 
 
 def _error(state: RetryCallState) -> ProviderError:
@@ -118,17 +131,18 @@ def retry_hint_s(headers: Mapping[str, str], now: datetime) -> float | None:
         value = headers.get(name)
         if value is None:
             continue
-        try:
-            seconds = float(value) / divisor
-        except ValueError:
-            seconds = _until(value, now)
-        if math.isfinite(seconds) and seconds >= 0:
+        is_number = PLAIN_NUMBER.fullmatch(value.strip())
+        seconds = float(value) / divisor if is_number else _until(value, now)
+        if math.isfinite(seconds):
             return seconds
     return None
 
 
 def _until(date: str, now: datetime) -> float:
+    """Seconds until an HTTP date, in any of its three forms (RFC 9110, section 5.6.7), which all are in UTC."""
     try:
-        return max(0.0, (parsedate_to_datetime(date) - now).total_seconds())
+        moment = parsedate_to_datetime(date)
+        moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        return max(0.0, (moment - now).total_seconds())
     except (ValueError, TypeError, OverflowError):
         return math.nan

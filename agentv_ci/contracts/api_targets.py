@@ -71,6 +71,15 @@ class HttpTarget(TargetSettings, RetrySettings):
         is_vendor = str(data.get("base_url", "")).rstrip("/") == cls.fallbacks.get("base_url")
         return frozenset({"api_key"}) if is_vendor and not _has_key_header(data) else frozenset()
 
+    @classmethod
+    def reads(cls, field: str, data: Mapping[str, JsonValue]) -> bool:
+        """A target that identifies itself by a header sends no other key."""
+        return super().reads(field, data) and not (field == "api_key" and _has_key_header(data))
+
+
+def _has_v1(data: Mapping[str, JsonValue]) -> bool:
+    return "/openai/v1" in str(data.get("endpoint", data.get("base_url")))
+
 
 def _has_key_header(data: Mapping[str, JsonValue]) -> bool:
     headers = data.get("headers")
@@ -114,6 +123,12 @@ class AzureOpenAITarget(HttpTarget):
         address = frozenset[str]() if "base_url" in data else frozenset({"endpoint"})
         key = frozenset[str]() if _has_key_header(data) else frozenset({"api_key"})
         return address | key | {"deployment"}
+
+    @classmethod
+    def reads(cls, field: str, data: Mapping[str, JsonValue]) -> bool:
+        """An address that the target names, and the version in it, count before the environment."""
+        is_said = (field == "endpoint" and "base_url" in data) or (field == "version" and _has_v1(data))
+        return super().reads(field, data) and not is_said
 
 
 class OpenAITarget(HttpTarget):

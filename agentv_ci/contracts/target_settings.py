@@ -70,6 +70,11 @@ class TargetSettings(Authored):
         """Return the optional fields that a target with this data cannot do without."""
         return frozenset()
 
+    @classmethod
+    def reads(cls, field: str, data: Mapping[str, JsonValue]) -> bool:
+        """Return whether a field that this data leaves open is read from its variables."""
+        return field not in data
+
     def says_nothing(self, field: str, value: JsonValue) -> bool:
         """Whether a field might as well be absent: it has the value that its absence means."""
         return field in self.implied and value == self.implied[field]

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.targets import (
     CLI_PLACEHOLDERS,
+    AzureOpenAITarget,
     CliTarget,
     HttpTarget,
     OpenAITarget,
@@ -17,6 +18,9 @@ from agentv_ci.contracts.targets import (
     placeholders,
 )
 from agentv_ci.errors import UsageError
+
+FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding", "connection"})
+"""Headers that say where a request ends; the client's own."""
 
 REFERENCE = re.compile(r"\s*\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}\s*")
 
@@ -81,7 +85,7 @@ def _add_variables(
     """Read what a target leaves open from the variables of its provider."""
     asked_for = {field for fields in missing.values() for field in fields}
     for field, names in target.variables.items():
-        if field in data or field in asked_for:
+        if field in asked_for or not target.reads(field, data):
             continue
         found = next((each for name in names if (each := environ.get(name, "").strip())), None)
         if (value := found or _fallback(target, field)) is not None:
@@ -99,7 +103,7 @@ def _fallback(target: Target, field: str) -> str | None:
 def _unusable(target: Target) -> Iterator[str]:
     """What only the values show: a reference that leads to another one, a command nobody can fill in."""
     for field, value in target.model_dump(mode="json", exclude_none=True).items():
-        if isinstance(value, str) and REFERENCE.fullmatch(value):
+        if _holds_reference(value):
             yield f"the value of {field} is unfit: it is a reference itself"
     if isinstance(target, HttpTarget):
         yield from (f"the value of {field} is unfit: {reason}" for field, reason in _unsendable(target))
@@ -109,9 +113,25 @@ def _unusable(target: Target) -> Iterator[str]:
                 yield f"the value of command_template is unfit: unknown placeholder {{{name}}}"
 
 
+def _holds_reference(value: JsonValue) -> bool:
+    match value:
+        case str():
+            return REFERENCE.fullmatch(value) is not None
+        case list():
+            return any(map(_holds_reference, value))
+        case _:
+            # Maps are the author's own: what looks like a reference there is a value.
+            return False
+
+
 def _unsendable(target: HttpTarget) -> Iterator[tuple[str, str]]:
-    if target.base_url is not None and not re.match(r"https?://[^/]", target.base_url.strip()):
+    if target.base_url is not None and not re.match(r"https?://[^/]", target.base_url.strip(), re.IGNORECASE):
         yield "base_url", "it does not begin with http:// or https:// and a host"
+    if re.search(r"[?#]", target.base_url or "") and not isinstance(target, AzureOpenAITarget):
+        yield "base_url", "it has a query; further keys of the request belong into extra_body or headers"
+    for name in target.headers or {}:
+        if name.lower() in FRAMING_HEADERS or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
+            yield f"headers.{name}", "it is a header that no target can set"
     values = {"api_key": target.api_key, **{f"headers.{name}": value for name, value in (target.headers or {}).items()}}
     for field, value in values.items():
         if value is not None and not (value.isascii() and value.isprintable()):
@@ -119,6 +139,10 @@ def _unsendable(target: HttpTarget) -> Iterator[tuple[str, str]]:
 
 
 def _unfit(error: ValidationError) -> Iterator[str]:
+    """One sentence a field: of a value that may be several things, what the first of them says."""
+    said: dict[str, str] = {}
     for each in error.errors(include_url=False, include_context=False, include_input=False):
-        field = ".".join(str(step) for step in each["loc"][1:])
-        yield f"the value of {field} is unfit: {each['msg']}"
+        field, *behind = each["loc"][1:]
+        place = ".".join([str(field), *(str(step) for step in behind if isinstance(step, int))])
+        said.setdefault(place, each["msg"])
+    yield from (f"the value of {place} is unfit: {sentence}" for place, sentence in said.items())

@@ -289,9 +289,11 @@ def test_the_tries_of_a_provider_that_gave_up_are_counted_too(keyed: Run) -> Non
 
 def test_the_tries_of_a_provider_that_ran_out_of_time_are_counted_too(keyed: Run) -> None:
     with chat_api(fails(503), replace(says("42"), delay_s=1.5)) as api:
-        keyed.documents(["one"], gpt(api.base_url), timeout_seconds=1, max_retries=0)
+        quick = gpt(api.base_url) | {"retry_initial_delay_ms": 1}
+        keyed.documents(["one"], quick, timeout_seconds=1, max_retries=0)
         (row,) = keyed()
     assert (row.error_kind, row.attempts, row.requests, len(api.requests)) == ("timeout", 1, 2, 2)
+    assert "before that: HTTP 503" in (row.error or "")
 
 
 @pytest.mark.parametrize("workers", [1, 3])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from agentv_ci.contracts.api_targets import AzureOpenAITarget, OpenAITarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import CalledTool, OutputMessage, ProviderError, Request, Response, Usage
-from agentv_ci.execute.apis.question import budget_of, effort, instructions_and_turns, limit_of, temperature_of
+from agentv_ci.execute.apis.question import budget_of, effort, instructions_and_turns, temperature_of, whole_limit_of
 from agentv_ci.execute.apis.refusals import inner_error
 from agentv_ci.outside import count_at, dig, objects_at, read_json, text_at
 
@@ -24,7 +24,7 @@ def chat_body(target: OpenAITarget | AzureOpenAITarget, model: str, request: Req
     body: JsonObject = {"model": model, "messages": messages}
     if (temperature := temperature_of(target, request)) is not None:
         body["temperature"] = temperature
-    if (limit := limit_of(target, request)) is not None:
+    if (limit := whole_limit_of(target, request)) is not None:
         body[limit_name] = limit
     if (budget := budget_of(target)) is not None:
         body["reasoning_effort"] = effort(budget)
@@ -35,7 +35,7 @@ def chat_body(target: OpenAITarget | AzureOpenAITarget, model: str, request: Req
 
 def read_chat(body: JsonObject) -> Response:
     """Return the answer of a completion; raises ProviderError for a refusal, a filtered answer, or none at all."""
-    if error := inner_error(body):
+    if error := inner_error(body) or inner_error(dig(body, "choices", 0)):
         raise error
     message = dig(body, "choices", 0, "message")
     if not isinstance(message, dict):
@@ -59,12 +59,12 @@ def read_chat(body: JsonObject) -> Response:
 
 
 def _text(content: JsonValue) -> str:
-    """The content as text: a list of parts, as some servers send it, or anything else as JSON."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    parts = [text_at(part, "text") for part in objects_at(content)]
-    if parts and all(part is not None for part in parts):
-        return "".join(part or "" for part in parts)
+    """The content as text: of a list of parts, as some servers send it, their texts; anything else as JSON."""
+    if not content or isinstance(content, str):
+        return content if isinstance(content, str) else ""
+    texts = [text_at(part, "text") for part in objects_at(content) if dig(part, "type") in (None, "text")]
+    if texts:
+        return "".join(text or "" for text in texts)
     return json.dumps(content, ensure_ascii=False)
 
 

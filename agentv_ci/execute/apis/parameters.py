@@ -56,8 +56,8 @@ def _refused_parameter(error: ProviderError, sent: JsonObject) -> str | None:
     message = error_message(error.body) or ""
     is_unwanted = bool(UNWANTED.search(message)) or _code(error.body).startswith("unsupported_")
     named = text_at(error.body, "error", "param")
-    candidates = [named] if named in NEGOTIABLE else _mentioned(message)
-    return next((name for name in candidates if name in sent), None) if is_unwanted else None
+    candidates = [named] if named else _mentioned(message)
+    return next((name for name in candidates if name in sent and name in NEGOTIABLE), None) if is_unwanted else None
 
 
 def _code(body: JsonValue) -> str:

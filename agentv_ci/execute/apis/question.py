@@ -47,9 +47,15 @@ def temperature_of(target: HttpTarget, request: Request) -> JsonValue:
 
 
 def limit_of(target: HttpTarget, request: Request) -> int | None:
-    """Return the most tokens of an answer; None: the model's own limit."""
+    """Return the most tokens of an answer, thoughts not included; None: the model's own limit."""
     limit = request.max_output_tokens or target.max_output_tokens
     return None if limit is None else int(limit)
+
+
+def whole_limit_of(target: HttpTarget, request: Request) -> int | None:
+    """Return the most tokens a model may write, thoughts included, as APIs count; None: the model's own limit."""
+    limit = limit_of(target, request)
+    return None if limit is None else limit + (budget_of(target) or 0)
 
 
 def budget_of(target: HttpTarget) -> int | None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from datetime import datetime
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import ErrorKind, ProviderError, kind_of_status
-from agentv_ci.outside import dig, objects_at, text_at
+from agentv_ci.outside import count_at, dig, objects_at, text_at
 from agentv_ci.retry import retry_hint_s
 
 EXHAUSTED = re.compile(r"insufficient_quota|credit_balance|spend_limit|billing_hard_limit")
-"""Words of a 429 that no wait of seconds mends. OpenAI: error.type, error.code; Anthropic: details.error_code."""
+"""Words of a 429 that no wait of seconds mends, wherever they stand: in types, codes, details or plain text."""
 
 REQUEST_ID_HEADERS = ("x-request-id", "request-id", "apim-request-id")
 
@@ -26,10 +27,13 @@ class Refused(ProviderError):
 
 def refused(status: int, headers: Mapping[str, str], body: JsonValue, *, now: datetime) -> Refused:
     """Return the error of an answer with a status from 400 on; header names are lower case."""
+    if isinstance(body, list) and body and isinstance(body[0], dict):
+        # Google's, when it speaks OpenAI's protocol.
+        body = body[0]
     kind = "auth" if _is_bad_key(body) else kind_of_status(status)
     error = Refused(
         kind,
-        f"HTTP {status}: {_sentence(body)}{_request_id(headers)}",
+        f"HTTP {status}: {_sentence(body) or 'without a reason'}{_request_id(headers)}",
         status=status,
         retryable=kind != "auth" and not (status == 429 and _is_exhausted(body)),
         retry_after_s=_hint_s(headers, body, now),
@@ -43,15 +47,39 @@ def inner_error(body: JsonValue) -> ProviderError | None:
     error = dig(body, "error")
     if not error:
         return None
-    status = dig(error, "code")
-    kind: ErrorKind = kind_of_status(status) if isinstance(status, int) and 400 <= status < 600 else "server"
-    return ProviderError(kind, f"the API answered with an error: {error_message(body) or 'without a message'}")
+    status = count_at(error, "code")
+    kind: ErrorKind = "server"
+    if status is not None:
+        status = status if 400 <= status < 600 else None
+        kind = kind_of_status(status) if status is not None else "server"
+    said = error_message(body) or "without a message"
+    return ProviderError(
+        kind, f"the API answered with an error: {said}", status=status, retryable=status is not None and kind != "auth"
+    )
 
 
 def error_message(body: JsonValue) -> str | None:
-    """Return the sentence of an error body: `{"error": {"message"}}`, `{"error"}`, `{"message"}` or `{"detail"}`."""
-    candidates = (text_at(body, "error", "message"), *(text_at(body, key) for key in ("error", "message", "detail")))
-    return next((one_line(each) for each in candidates if each), None)
+    """Return the sentence of an error body.
+
+    It is a text, or stands under `error`, `message` or `detail`, also of an object in one of them; or it is a list of
+    `{"loc", "msg"}` (FastAPI).
+    """
+    match body:
+        case str():
+            return one_line(body) or None
+        case list():
+            return "; ".join(_located(each) for each in objects_at(body)) or None
+        case dict():
+            inner = (error_message(body.get(key)) for key in ("error", "message", "detail"))
+            return next((each for each in inner if each), None)
+        case _:
+            return None
+
+
+def _located(problem: JsonValue) -> str:
+    place = dig(problem, "loc")
+    steps = [str(step) for step in place if step != "body"] if isinstance(place, list) else []
+    return f"{'.'.join(steps)}: {text_at(problem, 'msg') or 'wrong'}"
 
 
 def one_line(text: str) -> str:
@@ -60,7 +88,7 @@ def one_line(text: str) -> str:
 
 
 def _sentence(body: JsonValue) -> str:
-    said = error_message(body) or one_line(str(body))
+    said = error_message(body) or one_line(json.dumps(body, ensure_ascii=False) if body else "")
     if _is_filtered(body):
         return f"the content filter refused the prompt: {said}"
     return said
@@ -82,13 +110,7 @@ def _is_bad_key(body: JsonValue) -> bool:
 
 
 def _is_exhausted(body: JsonValue) -> bool:
-    words = (
-        text_at(body, "error", "type"),
-        text_at(body, "error", "code"),
-        text_at(body, "error", "details", "error_code"),
-        text_at(body, "error", "message"),
-    )
-    return any(word and EXHAUSTED.search(word) for word in words)
+    return bool(EXHAUSTED.search(json.dumps(body)))
 
 
 def _hint_s(headers: Mapping[str, str], body: JsonValue, now: datetime) -> float | None:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from agentv_ci.contracts.api_targets import AzureOpenAITarget, OpenAITarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import CalledTool, OutputMessage, ProviderError, Request, Response, Usage
+from agentv_ci.contracts.exchange import CalledTool, ChatMessage, OutputMessage, ProviderError, Request, Response, Usage
 from agentv_ci.execute.apis.chat_completions import arguments
-from agentv_ci.execute.apis.question import budget_of, effort, instructions_and_turns, limit_of, temperature_of
+from agentv_ci.execute.apis.question import budget_of, effort, instructions_and_turns, temperature_of, whole_limit_of
 from agentv_ci.execute.apis.refusals import inner_error
 from agentv_ci.outside import count_at, dig, objects_at, text_at
 
@@ -19,11 +19,13 @@ QUESTION = ("instructions", "input")
 def responses_body(target: OpenAITarget | AzureOpenAITarget, model: str, request: Request) -> JsonObject:
     """Return the body of a question. The API takes no seed, and nothing is stored at the vendor's."""
     system, turns = instructions_and_turns(request)
-    said: list[JsonValue] = [{"role": each.role, "content": each.content} for each in turns]
+    # The API wants to be asked something, also when the instructions say all.
+    asked = turns or [ChatMessage("user", "Begin.")]
+    said: list[JsonValue] = [{"role": each.role, "content": each.content} for each in asked]
     body: JsonObject = {"model": model, "instructions": system, "input": said, "store": False}
     if (temperature := temperature_of(target, request)) is not None:
         body["temperature"] = temperature
-    if (limit := limit_of(target, request)) is not None:
+    if (limit := whole_limit_of(target, request)) is not None:
         body["max_output_tokens"] = limit
     if (budget := budget_of(target)) is not None:
         body["reasoning"] = {"effort": effort(budget)}
@@ -38,10 +40,10 @@ def read_responses(body: JsonObject) -> Response:
     if error := inner_error(body):
         raise error
     status = text_at(body, "status")
-    if "output" not in body and status is None:
-        raise ProviderError("malformed", "the answer has no output")
-    if status in ("failed", "cancelled"):
+    if status in ("failed", "cancelled", "queued", "in_progress"):
         raise ProviderError("server", f"the API answered with status {status}")
+    if not isinstance(body.get("output"), list):
+        raise ProviderError("malformed", "the answer has no output")
     reason = text_at(body, "incomplete_details", "reason")
     parts = [part for item in objects_at(body, "output") for part in objects_at(item, "content")]
     answer = "".join(text_at(part, "text") or "" for part in parts if dig(part, "type") == "output_text")

@@ -7,6 +7,7 @@ of its own, with a single connection that the next question finds warm.
 from __future__ import annotations
 
 import json
+import re
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -23,6 +24,8 @@ from agentv_ci.outside import read_json
 
 CONNECT_TIMEOUT_S = 10.0
 WRITE_TIMEOUT_S = 30.0
+MAX_BODY_BYTES = 32 * 1024 * 1024
+"""Unpacked; no answer in text is longer."""
 UNREACHABLE = (httpx.HTTPError, httpx.InvalidURL, ImportError, ValueError, OverflowError, ExceptionGroup)
 """ImportError: a SOCKS proxy without its package. ValueError, OverflowError: an address or a proxy that is none."""
 
@@ -41,7 +44,7 @@ class Transport:
         try:
             if ca_bundle is not None:
                 return ssl.create_default_context(cafile=ca_bundle)
-            if self._base_url.startswith("https:"):
+            if self._base_url.lower().startswith("https:"):
                 return httpx.create_ssl_context(trust_env=True)
         except OSError as error:
             where = f"ca_bundle '{ca_bundle}'" if ca_bundle else "what SSL_CERT_FILE or SSL_CERT_DIR names"
@@ -54,7 +57,8 @@ class Transport:
         """Return the JSON object a server answers with; raises ProviderError for everything else."""
         try:
             async with self._client() as client:
-                response = await client.post(
+                return await self._exchange(
+                    client,
                     self._base_url + path,
                     content=json.dumps(body).encode("utf-8"),
                     headers={"content-type": "application/json"}
@@ -63,9 +67,15 @@ class Transport:
                 )
         except UNREACHABLE as error:
             raise _unreachable(error, self._base_url) from error
+
+    async def _exchange(
+        self, client: httpx.AsyncClient, url: str, *, content: bytes, headers: Mapping[str, str], timeout: httpx.Timeout
+    ) -> JsonObject:
+        async with client.stream("POST", url, content=content, headers=headers, timeout=timeout) as response:
+            text = await _text(response)
         if response.status_code >= 300:
-            raise self._refused(response)
-        return _object(response)
+            raise self._refused(response, text)
+        return _object(text)
 
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[httpx.AsyncClient]:
@@ -82,7 +92,7 @@ class Transport:
         finally:
             self._idle.append(client)
 
-    def _refused(self, response: httpx.Response) -> ProviderError:
+    def _refused(self, response: httpx.Response, text: str) -> ProviderError:
         if 300 <= response.status_code < 400:
             target = response.headers.get("location", "nowhere")
             return ProviderError(
@@ -90,13 +100,8 @@ class Transport:
                 f"HTTP {response.status_code}: a redirect to {target}; check base_url",
                 status=response.status_code,
             )
-        body = _body(response)
-        return refused(
-            response.status_code,
-            response.headers,
-            response.text if body is None else body,
-            now=self._world.now(),
-        )
+        body = _body(text)
+        return refused(response.status_code, response.headers, text if body is None else body, now=self._world.now())
 
     async def close(self) -> None:
         """Close all connections."""
@@ -115,12 +120,15 @@ async def probe_status(url: str, *, timeout_s: float) -> int:
 
 def _unreachable(error: Exception, base_url: str) -> ProviderError:
     name = type(error).__name__
+    # Only what leads to the server: an address may hold a password.
+    base_url = re.sub(r"//[^/@]*@", "//", base_url)
     if isinstance(error, (httpx.LocalProtocolError, UnicodeEncodeError)):
         # Their text repeats header values, which may be secret.
         return ProviderError(
             "request", f"{name}: a header cannot be sent; check api_key and headers for odd characters"
         )
-    if isinstance(error, ImportError) or "proxy" in str(error).lower():
+    is_proxy = isinstance(error, ValueError) and "proxy" in str(error).lower()
+    if is_proxy or isinstance(error, (ImportError, httpx.ProxyError)):
         return ProviderError("request", f"{name}: the proxy that the environment names cannot be used: {error}")
     if not isinstance(error, httpx.HTTPError) or isinstance(error, httpx.UnsupportedProtocol):
         return ProviderError("request", f"{name}: '{base_url}' is not a usable address")
@@ -129,17 +137,29 @@ def _unreachable(error: Exception, base_url: str) -> ProviderError:
     return ProviderError("network", f"{name} at {base_url}: {error}".rstrip(": "), retryable=True)
 
 
-def _object(response: httpx.Response) -> JsonObject:
-    body = _body(response)
+async def _text(response: httpx.Response) -> str:
+    """The body as text. JSON is UTF-8, whatever charset a header names (RFC 8259, section 8.1)."""
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in response.aiter_bytes():
+        size += len(chunk)
+        if size > MAX_BODY_BYTES:
+            raise ProviderError("malformed", f"the answer has more than {MAX_BODY_BYTES // 1024 // 1024} MiB")
+        chunks.append(chunk)
+    return b"".join(chunks).decode("utf-8-sig", "replace")
+
+
+def _object(text: str) -> JsonObject:
+    body = _body(text)
     if isinstance(body, dict):
         return body
     what = "not JSON" if body is None else "not a JSON object"
-    raise ProviderError("malformed", f"the answer is {what}: {one_line(response.text)}")
+    raise ProviderError("malformed", f"the answer is {what}: {one_line(text)}")
 
 
-def _body(response: httpx.Response) -> JsonValue:
+def _body(text: str) -> JsonValue:
     try:
-        return read_json(response.text.removeprefix("\ufeff"))
+        return read_json(text)
     except ValueError:
         return None
 

@@ -29,8 +29,8 @@ DEFAULT_VERSION = str(AnthropicTarget.implied["version"])
 DEFAULT_LIMIT = 8_192
 """The API wants a limit; every model that is served today writes this much."""
 
-MODEL = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:-(\d{1,2})(?!\d))?")
-"""`claude-haiku-4-5`, `claude-3-7-sonnet-20250219`, `claude-opus-5`: generation and, behind it, revision."""
+MODEL = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:[-.](\d{1,2})(?!\d))?", re.IGNORECASE)
+"""`claude-haiku-4-5`, `claude-sonnet-4.6`, `claude-3-7-sonnet-20250219`, `claude-opus-5`: generation and revision."""
 
 LEAST_BUDGET = 1_024
 """The fewest tokens of thought that the API takes as a budget."""
@@ -68,38 +68,40 @@ class AnthropicApi:
     @property
     def takes_temperature(self) -> bool:
         """Whether a temperature may be sent: newer models refuse it, and so does thought."""
-        return self._generation < FIRST_WITHOUT_SAMPLING and not budget_of(self._target)
+        return self._generation < FIRST_WITHOUT_SAMPLING and not self._budget
 
     @property
     def without_temperature(self) -> str:
         """Why no temperature is sent."""
-        return "it cannot be set while the model thinks" if budget_of(self._target) else "the model does not take it"
+        return "it cannot be set while the model thinks" if self._budget else "the model does not take it"
 
     def body(self, request: Request) -> JsonObject:
         """Return the body of a question: instructions apart, user and assistant in turn."""
         system, turns = instructions_and_turns(request)
         messages: list[JsonValue] = [{"role": each.role, "content": each.content} for each in alternating(turns)]
-        thinking = self._thinking()
-        limit = limit_of(self._target, request) or DEFAULT_LIMIT
         body: JsonObject = {
             "model": self._target.model,
-            "max_tokens": limit + (count_at(thinking, "thinking", "budget_tokens") or 0),
+            "max_tokens": (limit_of(self._target, request) or DEFAULT_LIMIT) + self._budget,
             "system": system,
             "messages": messages,
-            **thinking,
+            **self._thinking(),
         }
         temperature = temperature_of(self._target, request)
         if temperature is not None and self.takes_temperature:
             body["temperature"] = temperature
         return body
 
-    def _thinking(self) -> JsonObject:
+    @property
+    def _budget(self) -> int:
         budget = budget_of(self._target)
-        if not budget:
+        return max(LEAST_BUDGET, budget) if budget else 0
+
+    def _thinking(self) -> JsonObject:
+        if not self._budget:
             return {}
         if self._generation >= FIRST_ADAPTIVE:
-            return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort(budget)}}
-        return {"thinking": {"type": "enabled", "budget_tokens": max(LEAST_BUDGET, budget)}}
+            return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort(self._budget)}}
+        return {"thinking": {"type": "enabled", "budget_tokens": self._budget}}
 
     def response(self, body: JsonObject) -> Response:
         """Return what an answer says; raises ProviderError for a refusal or no answer at all."""

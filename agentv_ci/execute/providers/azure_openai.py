@@ -7,7 +7,7 @@ https://learn.microsoft.com/azure/ai-foundry/openai/reference
 
 from __future__ import annotations
 
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from agentv_ci.contracts.api_targets import AzureOpenAITarget
 from agentv_ci.contracts.base import JsonObject
@@ -63,13 +63,17 @@ class AzureOpenAIApi:
 
 
 def _resource(address: str) -> tuple[str, bool]:
-    """Return a resource's root, and whether the address already chose v1; a name alone is a resource of Azure's."""
-    address = address.strip().rstrip("/")
-    if not address.startswith(("http://", "https://")):
-        return f"https://{address}.openai.azure.com", False
-    if address.endswith("/openai/v1"):
-        return address.removesuffix("/openai/v1"), True
-    return address.removesuffix("/openai"), False
+    """Return a resource's root, and whether the address already chose v1.
+
+    A name alone is a resource of Azure's. People paste whole addresses of operations, too.
+    """
+    address = address.strip()
+    if "://" not in address:
+        address = f"https://{address}" if "." in address or ":" in address else f"https://{address}.openai.azure.com"
+    split = urlsplit(address)
+    before, _, behind = f"{split.path.rstrip('/')}/".partition("/openai/")
+    root = urlunsplit((split.scheme.lower(), split.netloc, before.rstrip("/"), "", ""))
+    return root, behind.split("/")[0] == "v1"
 
 
 def _version(written: str | None, *, ends_in_v1: bool) -> str:

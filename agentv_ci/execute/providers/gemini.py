@@ -13,7 +13,13 @@ from agentv_ci.contracts.api_targets import GeminiTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import CalledTool, ErrorKind, OutputMessage, ProviderError, Request, Response, Usage
 from agentv_ci.execute.apis.provider import ApiProvider
-from agentv_ci.execute.apis.question import alternating, budget_of, instructions_and_turns, limit_of, temperature_of
+from agentv_ci.execute.apis.question import (
+    alternating,
+    budget_of,
+    instructions_and_turns,
+    temperature_of,
+    whole_limit_of,
+)
 from agentv_ci.execute.apis.refusals import inner_error
 from agentv_ci.execute.context import Context
 from agentv_ci.outside import count_at, dig, objects_at, text_at
@@ -65,7 +71,7 @@ class GeminiApi:
         budget = budget_of(self._target)
         settings: JsonObject = {
             "temperature": temperature_of(self._target, request),
-            "maxOutputTokens": limit_of(self._target, request),
+            "maxOutputTokens": whole_limit_of(self._target, request),
             "seed": request.seed,
             "thinkingConfig": None if budget is None else self._thinking(budget),
         }
@@ -85,7 +91,7 @@ class GeminiApi:
         if error := inner_error(body):
             raise error
         candidate = dig(body, "candidates", 0)
-        if candidate is None:
+        if not isinstance(candidate, dict):
             raise _without_candidates(body)
         parts = objects_at(candidate, "content", "parts")
         answer = "".join(text_at(part, "text") or "" for part in parts if not dig(part, "thought"))

@@ -21,7 +21,7 @@ from tests.servers.model_api import ModelApi, Step, model_api
 
 KEY = "sk-canary-0123456789abcdef"
 CHAT = (ChatMessage("system", "S"), ChatMessage("user", "hi"))
-QUESTION = Request("one", "hi", "", CHAT, timeout_s=30, cwd=Path("/"))
+QUESTION = Request("one", "hi", "", CHAT, timeout_s=600, cwd=Path("/"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,8 @@ def test_exhausted_quota_is_not_repeated(kind: Kind, waits: Waits) -> None:
 @each_kind
 def test_failure_inside_an_answer_is_a_failure(kind: Kind) -> None:
     error, asked = failure(kind, served.failed_inside())
-    assert (error.kind in ("server", "malformed"), asked) == (True, 1)
+    assert error.kind in ("server", "malformed")
+    assert asked == (1 if error.status is None else 4), "what has a status is repeated like that status"
 
 
 @each_kind
