@@ -49,14 +49,18 @@ class Finished:
 class ProcessFailed(Exception):
     """A command that could not start, printed too much, or was ended."""
 
+    def __init__(self, sentence: str, stdout: str = "", stderr: str = "") -> None:
+        super().__init__(sentence)
+        self.stdout = stdout
+        self.stderr = stderr
+
+
+class ProgramNotStarted(ProcessFailed):
+    """A command whose program the system did not start."""
+
 
 class ProcessTimedOut(ProcessFailed):
     """A command that took too long and was ended."""
-
-    def __init__(self, timeout_s: float, stdout: str, stderr: str) -> None:
-        super().__init__(f"timed out after {timeout_s:g} s")
-        self.stdout = stdout
-        self.stderr = stderr
 
 
 def child_environment(environ: Mapping[str, str], extra: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -93,11 +97,13 @@ async def run(
             await output.answered()
     except TimeoutError as error:
         await _ask_to_end(transport, output)
-        raise ProcessTimedOut(timeout_s, output.text(STDOUT), output.text(STDERR)) from error
+        raise ProcessTimedOut(f"timed out after {timeout_s:g} s", output.text(STDOUT), output.text(STDERR)) from error
     finally:
         await _end(transport, output, spares_children=spares_children and transport.get_returncode() is not None)
     if output.is_flooded:
-        raise ProcessFailed(f"printed more than {MAX_OUTPUT_BYTES // 1024 // 1024} MiB")
+        raise ProcessFailed(
+            f"printed more than {MAX_OUTPUT_BYTES // 1024 // 1024} MiB", output.text(STDOUT), output.text(STDERR)
+        )
     status = transport.get_returncode()
     assert status is not None, "an ended process has a status"
     return Finished(status, output.text(STDOUT), output.text(STDERR))
@@ -183,14 +189,14 @@ async def _start(
         raise
     except (OSError, ValueError) as error:
         # ValueError: a NUL in an argument or a name.
-        raise ProcessFailed(_cannot_start(argv, cwd, error)) from error
+        raise _not_started(argv, cwd, error) from error
 
 
-def _cannot_start(argv: Sequence[str], cwd: Path, error: OSError | ValueError) -> str:
+def _not_started(argv: Sequence[str], cwd: Path, error: OSError | ValueError) -> ProcessFailed:
     if not cwd.is_dir():
-        return f"cannot start: the working directory does not exist: {cwd}"
+        return ProcessFailed(f"cannot start: the working directory does not exist: {cwd}")
     reason = error.strerror if isinstance(error, OSError) else str(error)
-    return f"cannot start '{argv[0]}': {reason}"
+    return ProgramNotStarted(f"cannot start '{argv[0]}': {reason}")
 
 
 def _feed(transport: asyncio.SubprocessTransport, data: bytes) -> None:

@@ -26,7 +26,7 @@ from agentv_ci.contracts.exchange import (
     Response,
 )
 from agentv_ci.contracts.targets import REFERENCE_PATTERN, Target
-from agentv_ci.outside import shortened
+from agentv_ci.outside import printable, shortened
 
 MASK = "***"
 MAX_DETAIL = 1_000
@@ -42,7 +42,16 @@ def secrets_of(targets: Mapping[str, Target], resolved: Mapping[str, Target], en
     for key, target in resolved.items():
         for field in target.secrets:
             found |= set(_values(getattr(targets[key], field), getattr(target, field), whole=field != "env"))
-    return {value for value in (each.strip() for each in found) if len(value) >= MIN_LENGTH and not value.isdigit()}
+    return {value for value in (each.strip() for each in found) if _is_secret(value)}
+
+
+def _is_secret(text: str) -> bool:
+    return len(text) >= MIN_LENGTH and not text.isdigit()
+
+
+def _lines(secret: str) -> Iterator[str]:
+    """The lines of a secret but for those that say what it is, such as `-----BEGIN PRIVATE KEY-----`."""
+    return (line.strip() for line in secret.splitlines() if not line.startswith("-----"))
 
 
 def _values(written: object, used: object, *, whole: bool) -> Iterator[str]:
@@ -63,7 +72,9 @@ class Redactor:
     """Replaces secrets in whatever leaves a run."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        forms = {form for secret in secrets for form in _forms(secret)}
+        # Line by line, too: logs are written so, and quotes hold one line of a key.
+        parts = {part for secret in secrets for part in (secret, *filter(_is_secret, _lines(secret)))}
+        forms = {form for part in parts for form in _forms(part)}
         # Longest first: a secret that contains another is masked as a whole.
         ordered = sorted(forms, key=lambda form: (-len(form), form))
         self._pattern = re.compile("|".join(map(_matching, ordered))) if ordered else None
@@ -128,11 +139,17 @@ class Redactor:
         return tuple(map(self.text, texts))
 
     def clean(self, error: ProviderError) -> None:
-        """Take the secrets out of an error, then shorten it: the other way round, half a secret could be left."""
-        error.detail = shortened(self.text(error.detail), MAX_DETAIL)
+        """Take the secrets out of an error, then shorten it: the other way round, half a secret could be left.
+
+        Colours go first: one in the middle of a secret would hide it.
+        """
+        error.detail = shortened(self.text(printable(error.detail)), MAX_DETAIL)
         error.args = (error.detail,)
         if error.printed is not None:
-            clean = (shortened(self.text(each), MAX_PRINTED) for each in (error.printed.stdout, error.printed.stderr))
+            clean = (
+                shortened(self.text(printable(each)), MAX_PRINTED)
+                for each in (error.printed.stdout, error.printed.stderr)
+            )
             error.printed = Printed(*clean)
 
     def _message(self, message: OutputMessage) -> OutputMessage:
@@ -140,7 +157,7 @@ class Redactor:
             CalledTool(self.text(call.tool), self.value(call.input), self.value(call.output))
             for call in message.tool_calls
         )
-        return OutputMessage(message.role, self.value(message.content), calls)
+        return OutputMessage(self.text(message.role), self.value(message.content), calls)
 
 
 def _matching(form: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentv_ci.contracts.exchange import Log, Warn, World
+from agentv_ci.contracts.exchange import Log, ProviderError, Warn, World
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +22,13 @@ class Context:
     warn: Warn
     redact: Callable[[str], str]
     """Takes secrets out of what is written to files."""
+
+    def place(self, path: str) -> Path:
+        """Return a path of a target: relative to the repository, with `~` for the home folder, or absolute.
+
+        Raises ProviderError for the home folder of nobody.
+        """
+        try:
+            return self.root / Path(path).expanduser()
+        except RuntimeError as error:
+            raise ProviderError("process", f"'{path}': {error}") from error

@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Self
 
 from agentv_ci.contracts.plan import FileReference, FileText
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Files on disk, and how they looked when they held what the plan knows."""
+
+    paths: Mapping[str, Path]
+    marks: tuple[tuple[int, int, int] | None, ...]
+
+
+def _marks(paths: Mapping[str, Path]) -> tuple[tuple[int, int, int] | None, ...]:
+    return tuple(map(_mark, paths.values()))
+
+
+def _mark(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 class Materials:
@@ -19,8 +41,7 @@ class Materials:
         self._files = files
         self._root = root
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
-        self._known: dict[tuple[str, str], Path] = {}
-        self._sets: dict[tuple[tuple[str, str], ...], Mapping[str, Path]] = {}
+        self._sets: dict[tuple[tuple[str, str], ...], Located] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -31,10 +52,7 @@ class Materials:
 
     def locate(self, reference: FileReference) -> Path:
         """Return the absolute path of a file with exactly the content that the plan knows."""
-        key = (reference.path, reference.sha256)
-        if key not in self._known:
-            self._known[key] = self._find(reference)
-        return self._known[key]
+        return self.locate_together([reference])[reference.path]
 
     def locate_together(self, references: Sequence[FileReference]) -> Mapping[str, Path]:
         """Return path → absolute path of files that belong together, such as a script and what it loads.
@@ -42,18 +60,22 @@ class Materials:
         All are the repository's own, or all are scratch copies: a script never runs beside files that differ.
         """
         key = tuple((each.path, each.sha256) for each in references)
-        if key not in self._sets:
-            originals = {each.path: self._original(each) for each in references}
-            whole = {path: original for path, original in originals.items() if original is not None}
-            self._sets[key] = whole if len(whole) == len(originals) else self._copied(references)
-        return self._sets[key]
+        known = self._sets.get(key)
+        # Agents edit files: what is on disk is looked at again once its marks have changed.
+        if known is None or known.marks != _marks(known.paths):
+            known = self._sets[key] = self._find(references)
+        return known.paths
 
-    def _find(self, reference: FileReference) -> Path:
-        return self._original(reference) or self._copied([reference])[reference.path]
+    def _find(self, references: Sequence[FileReference]) -> Located:
+        originals = {each.path: self._original(each) for each in references}
+        whole = {path: original for path, original in originals.items() if original is not None}
+        paths = whole if len(whole) == len(originals) else self._copied(references)
+        return Located(paths, _marks(paths))
 
     def _original(self, reference: FileReference) -> Path | None:
         """Return the repository's file, if it still says what the plan knows."""
-        original = (self._root / reference.path).resolve()
+        # By its own name, wherever a link leads.
+        original = Path(os.path.normpath(self._root.resolve() / reference.path))
         try:
             same = hashlib.sha256(original.read_bytes()).hexdigest() == reference.sha256
         except OSError:

@@ -36,7 +36,7 @@ def resolve_targets(targets: Mapping[str, Target], environ: Mapping[str, str]) -
     for key, target in targets.items():
         missing: dict[str, list[str]] = {}
         data = _substitute(target, environ, missing)
-        _add_variables(target, data, environ, missing)
+        sources = _add_variables(target, data, environ, missing)
         if missing:
             names = ", ".join(f"{name} ({', '.join(fields)})" for name, fields in missing.items())
             problems.append(f"target '{target.name}' needs environment variables that are not set: {names}")
@@ -45,7 +45,7 @@ def resolve_targets(targets: Mapping[str, Target], environ: Mapping[str, str]) -
             resolved[key] = TypeAdapter[Target](Target).validate_python(data, strict=False)
             problems += [f"target '{target.name}': {sentence}" for sentence in _unusable(resolved[key])]
         except ValidationError as error:
-            problems += [f"target '{target.name}': {sentence}" for sentence in _unfit(error)]
+            problems += [f"target '{target.name}': {sentence}" for sentence in _unfit(error, sources)]
     if problems:
         raise UsageError("\n".join(problems), hint="set them in the environment or in a .env file")
     return resolved
@@ -81,17 +81,22 @@ def _value(value: JsonValue, environ: Mapping[str, str], absent: list[str]) -> J
 
 def _add_variables(
     target: Target, data: dict[str, JsonValue], environ: Mapping[str, str], missing: dict[str, list[str]]
-) -> None:
-    """Read what a target leaves open from the variables of its provider."""
+) -> Mapping[str, str]:
+    """Read what a target leaves open from the variables of its provider; return field → variable."""
+    sources: dict[str, str] = {}
     asked_for = {field for fields in missing.values() for field in fields}
     for field, names in target.variables.items():
         if field in asked_for or not target.reads(field, data):
             continue
-        found = next((each for name in names if (each := environ.get(name, "").strip())), None)
-        if (value := found or _fallback(target, field)) is not None:
+        source = next((name for name in names if environ.get(name, "").strip()), None)
+        if source is not None:
+            data[field] = environ[source].strip()
+            sources[field] = source
+        elif (value := _fallback(target, field)) is not None:
             data[field] = value
     for field in sorted(target.needs(data) - data.keys() - asked_for):
         missing.setdefault(" or ".join(target.variables[field]), []).append(field)
+    return sources
 
 
 def _fallback(target: Target, field: str) -> str | None:
@@ -138,11 +143,13 @@ def _unsendable(target: HttpTarget) -> Iterator[tuple[str, str]]:
             yield field, "it has characters that no header can carry"
 
 
-def _unfit(error: ValidationError) -> Iterator[str]:
+def _unfit(error: ValidationError, sources: Mapping[str, str]) -> Iterator[str]:
     """One sentence a field: of a value that may be several things, what the first of them says."""
     said: dict[str, str] = {}
     for each in error.errors(include_url=False, include_context=False, include_input=False):
         field, *behind = each["loc"][1:]
         place = ".".join([str(field), *(str(step) for step in behind if isinstance(step, int))])
         said.setdefault(place, each["msg"])
-    yield from (f"the value of {place} is unfit: {sentence}" for place, sentence in said.items())
+    for place, sentence in said.items():
+        source = f" (read from {sources[place]})" if place in sources else ""
+        yield f"the value of {place}{source} is unfit: {sentence}"

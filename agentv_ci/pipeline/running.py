@@ -88,7 +88,7 @@ async def run_plan(
     redactor = Redactor(secrets_of(plan.targets, targets, world.environ))
 
     def clean(line: str) -> str:
-        return shortened(printable(redactor.text(line)), MAX_LOG_LINE)
+        return shortened(redactor.text(printable(line)), MAX_LOG_LINE)
 
     def clean_log(line: str) -> None:
         log(clean(line))

@@ -98,8 +98,9 @@ def test_closing_ends_what_is_still_asked() -> None:
     async def main() -> None:
         together = batch(session, [], "a")
         waiting = asyncio.create_task(together.answer(("s", "a", 1)))
-        while not session.asked:
+        for _ in range(3):
             await asyncio.sleep(0)
+        assert session.asked
         await together.close()
         with pytest.raises(asyncio.CancelledError):
             await waiting

@@ -257,12 +257,13 @@ GEMINI = {"name": "gemini", "provider": "gemini"}
 
 
 def test_all_missing_variables_of_a_provider_are_named_together() -> None:
+    says = "needs environment variables that are not set:"
+    google = "GOOGLE_API_KEY or GEMINI_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY"
+    azure = "AZURE_OPENAI_API_KEY (api_key), AZURE_DEPLOYMENT_NAME (deployment), AZURE_OPENAI_ENDPOINT (endpoint)"
     assert refusal({}, AZURE, CLAUDE, GEMINI).message.splitlines() == [
-        "target 'azure' needs environment variables that are not set: AZURE_OPENAI_API_KEY (api_key), "
-        "AZURE_DEPLOYMENT_NAME (deployment), AZURE_OPENAI_ENDPOINT (endpoint)",
-        "target 'claude' needs environment variables that are not set: ANTHROPIC_API_KEY (api_key)",
-        "target 'gemini' needs environment variables that are not set: "
-        "GOOGLE_API_KEY or GEMINI_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY (api_key)",
+        f"target 'azure' {says} {azure}",
+        f"target 'claude' {says} ANTHROPIC_API_KEY (api_key)",
+        f"target 'gemini' {says} {google} (api_key)",
     ]
 
 

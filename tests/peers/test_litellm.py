@@ -61,7 +61,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     address = f"http://127.0.0.1:{port}"
-    command = [PROXY, "--config", config, "--host", "127.0.0.1", "--port", str(port), "--telemetry", "False"]
+    command = [str(PROXY), "--config", str(config), "--host", "127.0.0.1", "--port", str(port), "--telemetry", "False"]
     with (folder / "log").open("w") as log:
         proxy = subprocess.Popen(command, cwd=folder, env=environment(QUIET), stdout=log, stderr=log)
     try:

@@ -62,7 +62,8 @@ def read_events(text: str, known: Container[str]) -> list[JsonObject]:
     Lines that are no JSON objects are left out: agents print warnings too.
     """
     events: list[JsonObject] = []
-    for line in text.splitlines():
+    # Not `splitlines`: JSON may hold all the other characters that separate lines.
+    for line in text.split("\n"):
         try:
             value: JsonValue = read_json(line) if line.strip() else None
         except ValueError:

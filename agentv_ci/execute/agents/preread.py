@@ -16,7 +16,7 @@ from agentv_ci.contracts.exchange import Request
 
 MISSING = "If a file is missing, answer `ERROR: missing-file <filename>` and stop."
 
-_PROOF = re.compile(r"^INSTRUCTIONS_READ:\s*`?(?P<name>[^`\n]+?)`?\s+i=(?P<number>\d+)\s+SHA256=(?P<hash>\S+)\s*$")
+_PROOF = re.compile(r"^INSTRUCTIONS_READ:\s*`?(?P<name>[^`\n]+?)`?\s+i=(?P<number>\d{1,6})\s+SHA256=(?P<hash>\S+)\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,15 @@ class Link:
         name = re.sub(r"([\[\]\\])", r"\\\1", self.path.name)
         address = self.path.as_uri().replace("(", "%28").replace(")", "%29")
         return f"[{name}]({address})"
+
+
+@dataclass(frozen=True, slots=True)
+class Guideline:
+    """A file that the agent is to prove that it has read."""
+
+    name: str
+    sha256: str
+    """Of its content when the question was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +99,7 @@ def proof_request(links: Sequence[Link]) -> str:
     if not guidelines:
         return ""
     lines = [
-        f"INSTRUCTIONS_READ: `{link.path.name}` i={number} SHA256=<hex>" for number, link in enumerate(guidelines, 1)
+        f"INSTRUCTIONS_READ: `{_token_name(link)}` i={number} SHA256=<hex>" for number, link in enumerate(guidelines, 1)
     ]
     return "\n".join(
         [
@@ -108,17 +117,26 @@ def proof_request(links: Sequence[Link]) -> str:
     )
 
 
-def take_proofs(answer: str, links: Sequence[Link]) -> tuple[str, tuple[Proof, ...]]:
+def _token_name(link: Link) -> str:
+    """A file's name as a token can hold it."""
+    return re.sub(r"[`\s]+", "_", link.path.name)
+
+
+def guidelines_of(links: Sequence[Link]) -> tuple[Guideline, ...]:
+    """Return what the agent is to prove, in the order of its tokens."""
+    guidelines = [link for link in links if link.is_guideline]
+    return tuple(Guideline(each.path.name, hashlib.sha256(each.path.read_bytes()).hexdigest()) for each in guidelines)
+
+
+def take_proofs(answer: str, guidelines: Sequence[Guideline]) -> tuple[str, tuple[Proof, ...]]:
     """Return an answer without the tokens at its top, and what they prove, guideline by guideline."""
     reported: dict[int, str] = {}
-    lines = answer.splitlines(keepends=True)
-    while lines and (not lines[0].strip() or (match := _PROOF.match(lines[0].strip()))):
+    lines = answer.split("\n")
+    while guidelines and lines and (not lines[0].strip() or (match := _PROOF.match(lines[0].strip()))):
         if lines[0].strip() and match:
             reported[int(match["number"])] = match["hash"].lower()
         lines.pop(0)
-    guidelines = [link for link in links if link.is_guideline]
     proofs = tuple(
-        Proof(link.path.name, number, hashlib.sha256(link.path.read_bytes()).hexdigest(), reported.get(number))
-        for number, link in enumerate(guidelines, 1)
+        Proof(each.name, number, each.sha256, reported.get(number)) for number, each in enumerate(guidelines, 1)
     )
-    return ("".join(lines) if reported else answer).strip(), proofs
+    return ("\n".join(lines) if reported else answer).strip(), proofs

@@ -14,9 +14,17 @@ from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.exchange import ErrorKind, Printed, ProviderError, Request, Response
 from agentv_ci.execute.agents.events import Heard, NotEvents
 from agentv_ci.execute.agents.preread import prompt_document
-from agentv_ci.execute.agents.workspace import Workspace, workspace
+from agentv_ci.execute.agents.workspace import Workspace, unwritable, workspace
 from agentv_ci.execute.context import Context
-from agentv_ci.process import Finished, Listener, ProcessFailed, ProcessTimedOut, child_environment, run
+from agentv_ci.process import (
+    Finished,
+    Listener,
+    ProcessFailed,
+    ProcessTimedOut,
+    ProgramNotStarted,
+    child_environment,
+    run,
+)
 
 
 class Agent(Protocol):
@@ -69,14 +77,17 @@ class AgentProvider:
     async def check(self) -> None:
         """Find the executable."""
         self._executable = find_program(
-            self._target.executable or self._agent.program, "executable", root=self._context.root, env=self._env
+            self._target.executable or self._agent.program, "executable", context=self._context, env=self._env
         )
 
     async def ask(self, request: Request) -> Response:
         """Run the agent once, with copies of the question's files in a workspace of its own."""
         with workspace(self._agent.kind, request.files) as place:
             prompt = prompt_document(request, place.links)
-            (place.folder / "prompt.md").write_text(prompt, encoding="utf-8")
+            try:
+                (place.folder / "prompt.md").write_text(prompt, encoding="utf-8")
+            except OSError as error:
+                raise unwritable(error) from error
             finished = await self._run(prompt, place, request)
             printed = Printed(finished.stdout, finished.stderr)
             response = self._response(finished, printed)
@@ -86,7 +97,7 @@ class AgentProvider:
         assert self._executable is not None, "a provider is checked before it is asked"
         argv = (self._executable, *self._agent.arguments(place.folder))
         timeout_s = request.timeout_s if self._target.timeout_seconds is None else float(self._target.timeout_seconds)
-        cwd = rooted(self._context.root, self._target.cwd) if self._target.cwd else place.folder
+        cwd = self._context.place(self._target.cwd) if self._target.cwd else place.folder
         self._context.log(f"{self._target.name}: {request.case_id}: runs {' '.join(argv)}")
         try:
             with self._listen(request, argv) as listener:
@@ -98,12 +109,11 @@ class AgentProvider:
                     stdin=prompt.encode("utf-8", "replace"),
                     listener=listener,
                 )
-        except ProcessTimedOut as error:
-            raise ProviderError(
-                "timeout", f"{self._agent.kind} {error}", printed=Printed(error.stdout, error.stderr)
-            ) from error
         except ProcessFailed as error:
-            raise ProviderError("process", f"{self._agent.kind} {error} (setting 'executable')") from error
+            kind: ErrorKind = "timeout" if isinstance(error, ProcessTimedOut) else "process"
+            hint = " (setting 'executable')" if isinstance(error, ProgramNotStarted) else ""
+            printed = Printed(error.stdout, error.stderr)
+            raise ProviderError(kind, f"{self._agent.kind} {error}{hint}", printed=printed) from error
 
     def _response(self, finished: Finished, printed: Printed) -> Response:
         heard = self._heard(finished, printed)
@@ -139,16 +149,16 @@ class AgentProvider:
         """Nothing outlives a question."""
 
 
-def find_program(name: str, setting: str, *, root: Path, env: Mapping[str, str]) -> str:
+def find_program(name: str, setting: str, *, context: Context, env: Mapping[str, str]) -> str:
     """Return the path of a program: looked up on PATH, or, with a `/` in its name, at its place.
 
     Raises ProviderError that says where it was looked for.
     """
     if "/" in name:
-        path = rooted(root, name)
+        path = context.place(name)
         if path.is_file() and os.access(path, os.X_OK):
             return str(path)
-        reason = "is not executable" if path.is_file() else "does not exist"
+        reason = "is a folder" if path.is_dir() else "is not executable" if path.exists() else "does not exist"
         raise ProviderError("process", f"executable '{path}' {reason} (setting '{setting}')")
     found = shutil.which(name, path=env.get("PATH"))
     if found is None:
@@ -156,12 +166,8 @@ def find_program(name: str, setting: str, *, root: Path, env: Mapping[str, str])
             "process",
             f"executable '{name}' is not on PATH ({env.get('PATH', '')}); install it, or name it in '{setting}'",
         )
-    return found
-
-
-def rooted(root: Path, path: str) -> Path:
-    """Return a path of a target: relative to the repository, with `~` for the home folder, or absolute."""
-    return root / Path(path).expanduser()
+    # PATH may name folders relative to here, and programs start elsewhere.
+    return str(Path(found).absolute())
 
 
 def _last_line(text: str) -> str | None:

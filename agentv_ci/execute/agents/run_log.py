@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -37,12 +37,13 @@ def run_log(
         context.warn(f"{target}: no logs of agents: {error}")
         yield None
         return
-    with file:
-        log = _Log(file, context, shown)
-        log.write("\n".join(_head(target, request, argv, context)))
+    log = _Log(file, context, shown)
+    log.write("\n".join(_head(target, request, argv, context)))
+    try:
         yield log
+    finally:
         log.end()
-    context.log(f"{target}: {request.case_id}: log in {file.name}")
+        context.log(f"{target}: {request.case_id}: log in {file.name}")
 
 
 def _open(folder: Path, target: str, request: Request, context: Context) -> TextIO:
@@ -72,6 +73,7 @@ class _Log:
         self._shown = shown
         self._begun = context.world.monotonic()
         self._rests = {1: b"", 2: b""}
+        self._is_full = False
 
     def __call__(self, output: int, data: bytes) -> None:
         *lines, rest = (self._rests[output] + data).split(b"\n")
@@ -80,10 +82,12 @@ class _Log:
             self._line(output, line)
 
     def end(self) -> None:
-        """Write what came without a line break."""
+        """Write what came without a line break, and close the file."""
         for output, rest in self._rests.items():
             if rest:
                 self._line(output, rest)
+        with suppress(OSError):
+            self._file.close()
 
     def _line(self, output: int, line: bytes) -> None:
         minutes, seconds = divmod(int(self._context.world.monotonic() - self._begun), 60)
@@ -101,6 +105,16 @@ class _Log:
             yield line
 
     def write(self, text: str) -> None:
-        """Write lines without secrets, at once: people follow a log while it grows."""
-        self._file.write(printable(self._context.redact(text)) + "\n")
-        self._file.flush()
+        """Write lines without secrets, at once: people follow a log while it grows.
+
+        A disk that takes no more is told once, and costs nothing but the log.
+        """
+        if self._is_full:
+            return
+        try:
+            # Colours first: one in the middle of a secret would hide it.
+            self._file.write(self._context.redact(printable(text)) + "\n")
+            self._file.flush()
+        except OSError as error:
+            self._is_full = True
+            self._context.warn(f"no more logs of agents: {error}")

@@ -6,11 +6,12 @@ A folder is taken by its lock, which agents that are done remove as well. Names 
 
 from __future__ import annotations
 
+import fcntl
 import json
-import os
 import re
 import shutil
 import socket
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,11 +20,12 @@ from itertools import count
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ProviderError
-from agentv_ci.outside import count_at, dig, read_json, text_at
+from agentv_ci.outside import dig, read_json, text_at
 
 STALE_S = 24 * 60 * 60
 """From this age on, a lock is one that somebody forgot."""
+
+TOOL = "agentv-ci"
 
 WAKEUP = """\
 ---
@@ -66,14 +68,15 @@ class Subagent:
         """Says that the window is awake."""
         return self.folder / ".alive"
 
-    def prepare(self, template: Path | None, chat_id: str) -> None:
-        """Write what a window of its own needs, and empty the folder of messages.
+    def prepare(self, template: Path | None, chat_id: str, *, keeps_messages: bool) -> None:
+        """Write what a window of its own needs, and empty the folder of messages unless they are to be kept.
 
         Raises OSError, or ValueError for a template that is no workspace.
         """
         self.workspace.write_text(json.dumps(_workspace(template), indent=2) + "\n", encoding="utf-8")
-        shutil.rmtree(self.messages, ignore_errors=True)
-        self.messages.mkdir()
+        if not keeps_messages:
+            shutil.rmtree(self.messages, ignore_errors=True)
+        self.messages.mkdir(exist_ok=True)
         agents = self.folder / ".github" / "agents"
         shutil.rmtree(agents, ignore_errors=True)
         agents.mkdir(parents=True)
@@ -88,56 +91,62 @@ def take_subagent(root: Path, now: datetime) -> Iterator[Subagent]:
     Raises OSError when there can be no folder.
     """
     root.mkdir(parents=True, exist_ok=True)
-    taken = next(place for number in count(1) if _lock(place := Subagent(root / f"subagent-{number}"), now))
-    try:
-        yield taken
-    finally:
-        if not taken.is_kept:
-            taken.lock.unlink(missing_ok=True)
+    for number in count(1):
+        folder = root / f"subagent-{number}"
+        folder.mkdir(exist_ok=True)
+        with _held(folder / ".agentv-ci.lock") as is_held:
+            if is_held and _is_free(place := Subagent(folder), now):
+                with _locked(place):
+                    yield place
+                return
 
 
-def _lock(place: Subagent, now: datetime) -> bool:
-    """Take a folder; False when somebody else has it."""
-    place.folder.mkdir(exist_ok=True)
-    owner = json.dumps({"pid": os.getpid(), "host": socket.gethostname()})
-    for _ in range(2):
+@contextmanager
+def _held(path: Path) -> Iterator[bool]:
+    """Hold a folder among runs of this tool; the system lets go of it with the process."""
+    with path.open("w", encoding="utf-8") as file:
         try:
-            with place.lock.open("x", encoding="utf-8") as file:
-                file.write(owner)
-        except FileExistsError:
-            if not _is_stale(place.lock, now):
-                return False
-            place.lock.unlink(missing_ok=True)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
         else:
-            return True
-    return False
+            yield True
 
 
-def _is_stale(lock: Path, now: datetime) -> bool:
-    """Whether nobody is behind a lock any more: its process has ended, or it is very old."""
+@contextmanager
+def _locked(place: Subagent) -> Iterator[None]:
+    """Lock a folder that is held: for `subagent`, and for agents, which remove the lock when they are done."""
+    mine: JsonObject = {"tool": TOOL, "host": socket.gethostname(), "session": uuid.uuid4().hex}
+    place.lock.write_text(json.dumps(mine), encoding="utf-8")
     try:
-        written = lock.read_text(encoding="utf-8", errors="replace")
-        age_s = now.timestamp() - lock.stat().st_mtime
-    except OSError:
-        return False
-    try:
-        owner = read_json(written)
-    except ValueError:
-        owner = None
-    pid = count_at(owner, "pid")
-    if pid is not None and text_at(owner, "host") == socket.gethostname():
-        return not _runs(pid)
-    return age_s > STALE_S
+        yield
+    finally:
+        if _owner(place.lock) == mine:
+            if place.is_kept:
+                place.lock.write_text(json.dumps({**mine, "tool": "an agent that still works"}), encoding="utf-8")
+            else:
+                place.lock.unlink(missing_ok=True)
 
 
-def _runs(pid: int) -> bool:
+def _is_free(place: Subagent, now: datetime) -> bool:
+    """Whether nobody is behind a folder's lock, if it has one. The folder is held.
+
+    A run of this tool would hold the folder, so its lock is one that it left behind when it was killed.
+    """
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
+        age_s = now.timestamp() - place.lock.stat().st_mtime
+    except FileNotFoundError:
         return True
-    return True
+    owner = _owner(place.lock)
+    is_left = text_at(owner, "tool") == TOOL and text_at(owner, "host") == socket.gethostname()
+    return is_left or age_s > STALE_S
+
+
+def _owner(lock: Path) -> JsonValue:
+    try:
+        return read_json(lock.read_text(encoding="utf-8", errors="replace"))
+    except (OSError, ValueError):
+        return None
 
 
 def _workspace(template: Path | None) -> JsonObject:
@@ -157,10 +166,13 @@ def _workspace(template: Path | None) -> JsonObject:
 def _read_template(template: Path) -> JsonObject:
     import json5
 
-    # Editors allow comments and trailing commas in it.
-    value: JsonValue = json5.loads(template.read_text(encoding="utf-8"))
+    try:
+        # Editors allow comments and trailing commas in it.
+        value: JsonValue = json5.loads(template.read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise ValueError(f"workspace_template '{template}' is nested too deep") from error
     if not isinstance(value, dict):
-        raise ProviderError("process", f"workspace_template '{template}' is no workspace")
+        raise ValueError(f"workspace_template '{template}' is no workspace")  # noqa: TRY004  # a value of the user's
     return value
 
 

@@ -63,15 +63,15 @@ class Transport:
                     content=json.dumps(body).encode("utf-8"),
                     headers={"content-type": "application/json"}
                     | {name.lower(): value for name, value in headers.items()},
-                    timeout=httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S, write=WRITE_TIMEOUT_S),
+                    limits=httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S, write=WRITE_TIMEOUT_S),
                 )
         except UNREACHABLE as error:
             raise _unreachable(error, self._base_url) from error
 
     async def _exchange(
-        self, client: httpx.AsyncClient, url: str, *, content: bytes, headers: Mapping[str, str], timeout: httpx.Timeout
+        self, client: httpx.AsyncClient, url: str, *, content: bytes, headers: Mapping[str, str], limits: httpx.Timeout
     ) -> JsonObject:
-        async with client.stream("POST", url, content=content, headers=headers, timeout=timeout) as response:
+        async with client.stream("POST", url, content=content, headers=headers, timeout=limits) as response:
             text = await _text(response)
         if response.status_code >= 300:
             raise self._refused(response, text)

@@ -34,7 +34,7 @@ from agentv_ci.contracts.targets import (
 from agentv_ci.execute.context import Context
 from agentv_ci.execute.prompt import GUIDELINES_HEADING
 from agentv_ci.outside import read_json
-from agentv_ci.process import Finished, ProcessFailed, ProcessTimedOut, child_environment, run
+from agentv_ci.process import MAX_OUTPUT_BYTES, Finished, ProcessFailed, ProcessTimedOut, child_environment, run
 
 HEALTHCHECK_TIMEOUT_S = 10.0
 
@@ -44,9 +44,7 @@ class CliProvider:
 
     def __init__(self, target: CliTarget, context: Context) -> None:
         self._target = target
-        self._root = context.root
-        self._world = context.world
-        self._log = context.log
+        self._context = context
 
     async def check(self) -> None:
         """Run the health check, if there is one."""
@@ -70,7 +68,7 @@ class CliProvider:
             raise _unwritable(error) from error
         finally:
             if self._target.keep_temp_files is True:
-                self._log(f"{self._target.name}: {request.case_id}: files kept in {scratch}")
+                self._context.log(f"{self._target.name}: {request.case_id}: files kept in {scratch}")
             else:
                 shutil.rmtree(scratch, ignore_errors=True)
 
@@ -97,7 +95,7 @@ class CliProvider:
             command, self._cwd(request.cwd), _seconds(self._target.timeout_seconds, request.timeout_s)
         )
         if finished.stderr.strip():
-            self._log(f"{self._target.name}: {request.case_id}: stderr: {finished.stderr.strip()}")
+            self._context.log(f"{self._target.name}: {request.case_id}: stderr: {finished.stderr.strip()}")
         text = finished.stdout
         if "OUTPUT_FILE" in placeholders(self._target.command_template):
             text = _read_output(output_file)
@@ -117,16 +115,17 @@ class CliProvider:
 
     async def _run(self, command: str, cwd: Path, timeout_s: float) -> Finished:
         if self._target.verbose is True:
-            self._log(f"{self._target.name}: runs {command}")
+            self._context.log(f"{self._target.name}: runs {command}")
         try:
-            env = child_environment(self._world.environ, self._target.env)
+            env = child_environment(self._context.world.environ, self._target.env)
             finished = await run(command, cwd=cwd, env=env, timeout_s=timeout_s)
         except ProcessTimedOut as error:
             detail = f"the command {error}" + (f"; stderr: {error.stderr.strip()}" if error.stderr.strip() else "")
             raise ProviderError("timeout", detail, printed=Printed(error.stdout, error.stderr)) from error
         except ProcessFailed as error:
             hint = "; a long prompt belongs into {PROMPT_FILE}" if "too long" in str(error) else ""
-            raise ProviderError("process", f"the command {error}{hint}") from error
+            printed = Printed(error.stdout, error.stderr)
+            raise ProviderError("process", f"the command {error}{hint}", printed=printed) from error
         if finished.status != 0:
             said = finished.stderr.strip() or finished.stdout.strip()
             raise ProviderError(
@@ -137,7 +136,7 @@ class CliProvider:
         return finished
 
     def _cwd(self, default: Path) -> Path:
-        return self._root / Path(self._target.cwd).expanduser() if self._target.cwd else default
+        return self._context.place(self._target.cwd) if self._target.cwd else default
 
     async def _probe_url(self, probe: HttpHealthcheck) -> None:
         timeout_s = _seconds(probe.timeout_seconds, HEALTHCHECK_TIMEOUT_S)
@@ -153,7 +152,7 @@ class CliProvider:
     async def _probe_command(self, probe: CommandHealthcheck) -> None:
         empty = dict.fromkeys(("PROMPT", "PROMPT_FILE", "GUIDELINES", "OUTPUT_FILE"), "''")
         values = {**empty, "FILES": "", "ATTACHMENTS": "", "EVAL_ID": "healthcheck", "ATTEMPT": "0"}
-        cwd = self._root / probe.cwd if probe.cwd else self._cwd(self._root)
+        cwd = self._context.place(probe.cwd) if probe.cwd else self._cwd(self._context.root)
         try:
             await self._run(
                 self._render(probe.command_template, values),
@@ -185,6 +184,8 @@ def _unwritable(error: OSError) -> ProviderError:
 
 def _read_output(path: Path) -> str:
     try:
+        if path.stat().st_size > MAX_OUTPUT_BYTES:
+            raise ProviderError("process", f"the output file has more than {MAX_OUTPUT_BYTES // 1024 // 1024} MiB")
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise ProviderError("process", f"the command did not write its output file: {error.strerror}") from error

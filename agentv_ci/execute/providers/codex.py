@@ -31,10 +31,10 @@ DISCONNECTED = re.compile(r"stream disconnected|error sending request|connection
 
 def open_codex(target: CodexTarget, context: Context) -> AgentProvider:
     """Return the provider of a resolved target, which writes a log of every run."""
-    folder = context.root / target.log_dir if target.log_dir else context.logs / "codex"
     shown = None if target.log_format == "json" else summary
 
     def listen(request: Request, argv: Sequence[str]) -> AbstractContextManager[Listener | None]:
+        folder = context.place(target.log_dir) if target.log_dir else context.logs / "codex"
         return run_log(folder, target.name, request, argv, context=context, shown=shown)
 
     return AgentProvider(target, Codex(target), context, listen=listen)

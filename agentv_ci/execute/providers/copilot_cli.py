@@ -54,6 +54,8 @@ class CopilotCli:
             return Heard(turns.messages, error=text_at(failure, "data", "message"), kind=_kind(failure))
         if result is None:
             return Heard(turns.messages, error="its events end before the result")
+        if dig(result, "exitCode") != 0:
+            return Heard(turns.messages, error=f"its session ended with {dig(result, 'exitCode')}")
         model = next((found for event in events if (found := text_at(event, "data", "model"))), None)
         return Heard(turns.messages, answer=turns.last, model=model)
 

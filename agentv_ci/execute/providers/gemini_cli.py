@@ -91,8 +91,8 @@ def _turns(events: Sequence[JsonObject]) -> Turns:
 
 def _failure(stderr: str) -> JsonObject | None:
     """The object that stands last on standard error, behind advice and a stack trace."""
-    lines = stderr.splitlines()
-    for start in reversed([number for number, line in enumerate(lines) if line == "{"]):
+    lines = stderr.split("\n")
+    for start in reversed([number for number, line in enumerate(lines) if line.rstrip() == "{"]):
         try:
             found = read_json("\n".join(lines[start:]))
         except ValueError:

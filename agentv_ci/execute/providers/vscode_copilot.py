@@ -7,17 +7,26 @@ it is complete. See docs/providers.md for the steps.
 from __future__ import annotations
 
 import math
+import re
 import shlex
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 
 from agentv_ci.contracts.agent_targets import VsCodeTarget
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import OutputMessage, ProviderError, Request, Response
-from agentv_ci.execute.agents.preread import Link, prompt_document, proof_request, take_proofs
-from agentv_ci.execute.agents.program import find_program, rooted
+from agentv_ci.execute.agents.preread import (
+    Guideline,
+    Link,
+    guidelines_of,
+    prompt_document,
+    proof_request,
+    take_proofs,
+)
+from agentv_ci.execute.agents.program import find_program
 from agentv_ci.execute.agents.subagents import Subagent, take_subagent
 from agentv_ci.execute.context import Context
 from agentv_ci.process import Finished, ProcessFailed, child_environment, run
@@ -35,6 +44,10 @@ class Exchange:
 
     request: Request
     links: tuple[Link, ...]
+    text: str
+    """The question as the agent gets it."""
+    guidelines: tuple[Guideline, ...]
+    """What the agent is to prove that it has read."""
     asked: Path
     """The file with the question."""
     unfinished: Path
@@ -56,7 +69,7 @@ class VsCodeProvider:
     async def check(self) -> None:
         """Find the editor's program."""
         if self._target.dry_run is not True:
-            self._program = find_program(self._command, "command", root=self._context.root, env=self._env)
+            self._program = find_program(self._command, "command", context=self._context, env=self._env)
 
     async def ask(self, request: Request) -> Response:
         """Ask one question in a window of its own."""
@@ -78,15 +91,16 @@ class VsCodeProvider:
     def _root(self) -> Path:
         insiders = "insiders" in Path(self._command).name
         default = f"~/.subagent/vscode-{'insiders-' if insiders else ''}agents"
-        return rooted(self._context.root, self._target.subagent_root or default)
+        return self._context.place(self._target.subagent_root or default)
 
     async def _ask_in(self, place: Subagent, requests: Sequence[Request]) -> Sequence[Response]:
         chat_id = uuid.uuid4().hex[:8]
         template = self._target.workspace_template
-        place.prepare(rooted(self._context.root, template) if template else None, chat_id)
+        is_dry = self._target.dry_run is True
+        place.prepare(self._context.place(template) if template else None, chat_id, keeps_messages=is_dry)
         exchanges = self._exchanges(place, requests)
         attached, message = self._write(place, exchanges)
-        if self._target.dry_run is True:
+        if is_dry:
             return [self._unanswered(each) for each in exchanges]
         await self._wake(place)
         await self._code("-r", "chat", "-m", chat_id, *_attachments(exchanges, attached), message)
@@ -97,26 +111,21 @@ class VsCodeProvider:
 
     def _exchanges(self, place: Subagent, requests: Sequence[Request]) -> list[Exchange]:
         stamp = self._context.world.now().strftime("%Y%m%d%H%M%S")
-        stems = [stamp] if len(requests) == 1 else [f"{stamp}_{number}" for number in range(1, len(requests) + 1)]
+        if len(requests) == 1:
+            # Of a dry run, requests of the same second lie beside each other.
+            stems = chain([stamp], (f"{stamp}-{number}" for number in count(2)))
+            stem = next(stem for stem in stems if not (place.messages / f"{stem}_req.md").exists())
+            return [_exchange(place, stem, requests[0], unlocks=True)]
         return [
-            Exchange(
-                request,
-                tuple(Link(file.path, file.is_guideline) for file in request.files),
-                place.messages / f"{stem}_req.md",
-                place.messages / f"{stem}_res.tmp.md",
-                place.messages / f"{stem}_res.md",
-            )
-            for stem, request in zip(stems, requests, strict=True)
+            _exchange(place, f"{stamp}_{number}", request, unlocks=False) for number, request in enumerate(requests, 1)
         ]
 
     def _write(self, place: Subagent, exchanges: Sequence[Exchange]) -> tuple[Path, str]:
         """Write the requests; return the file that is attached last, and the message that goes with it."""
-        if len(exchanges) == 1:
-            (only,) = exchanges
-            only.asked.write_text(_request_text(only, unlocks=place.lock), encoding="utf-8")
-            return only.asked, f"Follow the instructions in {only.asked.name}."
         for each in exchanges:
-            each.asked.write_text(_request_text(each, unlocks=None), encoding="utf-8")
+            each.asked.write_text(each.text, encoding="utf-8")
+        if len(exchanges) == 1:
+            return exchanges[0].asked, f"Follow the instructions in {exchanges[0].asked.name}."
         stamp = exchanges[0].asked.name.split("_")[0]
         orchestrator = place.messages / f"{stamp}_orchestrator.md"
         orchestrator.write_text(_orchestrator_text(exchanges, place.lock), encoding="utf-8")
@@ -128,7 +137,8 @@ class VsCodeProvider:
             status = await self._run("--status", timeout_s=STATUS_S)
         except ProcessFailed:
             status = None
-        is_open = status is not None and place.name in status.stdout
+        window = rf"(?<![\w-]){re.escape(place.name)}(?![\w-])"
+        is_open = status is not None and re.search(window, status.stdout) is not None
         place.alive.unlink(missing_ok=True)
         await self._code(str(place.workspace))
         if is_open:
@@ -182,8 +192,8 @@ class VsCodeProvider:
         return all(file.exists() for file in files)
 
     def _response(self, exchange: Exchange) -> Response:
-        text = exchange.answered.read_text(encoding="utf-8", errors="replace").replace("\r\n", "\n")
-        answer, proofs = take_proofs(text, exchange.links)
+        text = exchange.answered.read_text(encoding="utf-8-sig", errors="replace").replace("\r\n", "\n")
+        answer, proofs = take_proofs(text, exchange.guidelines)
         for proof in proofs:
             if not proof.is_right:
                 said = "no hash" if proof.reported is None else "another hash"
@@ -191,14 +201,14 @@ class VsCodeProvider:
                     f"{self._target.name}: {exchange.request.case_id}: the agent reported {said} for "
                     f"{proof.file}: it may not have read it"
                 )
-        asked: JsonObject = {"prompt": exchange.asked.read_text(encoding="utf-8")}
+        asked: JsonObject = {"prompt": exchange.text}
         if proofs:
             asked["preread"] = [proof.record() for proof in proofs]
         return Response(answer, (OutputMessage("assistant", answer),), has_trace=False, request=asked)
 
     def _unanswered(self, exchange: Exchange) -> Response:
         asked: JsonObject = {
-            "prompt": exchange.asked.read_text(encoding="utf-8"),
+            "prompt": exchange.text,
             "request_file": str(exchange.asked),
             "response_file": str(exchange.answered),
         }
@@ -213,20 +223,27 @@ def _attachments(exchanges: Sequence[Exchange], last: Path) -> list[str]:
     return [word for file in (*files, last) for word in ("-a", str(file))]
 
 
-def _request_text(exchange: Exchange, *, unlocks: Path | None) -> str:
-    proof = proof_request(exchange.links)
-    unfinished, answered = (shlex.quote(str(path)) for path in (exchange.unfinished, exchange.answered))
-    unlock = f" && rm -f {shlex.quote(str(unlocks))}" if unlocks is not None else ""
+def _exchange(place: Subagent, stem: str, request: Request, *, unlocks: bool) -> Exchange:
+    asked, unfinished, answered = (place.messages / f"{stem}_{end}.md" for end in ("req", "res.tmp", "res"))
+    links = tuple(Link(file.path, file.is_guideline) for file in request.files)
+    unlock = f" && rm -f {shlex.quote(str(place.lock))}" if unlocks else ""
+    rename = f"mv {shlex.quote(str(unfinished))} {shlex.quote(str(answered))}{unlock}"
+    text = _request_text(request, links, unfinished, rename)
+    return Exchange(request, links, text, guidelines_of(links), asked, unfinished, answered)
+
+
+def _request_text(request: Request, links: Sequence[Link], unfinished: Path, rename: str) -> str:
+    proof = proof_request(links)
     steps = (
-        f"1. Create the file {exchange.unfinished} and write your complete response to it. Make no other files in the "
+        f"1. Create the file {unfinished} and write your complete response to it. Make no other files in the "
         "workspace: put changes of files that you intend into the response, with the name of the repository, the "
         "relative path and a unified `diff --git`.\n"
-        f"2. When step 1 is complete, and not before, run this command: `mv {unfinished} {answered}{unlock}`"
+        f"2. When step 1 is complete, and not before, run this command: `{rename}`"
     )
     parts = [
         *([proof] if proof else []),
         "[[ ## task ## ]]",
-        prompt_document(exchange.request, exchange.links),
+        prompt_document(request, links),
         "[[ ## system_instructions ## ]]",
         steps,
     ]

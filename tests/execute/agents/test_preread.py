@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.contracts.exchange import Request
-from agentv_ci.execute.agents.preread import Link, prompt_document, proof_request, take_proofs
+from agentv_ci.execute.agents.preread import Link, guidelines_of, prompt_document, proof_request, take_proofs
 
 QUESTION = Request("one", "with contents", "", (), timeout_s=1, cwd=Path("/"), task="  do it  ")
 GUIDELINE = Link(Path("/repo/a.instructions.md"), is_guideline=True)
@@ -80,7 +80,7 @@ def test_proof_is_asked_for_each_guideline() -> None:
 
 def test_tokens_are_taken_off_the_answer_and_compared(read: tuple[Link, Link]) -> None:
     answer = "\n".join([token("a.md", 1, hash_of(read[0]).upper()), token("b.md", 2, "0" * 64), "", "The answer."])
-    text, proofs = take_proofs(answer, read)
+    text, proofs = take_proofs(answer, guidelines_of(read))
     assert text == "The answer."
     assert [(proof.file, proof.is_right) for proof in proofs] == [("a.md", True), ("b.md", False)]
     assert proofs[1].record() == {
@@ -93,11 +93,11 @@ def test_tokens_are_taken_off_the_answer_and_compared(read: tuple[Link, Link]) -
 
 
 def test_answer_without_tokens_is_whole_and_proves_nothing(read: tuple[Link, Link]) -> None:
-    text, proofs = take_proofs("\nThe answer.\n", read)
+    text, proofs = take_proofs("\nThe answer.\n", guidelines_of(read))
     assert (text, [proof.reported for proof in proofs]) == ("The answer.", [None, None])
 
 
 def test_tokens_further_down_belong_to_the_answer(read: tuple[Link, Link]) -> None:
     answer = f"The answer.\n{token('a.md', 1, hash_of(read[0]))}"
-    text, proofs = take_proofs(answer, read)
+    text, proofs = take_proofs(answer, guidelines_of(read))
     assert (text, proofs[0].reported) == (answer, None)
