@@ -61,13 +61,9 @@ def _part(part: Part, files: Mapping[str, FileText]) -> str:
 
 def _named(part: Part) -> str:
     """A part for those who open files themselves."""
-    match part:
-        case TextPart():
-            return part.text.strip()
-        case FilePart(type="guideline"):
-            return f"<Attached: {part.path}>"
-        case FilePart():
-            return f'<file: path="{part.path}">'
+    if isinstance(part, FilePart) and part.type != "guideline":
+        return f'<file: path="{part.path}">'
+    return _part(part, {})
 
 
 def _block(path: str, text: str) -> str:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from agentv_ci.contracts.api_targets import AzureOpenAITarget, OpenAITarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import CalledTool, OutputMessage, ProviderError, Request, Response, Usage
+from agentv_ci.contracts.exchange import CalledTool, ProviderError, Request, Response
+from agentv_ci.execute.apis.answer import answered, openai_usage
 from agentv_ci.execute.apis.question import budget_of, effort, instructions_and_turns, temperature_of, whole_limit_of
 from agentv_ci.execute.apis.refusals import inner_error
-from agentv_ci.outside import count_at, dig, objects_at, read_json, text_at
+from agentv_ci.outside import dig, objects_at, read_json, text_at
 
 QUESTION = ("messages",)
 """Keys of a body that hold what is asked."""
@@ -47,13 +48,11 @@ def read_chat(body: JsonObject) -> Response:
     if not content and (refusal := text_at(message, "refusal")):
         raise ProviderError("request", f"the model refused to answer: {refusal}")
     answer = _text(content)
-    calls = tuple(_calls(message))
-    return Response(
-        answer=answer,
-        messages=(OutputMessage("assistant", answer, calls),),
-        has_trace=bool(calls),
+    return answered(
+        answer,
+        _calls(message),
         model=text_at(body, "model"),
-        usage=_usage(body.get("usage")),
+        usage=openai_usage(body.get("usage"), "prompt_tokens", "completion_tokens"),
         finish_reason=reason,
     )
 
@@ -80,14 +79,3 @@ def arguments(written: JsonValue) -> JsonValue:
         return read_json(written) if isinstance(written, str) else written
     except ValueError:
         return written
-
-
-def _usage(block: JsonValue) -> Usage | None:
-    if not isinstance(block, dict):
-        return None
-    return Usage(
-        input_tokens=count_at(block, "prompt_tokens"),
-        output_tokens=count_at(block, "completion_tokens"),
-        total_tokens=count_at(block, "total_tokens"),
-        cached_tokens=count_at(block, "prompt_tokens_details", "cached_tokens"),
-    )

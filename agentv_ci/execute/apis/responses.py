@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from agentv_ci.contracts.api_targets import AzureOpenAITarget, OpenAITarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import CalledTool, ChatMessage, OutputMessage, ProviderError, Request, Response, Usage
+from agentv_ci.contracts.exchange import CalledTool, ChatMessage, ProviderError, Request, Response
+from agentv_ci.execute.apis.answer import answered, openai_usage
 from agentv_ci.execute.apis.chat_completions import arguments
 from agentv_ci.execute.apis.question import budget_of, effort, instructions_and_turns, temperature_of, whole_limit_of
 from agentv_ci.execute.apis.refusals import inner_error
-from agentv_ci.outside import count_at, dig, objects_at, text_at
+from agentv_ci.outside import dig, objects_at, text_at
 
 QUESTION = ("instructions", "input")
 """Keys of a body that hold what is asked."""
@@ -52,13 +53,11 @@ def read_responses(body: JsonObject) -> Response:
     refusals = [text_at(part, "refusal") or "" for part in parts if dig(part, "type") == "refusal"]
     if not answer and refusals:
         raise ProviderError("request", f"the model refused to answer: {' '.join(refusals)}")
-    calls = tuple(_calls(body))
-    return Response(
-        answer=answer,
-        messages=(OutputMessage("assistant", answer, calls),),
-        has_trace=bool(calls),
+    return answered(
+        answer,
+        _calls(body),
         model=text_at(body, "model"),
-        usage=_usage(body.get("usage")),
+        usage=openai_usage(body.get("usage"), "input_tokens", "output_tokens"),
         finish_reason=reason or status,
     )
 
@@ -67,14 +66,3 @@ def _calls(body: JsonObject) -> Iterator[CalledTool]:
     for item in objects_at(body, "output"):
         if dig(item, "type") == "function_call" and (name := text_at(item, "name")):
             yield CalledTool(name, arguments(dig(item, "arguments")))
-
-
-def _usage(block: JsonValue) -> Usage | None:
-    if not isinstance(block, dict):
-        return None
-    return Usage(
-        input_tokens=count_at(block, "input_tokens"),
-        output_tokens=count_at(block, "output_tokens"),
-        total_tokens=count_at(block, "total_tokens"),
-        cached_tokens=count_at(block, "input_tokens_details", "cached_tokens"),
-    )

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from agentv_ci.contracts.api_targets import AnthropicTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import CalledTool, OutputMessage, ProviderError, Request, Response, Usage
+from agentv_ci.contracts.exchange import CalledTool, ProviderError, Request, Response
+from agentv_ci.execute.apis.answer import answered, anthropic_usage
 from agentv_ci.execute.apis.provider import ApiProvider
 from agentv_ci.execute.apis.question import (
     alternating,
@@ -22,7 +23,7 @@ from agentv_ci.execute.apis.question import (
 )
 from agentv_ci.execute.apis.refusals import inner_error
 from agentv_ci.execute.context import Context
-from agentv_ci.outside import count_at, dig, objects_at, text_at
+from agentv_ci.outside import dig, objects_at, text_at
 from agentv_ci.retry import DEFAULT_STATUS_CODES
 
 DEFAULT_VERSION = str(AnthropicTarget.implied["version"])
@@ -115,13 +116,11 @@ class AnthropicApi:
         if reason == "refusal":
             said = f": {answer}" if answer else ""
             raise ProviderError("request", f"the model refused to answer{said}")
-        calls = tuple(_calls(content))
-        return Response(
-            answer=answer,
-            messages=(OutputMessage("assistant", answer, calls),),
-            has_trace=bool(calls),
+        return answered(
+            answer,
+            _calls(content),
             model=text_at(body, "model"),
-            usage=_usage(body.get("usage")),
+            usage=anthropic_usage(body.get("usage")),
             finish_reason=reason,
         )
 
@@ -136,18 +135,3 @@ def _calls(content: JsonValue) -> Iterator[CalledTool]:
     for block in objects_at(content):
         if dig(block, "type") == "tool_use" and (name := text_at(block, "name")):
             yield CalledTool(name, dig(block, "input"))
-
-
-def _usage(block: JsonValue) -> Usage | None:
-    """Tokens from and for the cache are counted apart on the wire; read they all are."""
-    if not isinstance(block, dict):
-        return None
-    fresh, written = count_at(block, "input_tokens"), count_at(block, "output_tokens")
-    cached = count_at(block, "cache_read_input_tokens")
-    read = None if fresh is None else fresh + (cached or 0) + (count_at(block, "cache_creation_input_tokens") or 0)
-    return Usage(
-        input_tokens=read,
-        output_tokens=written,
-        total_tokens=None if read is None or written is None else read + written,
-        cached_tokens=cached,
-    )

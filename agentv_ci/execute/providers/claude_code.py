@@ -11,9 +11,10 @@ from pathlib import Path
 
 from agentv_ci.contracts.agent_targets import ClaudeCodeTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ErrorKind, Usage, kind_of_status
+from agentv_ci.contracts.exchange import ErrorKind, kind_of_status
 from agentv_ci.execute.agents.events import Heard, Turns, read_events
 from agentv_ci.execute.agents.program import AgentProvider
+from agentv_ci.execute.apis.answer import anthropic_usage
 from agentv_ci.execute.context import Context
 from agentv_ci.outside import count_at, dig, objects_at, text_at
 from agentv_ci.process import Finished
@@ -75,7 +76,7 @@ class ClaudeCode:
             turns.messages,
             answer=text_at(result, "result"),
             model=model,
-            usage=_usage(dig(result, "usage")),
+            usage=anthropic_usage(dig(result, "usage")),
             finish_reason=text_at(result, "stop_reason"),
         )
 
@@ -102,15 +103,3 @@ def _kind(result: JsonObject) -> ErrorKind:
     if status is not None:
         return kind_of_status(status)
     return "request" if dig(result, "terminal_reason") == "max_turns" else "process"
-
-
-def _usage(block: JsonValue) -> Usage:
-    fresh, written = count_at(block, "input_tokens"), count_at(block, "output_tokens")
-    cached = count_at(block, "cache_read_input_tokens")
-    read = None if fresh is None else fresh + (cached or 0) + (count_at(block, "cache_creation_input_tokens") or 0)
-    return Usage(
-        input_tokens=read,
-        output_tokens=written,
-        total_tokens=None if read is None or written is None else read + written,
-        cached_tokens=cached,
-    )

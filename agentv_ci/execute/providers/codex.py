@@ -17,6 +17,7 @@ from agentv_ci.contracts.exchange import ErrorKind, Request, Usage, kind_of_stat
 from agentv_ci.execute.agents.events import Heard, Turns, read_events
 from agentv_ci.execute.agents.program import AgentProvider
 from agentv_ci.execute.agents.run_log import run_log
+from agentv_ci.execute.apis.answer import summed
 from agentv_ci.execute.apis.refusals import error_message
 from agentv_ci.execute.context import Context
 from agentv_ci.outside import count_at, dig, read_json, text_at
@@ -105,12 +106,7 @@ def _hear_item(turns: Turns, item: JsonValue) -> None:
 
 def _usage(event: JsonObject) -> Usage:
     read, written = count_at(event, "usage", "input_tokens"), count_at(event, "usage", "output_tokens")
-    return Usage(
-        input_tokens=read,
-        output_tokens=written,
-        total_tokens=None if read is None or written is None else read + written,
-        cached_tokens=count_at(event, "usage", "cached_input_tokens"),
-    )
+    return summed(read, written, count_at(event, "usage", "cached_input_tokens"))
 
 
 def _sentence(error: str) -> str:

@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 from agentv_ci.contracts.api_targets import GeminiTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import CalledTool, ErrorKind, OutputMessage, ProviderError, Request, Response, Usage
+from agentv_ci.contracts.exchange import CalledTool, ErrorKind, ProviderError, Request, Response
+from agentv_ci.execute.apis.answer import answered, gemini_usage
 from agentv_ci.execute.apis.provider import ApiProvider
 from agentv_ci.execute.apis.question import (
     alternating,
@@ -22,7 +23,7 @@ from agentv_ci.execute.apis.question import (
 )
 from agentv_ci.execute.apis.refusals import inner_error
 from agentv_ci.execute.context import Context
-from agentv_ci.outside import count_at, dig, objects_at, text_at
+from agentv_ci.outside import dig, objects_at, text_at
 from agentv_ci.retry import DEFAULT_STATUS_CODES
 
 DEFAULT_VERSION = str(GeminiTarget.implied["api_version"])
@@ -95,18 +96,16 @@ class GeminiApi:
             raise _without_candidates(body)
         parts = objects_at(candidate, "content", "parts")
         answer = "".join(text_at(part, "text") or "" for part in parts if not dig(part, "thought"))
-        calls = tuple(_calls(parts))
         reason = text_at(candidate, "finishReason")
         if reason is not None and reason not in FINISHED:
             said = text_at(candidate, "finishMessage")
             kind: ErrorKind = "malformed" if reason.startswith("MALFORMED") else "request"
             raise ProviderError(kind, f"the answer was stopped: {reason}{f': {said}' if said else ''}")
-        return Response(
-            answer=answer,
-            messages=(OutputMessage("assistant", answer, calls),),
-            has_trace=bool(calls),
+        return answered(
+            answer,
+            _calls(parts),
             model=text_at(body, "modelVersion"),
-            usage=_usage(body.get("usageMetadata")),
+            usage=gemini_usage(body.get("usageMetadata")),
             finish_reason=reason,
         )
 
@@ -122,20 +121,3 @@ def _calls(parts: list[JsonObject]) -> Iterator[CalledTool]:
     for part in parts:
         if name := text_at(part, "functionCall", "name"):
             yield CalledTool(name, dig(part, "functionCall", "args"))
-
-
-def _usage(block: JsonValue) -> Usage | None:
-    """Thoughts are written tokens, and what tools put into the prompt is read."""
-    if not isinstance(block, dict):
-        return None
-    return Usage(
-        input_tokens=_sum(block, "promptTokenCount", "toolUsePromptTokenCount"),
-        output_tokens=_sum(block, "candidatesTokenCount", "thoughtsTokenCount"),
-        total_tokens=count_at(block, "totalTokenCount"),
-        cached_tokens=count_at(block, "cachedContentTokenCount"),
-    )
-
-
-def _sum(block: JsonObject, *names: str) -> int | None:
-    counts = [count for name in names if (count := count_at(block, name)) is not None]
-    return sum(counts) if counts else None
