@@ -143,7 +143,9 @@ class Redactor:
 
         Colours go first: one in the middle of a secret would hide it.
         """
-        error.detail = shortened(self.text(printable(error.detail)), MAX_DETAIL)
+        detail = printable(error.detail)
+        error.masked = self.text(detail) != detail
+        error.detail = shortened(self.text(detail), MAX_DETAIL)
         error.args = (error.detail,)
         if error.printed is not None:
             clean = (

@@ -73,7 +73,11 @@ class Waits:
             self.slept.append(seconds)
 
         return World(
-            environ=self.environ, now=lambda: NOW, monotonic=lambda: 0.0, sleep=sleep, uniform=lambda _low, _high: 1.0
+            environ=self.environ,
+            now=lambda: NOW,
+            monotonic=lambda: sum(self.slept),
+            sleep=sleep,
+            uniform=lambda _low, _high: 1.0,
         )
 
 

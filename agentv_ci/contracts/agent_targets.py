@@ -16,6 +16,7 @@ class VsCodeTarget(TargetSettings):
     outside_digest: ClassVar[frozenset[str]] = TargetSettings.outside_digest | {"timeout_seconds", "subagent_root"}
     paths: ClassVar[frozenset[str]] = frozenset({"subagent_root", "workspace_template"})
     programs: ClassVar[frozenset[str]] = frozenset({"command"})
+    essential: ClassVar[frozenset[str]] = frozenset({"command", "subagent_root", "workspace_template"})
     implied: ClassVar[Mapping[str, JsonValue]] = {"wait": True, "command": "code", "dry_run": False}
     most_workers: ClassVar[int | None] = 1
 
@@ -43,6 +44,7 @@ class AgentTarget(TargetSettings):
     secrets: ClassVar[frozenset[str]] = frozenset({"env"})
     paths: ClassVar[frozenset[str]] = frozenset({"cwd"})
     programs: ClassVar[frozenset[str]] = frozenset({"executable"})
+    essential: ClassVar[frozenset[str]] = frozenset({"executable", "model", "cwd"})
     implied: ClassVar[Mapping[str, JsonValue]] = {"env": {}, "args": []}
 
     executable: Maybe[Name] = Field(None, description="The program, by name or path.")
@@ -63,6 +65,7 @@ class CodexTarget(AgentTarget):
         "log_format": ("log_output_format",),
     }
     outside_digest: ClassVar[frozenset[str]] = AgentTarget.outside_digest | {"log_dir", "log_format"}
+    essential: ClassVar[frozenset[str]] = AgentTarget.essential | {"profile", "approval", "sandbox"}
     variables: ClassVar[Mapping[str, tuple[str, ...]]] = {"log_format": ("AGENTV_CODEX_LOG_FORMAT",)}
     paths: ClassVar[frozenset[str]] = AgentTarget.paths | {"log_dir"}
     implied: ClassVar[Mapping[str, JsonValue]] = {**AgentTarget.implied, "approval": "never"}

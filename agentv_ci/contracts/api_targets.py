@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
+from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import Field
 
@@ -65,6 +66,10 @@ class HttpTarget(TargetSettings, RetrySettings):
 
     older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {"max_output_tokens": ("max_tokens",)}
 
+    def address(self) -> str | None:
+        """Return the API's root; None when it is left to the environment."""
+        return self.base_url
+
     @classmethod
     def needs(cls, data: Mapping[str, JsonValue]) -> frozenset[str]:
         """The vendor's own API needs a key; a server of one's own may do without."""
@@ -77,8 +82,27 @@ class HttpTarget(TargetSettings, RetrySettings):
         return super().reads(field, data) and not (field == "api_key" and _has_key_header(data))
 
 
-def _has_v1(data: Mapping[str, JsonValue]) -> bool:
-    return "/openai/v1" in str(data.get("endpoint", data.get("base_url")))
+def azure_root(address: str) -> tuple[str, bool]:
+    """Return the root of a resource at Azure, and whether its address already chose v1.
+
+    A name alone is a resource of Azure's. People paste whole addresses of operations, too. Raises ValueError for what
+    is no address.
+    """
+    address = address.strip()
+    if "://" not in address:
+        address = f"https://{address}" if "." in address or ":" in address else f"https://{address}.openai.azure.com"
+    split = urlsplit(address)
+    before, _, behind = f"{split.path.rstrip('/')}/".partition("/openai/")
+    root = urlunsplit((split.scheme.lower(), split.netloc, before.rstrip("/"), "", ""))
+    return root, behind.split("/")[0] == "v1"
+
+
+def _azure_root(data: Mapping[str, JsonValue]) -> tuple[str, bool]:
+    written = data.get("endpoint") or data.get("base_url")
+    try:
+        return azure_root(written) if isinstance(written, str) else ("", False)
+    except ValueError:
+        return "", False
 
 
 def _has_key_header(data: Mapping[str, JsonValue]) -> bool:
@@ -96,7 +120,7 @@ class AzureOpenAITarget(HttpTarget):
         "deployment": ("deployment_name", "model"),
         "version": ("api_version",),
     }
-    essential: ClassVar[frozenset[str]] = HttpTarget.essential | {"endpoint", "deployment"}
+    essential: ClassVar[frozenset[str]] = HttpTarget.essential | {"endpoint", "deployment", "version", "api_format"}
     implied: ClassVar[Mapping[str, JsonValue]] = {
         **HttpTarget.implied,
         "version": "2024-12-01-preview",
@@ -121,13 +145,20 @@ class AzureOpenAITarget(HttpTarget):
     def needs(cls, data: Mapping[str, JsonValue]) -> frozenset[str]:
         """A deployment has no default, and neither has the resource it stands in."""
         address = frozenset[str]() if "base_url" in data else frozenset({"endpoint"})
-        key = frozenset[str]() if _has_key_header(data) else frozenset({"api_key"})
+        root = _azure_root(data)[0]
+        is_azure = not root or (urlsplit(root).hostname or "").endswith(".azure.com")
+        key = frozenset({"api_key"}) if is_azure and not _has_key_header(data) else frozenset[str]()
         return address | key | {"deployment"}
+
+    def address(self) -> str | None:
+        """Return the resource's root."""
+        written = self.endpoint or self.base_url
+        return None if written is None else azure_root(written)[0]
 
     @classmethod
     def reads(cls, field: str, data: Mapping[str, JsonValue]) -> bool:
         """An address that the target names, and the version in it, count before the environment."""
-        is_said = (field == "endpoint" and "base_url" in data) or (field == "version" and _has_v1(data))
+        is_said = (field == "endpoint" and "base_url" in data) or (field == "version" and _azure_root(data)[1])
         return super().reads(field, data) and not is_said
 
 
@@ -146,6 +177,10 @@ class OpenAITarget(HttpTarget):
         "openrouter": "https://openrouter.ai/api/v1",
     }
     """Other names of this provider that stand for a server → where it is when nothing says so."""
+
+    def fallback(self, field: str) -> str | None:
+        """Return what a field is when it is absent; a server's name brings its address."""
+        return self.brands.get(self.provider, self.fallbacks["base_url"]) if field == "base_url" else None
 
     provider: Literal["openai", "openai-compatible", "ollama", "vllm", "openrouter"] = Field(
         description="Ask an OpenAI-compatible API."
@@ -192,6 +227,8 @@ class GeminiTarget(HttpTarget):
         "base_url": "https://generativelanguage.googleapis.com",
         "model": "gemini-3.5-flash-lite",
     }
+
+    essential: ClassVar[frozenset[str]] = HttpTarget.essential | {"model"}
 
     provider: Literal["gemini", "google", "google-gemini"] = Field(description="Ask the Gemini API of Google.")
     model: Maybe[Name] = Field(None, description="The model's name; default gemini-3.5-flash-lite.")

@@ -52,6 +52,7 @@ RULES: Mapping[str, Rule] = {
     "AV319": Rule("zero-weight", "warning", "all weights of a list are 0"),
     "AV320": Rule("incomplete-settings", "error", "none, or more than one, of alternative settings"),
     "AV321": Rule("ends-with-assistant", "warning", "the last input message is the assistant's"),
+    "AV322": Rule("quoted-placeholder", "error", "a placeholder of a command stands inside quotes"),
 }
 
 FIXED_RULES = frozenset(

@@ -116,6 +116,8 @@ class Response:
     """Why the model stopped, in the API's own word."""
     requests: int = 1
     """Tries over the wire."""
+    duration_ms: int | None = None
+    """What it took, when that is not the time since the question: of a batch, its share."""
     request: Mapping[str, JsonValue] = field(default_factory=dict)
     """What was asked, for the record; free of secrets."""
     masked: bool = False
@@ -161,6 +163,8 @@ class ProviderError(Exception):
         """Tries over the wire until it was given up."""
         self.printed = printed
         """What a command printed before it failed."""
+        self.masked = False
+        """Whether a secret stood in it and was taken out."""
 
 
 class Ask(Protocol):

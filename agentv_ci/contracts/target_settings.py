@@ -30,6 +30,11 @@ ApiFormat = Literal["chat", "responses"] | Reference
 Milliseconds = Annotated[float, Field(ge=0)] | Reference
 
 
+def number(value: float | str | None, default: float) -> float:
+    """Return a number of a resolved target, or the one that its absence means."""
+    return default if value is None else float(value)
+
+
 class TargetSettings(Authored):
     """What every target has."""
 
@@ -74,6 +79,10 @@ class TargetSettings(Authored):
     def reads(cls, field: str, data: Mapping[str, JsonValue]) -> bool:
         """Return whether a field that this data leaves open is read from its variables."""
         return field not in data
+
+    def fallback(self, field: str) -> str | None:
+        """Return what a field is when it is absent and no variable names another value."""
+        return self.fallbacks.get(field)
 
     def says_nothing(self, field: str, value: JsonValue) -> bool:
         """Whether a field might as well be absent: it has the value that its absence means."""

@@ -36,10 +36,6 @@ from agentv_ci.contracts.target_settings import (
 )
 
 __all__ = [
-    "CLI_PLACEHOLDER",
-    "CLI_PLACEHOLDERS",
-    "FORMAT_PLACEHOLDER",
-    "FORMAT_PLACEHOLDERS",
     "REFERENCE_PATTERN",
     "TARGETS_SCHEMAS",
     "AgentTarget",
@@ -67,7 +63,6 @@ __all__ = [
     "judge_name",
     "model_name",
     "own_workers",
-    "placeholders",
 ]
 
 TARGETS_SCHEMAS = ("agentv-targets-v2.2", "agentv-targets-v2")
@@ -88,27 +83,6 @@ class CommandHealthcheck(Authored):
     command_template: Name = Field(description="The command; placeholders as in the target's.")
     cwd: Maybe[Name] = Field(None, description="Where it runs; default: where the target's command runs.")
     timeout_seconds: Maybe[Seconds] = Field(None, description="Longest run; default 10.")
-
-
-CLI_PLACEHOLDERS = (
-    "PROMPT",
-    "PROMPT_FILE",
-    "GUIDELINES",
-    "EVAL_ID",
-    "ATTEMPT",
-    "FILES",
-    "ATTACHMENTS",
-    "OUTPUT_FILE",
-)
-FORMAT_PLACEHOLDERS = ("path", "basename")
-CLI_PLACEHOLDER = re.compile(r"\{\{(?P<literal>[A-Z_]+)\}\}|\{(?P<name>[A-Z_]+)\}")
-FORMAT_PLACEHOLDER = re.compile(r"\{(?P<name>[a-z_]+)\}")
-
-
-def placeholders(template: str) -> tuple[str, ...]:
-    """Return the names of the placeholders in a command template, each once; `{{NAME}}` is none."""
-    names = (match["name"] for match in CLI_PLACEHOLDER.finditer(template))
-    return tuple(dict.fromkeys(name for name in names if name))
 
 
 Healthcheck = Annotated[HttpHealthcheck | CommandHealthcheck, Field(discriminator="type")]
@@ -138,7 +112,7 @@ class CliTarget(TargetSettings):
     env: Maybe[dict[str, str]] = Field(None, description="Environment variables of the command.")
     timeout_seconds: Maybe[Seconds] = Field(None, description="Longest run; default: the case's timeout.")
     healthcheck: Maybe[Healthcheck] = Field(None, description="Probed once before the first case.")
-    verbose: Maybe[Flag] = Field(None, description="Show the command and its stderr.")
+    verbose: Maybe[Flag] = Field(None, description="Show the command too, under --verbose.")
     keep_temp_files: Maybe[Flag] = Field(None, description="Keep prompt and output files.")
 
     older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 
-from agentv_ci.contracts.exchange import Log, ProviderError, Request, Response
+from agentv_ci.contracts.exchange import Log, ProviderError, Request, Response, World
 from agentv_ci.execute.providers import BatchProvider
 
 TrialKey = tuple[str, str, int]
@@ -16,8 +17,19 @@ TrialKey = tuple[str, str, int]
 class Batch:
     """Asks everything when the first answer is wanted; every trial then takes its own."""
 
-    def __init__(self, name: str, provider: BatchProvider, requests: Mapping[TrialKey, Request], log: Log) -> None:
+    def __init__(
+        self,
+        name: str,
+        provider: BatchProvider,
+        requests: Mapping[TrialKey, Request],
+        *,
+        slot: AbstractAsyncContextManager[None],
+        world: World,
+        log: Log,
+    ) -> None:
         self._name = name
+        self._slot = slot
+        self._world = world
         self._provider = provider
         self._requests = requests
         self._log = log
@@ -33,18 +45,22 @@ class Batch:
 
     async def _ask(self) -> Mapping[TrialKey, Response]:
         self._log(f"{self._name}: asks {len(self._requests)} questions in one batch")
+        begun = self._world.monotonic()
         try:
-            answers = await self._provider.ask_together(list(self._requests.values()))
+            async with self._slot:
+                answers = await self._provider.ask_together(list(self._requests.values()))
         except ProviderError as error:
             self._log(
                 f"{self._name}: provider_batching was requested but not applied: {error.detail}; asks case by case"
             )
             return {}
-        return dict(zip(self._requests, answers, strict=True))
+        share_ms = round((self._world.monotonic() - begun) * 1000 / len(self._requests))
+        timed = (replace(answer, duration_ms=share_ms) for answer in answers)
+        return dict(zip(self._requests, timed, strict=True))
 
     async def close(self) -> None:
         """End what is still being asked."""
         if self._asking is not None:
             self._asking.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._asking
+            # What went wrong has been told to every trial that waited for it.
+            await asyncio.gather(self._asking, return_exceptions=True)

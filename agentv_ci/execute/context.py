@@ -9,6 +9,17 @@ from pathlib import Path
 from agentv_ci.contracts.exchange import Log, ProviderError, Warn, World
 
 
+def unwritable(error: OSError) -> ProviderError:
+    """Return the failure of a question whose files cannot be written."""
+    return ProviderError("process", f"cannot write the files of the question: {error}")
+
+
+def require_folder(path: Path) -> None:
+    """Raise ProviderError for a working directory that does not exist."""
+    if not path.is_dir():
+        raise ProviderError("process", f"the working directory does not exist: {path} (setting 'cwd')")
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """Everything of a run that a provider may use besides its target."""

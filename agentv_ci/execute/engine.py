@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -102,23 +103,19 @@ class Engine:
 
     async def run(self) -> None:
         """Run every trial; rows go to the journal as they come. Raises TargetUnavailable before the first one."""
-        try:
-            await self._open_providers()
+        async with AsyncExitStack() as opened:
+            await self._open_providers(opened)
             trials = self._trials()
             async with asyncio.TaskGroup() as workers:
                 for _ in range(min(self._limits.width, self._means.progress.total)):
                     workers.create_task(self._work(trials))
-        finally:
-            for batch in self._batches.values():
-                await batch.close()
-            for provider in self._providers.values():
-                await provider.close()
 
-    async def _open_providers(self) -> None:
+    async def _open_providers(self, stack: AsyncExitStack) -> None:
         for key, target in self._targets.items():
             opened = MockTarget(name=target.name, provider="mock") if self._settings.dry_run else target
             provider = open_provider(opened, self._context)
             self._providers[key] = provider
+            stack.push_async_callback(provider.close)
             self._tell_limits(opened)
             try:
                 await provider.check()
@@ -126,7 +123,7 @@ class Engine:
                 self._means.redactor.clean(error)
                 raise TargetUnavailable(f"target '{target.name}' is not available: {error.detail}") from error
             if opened.provider_batching is True:
-                self._open_batch(key, provider)
+                self._open_batch(key, provider, stack)
 
     def _tell_limits(self, target: Target) -> None:
         wanted = self._settings.workers or target.workers
@@ -135,11 +132,14 @@ class Engine:
                 f"{target.name}: '{target.provider}' takes {target.most_workers} question at once, not {wanted}"
             )
 
-    def _open_batch(self, key: str, provider: Provider) -> None:
+    def _open_batch(self, key: str, provider: Provider, stack: AsyncExitStack) -> None:
         target = self._targets[key]
         if isinstance(provider, BatchProvider):
             requests = {trial.key: self._request(trial) for trial in self._trials() if trial.case.target == key}
-            self._batches[key] = Batch(target.name, provider, requests, self._means.log)
+            slot = self._limits.slot(key)
+            batch = Batch(target.name, provider, requests, slot=slot, world=self._means.world, log=self._means.log)
+            self._batches[key] = batch
+            stack.push_async_callback(batch.close)
         else:
             self._means.log(
                 f"{target.name}: provider_batching was requested but not applied: '{target.provider}' cannot"
@@ -190,7 +190,10 @@ class Engine:
                 if error.kind in REPEATED and attempt < case.max_retries:
                     continue
                 return failed_row(trial, effort, error, now=self._means.world.now())
-            effort = Effort(attempt + 1, requests + response.requests, self._since_ms(begun))
+            took_ms = self._since_ms(begun) if response.duration_ms is None else response.duration_ms
+            effort = Effort(attempt + 1, requests + response.requests, took_ms)
+            if not response.answer.strip():
+                self._means.warn(f"{trial.target.name}: an answer is empty")
             grade = self._means.redactor.grade(await self._means.grade(case, request, response, self._judge_of(case)))
             self._means.log(f"{label}: {grade.verdict}, score {grade.score:.3f}")
             trace = self._settings.include_trace

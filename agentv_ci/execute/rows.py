@@ -17,7 +17,7 @@ from agentv_ci.contracts.results import (
     TraceSummary,
     UsageRecord,
 )
-from agentv_ci.contracts.targets import Target
+from agentv_ci.contracts.targets import Target, model_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def graded_row(
     row = _row(trial, effort, grade, kind, now)
     return row.model_copy(
         update={
-            "model": response.model,
+            "model": response.model or (None if trial.dry_run else model_name(trial.target)),
             "finish_reason": response.finish_reason,
             "candidate_answer": response.answer,
             "usage": usage_record(response.usage),
@@ -70,7 +70,7 @@ def graded_row(
 def failed_row(trial: Trial, effort: Effort, error: ProviderError, *, now: datetime) -> ResultRow:
     """Return the row of a trial whose target gave no answer."""
     nothing = Grade(score=0.0, verdict="error", hits=(), misses=(), reasoning="", outcomes=(), error=error.detail)
-    row = _row(trial, effort, nothing, error.kind, now)
+    row = _row(trial, effort, nothing, error.kind, now).model_copy(update={"masked": error.masked})
     if error.printed is None:
         return row
     printed = PrintedRecord(stdout=error.printed.stdout, stderr=error.printed.stderr)

@@ -2,148 +2,141 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from pydantic import TypeAdapter, ValidationError
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.targets import (
-    CLI_PLACEHOLDERS,
-    AzureOpenAITarget,
-    CliTarget,
-    HttpTarget,
-    OpenAITarget,
-    Target,
-    placeholders,
-)
+from agentv_ci.contracts.exchange import Warn
+from agentv_ci.contracts.targets import Target
 from agentv_ci.errors import UsageError
+from agentv_ci.execute.fitness import REFERENCE, unfit
 
-FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding", "connection"})
-"""Headers that say where a request ends; the client's own."""
-
-REFERENCE = re.compile(r"\s*\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}\s*")
+ADDRESSES = ("base_url", "endpoint")
 
 
-def resolve_targets(targets: Mapping[str, Target], environ: Mapping[str, str]) -> dict[str, Target]:
-    """Return the targets ready for use.
+def resolve_targets(
+    targets: Mapping[str, Target], environ: Mapping[str, str], warn: Warn = lambda _: None
+) -> dict[str, Target]:
+    """Return the targets ready for use; `warn` is told which settings are left out.
 
     Raises UsageError that names every missing variable of every target, or the fields whose value is unfit; no
     value of a variable is ever printed.
     """
+    missing: list[str] = []
     problems: list[str] = []
     resolved: dict[str, Target] = {}
+    contract = TypeAdapter[Target](Target)
     for key, target in targets.items():
-        missing: dict[str, list[str]] = {}
-        data = _substitute(target, environ, missing)
-        sources = _add_variables(target, data, environ, missing)
-        if missing:
-            names = ", ".join(f"{name} ({', '.join(fields)})" for name, fields in missing.items())
-            problems.append(f"target '{target.name}' needs environment variables that are not set: {names}")
+        found = _Resolution(target, environ)
+        if found.missing:
+            names = ", ".join(f"{name} ({', '.join(fields)})" for name, fields in found.missing.items())
+            missing.append(f"target '{target.name}' needs environment variables that are not set: {names}")
             continue
+        for sentence in found.notes():
+            warn(f"{target.name}: {sentence}")
         try:
-            resolved[key] = TypeAdapter[Target](Target).validate_python(data, strict=False)
-            problems += [f"target '{target.name}': {sentence}" for sentence in _unusable(resolved[key])]
+            resolved[key] = contract.validate_python(found.data, strict=False)
+            problems += [f"target '{target.name}': {sentence}" for sentence in unfit(resolved[key], found.sources)]
         except ValidationError as error:
-            problems += [f"target '{target.name}': {sentence}" for sentence in _unfit(error, sources)]
-    if problems:
-        raise UsageError("\n".join(problems), hint="set them in the environment or in a .env file")
+            problems += [f"target '{target.name}': {sentence}" for sentence in _wrong(error, found.sources)]
+    if missing or problems:
+        hint = "set them in the environment or in a .env file" if missing else None
+        raise UsageError("\n".join([*missing, *problems]), hint=hint)
     return resolved
 
 
-def _substitute(target: Target, environ: Mapping[str, str], missing: dict[str, list[str]]) -> dict[str, JsonValue]:
-    """Replace references; an optional plain setting whose variable is not set is left out."""
-    fields = type(target).model_fields
-    data: dict[str, JsonValue] = {}
-    for name, value in target.model_dump(mode="json", exclude_none=True).items():
-        absent: list[str] = []
-        found = _value(value, environ, absent)
-        if not absent:
-            data[name] = found
-        elif name in target.essential or fields[name].is_required() or isinstance(value, (dict, list)):
-            for variable in absent:
-                missing.setdefault(variable, []).append(name)
-    return data
+class _Resolution:
+    """One target while its values are found."""
+
+    def __init__(self, target: Target, environ: Mapping[str, str]) -> None:
+        self._target = target
+        self._environ = environ
+        self._authored: dict[str, JsonValue] = target.model_dump(mode="json", exclude_none=True)
+        self._left_out: dict[str, str] = {}
+        self.data: dict[str, JsonValue] = {}
+        self.missing: dict[str, list[str]] = {}
+        """Variable → the fields that need it."""
+        self.sources: dict[str, str] = {}
+        """Field → the variable that its value comes from."""
+        self._substitute()
+        self._read_variables()
+        self._require()
+
+    def _substitute(self) -> None:
+        for field, value in self._authored.items():
+            absent: list[str] = []
+            found = self._value(value, absent)
+            if not absent:
+                self.data[field] = found.strip() if field in ADDRESSES and isinstance(found, str) else found
+                if isinstance(value, str) and (match := REFERENCE.fullmatch(value)):
+                    self.sources[field] = match[1]
+            elif isinstance(value, (dict, list)) or not self._may_be_absent(field, absent[0]):
+                for variable in absent:
+                    self.missing.setdefault(variable, []).append(field)
+            else:
+                self._left_out[field] = absent[0]
+
+    def _may_be_absent(self, field: str, variable: str) -> bool:
+        """Whether a setting whose variable is not set is left out; who answers is never left to chance."""
+        if field == "model" and variable in self._target.variables.get(field, ()):
+            # The variable that names the provider's model anyway, which has a default.
+            return True
+        return field not in self._target.essential and not type(self._target).model_fields[field].is_required()
+
+    def _value(self, value: JsonValue, absent: list[str]) -> JsonValue:
+        if isinstance(value, str) and (match := REFERENCE.fullmatch(value)):
+            found = self._environ.get(match[1], "").strip()
+            if not found:
+                absent.append(match[1])
+            return found
+        if isinstance(value, dict):
+            return {key: self._value(item, absent) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._value(item, absent) for item in value]
+        return value
+
+    def _read_variables(self) -> None:
+        """Read what the target leaves open from the variables of its provider."""
+        for field, names in self._target.variables.items():
+            if field in self._awaited or not self._target.reads(field, self._known):
+                continue
+            source = next((name for name in names if self._environ.get(name, "").strip()), None)
+            if source is not None:
+                self.data[field] = self._environ[source].strip()
+                self.sources[field] = source
+            elif (value := self._target.fallback(field)) is not None:
+                self.data[field] = value
+
+    def _require(self) -> None:
+        """What is missing already may be all that is needed, such as a header with a key."""
+        needed = self._target.needs(self._known) - self.data.keys() - self._awaited
+        for field in sorted(needed):
+            self.missing.setdefault(" or ".join(self._target.variables[field]), []).append(field)
+
+    @property
+    def _known(self) -> dict[str, JsonValue]:
+        """What is said, be its value known or not."""
+        said = {field: value for field, value in self._authored.items() if field not in self._left_out}
+        return said | self.data
+
+    @property
+    def _awaited(self) -> set[str]:
+        return {field for fields in self.missing.values() for field in fields}
+
+    def notes(self) -> Iterator[str]:
+        """Yield what people should know about where values come from."""
+        for field, variable in self._left_out.items():
+            if field not in self.data:
+                yield f"{field} is left out: {variable} is not set"
+        address = self.data.get("base_url")
+        is_own = "base_url" in self._authored or "base_url" in self.sources
+        is_borrowed = "api_key" in self.sources and "api_key" not in self._authored
+        if is_borrowed and not is_own and address != self._target.fallbacks.get("base_url"):
+            yield f"{self.sources['api_key']} is sent to {address}; give the target an api_key of its own"
 
 
-def _value(value: JsonValue, environ: Mapping[str, str], absent: list[str]) -> JsonValue:
-    if isinstance(value, str) and (match := REFERENCE.fullmatch(value)):
-        found = environ.get(match[1], "").strip()
-        if not found:
-            absent.append(match[1])
-        return found
-    if isinstance(value, dict):
-        return {key: _value(item, environ, absent) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_value(item, environ, absent) for item in value]
-    return value
-
-
-def _add_variables(
-    target: Target, data: dict[str, JsonValue], environ: Mapping[str, str], missing: dict[str, list[str]]
-) -> Mapping[str, str]:
-    """Read what a target leaves open from the variables of its provider; return field → variable."""
-    sources: dict[str, str] = {}
-    asked_for = {field for fields in missing.values() for field in fields}
-    for field, names in target.variables.items():
-        if field in asked_for or not target.reads(field, data):
-            continue
-        source = next((name for name in names if environ.get(name, "").strip()), None)
-        if source is not None:
-            data[field] = environ[source].strip()
-            sources[field] = source
-        elif (value := _fallback(target, field)) is not None:
-            data[field] = value
-    for field in sorted(target.needs(data) - data.keys() - asked_for):
-        missing.setdefault(" or ".join(target.variables[field]), []).append(field)
-    return sources
-
-
-def _fallback(target: Target, field: str) -> str | None:
-    if isinstance(target, OpenAITarget) and field == "base_url" and target.provider in target.brands:
-        return target.brands[target.provider]
-    return target.fallbacks.get(field)
-
-
-def _unusable(target: Target) -> Iterator[str]:
-    """What only the values show: a reference that leads to another one, a command nobody can fill in."""
-    for field, value in target.model_dump(mode="json", exclude_none=True).items():
-        if _holds_reference(value):
-            yield f"the value of {field} is unfit: it is a reference itself"
-    if isinstance(target, HttpTarget):
-        yield from (f"the value of {field} is unfit: {reason}" for field, reason in _unsendable(target))
-    if isinstance(target, CliTarget):
-        for name in placeholders(target.command_template):
-            if name not in CLI_PLACEHOLDERS:
-                yield f"the value of command_template is unfit: unknown placeholder {{{name}}}"
-
-
-def _holds_reference(value: JsonValue) -> bool:
-    match value:
-        case str():
-            return REFERENCE.fullmatch(value) is not None
-        case list():
-            return any(map(_holds_reference, value))
-        case _:
-            # Maps are the author's own: what looks like a reference there is a value.
-            return False
-
-
-def _unsendable(target: HttpTarget) -> Iterator[tuple[str, str]]:
-    if target.base_url is not None and not re.match(r"https?://[^/]", target.base_url.strip(), re.IGNORECASE):
-        yield "base_url", "it does not begin with http:// or https:// and a host"
-    if re.search(r"[?#]", target.base_url or "") and not isinstance(target, AzureOpenAITarget):
-        yield "base_url", "it has a query; further keys of the request belong into extra_body or headers"
-    for name in target.headers or {}:
-        if name.lower() in FRAMING_HEADERS or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
-            yield f"headers.{name}", "it is a header that no target can set"
-    values = {"api_key": target.api_key, **{f"headers.{name}": value for name, value in (target.headers or {}).items()}}
-    for field, value in values.items():
-        if value is not None and not (value.isascii() and value.isprintable()):
-            yield field, "it has characters that no header can carry"
-
-
-def _unfit(error: ValidationError, sources: Mapping[str, str]) -> Iterator[str]:
+def _wrong(error: ValidationError, sources: Mapping[str, str]) -> Iterator[str]:
     """One sentence a field: of a value that may be several things, what the first of them says."""
     said: dict[str, str] = {}
     for each in error.errors(include_url=False, include_context=False, include_input=False):

@@ -83,7 +83,8 @@ async def run_plan(
     _require_folders(compiled.plan, settings)
     plan = override(compiled.plan, overrides)
     asked = {key: plan.targets[key] for key in sorted({key for case in plan.cases for key in targets_of(case)})}
-    targets = dict(asked) if settings.dry_run else resolve_targets(asked, world.environ)
+    left_out: list[str] = []
+    targets = dict(asked) if settings.dry_run else resolve_targets(asked, world.environ, left_out.append)
     progress = Progress(total=sum(case.trials for case in plan.cases))
     redactor = Redactor(secrets_of(plan.targets, targets, world.environ))
 
@@ -100,6 +101,8 @@ async def run_plan(
             warned.add(line)
             warn(line)
 
+    for sentence in left_out:
+        clean_warn(sentence)
     with (
         Materials(plan.files, settings.root) as materials,
         Journal(files.results, lambda row: encode(row, files.form)) as journal,

@@ -268,8 +268,8 @@ class TestRetryConfiguration:
     def run(self, repository: Repository, *steps: Step, provider: str = "anthropic", **settings: Any) -> Outcome:
         waits = Waits({"ANTHROPIC_API_KEY": KEY, "GOOGLE_API_KEY": KEY, "AZURE_OPENAI_API_KEY": KEY})
         with model_api(*steps) as api:
-            place = {"deployment": "d", "endpoint": api.url} if provider == "azure-openai" else {"model": "m"}
-            repository.targets({"provider": provider, "base_url": api.url, **place, **settings})
+            model = "deployment" if provider == "azure-openai" else "model"
+            repository.targets({"provider": provider, "base_url": api.url, model: "m", **settings})
             asyncio.run(self._run(repository, waits.world()))
         return self.Outcome(waits.slept, repository.rows[0], api)
 

@@ -296,6 +296,12 @@ def test_the_tries_of_a_provider_that_ran_out_of_time_are_counted_too(keyed: Run
     assert "before that: HTTP 503" in (row.error or "")
 
 
+def test_answer_of_nothing_is_told(run: Run) -> None:
+    run.documents(["one", "two"], tool("true"))
+    run()
+    assert run.warned == ["default: an answer is empty"]
+
+
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_case_that_fails_does_not_stop_the_others(workers: int, run: Run) -> None:
     run.documents(["one", "bad", "three"], tool("[ {EVAL_ID} = bad ] && exit 1; echo 42"), max_retries=0)

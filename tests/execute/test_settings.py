@@ -322,7 +322,8 @@ def test_form_of_codex_logs_may_come_from_the_environment() -> None:
 @pytest.mark.parametrize("address", ["localhost:11434/v1", "api.example.com", "ftp://x", "http://", "http:///v1"])
 def test_address_that_is_none_is_told_before_anything_is_asked(address: str) -> None:
     said = refusal({"PLACE": address}, {**OPENAI, "base_url": "${{ PLACE }}"}).message
-    assert said == "target 'gpt': the value of base_url is unfit: it does not begin with http:// or https:// and a host"
+    reason = "it does not begin with http:// or https:// and a host"
+    assert said == f"target 'gpt': the value of base_url (read from PLACE) is unfit: {reason}"
 
 
 @pytest.mark.parametrize("field", ["api_key", "headers"])

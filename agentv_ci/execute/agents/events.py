@@ -6,7 +6,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import CalledTool, ErrorKind, OutputMessage, Usage
+from agentv_ci.contracts.exchange import CalledTool, ErrorKind, OutputMessage, Usage, kind_of_status
 from agentv_ci.outside import read_json, text_at
 
 
@@ -22,6 +22,11 @@ class Heard:
     model: str | None = None
     usage: Usage | None = None
     finish_reason: str | None = None
+
+
+def kind_of_reported(status: int | None) -> ErrorKind:
+    """Return what a status that an agent tells means; what is no status of HTTP tells nothing."""
+    return kind_of_status(status) if status is not None and 400 <= status < 600 else "process"
 
 
 class Turns:

@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject
@@ -16,7 +17,11 @@ from agentv_ci.contracts.exchange import Request
 
 MISSING = "If a file is missing, answer `ERROR: missing-file <filename>` and stop."
 
-_PROOF = re.compile(r"^INSTRUCTIONS_READ:\s*`?(?P<name>[^`\n]+?)`?\s+i=(?P<number>\d{1,6})\s+SHA256=(?P<hash>\S+)\s*$")
+_PROOF = re.compile(
+    r"^[-*`>\s]*INSTRUCTIONS_READ:\s*`?(?P<name>[^`\n]+?)`?\s+i=(?P<number>\d{1,6})\s+SHA256=(?P<hash>[^\s`*]+)[`*\s]*$"
+)
+"""A token, also as an item of a list, in bold or as code."""
+_FENCE = re.compile(r"^```\w*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +104,8 @@ def proof_request(links: Sequence[Link]) -> str:
     if not guidelines:
         return ""
     lines = [
-        f"INSTRUCTIONS_READ: `{_token_name(link)}` i={number} SHA256=<hex>" for number, link in enumerate(guidelines, 1)
+        f"INSTRUCTIONS_READ: `{_token_name(link.path.name)}` i={number} SHA256=<hex>"
+        for number, link in enumerate(guidelines, 1)
     ]
     return "\n".join(
         [
@@ -117,9 +123,9 @@ def proof_request(links: Sequence[Link]) -> str:
     )
 
 
-def _token_name(link: Link) -> str:
+def _token_name(name: str) -> str:
     """A file's name as a token can hold it."""
-    return re.sub(r"[`\s]+", "_", link.path.name)
+    return re.sub(r"[`\s]+", "_", name)
 
 
 def guidelines_of(links: Sequence[Link]) -> tuple[Guideline, ...]:
@@ -130,13 +136,22 @@ def guidelines_of(links: Sequence[Link]) -> tuple[Guideline, ...]:
 
 def take_proofs(answer: str, guidelines: Sequence[Guideline]) -> tuple[str, tuple[Proof, ...]]:
     """Return an answer without the tokens at its top, and what they prove, guideline by guideline."""
-    reported: dict[int, str] = {}
     lines = answer.split("\n")
-    while guidelines and lines and (not lines[0].strip() or (match := _PROOF.match(lines[0].strip()))):
-        if lines[0].strip() and match:
-            reported[int(match["number"])] = match["hash"].lower()
-        lines.pop(0)
+    reported: dict[tuple[int, str], str] = {}
+    tokens = 0
+    for number, line in enumerate(map(str.strip, lines if guidelines else ()), 1):
+        if match := _PROOF.match(line):
+            reported[int(match["number"]), match["name"]] = match["hash"].lower()
+            tokens = number
+        elif line and not _FENCE.match(line):
+            break
+    rest = list(dropwhile(lambda line: not line.strip(), lines[tokens:]))
+    has_fence = any(_FENCE.match(line.strip()) for line in lines[:tokens])
+    if has_fence and rest and _FENCE.match(rest[0].strip()):
+        # The tokens stood in a fence of their own, which ends here.
+        rest = rest[1:]
     proofs = tuple(
-        Proof(each.name, number, each.sha256, reported.get(number)) for number, each in enumerate(guidelines, 1)
+        Proof(each.name, number, each.sha256, reported.get((number, _token_name(each.name))))
+        for number, each in enumerate(guidelines, 1)
     )
-    return ("\n".join(lines) if reported else answer).strip(), proofs
+    return "\n".join(rest).strip(), proofs

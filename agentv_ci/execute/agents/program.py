@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -12,10 +14,11 @@ from typing import Protocol
 
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.exchange import ErrorKind, Printed, ProviderError, Request, Response
+from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.agents.events import Heard, NotEvents
 from agentv_ci.execute.agents.preread import prompt_document
-from agentv_ci.execute.agents.workspace import Workspace, unwritable, workspace
-from agentv_ci.execute.context import Context
+from agentv_ci.execute.agents.workspace import Workspace, workspace
+from agentv_ci.execute.context import Context, require_folder, unwritable
 from agentv_ci.process import (
     Finished,
     Listener,
@@ -54,6 +57,12 @@ class Agent(Protocol):
         ...
 
 
+NOT_LOGGED_IN = re.compile(
+    r"no authentication information|invalid auth method|set an auth method|missing environment variable|not logged in"
+    r"|please run /login|invalid api key",
+    re.IGNORECASE,
+)
+
 Listen = Callable[[Request, Sequence[str]], AbstractContextManager[Listener | None]]
 """Returns what takes the output of a question's run as it comes."""
 
@@ -75,17 +84,21 @@ class AgentProvider:
         self._executable: str | None = None
 
     async def check(self) -> None:
-        """Find the executable."""
+        """Find the executable, and look for the working directory."""
+        if self._target.cwd:
+            require_folder(self._context.place(self._target.cwd))
         self._executable = find_program(
             self._target.executable or self._agent.program, "executable", context=self._context, env=self._env
         )
 
     async def ask(self, request: Request) -> Response:
         """Run the agent once, with copies of the question's files in a workspace of its own."""
-        with workspace(self._agent.kind, request.files) as place:
+        if request.seed is not None:
+            self._context.warn(f"{self._target.name}: seeds are not sent: the agent takes none")
+        async with workspace(self._agent.kind, request.files) as place:
             prompt = prompt_document(request, place.links)
             try:
-                (place.folder / "prompt.md").write_text(prompt, encoding="utf-8")
+                (place.folder / "prompt.md").write_text(prompt, encoding="utf-8", errors="replace")
             except OSError as error:
                 raise unwritable(error) from error
             finished = await self._run(prompt, place, request)
@@ -96,9 +109,9 @@ class AgentProvider:
     async def _run(self, prompt: str, place: Workspace, request: Request) -> Finished:
         assert self._executable is not None, "a provider is checked before it is asked"
         argv = (self._executable, *self._agent.arguments(place.folder))
-        timeout_s = request.timeout_s if self._target.timeout_seconds is None else float(self._target.timeout_seconds)
+        timeout_s = number(self._target.timeout_seconds, request.timeout_s)
         cwd = self._context.place(self._target.cwd) if self._target.cwd else place.folder
-        self._context.log(f"{self._target.name}: {request.case_id}: runs {' '.join(argv)}")
+        self._context.log(f"{self._target.name}: {request.case_id}: runs {shlex.join(argv)}")
         try:
             with self._listen(request, argv) as listener:
                 return await run(
@@ -112,19 +125,21 @@ class AgentProvider:
         except ProcessFailed as error:
             kind: ErrorKind = "timeout" if isinstance(error, ProcessTimedOut) else "process"
             hint = " (setting 'executable')" if isinstance(error, ProgramNotStarted) else ""
+            last = _last_line(error.stderr)
+            said = f"; its last words: {last}" if last else ""
             printed = Printed(error.stdout, error.stderr)
-            raise ProviderError(kind, f"{self._agent.kind} {error}{hint}", printed=printed) from error
+            raise ProviderError(kind, f"{self._agent.kind} {error}{hint}{said}", printed=printed) from error
 
     def _response(self, finished: Finished, printed: Printed) -> Response:
         heard = self._heard(finished, printed)
-        error = heard.error
+        error, kind = heard.error, heard.kind
         if error is None and finished.status != 0:
             error = _last_line(finished.stderr) or "no reason given"
         if error is None and heard.answer is None:
-            error = "no message of the assistant"
+            error, kind = "no message of the assistant", "malformed"
         if error is not None:
             status = f" (exit code {finished.status})" if finished.status else ""
-            raise ProviderError(heard.kind, f"{self._agent.kind}: {error}{status}", printed=printed)
+            raise ProviderError(_kind(kind, error), f"{self._agent.kind}: {error}{status}", printed=printed)
         return Response(
             answer=(heard.answer or "").strip(),
             messages=heard.messages,
@@ -143,7 +158,7 @@ class AgentProvider:
             what = "printed no JSON" if finished.stdout.strip() else "printed nothing"
             detail = f"{self._agent.kind} {what} (exit code {finished.status})" + (f": {said}" if said else "")
             kind: ErrorKind = "process" if finished.status else "malformed"
-            raise ProviderError(kind, detail, printed=printed) from error
+            raise ProviderError(_kind(kind, said), detail, printed=printed) from error
 
     async def close(self) -> None:
         """Nothing outlives a question."""
@@ -160,14 +175,16 @@ def find_program(name: str, setting: str, *, context: Context, env: Mapping[str,
             return str(path)
         reason = "is a folder" if path.is_dir() else "is not executable" if path.exists() else "does not exist"
         raise ProviderError("process", f"executable '{path}' {reason} (setting '{setting}')")
-    found = shutil.which(name, path=env.get("PATH"))
+    found = shutil.which(name, path=env.get("PATH", ""))
     if found is None:
-        raise ProviderError(
-            "process",
-            f"executable '{name}' is not on PATH ({env.get('PATH', '')}); install it, or name it in '{setting}'",
-        )
+        raise ProviderError("process", f"executable '{name}' is not on PATH; install it, or name it in '{setting}'")
     # PATH may name folders relative to here, and programs start elsewhere.
     return str(Path(found).absolute())
+
+
+def _kind(kind: ErrorKind, said: str) -> ErrorKind:
+    """What kind of failure it is, where only the words of an agent tell: asking again mends no missing login."""
+    return "auth" if kind == "process" and NOT_LOGGED_IN.search(said) else kind
 
 
 def _last_line(text: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,8 +16,6 @@ from agentv_ci.execute.context import Context
 from agentv_ci.outside import printable, read_json
 from agentv_ci.process import Listener
 
-SWITCH = "AGENTV_CODEX_STREAM_LOGS"
-OFF = frozenset({"false", "0", "off"})
 NAMES = {1: "stdout", 2: "stderr"}
 
 Shown = Callable[[JsonObject], Iterator[str]]
@@ -28,9 +27,6 @@ def run_log(
     folder: Path, target: str, request: Request, argv: Sequence[str], *, context: Context, shown: Shown | None
 ) -> Iterator[Listener | None]:
     """Write a log while an agent runs; a folder that takes no files is told once and then goes without."""
-    if context.world.environ.get(SWITCH, "").strip().lower() in OFF:
-        yield None
-        return
     try:
         file = _open(folder, target, request, context)
     except OSError as error:
@@ -61,7 +57,7 @@ def _safe(name: str) -> str:
 def _head(target: str, request: Request, argv: Sequence[str], context: Context) -> Iterator[str]:
     yield f"# {target}: {request.case_id}, attempt {request.attempt + 1}"
     yield f"# started {context.world.now().isoformat(timespec='seconds')}"
-    yield f"# {' '.join(argv)}"
+    yield f"# {shlex.join(argv)}"
 
 
 class _Log:

@@ -151,7 +151,7 @@ def _owner(lock: Path) -> JsonValue:
 
 def _workspace(template: Path | None) -> JsonObject:
     """The workspace that an editor opens: the folder itself first, then the template's, from where the template is."""
-    given = _read_template(template) if template is not None else {}
+    given = read_template(template)
     base = template.parent.resolve() if template is not None else Path()
     listed = given.get("folders")
     folders = [_absolute(folder, base) for folder in listed] if isinstance(listed, list) else []
@@ -163,7 +163,13 @@ def _workspace(template: Path | None) -> JsonObject:
     }
 
 
-def _read_template(template: Path) -> JsonObject:
+def read_template(template: Path | None) -> JsonObject:
+    """Return a workspace file to begin with; empty without one.
+
+    Raises OSError, or ValueError for what is no workspace.
+    """
+    if template is None:
+        return {}
     import json5
 
     try:

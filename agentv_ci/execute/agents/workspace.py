@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 
-from agentv_ci.contracts.exchange import InputFile, ProviderError
+from agentv_ci.contracts.exchange import InputFile
 from agentv_ci.execute.agents.preread import Link
+from agentv_ci.execute.context import unwritable
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,39 +26,41 @@ class Workspace:
     """The question's files, as copies in this folder."""
 
 
-@contextmanager
-def workspace(kind: str, files: Iterable[InputFile]) -> Iterator[Workspace]:
+@asynccontextmanager
+async def workspace(kind: str, files: Iterable[InputFile]) -> AsyncIterator[Workspace]:
     """Make a workspace with copies of the files, and remove it with all that the agent leaves in it.
 
     Files of one name get `.1`, `.2` … behind it. Raises ProviderError when the disk takes no files.
     """
+    # In threads: other questions go on while files are copied, and while what an agent left is removed.
+    made = await asyncio.to_thread(_make, kind, tuple(files))
+    try:
+        yield made
+    finally:
+        await asyncio.shield(asyncio.to_thread(_remove, made.folder))
+
+
+def _make(kind: str, files: Iterable[InputFile]) -> Workspace:
     try:
         folder = Path(tempfile.mkdtemp(prefix=f"agentv-{kind}-")).resolve()
     except OSError as error:
         raise unwritable(error) from error
     try:
-        yield Workspace(folder, _mirrored(files, folder / "files"))
-    finally:
+        return Workspace(folder, _mirrored(files, folder / "files"))
+    except OSError as error:
         _remove(folder)
-
-
-def unwritable(error: OSError) -> ProviderError:
-    """Return the failure of a question whose files cannot be written."""
-    return ProviderError("process", f"cannot write the files of the question: {error}")
+        raise unwritable(error) from error
 
 
 def _mirrored(files: Iterable[InputFile], folder: Path) -> tuple[Link, ...]:
     links: dict[str, Link] = {}
-    try:
-        for file in files:
-            names = chain([file.path.name], (f"{file.path.name}.{number}" for number in count(1)))
-            name = next(name for name in names if name not in links)
-            folder.mkdir(exist_ok=True)
-            # Bytes, not metadata: an agent may be told to edit what the repository keeps read-only.
-            (folder / name).write_bytes(file.path.read_bytes())
-            links[name] = Link(folder / name, file.is_guideline)
-    except OSError as error:
-        raise unwritable(error) from error
+    for file in files:
+        names = chain([file.path.name], (f"{file.path.name}.{number}" for number in count(1)))
+        name = next(name for name in names if name not in links)
+        folder.mkdir(exist_ok=True)
+        # Bytes, not metadata: an agent may be told to edit what the repository keeps read-only.
+        (folder / name).write_bytes(file.path.read_bytes())
+        links[name] = Link(folder / name, file.is_guideline)
     return tuple(links.values())
 
 
@@ -64,7 +68,8 @@ def _remove(folder: Path) -> None:
     """Remove a folder, also one in which an agent made folders read-only."""
     shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():
-        for place, _, _ in os.walk(folder):
-            with suppress(OSError):
-                Path(place).chmod(0o700)
+        for place, inside, _ in os.walk(folder):
+            for name in (place, *(os.path.join(place, each) for each in inside)):  # noqa: PTH118  # as `walk` has it
+                with suppress(OSError):
+                    os.chmod(name, 0o700, follow_symlinks=False)  # noqa: PTH101
         shutil.rmtree(folder, ignore_errors=True)

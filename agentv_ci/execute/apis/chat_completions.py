@@ -8,13 +8,10 @@ from collections.abc import Iterator
 from agentv_ci.contracts.api_targets import AzureOpenAITarget, OpenAITarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import CalledTool, ProviderError, Request, Response
-from agentv_ci.execute.apis.answer import answered, openai_usage
+from agentv_ci.execute.answers import answered, openai_usage
 from agentv_ci.execute.apis.question import budget_of, effort, instructions_and_turns, temperature_of, whole_limit_of
 from agentv_ci.execute.apis.refusals import inner_error
 from agentv_ci.outside import dig, objects_at, read_json, text_at
-
-QUESTION = ("messages",)
-"""Keys of a body that hold what is asked."""
 
 
 def chat_body(target: OpenAITarget | AzureOpenAITarget, model: str, request: Request, *, limit_name: str) -> JsonObject:

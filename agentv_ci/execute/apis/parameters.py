@@ -6,7 +6,8 @@ import re
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import ProviderError
-from agentv_ci.execute.apis.refusals import Refused, error_message
+from agentv_ci.execute.answers import error_message
+from agentv_ci.execute.apis.refusals import Refused
 from agentv_ci.outside import text_at
 
 NEGOTIABLE = ("temperature", "top_p", "max_tokens", "max_completion_tokens")

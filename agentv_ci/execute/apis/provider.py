@@ -8,6 +8,7 @@ from typing import Protocol
 from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import ProviderError, Request, Response
+from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.apis.parameters import Parameters
 from agentv_ci.execute.apis.question import sent, with_extra
 from agentv_ci.execute.apis.transport import Transport
@@ -46,6 +47,11 @@ class Api(Protocol):
         """HTTP statuses worth repeating when the target names none."""
         ...
 
+    @property
+    def takes_seed(self) -> bool:
+        """Whether a question can say which seed chance begins with."""
+        ...
+
     def body(self, request: Request) -> JsonObject:
         """Return the body of a question."""
         ...
@@ -59,7 +65,7 @@ class ApiProvider:
     """See Provider."""
 
     def __init__(self, target: HttpTarget, api: Api, context: Context) -> None:
-        bundle = str(context.root / target.ca_bundle) if target.ca_bundle else None
+        bundle = str(context.place(target.ca_bundle)) if target.ca_bundle else None
         self._target = target
         self._api = api
         self._context = context
@@ -72,6 +78,8 @@ class ApiProvider:
 
     async def ask(self, request: Request) -> Response:
         """Post the question, repeating what the retry settings say."""
+        if request.seed is not None and not self._api.takes_seed:
+            self._context.warn(f"{self._target.name}: seeds are not sent: the API takes none")
         body = with_extra(self._api.body(request), self._target.extra_body)
         adjusted = 0
 
@@ -95,6 +103,8 @@ class ApiProvider:
             )
         except ProviderError as error:
             error.requests += adjusted
+            if error.retry_after_s is not None and error.retry_after_s > self._policy.max_delay_s:
+                error.detail += f" (asks to wait {error.retry_after_s:g} s, longer than retry_max_delay_ms)"
             raise
         return replace(response, requests=tries + adjusted)
 
@@ -128,13 +138,9 @@ def retry_policy(target: HttpTarget, status_codes: frozenset[int] = DEFAULT_STAT
     default = RetryPolicy()
     codes = target.retry_status_codes
     return RetryPolicy(
-        max_retries=int(_number(target.max_retries, default.max_retries)),
-        initial_delay_s=_number(target.retry_initial_delay_ms, default.initial_delay_s * 1000) / 1000,
-        max_delay_s=_number(target.retry_max_delay_ms, default.max_delay_s * 1000) / 1000,
-        backoff_factor=_number(target.retry_backoff_factor, default.backoff_factor),
+        max_retries=int(number(target.max_retries, default.max_retries)),
+        initial_delay_s=number(target.retry_initial_delay_ms, default.initial_delay_s * 1000) / 1000,
+        max_delay_s=number(target.retry_max_delay_ms, default.max_delay_s * 1000) / 1000,
+        backoff_factor=number(target.retry_backoff_factor, default.backoff_factor),
         status_codes=status_codes if codes is None else frozenset(int(code) for code in codes),
     )
-
-
-def _number(value: float | str | None, default: float) -> float:
-    return default if value is None else float(value)

@@ -8,12 +8,27 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.exchange import ErrorKind, ProviderError, kind_of_status
+from agentv_ci.contracts.exchange import ProviderError, kind_of_status
+from agentv_ci.execute.answers import error_message, one_line
 from agentv_ci.outside import count_at, dig, objects_at, text_at
 from agentv_ci.retry import retry_hint_s
 
-EXHAUSTED = re.compile(r"insufficient_quota|credit_balance|spend_limit|billing_hard_limit")
+EXHAUSTED = re.compile(r"insufficient_quota|credit_balance|spend_limit|billing_hard_limit|PerDay")
 """Words of a 429 that no wait of seconds mends, wherever they stand: in types, codes, details or plain text."""
+
+STATUSES = {
+    "rate_limit_exceeded": 429,
+    "rate_limit_error": 429,
+    "RESOURCE_EXHAUSTED": 429,
+    "insufficient_quota": 429,
+    "authentication_error": 401,
+    "permission_error": 403,
+    "invalid_request_error": 400,
+    "invalid_prompt": 400,
+    "not_found_error": 404,
+    "overloaded_error": 529,
+}
+"""Words for an error inside an answer → the status that it would have had; all others are the server's fault."""
 
 REQUEST_ID_HEADERS = ("x-request-id", "request-id", "apim-request-id")
 
@@ -30,61 +45,39 @@ def refused(status: int, headers: Mapping[str, str], body: JsonValue, *, now: da
     if isinstance(body, list) and body and isinstance(body[0], dict):
         # Google's, when it speaks OpenAI's protocol.
         body = body[0]
-    kind = "auth" if _is_bad_key(body) else kind_of_status(status)
-    error = Refused(
-        kind,
-        f"HTTP {status}: {_sentence(body) or 'without a reason'}{_request_id(headers)}",
-        status=status,
-        retryable=kind != "auth" and not (status == 429 and _is_exhausted(body)),
-        retry_after_s=_hint_s(headers, body, now),
+    detail = f"HTTP {status}: {_sentence(body) or 'without a reason'}{_code(body)}{_request_id(headers)}"
+    error = _judged(status, detail, body)
+    error.retry_after_s = _hint_s(headers, body, now)
+    return error
+
+
+def inner_error(body: JsonValue) -> Refused | None:
+    """Return the error that an answer with status 200 carries inside; None: it is none.
+
+    It is judged like the status that it names, or that its words stand for.
+    """
+    error = dig(body, "error")
+    if not error:
+        return None
+    return _judged(
+        _inner_status(error), f"the API answered with an error: {error_message(body) or 'without a message'}", body
     )
+
+
+def _judged(status: int, detail: str, body: JsonValue) -> Refused:
+    kind = "auth" if _is_bad_key(body) else kind_of_status(status)
+    is_final = kind == "auth" or (status == 429 and _is_exhausted(body))
+    error = Refused(kind, detail, status=status, retryable=not is_final)
     error.body = body
     return error
 
 
-def inner_error(body: JsonValue) -> ProviderError | None:
-    """Return the error that an answer with status 200 carries inside, as some routers send it; None: it is none."""
-    error = dig(body, "error")
-    if not error:
-        return None
-    status = count_at(error, "code")
-    kind: ErrorKind = "server"
-    if status is not None:
-        status = status if 400 <= status < 600 else None
-        kind = kind_of_status(status) if status is not None else "server"
-    said = error_message(body) or "without a message"
-    return ProviderError(
-        kind, f"the API answered with an error: {said}", status=status, retryable=status is not None and kind != "auth"
-    )
-
-
-def error_message(body: JsonValue) -> str | None:
-    """Return the sentence of an error body.
-
-    It is a text, or stands under `error`, `message` or `detail`, also of an object in one of them; or it is a list of
-    `{"loc", "msg"}` (FastAPI).
-    """
-    match body:
-        case str():
-            return one_line(body) or None
-        case list():
-            return "; ".join(_located(each) for each in objects_at(body)) or None
-        case dict():
-            inner = (error_message(body.get(key)) for key in ("error", "message", "detail"))
-            return next((each for each in inner if each), None)
-        case _:
-            return None
-
-
-def _located(problem: JsonValue) -> str:
-    place = dig(problem, "loc")
-    steps = [str(step) for step in place if step != "body"] if isinstance(place, list) else []
-    return f"{'.'.join(steps)}: {text_at(problem, 'msg') or 'wrong'}"
-
-
-def one_line(text: str) -> str:
-    """Return a text on one line; whoever takes the secrets out also shortens it."""
-    return " ".join(text.split())
+def _inner_status(error: JsonValue) -> int:
+    code = text_at(error, "code") or str(count_at(error, "code"))
+    if re.fullmatch(r"[45][0-9]{2}", code):
+        return int(code)
+    words = (code, text_at(error, "type"), text_at(error, "status"))
+    return next((STATUSES[word] for word in words if word in STATUSES), 500)
 
 
 def _sentence(body: JsonValue) -> str:
@@ -92,6 +85,12 @@ def _sentence(body: JsonValue) -> str:
     if _is_filtered(body):
         return f"the content filter refused the prompt: {said}"
     return said
+
+
+def _code(body: JsonValue) -> str:
+    """The error's code, where its sentence does not say it: people search for it."""
+    code = text_at(body, "error", "code")
+    return f" [{code}]" if code and code not in (error_message(body) or "") else ""
 
 
 def _request_id(headers: Mapping[str, str]) -> str:

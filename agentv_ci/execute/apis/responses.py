@@ -7,17 +7,22 @@ from collections.abc import Iterator
 from agentv_ci.contracts.api_targets import AzureOpenAITarget, OpenAITarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import CalledTool, ChatMessage, ProviderError, Request, Response
-from agentv_ci.execute.apis.answer import answered, openai_usage
+from agentv_ci.execute.answers import answered, openai_usage
 from agentv_ci.execute.apis.chat_completions import arguments
 from agentv_ci.execute.apis.question import budget_of, effort, instructions_and_turns, temperature_of, whole_limit_of
 from agentv_ci.execute.apis.refusals import inner_error
 from agentv_ci.outside import dig, objects_at, text_at
 
-QUESTION = ("instructions", "input")
-"""Keys of a body that hold what is asked."""
+UNFINISHED = ("failed", "cancelled", "queued", "in_progress")
 
 
-def responses_body(target: OpenAITarget | AzureOpenAITarget, model: str, request: Request) -> JsonObject:
+def responses_body(
+    target: OpenAITarget | AzureOpenAITarget,
+    model: str,
+    request: Request,
+    *,
+    limit_name: str,  # noqa: ARG001  # this API has one name only
+) -> JsonObject:
     """Return the body of a question. The API takes no seed, and nothing is stored at the vendor's."""
     system, turns = instructions_and_turns(request)
     # The API wants to be asked something, also when the instructions say all.
@@ -41,7 +46,7 @@ def read_responses(body: JsonObject) -> Response:
     if error := inner_error(body):
         raise error
     status = text_at(body, "status")
-    if status in ("failed", "cancelled", "queued", "in_progress"):
+    if status in UNFINISHED:
         raise ProviderError("server", f"the API answered with status {status}")
     if not isinstance(body.get("output"), list):
         raise ProviderError("malformed", "the answer has no output")

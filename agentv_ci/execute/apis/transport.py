@@ -19,7 +19,8 @@ import httpx
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import ProviderError, World
 from agentv_ci.errors import UsageError
-from agentv_ci.execute.apis.refusals import one_line, refused
+from agentv_ci.execute.answers import one_line
+from agentv_ci.execute.apis.refusals import refused
 from agentv_ci.outside import read_json
 
 CONNECT_TIMEOUT_S = 10.0
@@ -90,6 +91,8 @@ class Transport:
         try:
             yield client
         finally:
+            # A cookie would go to whichever question comes next.
+            client.cookies.clear()
             self._idle.append(client)
 
     def _refused(self, response: httpx.Response, text: str) -> ProviderError:
@@ -101,7 +104,11 @@ class Transport:
                 status=response.status_code,
             )
         body = _body(text)
-        return refused(response.status_code, response.headers, text if body is None else body, now=self._world.now())
+        error = refused(response.status_code, response.headers, text if body is None else body, now=self._world.now())
+        if response.status_code == 404:
+            # The address is what is wrong as often as the model.
+            error.detail += f" (asked {_without_login(str(response.url))})"
+        return error
 
     async def close(self) -> None:
         """Close all connections."""
@@ -121,7 +128,7 @@ async def probe_status(url: str, *, timeout_s: float) -> int:
 def _unreachable(error: Exception, base_url: str) -> ProviderError:
     name = type(error).__name__
     # Only what leads to the server: an address may hold a password.
-    base_url = re.sub(r"//[^/@]*@", "//", base_url)
+    base_url = _without_login(base_url)
     if isinstance(error, (httpx.LocalProtocolError, UnicodeEncodeError)):
         # Their text repeats header values, which may be secret.
         return ProviderError(
@@ -135,6 +142,10 @@ def _unreachable(error: Exception, base_url: str) -> ProviderError:
     if isinstance(error, httpx.ReadTimeout):
         return ProviderError("timeout", f"{name}: no answer from {base_url} in time")
     return ProviderError("network", f"{name} at {base_url}: {error}".rstrip(": "), retryable=True)
+
+
+def _without_login(url: str) -> str:
+    return re.sub(r"//[^/@]*@", "//", url)
 
 
 async def _text(response: httpx.Response) -> str:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from agentv_ci.contracts.api_targets import AnthropicTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import CalledTool, ProviderError, Request, Response
-from agentv_ci.execute.apis.answer import answered, anthropic_usage
+from agentv_ci.contracts.exchange import CalledTool, ProviderError, Request, Response, Warn
+from agentv_ci.execute.answers import answered, anthropic_usage
 from agentv_ci.execute.apis.provider import ApiProvider
 from agentv_ci.execute.apis.question import (
     alternating,
@@ -43,10 +43,7 @@ FIRST_WITHOUT_SAMPLING = (4, 7)
 
 def open_anthropic(target: AnthropicTarget, context: Context) -> ApiProvider:
     """Return the provider of a resolved target."""
-    api = AnthropicApi(target)
-    if target.temperature is not None and not api.takes_temperature:
-        context.warn(f"{target.name}: temperature is left out: {api.without_temperature}")
-    return ApiProvider(target, api, context)
+    return ApiProvider(target, AnthropicApi(target, context.warn), context)
 
 
 class AnthropicApi:
@@ -54,27 +51,19 @@ class AnthropicApi:
 
     path = "/v1/messages"
     question = ("system", "messages")
+    takes_seed = False
     # 529: overloaded.
     status_codes = DEFAULT_STATUS_CODES | {529}
 
-    def __init__(self, target: AnthropicTarget) -> None:
+    def __init__(self, target: AnthropicTarget, warn: Warn) -> None:
         assert target.base_url is not None, "a resolved target has a base_url"
         self._target = target
+        self._warn = warn
         self._generation = _generation(target.model)
         self.base_url = target.base_url
         self.headers = {"anthropic-version": target.version or DEFAULT_VERSION}
         if target.api_key:
             self.headers["x-api-key"] = target.api_key
-
-    @property
-    def takes_temperature(self) -> bool:
-        """Whether a temperature may be sent: newer models refuse it, and so does thought."""
-        return self._generation < FIRST_WITHOUT_SAMPLING and not self._budget
-
-    @property
-    def without_temperature(self) -> str:
-        """Why no temperature is sent."""
-        return "it cannot be set while the model thinks" if self._budget else "the model does not take it"
 
     def body(self, request: Request) -> JsonObject:
         """Return the body of a question: instructions apart, user and assistant in turn."""
@@ -88,9 +77,13 @@ class AnthropicApi:
             **self._thinking(),
         }
         temperature = temperature_of(self._target, request)
-        if temperature is not None and self.takes_temperature:
-            body["temperature"] = temperature
-        return body
+        if temperature is None:
+            return body
+        if self._budget or self._generation >= FIRST_WITHOUT_SAMPLING:
+            reason = "it cannot be set while the model thinks" if self._budget else "the model does not take it"
+            self._warn(f"{self._target.name}: temperature is left out: {reason}")
+            return body
+        return {**body, "temperature": temperature}
 
     @property
     def _budget(self) -> int:

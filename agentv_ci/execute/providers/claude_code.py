@@ -11,10 +11,10 @@ from pathlib import Path
 
 from agentv_ci.contracts.agent_targets import ClaudeCodeTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ErrorKind, kind_of_status
-from agentv_ci.execute.agents.events import Heard, Turns, read_events
+from agentv_ci.contracts.exchange import ErrorKind
+from agentv_ci.execute.agents.events import Heard, Turns, kind_of_reported, read_events
 from agentv_ci.execute.agents.program import AgentProvider
-from agentv_ci.execute.apis.answer import anthropic_usage
+from agentv_ci.execute.answers import anthropic_usage
 from agentv_ci.execute.context import Context
 from agentv_ci.outside import count_at, dig, objects_at, text_at
 from agentv_ci.process import Finished
@@ -99,7 +99,6 @@ def _reason(result: JsonObject) -> str:
 
 
 def _kind(result: JsonObject) -> ErrorKind:
-    status = count_at(result, "api_error_status")
-    if status is not None:
-        return kind_of_status(status)
-    return "request" if dig(result, "terminal_reason") == "max_turns" else "process"
+    if dig(result, "terminal_reason") == "max_turns" or dig(result, "stop_reason") == "refusal":
+        return "request"
+    return kind_of_reported(count_at(result, "api_error_status"))

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.cli_template import CLI_PLACEHOLDER, placeholders
 from agentv_ci.contracts.exchange import (
     CalledTool,
     InputFile,
@@ -24,14 +25,9 @@ from agentv_ci.contracts.exchange import (
     Request,
     Response,
 )
-from agentv_ci.contracts.targets import (
-    CLI_PLACEHOLDER,
-    CliTarget,
-    CommandHealthcheck,
-    HttpHealthcheck,
-    placeholders,
-)
-from agentv_ci.execute.context import Context
+from agentv_ci.contracts.target_settings import number
+from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, HttpHealthcheck
+from agentv_ci.execute.context import Context, require_folder, unwritable
 from agentv_ci.execute.prompt import GUIDELINES_HEADING
 from agentv_ci.outside import read_json
 from agentv_ci.process import MAX_OUTPUT_BYTES, Finished, ProcessFailed, ProcessTimedOut, child_environment, run
@@ -47,7 +43,9 @@ class CliProvider:
         self._context = context
 
     async def check(self) -> None:
-        """Run the health check, if there is one."""
+        """Look for the working directory, and run the health check, if there is one."""
+        if self._target.cwd:
+            require_folder(self._context.place(self._target.cwd))
         match self._target.healthcheck:
             case HttpHealthcheck() as probe:
                 await self._probe_url(probe)
@@ -61,11 +59,11 @@ class CliProvider:
         try:
             scratch = Path(tempfile.mkdtemp(prefix="agentv-ci-"))
         except OSError as error:
-            raise _unwritable(error) from error
+            raise unwritable(error) from error
         try:
             return await self._answer(request, scratch)
         except OSError as error:
-            raise _unwritable(error) from error
+            raise unwritable(error) from error
         finally:
             if self._target.keep_temp_files is True:
                 self._context.log(f"{self._target.name}: {request.case_id}: files kept in {scratch}")
@@ -92,7 +90,7 @@ class CliProvider:
             },
         )
         finished = await self._run(
-            command, self._cwd(request.cwd), _seconds(self._target.timeout_seconds, request.timeout_s)
+            command, self._cwd(request.cwd), number(self._target.timeout_seconds, request.timeout_s)
         )
         if finished.stderr.strip():
             self._context.log(f"{self._target.name}: {request.case_id}: stderr: {finished.stderr.strip()}")
@@ -139,7 +137,7 @@ class CliProvider:
         return self._context.place(self._target.cwd) if self._target.cwd else default
 
     async def _probe_url(self, probe: HttpHealthcheck) -> None:
-        timeout_s = _seconds(probe.timeout_seconds, HEALTHCHECK_TIMEOUT_S)
+        timeout_s = number(probe.timeout_seconds, HEALTHCHECK_TIMEOUT_S)
         from agentv_ci.execute.apis.transport import probe_status  # httpx only where a URL is probed
 
         try:
@@ -157,7 +155,7 @@ class CliProvider:
             await self._run(
                 self._render(probe.command_template, values),
                 cwd,
-                _seconds(probe.timeout_seconds, HEALTHCHECK_TIMEOUT_S),
+                number(probe.timeout_seconds, HEALTHCHECK_TIMEOUT_S),
             )
         except ProviderError as error:
             raise ProviderError(error.kind, f"health check failed: {error.detail}") from error
@@ -172,14 +170,6 @@ def _files(files: Sequence[InputFile], form: str | None) -> str:
         return re.sub(r"\{(path|basename)\}", lambda match: values[match[1]], form or "{path}")
 
     return " ".join(one(file) for file in files)
-
-
-def _seconds(value: float | str | None, default: float) -> float:
-    return default if value is None else float(value)
-
-
-def _unwritable(error: OSError) -> ProviderError:
-    return ProviderError("process", f"cannot write the files of the question: {error}")
 
 
 def _read_output(path: Path) -> str:

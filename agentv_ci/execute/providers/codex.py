@@ -6,28 +6,33 @@ https://developers.openai.com/codex/noninteractive. Profiles and configuration a
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from agentv_ci.contracts.agent_targets import CodexTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ErrorKind, Request, Usage, kind_of_status
-from agentv_ci.execute.agents.events import Heard, Turns, read_events
+from agentv_ci.contracts.exchange import ErrorKind, Request, Usage
+from agentv_ci.execute.agents.events import Heard, Turns, kind_of_reported, read_events
 from agentv_ci.execute.agents.program import AgentProvider
 from agentv_ci.execute.agents.run_log import run_log
-from agentv_ci.execute.apis.answer import summed
-from agentv_ci.execute.apis.refusals import error_message
+from agentv_ci.execute.answers import error_message, summed
 from agentv_ci.execute.context import Context
 from agentv_ci.outside import count_at, dig, read_json, text_at
 from agentv_ci.process import Finished, Listener
 
+LOGS_SWITCH = "AGENTV_CODEX_STREAM_LOGS"
+OFF = frozenset({"false", "0", "off"})
+
 KNOWN = frozenset({"thread.started", "turn.started", "turn.completed", "turn.failed", "item.completed", "error"})
 PASSING = "Reconnecting"
 """An error that begins so is none: Codex goes on."""
-STATUS = re.compile(r"\bstatus:? (\d{3})\b")
-DISCONNECTED = re.compile(r"stream disconnected|error sending request|connection", re.IGNORECASE)
+STATUS = re.compile(r"\b(?:unexpected status|last status:) (\d{3})\b")
+DISCONNECTED = re.compile(
+    r"stream disconnected|error sending request|connection (?:refused|reset|failed)", re.IGNORECASE
+)
 
 
 def open_codex(target: CodexTarget, context: Context) -> AgentProvider:
@@ -35,6 +40,8 @@ def open_codex(target: CodexTarget, context: Context) -> AgentProvider:
     shown = None if target.log_format == "json" else summary
 
     def listen(request: Request, argv: Sequence[str]) -> AbstractContextManager[Listener | None]:
+        if context.world.environ.get(LOGS_SWITCH, "").strip().lower() in OFF:
+            return nullcontext()
         folder = context.place(target.log_dir) if target.log_dir else context.logs / "codex"
         return run_log(folder, target.name, request, argv, context=context, shown=shown)
 
@@ -119,7 +126,7 @@ def _sentence(error: str) -> str:
 
 def _kind(error: str) -> ErrorKind:
     if match := STATUS.search(error):
-        return kind_of_status(int(match[1]))
+        return kind_of_reported(int(match[1]))
     if error.lstrip().startswith("{"):
         return "request"
     return "network" if DISCONNECTED.search(error) else "process"
@@ -132,13 +139,14 @@ def summary(event: JsonObject) -> Iterator[str]:
         case "item.completed", "command_execution":
             yield f"command (exit {dig(item, 'exit_code')}): {text_at(item, 'command')}"
         case "item.completed", "file_change":
-            yield f"files changed: {dig(item, 'changes')}"
+            yield f"files changed: {json.dumps(dig(item, 'changes'), ensure_ascii=False)}"
         case "item.completed", "mcp_tool_call":
             yield f"tool called: {text_at(item, 'server')}.{text_at(item, 'tool')}"
         case "item.completed", str(kind):
             yield f"{kind}: {text_at(item, 'text') or text_at(item, 'message') or ''}"
         case ("turn.completed" | "turn.failed" | "error") as kind, _:
-            yield f"{kind}: {text_at(event, 'message') or text_at(event, 'error', 'message') or dig(event, 'usage')}"
+            said = text_at(event, "message") or text_at(event, "error", "message")
+            yield f"{kind}: {said or json.dumps(dig(event, 'usage'))}"
         case str(kind), None:
             yield kind
         case _:

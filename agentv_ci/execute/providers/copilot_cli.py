@@ -10,8 +10,8 @@ from pathlib import Path
 
 from agentv_ci.contracts.agent_targets import CopilotCliTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ErrorKind, kind_of_status
-from agentv_ci.execute.agents.events import Heard, Turns, last_event, read_events
+from agentv_ci.contracts.exchange import ErrorKind
+from agentv_ci.execute.agents.events import Heard, Turns, kind_of_reported, last_event, read_events
 from agentv_ci.execute.agents.program import AgentProvider
 from agentv_ci.execute.context import Context
 from agentv_ci.outside import count_at, dig, text_at
@@ -80,5 +80,4 @@ def _turns(events: Sequence[JsonObject]) -> Turns:
 
 
 def _kind(failure: JsonObject) -> ErrorKind:
-    status = count_at(failure, "data", "statusCode")
-    return "process" if status is None else kind_of_status(status)
+    return kind_of_reported(count_at(failure, "data", "statusCode"))

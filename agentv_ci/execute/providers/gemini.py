@@ -12,7 +12,7 @@ from urllib.parse import quote
 from agentv_ci.contracts.api_targets import GeminiTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import CalledTool, ErrorKind, ProviderError, Request, Response
-from agentv_ci.execute.apis.answer import answered, gemini_usage
+from agentv_ci.execute.answers import answered, gemini_usage
 from agentv_ci.execute.apis.provider import ApiProvider
 from agentv_ci.execute.apis.question import (
     alternating,
@@ -45,6 +45,7 @@ class GeminiApi:
     """See Api."""
 
     question = ("systemInstruction", "contents")
+    takes_seed = True
     status_codes = DEFAULT_STATUS_CODES
 
     def __init__(self, target: GeminiTarget) -> None:

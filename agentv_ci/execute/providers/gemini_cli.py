@@ -6,16 +6,17 @@ at the end of its standard error.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from agentv_ci.contracts.agent_targets import GeminiCliTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ErrorKind, Usage, kind_of_status
-from agentv_ci.execute.agents.events import Heard, NotEvents, Turns, last_event, read_events
+from agentv_ci.contracts.exchange import ErrorKind, Usage
+from agentv_ci.execute.agents.events import Heard, NotEvents, Turns, kind_of_reported, last_event, read_events
 from agentv_ci.execute.agents.program import AgentProvider
-from agentv_ci.execute.apis.refusals import error_message
+from agentv_ci.execute.answers import error_message
 from agentv_ci.execute.context import Context
 from agentv_ci.outside import count_at, dig, read_json, text_at
 from agentv_ci.process import Finished
@@ -58,7 +59,7 @@ class GeminiCli:
             events = []
         turns, result = _turns(events), last_event(events, "result")
         if failure is None and result is not None and dig(result, "status") != "success":
-            failure = result
+            failure = result if "error" in result else last_event(events, "error") or result
         if failure is not None:
             return Heard(turns.messages, error=_sentence(failure), kind=_kind(failure))
         if result is None:
@@ -115,8 +116,12 @@ def _sentence(failure: JsonObject) -> str:
 
 
 def _kind(failure: JsonObject) -> ErrorKind:
-    status = count_at(_inner(failure), "error", "code") or count_at(failure, "error", "code")
-    return kind_of_status(status) if status is not None and 400 <= status < 600 else "process"
+    if "API_KEY_INVALID" in json.dumps(_inner(failure)):
+        # Gemini answers a wrong key with status 400.
+        return "auth"
+    if "safety settings" in (text_at(failure, "message") or ""):
+        return "request"
+    return kind_of_reported(count_at(_inner(failure), "error", "code") or count_at(failure, "error", "code"))
 
 
 def _usage(stats: JsonValue) -> Usage:

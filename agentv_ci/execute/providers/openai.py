@@ -5,13 +5,17 @@ Protocol: POST {base_url}/chat/completions or {base_url}/responses, https://plat
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from agentv_ci.contracts.api_targets import OpenAITarget
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Request, Response
-from agentv_ci.execute.apis import chat_completions, responses
+from agentv_ci.execute.apis.openai_formats import format_of
 from agentv_ci.execute.apis.provider import ApiProvider
 from agentv_ci.execute.context import Context
 from agentv_ci.retry import DEFAULT_STATUS_CODES
+
+VENDOR = urlsplit(OpenAITarget.fallbacks["base_url"]).hostname
 
 
 def open_openai(target: OpenAITarget, context: Context) -> ApiProvider:
@@ -27,24 +31,23 @@ class OpenAIApi:
     def __init__(self, target: OpenAITarget) -> None:
         assert target.base_url is not None, "a resolved target has a base_url"
         self._target = target
-        self._speaks_responses = target.api_format == "responses"
+        self._format = format_of(target)
         self.base_url = target.base_url
-        self.path = "/responses" if self._speaks_responses else "/chat/completions"
-        self.question = responses.QUESTION if self._speaks_responses else chat_completions.QUESTION
+        self.path = self._format.operation
+        self.question = self._format.question
+        self.takes_seed = self._format.takes_seed
         self.headers = {"authorization": f"Bearer {target.api_key}"} if target.api_key else {}
 
     def body(self, request: Request) -> JsonObject:
         """Return the body of a question."""
-        if self._speaks_responses:
-            return responses.responses_body(self._target, self._target.model, request)
-        return chat_completions.chat_body(self._target, self._target.model, request, limit_name=self._limit_name())
+        return self._format.body(self._target, self._target.model, request, limit_name=self._limit_name())
 
     def _limit_name(self) -> str:
         if self._target.max_tokens_param is not None:
             return self._target.max_tokens_param
         # OpenAI's newer models refuse max_tokens; many compatible servers know nothing else.
-        return "max_completion_tokens" if "api.openai.com" in self.base_url else "max_tokens"
+        return "max_completion_tokens" if urlsplit(self.base_url).hostname == VENDOR else "max_tokens"
 
     def response(self, body: JsonObject) -> Response:
         """Return what an answer says."""
-        return responses.read_responses(body) if self._speaks_responses else chat_completions.read_chat(body)
+        return self._format.read(body)

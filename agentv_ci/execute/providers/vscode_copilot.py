@@ -6,18 +6,19 @@ it is complete. See docs/providers.md for the steps.
 
 from __future__ import annotations
 
-import math
 import re
 import shlex
 import uuid
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 
 from agentv_ci.contracts.agent_targets import VsCodeTarget
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.exchange import OutputMessage, ProviderError, Request, Response
+from agentv_ci.contracts.exchange import ErrorKind, OutputMessage, ProviderError, Request, Response, World
+from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.agents.preread import (
     Guideline,
     Link,
@@ -27,9 +28,9 @@ from agentv_ci.execute.agents.preread import (
     take_proofs,
 )
 from agentv_ci.execute.agents.program import find_program
-from agentv_ci.execute.agents.subagents import Subagent, take_subagent
+from agentv_ci.execute.agents.subagents import Subagent, read_template, take_subagent
 from agentv_ci.execute.context import Context
-from agentv_ci.process import Finished, ProcessFailed, child_environment, run
+from agentv_ci.process import Finished, ProcessFailed, ProcessTimedOut, child_environment, run
 
 POLL_S = 1.0
 WAKE_S = 60.0
@@ -56,6 +57,24 @@ class Exchange:
     """The same when it is complete."""
 
 
+class _Clock:
+    """The time that a session may take, all its steps together."""
+
+    def __init__(self, world: World, timeout_s: float) -> None:
+        self._world = world
+        self._begun = world.monotonic()
+        self.timeout_s = timeout_s
+
+    @property
+    def left_s(self) -> float:
+        """What is left of it."""
+        return max(0.0, self.timeout_s - (self._world.monotonic() - self._begun))
+
+    def at_most(self, step_s: float) -> float:
+        """Return the time a step may take: its own, or what is left."""
+        return min(step_s, self.left_s)
+
+
 class VsCodeProvider:
     """See BatchProvider."""
 
@@ -67,7 +86,11 @@ class VsCodeProvider:
         self._program: str | None = None
 
     async def check(self) -> None:
-        """Find the editor's program."""
+        """Find the editor's program, and read the template of workspaces."""
+        try:
+            read_template(self._template)
+        except (OSError, ValueError) as error:
+            raise ProviderError("process", f"cannot read workspace_template: {error}") from error
         if self._target.dry_run is not True:
             self._program = find_program(self._command, "command", context=self._context, env=self._env)
 
@@ -81,11 +104,23 @@ class VsCodeProvider:
         return await self._session(requests)
 
     async def _session(self, requests: Sequence[Request]) -> Sequence[Response]:
-        try:
-            with take_subagent(self._root, self._context.world.now()) as place:
-                return await self._ask_in(place, requests)
-        except (OSError, ValueError) as error:
-            raise ProviderError("process", f"cannot prepare a folder in {self._root}: {error}") from error
+        if any(request.seed is not None for request in requests):
+            self._context.warn(f"{self._target.name}: seeds are not sent: the agent takes none")
+        clock = _Clock(self._context.world, sum(self._timeout_s(request) for request in requests))
+        with ExitStack() as taken:
+            try:
+                place = taken.enter_context(take_subagent(self._root, self._context.world.now()))
+                exchanges, attached, message, chat_id = self._prepare(place, requests)
+            except OSError as error:
+                raise ProviderError("process", f"cannot prepare a folder in {self._root}: {error}") from error
+            if self._target.dry_run is True:
+                return [self._unanswered(each) for each in exchanges]
+            await self._wake(place, clock)
+            await self._code(clock, "-r", "chat", "-m", chat_id, *_attachments(exchanges, attached), message)
+            if self._target.wait is False:
+                place.is_kept = True
+                return [self._unanswered(each) for each in exchanges]
+            return await self._answers(exchanges, clock)
 
     @property
     def _root(self) -> Path:
@@ -93,21 +128,17 @@ class VsCodeProvider:
         default = f"~/.subagent/vscode-{'insiders-' if insiders else ''}agents"
         return self._context.place(self._target.subagent_root or default)
 
-    async def _ask_in(self, place: Subagent, requests: Sequence[Request]) -> Sequence[Response]:
-        chat_id = uuid.uuid4().hex[:8]
+    @property
+    def _template(self) -> Path | None:
         template = self._target.workspace_template
-        is_dry = self._target.dry_run is True
-        place.prepare(self._context.place(template) if template else None, chat_id, keeps_messages=is_dry)
+        return self._context.place(template) if template else None
+
+    def _prepare(self, place: Subagent, requests: Sequence[Request]) -> tuple[list[Exchange], Path, str, str]:
+        """Write everything; return the questions, the file that is attached last, its message, and the chat's id."""
+        chat_id = uuid.uuid4().hex[:8]
+        place.prepare(self._template, chat_id, keeps_messages=self._target.dry_run is True)
         exchanges = self._exchanges(place, requests)
-        attached, message = self._write(place, exchanges)
-        if is_dry:
-            return [self._unanswered(each) for each in exchanges]
-        await self._wake(place)
-        await self._code("-r", "chat", "-m", chat_id, *_attachments(exchanges, attached), message)
-        if self._target.wait is False:
-            place.is_kept = True
-            return [self._unanswered(each) for each in exchanges]
-        return await self._answers(exchanges)
+        return exchanges, *self._write(place, exchanges), chat_id
 
     def _exchanges(self, place: Subagent, requests: Sequence[Request]) -> list[Exchange]:
         stamp = self._context.world.now().strftime("%Y%m%d%H%M%S")
@@ -131,27 +162,29 @@ class VsCodeProvider:
         orchestrator.write_text(_orchestrator_text(exchanges, place.lock), encoding="utf-8")
         return orchestrator, f"Follow the instructions in {orchestrator.name}. Use the tool #runSubagent."
 
-    async def _wake(self, place: Subagent) -> None:
+    async def _wake(self, place: Subagent, clock: _Clock) -> None:
         """Bring the folder's window to the front, or open one and wait until its agent answers."""
         try:
-            status = await self._run("--status", timeout_s=STATUS_S)
+            status = await self._run("--status", timeout_s=clock.at_most(STATUS_S))
         except ProcessFailed:
             status = None
         window = rf"(?<![\w-]){re.escape(place.name)}(?![\w-])"
         is_open = status is not None and re.search(window, status.stdout) is not None
         place.alive.unlink(missing_ok=True)
-        await self._code(str(place.workspace))
+        await self._code(clock, str(place.workspace))
         if is_open:
             return
-        await self._code("-r", "chat", "-m", "wakeup", f"Create an empty file {place.alive}")
-        if not await self._appears([place.alive], WAKE_S):
-            raise ProviderError("process", f"VS Code did not wake up within {WAKE_S:g} s: no {place.alive}")
+        await self._code(clock, "-r", "chat", "-m", "wakeup", f"Create an empty file {place.alive}")
+        wake_s = clock.at_most(WAKE_S)
+        if not await self._appears([place.alive], wake_s):
+            raise ProviderError("process", f"VS Code did not wake up within {wake_s:g} s: no {place.alive}")
 
-    async def _code(self, *arguments: str) -> None:
+    async def _code(self, clock: _Clock, *arguments: str) -> None:
         try:
-            finished = await self._run(*arguments, timeout_s=COMMAND_S)
+            finished = await self._run(*arguments, timeout_s=clock.at_most(COMMAND_S))
         except ProcessFailed as error:
-            raise ProviderError("process", f"{self._command} {error}") from error
+            kind: ErrorKind = "timeout" if isinstance(error, ProcessTimedOut) else "process"
+            raise ProviderError(kind, f"{self._command} {error}") from error
         if finished.status != 0:
             said = finished.stderr.strip() or finished.stdout.strip()
             raise ProviderError("process", f"{self._command}: {said} (exit code {finished.status})")
@@ -168,28 +201,30 @@ class VsCodeProvider:
             spares_children=True,
         )
 
-    async def _answers(self, exchanges: Sequence[Exchange]) -> Sequence[Response]:
+    async def _answers(self, exchanges: Sequence[Exchange], clock: _Clock) -> Sequence[Response]:
         """Wait for all answers; a batch may take as long as its questions one by one."""
-        timeout_s = sum(self._timeout_s(each.request) for each in exchanges)
-        if not await self._appears([each.answered for each in exchanges], timeout_s):
+        if not await self._appears([each.answered for each in exchanges], clock.left_s):
             missing = [each for each in exchanges if not each.answered.exists()]
             if len(exchanges) == 1:
-                raise ProviderError("timeout", f"VS Code produced no response within {timeout_s:g} s")
+                raise ProviderError("timeout", f"VS Code produced no response within {clock.timeout_s:g} s")
             found = len(exchanges) - len(missing)
             raise ProviderError("timeout", f"VS Code produced {found} responses for {len(exchanges)} requests")
-        return [self._response(each) for each in exchanges]
+        try:
+            return [self._response(each) for each in exchanges]
+        except OSError as error:
+            raise ProviderError("process", f"cannot read the response of VS Code: {error}") from error
 
     def _timeout_s(self, request: Request) -> float:
-        given = self._target.timeout_seconds
-        return request.timeout_s if given is None else float(given)
+        return number(self._target.timeout_seconds, request.timeout_s)
 
     async def _appears(self, files: Sequence[Path], timeout_s: float) -> bool:
         """Wait until all files are there; False when they are not in time."""
-        for _ in range(math.ceil(timeout_s / POLL_S)):
-            if all(file.exists() for file in files):
-                return True
-            await self._context.world.sleep(min(POLL_S, timeout_s))
-        return all(file.exists() for file in files)
+        clock = _Clock(self._context.world, timeout_s)
+        while not all(file.exists() for file in files):
+            if clock.left_s <= 0:
+                return False
+            await self._context.world.sleep(min(POLL_S, clock.left_s))
+        return True
 
     def _response(self, exchange: Exchange) -> Response:
         text = exchange.answered.read_text(encoding="utf-8-sig", errors="replace").replace("\r\n", "\n")

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Literal
 
 from agentv_ci.contracts.report import RunReport, Statistics
 from agentv_ci.contracts.results import UsageRecord
-from agentv_ci.outside import printable
+from agentv_ci.outside import printable, shortened
 from agentv_ci.report.outcomes import CaseOutcome
 
 Style = Literal["good", "bad", "warn", "plain"]
 
 MAX_SHOWN = 10
 WIDTH = 80
+MAX_SENTENCE = 300
 BAR = 30
 
 _STYLES: dict[str, Style] = {"pass": "good", "borderline": "warn", "fail": "bad", "error": "bad"}
@@ -55,7 +57,7 @@ def _cases(title: str, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]:
         place = f"{printable(outcome.case.id)}  ({printable(source.path)}:{source.line})"
         yield Line(f"  {outcome.verdict}{score}  {place}", style)
         if outcome.summary:
-            yield Line("    " + _cut(" ".join(printable(outcome.summary).split()), WIDTH - 4))
+            yield from map(Line, _wrapped(" ".join(printable(outcome.summary).split())))
     if len(outcomes) > MAX_SHOWN:
         yield Line(f"  … and {len(outcomes) - MAX_SHOWN} more")
     yield Line("")
@@ -96,5 +98,7 @@ def _gate(report: RunReport) -> Iterator[Line]:
                 yield Line(f"  {reason}", "bad")
 
 
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
+def _wrapped(text: str) -> list[str]:
+    """A sentence on a few lines: its beginning, and its end, where causes stand."""
+    lines = wrap(shortened(text, MAX_SENTENCE), WIDTH - 4, break_on_hyphens=False)
+    return [f"    {line}" for line in lines]

@@ -6,26 +6,23 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.source import Pointer, Source
-from agentv_ci.contracts.targets import (
+from agentv_ci.contracts.cli_template import (
     CLI_PLACEHOLDERS,
     FORMAT_PLACEHOLDER,
     FORMAT_PLACEHOLDERS,
-    REFERENCE_PATTERN,
-    CliTarget,
-    CommandHealthcheck,
-    HttpTarget,
-    TargetsDocument,
     placeholders,
+    quoted_placeholders,
 )
+from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.source import Pointer, Source
+from agentv_ci.contracts.targets import REFERENCE_PATTERN, CliTarget, CommandHealthcheck, HttpTarget, TargetsDocument
 from agentv_ci.suggestions import did_you_mean, listed
 from agentv_ci.validate.findings import Finder, value_at
 from agentv_ci.validate.rules.names import duplicates
 
 
 def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
-    """AV301, AV304, AV305 and AV313 for the targets themselves."""
+    """AV301, AV304, AV305, AV313 and AV322 for the targets themselves."""
     named: list[tuple[Pointer, str]] = [
         (("targets", index, "name"), target.name) for index, target in enumerate(document.targets)
     ]
@@ -57,6 +54,13 @@ def _check_templates(pointer: Pointer, target: CliTarget, find: Finder) -> Itera
         templates.append(((*pointer, "healthcheck", "command_template"), target.healthcheck.command_template))
     for place, template in templates:
         yield from _check_placeholders(place, placeholders(template), CLI_PLACEHOLDERS, find, template)
+        for name in quoted_placeholders(template):
+            yield find.at(
+                "AV322",
+                f"{{{name}}} stands inside quotes, where what is put in would be read as part of the command",
+                place,
+                hint="it is quoted already; write it without quotes",
+            )
     for key in ("files_format", "attachments_format"):
         used = dict.fromkeys(match["name"] for match in FORMAT_PLACEHOLDER.finditer(getattr(target, key) or ""))
         yield from _check_placeholders((*pointer, key), used, FORMAT_PLACEHOLDERS, find)

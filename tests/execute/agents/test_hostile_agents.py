@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,6 @@ from agentv_ci.contracts.targets import (
 from agentv_ci.execute.agents.events import NotEvents
 from agentv_ci.execute.agents.preread import Link, guidelines_of, proof_request, take_proofs
 from agentv_ci.execute.agents.program import Agent
-from agentv_ci.execute.agents.subagents import take_subagent
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.providers import open_provider
 from agentv_ci.execute.providers.claude_code import ClaudeCode
@@ -45,7 +44,7 @@ from agentv_ci.execute.providers.copilot_cli import CopilotCli
 from agentv_ci.execute.providers.gemini_cli import GeminiCli
 from agentv_ci.process import Finished
 from agentv_ci.redaction import Redactor
-from tests.conftest import NOW, REPOSITORY, Waits, agentv_ci, environment, has_ended, write
+from tests.conftest import REPOSITORY, Waits, agentv_ci, environment, has_ended, write
 from tests.execute.builders import ask_all, context
 
 SECRET = "sk-abcdefgh"
@@ -275,12 +274,8 @@ def test_warnings_and_broken_lines_around_the_events_do_not_matter(agent: Agent)
 
 @pytest.mark.parametrize("agent", AGENTS, ids=KINDS)
 def test_a_stream_without_its_end_is_no_answer(agent: Agent) -> None:
-    heard = agent.hear(
-        printed([{"type": "user"}, {"type": "error"}, *stream(agent.kind, "hello")[:-1], {"type": "x"}])
-        if agent.kind != "copilot-cli"
-        else printed(stream(agent.kind, "hello")[:-1])
-    )
-    assert heard.error is not None or heard.answer is None
+    heard = agent.hear(printed([{"type": "system"}, *stream(agent.kind, "hello")[:-1]]))
+    assert (heard.answer, heard.error is None) == (None, False)
 
 
 def test_copilot_that_reports_a_failed_session_has_not_answered() -> None:
@@ -316,7 +311,7 @@ def test_whatever_an_agent_does_to_its_workspace_it_is_gone_afterwards(
 def test_folders_that_an_agent_made_read_only_are_removed_too(tmp_path: Path) -> None:
     # As somebody whom the modes of files stop: the administrator would not notice.
     program = f"""
-import os, sys, tempfile
+import asyncio, concurrent.futures.thread, os, sys, tempfile
 sys.path.insert(0, {str(REPOSITORY)!r})
 from agentv_ci.execute.agents.workspace import workspace
 scratch = tempfile.mkdtemp()
@@ -326,11 +321,16 @@ child = os.fork()
 if child == 0:
     if os.getuid() == 0:
         os.setuid(65534)
-    with workspace("codex", []) as place:
-        module = place.folder / "module"
-        module.mkdir()
-        (module / "file").write_text("")
-        module.chmod(0o500)
+
+    async def main():
+        async with workspace("codex", []) as place:
+            for mode in (0o500, 0o300, 0o000):
+                module = place.folder / f"module-{{mode}}"
+                module.mkdir()
+                (module / "file").write_text("")
+                module.chmod(mode)
+
+    asyncio.run(main())
     os._exit(len(os.listdir(scratch)))
 status = os.waitpid(child, 0)[1]
 import shutil
@@ -609,36 +609,6 @@ with take_subagent(folder.parent, datetime.now(UTC)) as taken:
     assert answer(ask(editor(tmp_path, other), root=tmp_path)) == "hello"
 
 
-def test_two_runs_that_find_the_same_forgotten_lock_do_not_share_its_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    gone = subprocess.Popen(["true"])
-    gone.wait()
-    write(tmp_path, {"subagent-1/subagent.lock": json.dumps({"pid": gone.pid, "host": socket.gethostname()})})
-    kill, taken = os.kill, list[str]()
-    with ExitStack() as others:
-
-        def kill_late(pid: int, number: int) -> None:
-            """Between one run's look at a lock and what it does about it, the other run takes the folder."""
-            if pid == gone.pid and not taken:
-                taken.append("")
-                taken[0] = others.enter_context(take_subagent(tmp_path, NOW)).name
-            kill(pid, number)
-
-        monkeypatch.setattr("os.kill", kill_late)
-        with take_subagent(tmp_path, NOW) as place:
-            assert place.name not in taken
-
-
-@pytest.mark.parametrize("written", ["", "[]", '{"pid": 0}', '{"pid": 1}', '{"pid": 1e999}'])
-def test_a_lock_of_many_days_holds_no_folder_whatever_stands_in_it(written: str, tmp_path: Path) -> None:
-    if "pid" in written:
-        written = json.dumps({**json.loads(written), "host": socket.gethostname()})
-    write(tmp_path, {"subagent-1/subagent.lock": written})
-    with take_subagent(tmp_path, NOW) as place:
-        assert place.name == "subagent-1"
-
-
 @pytest.mark.parametrize("body", ["", "sys.exit(3)", "asked.with_name('x_res.tmp.md').write_text('half')"])
 def test_a_session_without_an_answer_gives_its_folder_back(body: str, tmp_path: Path) -> None:
     found = failure(ask(editor(tmp_path, body), root=tmp_path))
@@ -793,7 +763,7 @@ def test_a_window_that_still_works_keeps_its_folder_when_the_run_has_ended(repos
 def test_a_batch_of_which_one_answer_is_missing_is_asked_again_case_by_case(repository: Path) -> None:
     body = "if 'orchestrator' not in asked.name: answer('hello')"
     script(repository / "code", EDITOR + body)
-    target = {"provider": "vscode-copilot", "command": "./code", "subagent_root": "agents", "timeout_seconds": 0.3}
+    target = {"provider": "vscode-copilot", "command": "./code", "subagent_root": "agents", "timeout_seconds": 3}
     suite(repository, {**target, "provider_batching": "${{ BATCHED }}"}, ids=("one", "two"))
     arguments = ("eval", "q.eval.yaml", "--out", "r.jsonl", "--verbose", "--workers", "8")
     done = agentv_ci(*arguments, cwd=repository, env={"BATCHED": "true"})

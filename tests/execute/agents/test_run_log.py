@@ -12,7 +12,6 @@ from agentv_ci.contracts.exchange import Request
 from agentv_ci.execute.agents.run_log import run_log
 from agentv_ci.execute.context import Context
 from agentv_ci.execute.providers.codex import summary
-from tests.conftest import Waits
 from tests.execute.builders import context
 
 QUESTION = Request("a/../b c", "", "", (), timeout_s=1, cwd=Path("/"), attempt=1)
@@ -54,14 +53,6 @@ def test_secrets_and_what_commands_a_terminal_stay_out(tmp_path: Path) -> None:
     assert written(tmp_path, (2, b"\x1b[31mcanary\x1b[0m\xff\n"), around=around) == "[+00:00] [stderr] ***\ufffd\n"
 
 
-@pytest.mark.parametrize("value", ["off", "0", "False"])
-def test_logs_can_be_turned_off(tmp_path: Path, value: str) -> None:
-    world = Waits({"AGENTV_CODEX_STREAM_LOGS": value}).world()
-    with run_log(tmp_path, "t", QUESTION, [], context=context(world=world), shown=None) as listener:
-        assert listener is None
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_folder_that_takes_no_files_is_told_and_does_no_harm(tmp_path: Path) -> None:
     warned: list[str] = []
     (tmp_path / "file").write_text("", "utf-8")
@@ -79,7 +70,7 @@ def test_folder_that_takes_no_files_is_told_and_does_no_harm(tmp_path: Path) -> 
         ),
         (
             {"type": "item.completed", "item": {"type": "file_change", "changes": [{"path": "a"}]}},
-            ["files changed: [{'path': 'a'}]"],
+            ['files changed: [{"path": "a"}]'],
         ),
         (
             {"type": "item.completed", "item": {"type": "mcp_tool_call", "server": "s", "tool": "t"}},
@@ -89,7 +80,7 @@ def test_folder_that_takes_no_files_is_told_and_does_no_harm(tmp_path: Path) -> 
         ({"type": "item.completed", "item": {"type": "error", "message": "hm"}}, ["error: hm"]),
         ({"type": "item.started", "item": {"type": "agent_message"}}, []),
         ({"type": "turn.failed", "error": {"message": "no"}}, ["turn.failed: no"]),
-        ({"type": "turn.completed", "usage": {"a": 1}}, ["turn.completed: {'a': 1}"]),
+        ({"type": "turn.completed", "usage": {"a": 1}}, ['turn.completed: {"a": 1}']),
         ({"type": "thread.started"}, ["thread.started"]),
         ({}, []),
     ],

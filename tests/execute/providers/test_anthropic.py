@@ -29,7 +29,7 @@ def question(turns: str = "u", **given: Any) -> Request:
 
 
 def body(turns: str = "u", asked: AnthropicTarget | None = None, **given: Any) -> JsonObject:
-    return AnthropicApi(asked or target()).body(question(turns, **given))
+    return AnthropicApi(asked or target(), print).body(question(turns, **given))
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_instructions_stand_apart() -> None:
 
 def test_empty_turns_are_left_out() -> None:
     chat = (ChatMessage("user", "hi"), ChatMessage("assistant", " "), ChatMessage("user", "there"))
-    sent = AnthropicApi(target()).body(Request("one", "", "", chat, timeout_s=30, cwd=Path("/")))
+    sent = AnthropicApi(target(), print).body(Request("one", "", "", chat, timeout_s=30, cwd=Path("/")))
     assert sent["messages"] == [{"role": "user", "content": "hi\n\nthere"}]
 
 
@@ -97,9 +97,9 @@ def test_budget_of_thought_is_sent_as_the_model_takes_it(model: str, budget: int
     ],
 )
 def test_temperature_is_sent_to_models_that_take_it(model: str, given: dict[str, Any], sent: bool) -> None:
-    found = AnthropicApi(target(model, temperature=0.3, **given)).body(question())
+    found = AnthropicApi(target(model, temperature=0.3, **given), print).body(question())
     assert ("temperature" in found) is sent
-    judged = AnthropicApi(target(model, **given)).body(question(temperature=0.0))
+    judged = AnthropicApi(target(model, **given), print).body(question(temperature=0.0))
     assert ("temperature" in judged) is sent
 
 
@@ -112,8 +112,8 @@ def test_temperature_that_is_left_out_is_told() -> None:
 
 
 def test_version_is_the_targets() -> None:
-    assert AnthropicApi(target()).headers["anthropic-version"] == "2023-06-01"
-    assert AnthropicApi(target(version="2026-10-21")).headers["anthropic-version"] == "2026-10-21"
+    assert AnthropicApi(target(), print).headers["anthropic-version"] == "2023-06-01"
+    assert AnthropicApi(target(version="2026-10-21"), print).headers["anthropic-version"] == "2026-10-21"
 
 
 def test_tool_calls_are_a_trace() -> None:
@@ -124,6 +124,8 @@ def test_tool_calls_are_a_trace() -> None:
         {"type": "tool_use", "id": "2"},
         7,
     ]
-    found: Response = AnthropicApi(target()).response({"content": content, "stop_reason": "tool_use", "usage": None})
+    found: Response = AnthropicApi(target(), print).response(
+        {"content": content, "stop_reason": "tool_use", "usage": None}
+    )
     assert (found.answer, found.calls, found.has_trace) == ("I look.", (CalledTool("look", {"a": 1}),), True)
     assert found.usage is None

@@ -63,7 +63,8 @@ errors:
 
 failures, worst first:
   fail 0.250  explains  (evals/a.yaml:15)
-    a sentence that goes on and on without coming to its end, although nobody w…
+    a sentence that goes on and on without coming to its end, although nobody
+    wants it
   borderline 0.700  apologises  (evals/a.yaml:9)
     too long; no apology
 
@@ -204,6 +205,15 @@ def test_longest_bar_is_the_fullest_bin_and_no_case_is_without_a_mark(
 
 @settings(deadline=None, derandomize=True, max_examples=50)
 @given(any_text, any_text)
+def test_long_sentence_keeps_its_beginning_and_its_end_where_causes_stand() -> None:
+    said = f"it began so {'and went on ' * 100}until the cause"
+    text = printed([case("one")], [row("error", of=case("one"), error=said, error_kind="process")])
+    lines = [line for line in text.splitlines() if line.startswith("    ")]
+    assert lines[0].startswith("    process: it began so")
+    assert lines[-1].endswith("until the cause")
+    assert len(lines) <= 5
+
+
 def test_no_text_leaves_its_line_or_the_80_columns(text: str, other: str) -> None:
     one = case()
     lines = [line.text for line in rendered([one], [row("fail", of=one, misses=(text * 20, other))])]

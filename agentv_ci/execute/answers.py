@@ -1,4 +1,4 @@
-"""An answer of a model, and its tokens as each vendor counts them."""
+"""What models say, read as every vendor writes it: answers, tokens, and the sentences of errors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import CalledTool, OutputMessage, Response, Usage
-from agentv_ci.outside import count_at
+from agentv_ci.outside import count_at, dig, objects_at, text_at
 
 
 def answered(
@@ -66,3 +66,32 @@ def summed(read: int | None, written: int | None, cached: int | None) -> Usage:
 def _sum(block: JsonValue, *names: str) -> int | None:
     counts = [count for name in names if (count := count_at(block, name)) is not None]
     return sum(counts) if counts else None
+
+
+def error_message(body: JsonValue) -> str | None:
+    """Return the sentence of an error body.
+
+    It is a text, or stands under `error`, `message` or `detail`, also of an object in one of them; or it is a list of
+    `{"loc", "msg"}` (FastAPI).
+    """
+    match body:
+        case str():
+            return one_line(body) or None
+        case list():
+            return "; ".join(_located(each) for each in objects_at(body)) or None
+        case dict():
+            inner = (error_message(body.get(key)) for key in ("error", "message", "detail"))
+            return next((each for each in inner if each), None)
+        case _:
+            return None
+
+
+def _located(problem: JsonValue) -> str:
+    place = dig(problem, "loc")
+    steps = [str(step) for step in place if step != "body"] if isinstance(place, list) else []
+    return f"{'.'.join(steps)}: {text_at(problem, 'msg') or 'wrong'}"
+
+
+def one_line(text: str) -> str:
+    """Return a text on one line; whoever takes the secrets out also shortens it."""
+    return " ".join(text.split())

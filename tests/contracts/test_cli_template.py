@@ -1,0 +1,64 @@
+"""Placeholders inside quotes, where a shell would read again what is put in."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv_ci.contracts.cli_template import CLI_PLACEHOLDER, placeholders, quoted_placeholders
+
+QUOTED = [
+    "agent '{PROMPT}'",
+    'agent "{PROMPT}"',
+    'agent "say {PROMPT} now"',
+    "sh -c 'agent {PROMPT}'",
+    "agent <<END\n{PROMPT}\nEND",
+    "'a\\' \"{PROMPT}\"",
+    '"x # y {PROMPT}"',
+    "$(echo '{PROMPT}')",
+    "echo \"$(echo '{PROMPT}')\"",
+]
+PLAIN = [
+    "agent {PROMPT}",
+    'agent "$(cat {PROMPT})"',
+    "agent `cat {PROMPT}`",
+    '"`cat {PROMPT}`"',
+    "# it's a comment\nagent {PROMPT}",
+    "'a\\' {PROMPT}",
+    '\\"{PROMPT}\\"',
+    "echo '{{PROMPT}}' {PROMPT}",
+    "case x in a) agent {PROMPT};; esac",
+    "$((1 + 2)) {PROMPT} 'x'",
+    "agent <<< {PROMPT}",
+    "(cd sub && agent {PROMPT}) 'x'",
+    'echo "it\'s" {PROMPT}',
+]
+
+
+@pytest.mark.parametrize("template", QUOTED)
+def test_placeholder_inside_quotes_is_found(template: str) -> None:
+    assert quoted_placeholders(template) == ("PROMPT",)
+
+
+@pytest.mark.parametrize("template", PLAIN)
+def test_placeholder_outside_quotes_is_none(template: str) -> None:
+    assert placeholders(template) == ("PROMPT",)
+    assert quoted_placeholders(template) == ()
+
+
+PIECES = st.lists(st.sampled_from(["'", '"', " ", "a", "{PROMPT}", "\\", ";"]), max_size=8).map("".join)
+
+
+@given(PIECES)
+def test_what_is_not_found_stays_one_word_of_a_real_shell(pieces: str) -> None:
+    template = f"printf '%s\\n' {pieces}"
+    if quoted_placeholders(template) or "{PROMPT}" not in template:
+        return
+    prompt = "x; echo INJECTED '\"`$(echo INJECTED)"
+    command = CLI_PLACEHOLDER.sub(lambda _: shlex.quote(prompt), template)
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, timeout=30, check=False)
+    assert "INJECTED" not in done.stdout.replace(prompt, "")
