@@ -203,8 +203,6 @@ def test_longest_bar_is_the_fullest_bin_and_no_case_is_without_a_mark(
     assert (lines[0].count("#"), lines[-1].count("#")) == bars
 
 
-@settings(deadline=None, derandomize=True, max_examples=50)
-@given(any_text, any_text)
 def test_long_sentence_keeps_its_beginning_and_its_end_where_causes_stand() -> None:
     said = f"it began so {'and went on ' * 100}until the cause"
     text = printed([case("one")], [row("error", of=case("one"), error=said, error_kind="process")])
@@ -214,6 +212,8 @@ def test_long_sentence_keeps_its_beginning_and_its_end_where_causes_stand() -> N
     assert len(lines) <= 5
 
 
+@settings(deadline=None, derandomize=True, max_examples=50)
+@given(any_text, any_text)
 def test_no_text_leaves_its_line_or_the_80_columns(text: str, other: str) -> None:
     one = case()
     lines = [line.text for line in rendered([one], [row("fail", of=one, misses=(text * 20, other))])]
