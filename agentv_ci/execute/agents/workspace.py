@@ -33,7 +33,13 @@ async def workspace(kind: str, files: Iterable[InputFile]) -> AsyncIterator[Work
     Files of one name get `.1`, `.2` … behind it. Raises ProviderError when the disk takes no files.
     """
     # In threads: other questions go on while files are copied, and while what an agent left is removed.
-    made = await asyncio.to_thread(_make, kind, tuple(files))
+    making = asyncio.ensure_future(asyncio.to_thread(_make, kind, tuple(files)))
+    try:
+        made = await asyncio.shield(making)
+    except asyncio.CancelledError:
+        # A thread cannot be stopped: what it makes is removed.
+        _remove((await making).folder)
+        raise
     try:
         yield made
     finally:
@@ -69,7 +75,8 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():
         for place, inside, _ in os.walk(folder):
-            for name in (place, *(os.path.join(place, each) for each in inside)):  # noqa: PTH118  # as `walk` has it
+            for path in (Path(place), *(Path(place, name) for name in inside)):
                 with suppress(OSError):
-                    os.chmod(name, 0o700, follow_symlinks=False)  # noqa: PTH101
+                    if not path.is_symlink():
+                        path.chmod(0o700)
         shutil.rmtree(folder, ignore_errors=True)
