@@ -98,6 +98,21 @@ def accepts(name: SchemaName, data: Any) -> bool:
     return True
 
 
+def shape(value: Any) -> Any:
+    """Keys and kinds of a value, and the words that choose between branches."""
+    match value:
+        case dict():
+            chosen = ("type", "provider", "mode", "role")
+            return tuple(
+                (key, item if key in chosen and isinstance(item, str) else shape(item))
+                for key, item in sorted(value.items())
+            )
+        case list():
+            return tuple(map(shape, value))
+        case _:
+            return type(value).__name__
+
+
 def mutants(value: Any) -> Iterator[Any]:
     """Every document one small mistake away from `value`."""
 
@@ -113,7 +128,9 @@ def mutants(value: Any) -> Iterator[Any]:
                 yield put({**rest, f"{key}_": node[key]})
                 yield from walk(node[key], into(node, key, put))
         if isinstance(node, list):
-            for index in range(len(node)):
+            # Of items of one shape the first: what is wrong in one is wrong in all.
+            firsts = {shape(item): index for index, item in reversed(list(enumerate(node)))}
+            for index in sorted(firsts.values()):
                 yield from walk(node[index], into(node, index, put))
 
     def into(node: Any, step: Any, put: Callable[[Any], Any]) -> Callable[[Any], Any]:
