@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAX_OUTPUT_BYTES = 10 * 1024 * 1024
+PIPE_BYTES = 1024 * 1024
 GRACE_S = 5.0
 DRAIN_S = 0.5
 """How long output may still come after the command itself has ended."""
@@ -182,7 +184,7 @@ async def _start(
     )
     try:
         # A cancelled start would kill the command alone and leave what it has started already.
-        return await asyncio.shield(starting)
+        started = await asyncio.shield(starting)
     except asyncio.CancelledError:
         with contextlib.suppress(OSError, ValueError):
             await _end(*await starting)
@@ -190,6 +192,17 @@ async def _start(
     except (OSError, ValueError) as error:
         # ValueError: a NUL in an argument or a name.
         raise _not_started(argv, cwd, error) from error
+    _widen(started[0])
+    return started
+
+
+def _widen(transport: asyncio.SubprocessTransport) -> None:
+    """Let a command print much at once: programs of Node lose what waits in a full pipe when they exit."""
+    pipe = transport.get_pipe_transport(STDOUT)
+    if pipe is not None and hasattr(fcntl, "F_SETPIPE_SZ"):
+        # ValueError: a command that has ended already.
+        with contextlib.suppress(OSError, ValueError):
+            fcntl.fcntl(pipe.get_extra_info("pipe"), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
 
 def _not_started(argv: Sequence[str], cwd: Path, error: OSError | ValueError) -> ProcessFailed:

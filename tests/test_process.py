@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import signal
 import subprocess
@@ -389,3 +390,21 @@ def test_a_command_sees_the_environment_it_is_given_and_nothing_else(tmp_path: P
 def test_a_variable_name_that_cannot_be_is_a_failure_and_not_a_crash(tmp_path: Path) -> None:
     with pytest.raises(ProcessFailed, match="cannot start"):
         finish("true", tmp_path, env={"A=B": "c", "NUL": "a\0b"})
+
+
+NODE_LIKE = """
+import fcntl, os, sys, time
+for _ in range(1000):
+    if fcntl.fcntl(1, fcntl.F_GETPIPE_SZ) >= 1_000_000:
+        break
+    time.sleep(0.01)
+os.set_blocking(1, False)
+sys.stderr.write(str(os.write(1, b"x" * 1_000_000)))
+"""
+
+
+@pytest.mark.skipif(not hasattr(fcntl, "F_SETPIPE_SZ"), reason="this system's pipes have one size")
+def test_program_that_does_not_wait_for_its_reader_loses_nothing(tmp_path: Path) -> None:
+    """Programs of Node write to a pipe without waiting, and lose what does not fit when they exit."""
+    done = asyncio.run(run([sys.executable, "-c", NODE_LIKE], cwd=tmp_path, env=dict(os.environ), timeout_s=60))
+    assert (len(done.stdout), done.stderr) == (1_000_000, "1000000")
