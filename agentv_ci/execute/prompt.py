@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeGuard
 
 from agentv_ci.contracts.exchange import ChatMessage, InputFile, Request
 from agentv_ci.contracts.plan import FilePart, FileReference, FileText, Part, PlanCase, PlanMessage, TextPart, json_text
@@ -28,7 +29,7 @@ def build_request(
     return Request(
         case_id=case.id,
         prompt=_flat(case.input_messages, lambda part: _part(part, files)),
-        task=_flat(case.input_messages, _named),
+        task=_flat(case.input_messages, _named) if _shows_files(case.input_messages) else None,
         guidelines=guidelines,
         chat=_chat(case.input_messages, files, guidelines),
         timeout_s=case.timeout_seconds,
@@ -59,9 +60,18 @@ def _part(part: Part, files: Mapping[str, FileText]) -> str:
             return _block(part.path, files[part.sha256].text)
 
 
+def _shows_files(messages: Sequence[PlanMessage]) -> bool:
+    return any(_is_shown(part) for message in messages for part in message.content)
+
+
+def _is_shown(part: Part) -> TypeGuard[FilePart]:
+    """Whether a part is a file whose text stands in the prompt."""
+    return isinstance(part, FilePart) and part.type != "guideline"
+
+
 def _named(part: Part) -> str:
     """A part for those who open files themselves."""
-    if isinstance(part, FilePart) and part.type != "guideline":
+    if _is_shown(part):
         return f'<file: path="{part.path}">'
     return _part(part, {})
 

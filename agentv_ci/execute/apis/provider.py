@@ -109,7 +109,8 @@ class ApiProvider:
         return replace(response, requests=tries + adjusted)
 
     async def _post(self, body: JsonObject, timeout_s: float) -> Response:
-        headers = self._api.headers | {name.lower(): value for name, value in (self._target.headers or {}).items()}
+        # The target's stand last: the transport knows no case of names, and of two spellings the later one wins.
+        headers = {**self._api.headers, **(self._target.headers or {})}
         reply = await self._transport.post(self._api.path, headers=headers, body=body, timeout_s=timeout_s)
         response = self._api.response(reply)
         if response.finish_reason in CUT:
