@@ -67,6 +67,18 @@ def dig(value: JsonValue, *path: str | int) -> JsonValue:
     return value
 
 
+def found_at(value: JsonValue, *path: str | int) -> tuple[JsonValue, ...]:
+    """Return what lies at a path, alone in a tuple, or nothing: null is a value too."""
+    *steps, last = path
+    match dig(value, *steps), last:
+        case dict() as holder, str() if last in holder:
+            return (holder[last],)
+        case list() as holder, int() if last < len(holder):
+            return (holder[last],)
+        case _:
+            return ()
+
+
 def text_at(value: JsonValue, *path: str | int) -> str | None:
     """Return the text at a path; None when something else is there."""
     found = dig(value, *path)
@@ -77,6 +89,13 @@ def count_at(value: JsonValue, *path: str | int) -> int | None:
     """Return the number of things at a path; None when something else is there, or more than anybody can count."""
     found = dig(value, *path)
     return found if isinstance(found, int) and not isinstance(found, bool) and 0 <= found < 2**63 else None
+
+
+def amount_at(value: JsonValue, *path: str | int) -> float | None:
+    """Return the amount at a path; None when something else is there, or less than nothing."""
+    found = dig(value, *path)
+    is_amount = isinstance(found, (int, float)) and not isinstance(found, bool) and 0 <= found < math.inf
+    return float(found) if is_amount else None  # type: ignore[arg-type]  # it is a number
 
 
 def objects_at(value: JsonValue, *path: str | int) -> list[JsonObject]:

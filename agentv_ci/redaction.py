@@ -110,9 +110,7 @@ class Redactor:
         return response if clean == response else replace(clean, masked=True)
 
     def grade(self, grade: Grade) -> Grade:
-        """Return a grade without secrets: scripts see the environment too."""
-        if self._pattern is None:
-            return grade
+        """Return a grade without secrets: scripts see the environment too. What they printed is shortened after it."""
         return replace(
             grade,
             hits=self._texts(grade.hits),
@@ -123,14 +121,18 @@ class Redactor:
         )
 
     def _outcome(self, outcome: EvaluatorOutcome) -> EvaluatorOutcome:
-        raw = outcome.raw_response
         return replace(
             outcome,
             hits=self._texts(outcome.hits),
             misses=self._texts(outcome.misses),
             reasoning=self.text(outcome.reasoning),
-            raw_response=self.text(raw) if raw is not None else None,
+            raw_response=self._printed(outcome.raw_response),
+            stderr=self._printed(outcome.stderr),
+            members=tuple(map(self._outcome, outcome.members)),
         )
+
+    def _printed(self, text: str | None) -> str | None:
+        return None if text is None else shortened(self.text(printable(text)), MAX_PRINTED)
 
     def _text(self, text: str | None) -> str | None:
         return None if text is None else self.text(text)

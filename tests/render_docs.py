@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
+from pydantic.fields import FieldInfo
+
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.api_targets import HttpTarget
+from agentv_ci.contracts.base import Authored
 from agentv_ci.contracts.diagnostics import FIXED_RULES, RULES
+from agentv_ci.contracts.evaluators import AuthoredEvaluator, ComparedField, EvaluatorSettings, RubricItem
 from agentv_ci.contracts.target_settings import TargetSettings
 from agentv_ci.contracts.targets import Target
 
 DOCS = Path(__file__).parent.parent / "docs"
-RULES_PAGE, PROVIDERS_PAGE = DOCS / "rules.md", DOCS / "providers.md"
+RULES_PAGE, PROVIDERS_PAGE, EVALUATORS_PAGE = DOCS / "rules.md", DOCS / "providers.md", DOCS / "evaluators.md"
 BEGIN, END = "<!-- rules: make docs -->\n", "<!-- /rules -->"
 SETTINGS = re.compile(r"<!-- settings: (?P<kind>[\w-]+) -->\n.*?<!-- /settings -->", re.DOTALL)
+
+FIELDS = re.compile(r"<!-- evaluator: (?P<kind>\w+) -->\n.*?<!-- /evaluator -->", re.DOTALL)
+
+PARTS: dict[str, type[Authored]] = {"all": EvaluatorSettings, "field": ComparedField, "criterion": RubricItem}
+"""Name → what evaluators consist of."""
 
 FAMILIES: dict[str, tuple[type[TargetSettings], type[TargetSettings] | None]] = {
     "all": (TargetSettings, None),
@@ -29,7 +39,7 @@ FAMILIES: dict[str, tuple[type[TargetSettings], type[TargetSettings] | None]] = 
 
 def rendered(page: Path) -> str:
     """Return a page as it should be."""
-    return _rules(page.read_text("utf-8")) if page == RULES_PAGE else _settings(page.read_text("utf-8"))
+    return PAGES[page](page.read_text("utf-8"))
 
 
 def _rules(page: str) -> str:
@@ -51,6 +61,30 @@ def _settings(page: str) -> str:
         return f"<!-- settings: {match['kind']} -->\n\n{text}\n\n<!-- /settings -->"
 
     return SETTINGS.sub(table, page)
+
+
+def _evaluators(page: str) -> str:
+    members: tuple[type[EvaluatorSettings], ...] = get_args(get_args(AuthoredEvaluator.__value__)[0])
+    names = {str(get_args(member.model_fields["type"].annotation)[0]): member for member in members}
+
+    def table(match: re.Match[str]) -> str:
+        kind = match["kind"]
+        part = PARTS.get(kind) or names[kind]
+        shared = {"type"} if kind in PARTS else {"type", *EvaluatorSettings.model_fields}
+        rows = "\n".join(
+            f"| `{name}` | {_cell(field.description or '')}{' Required.' if field.is_required() else ''} "
+            f"| {_default(field)} |"
+            for name, field in part.model_fields.items()
+            if name not in shared
+        )
+        return f"<!-- evaluator: {kind} -->\n\n| field | is | default |\n|---|---|---|\n{rows}\n\n<!-- /evaluator -->"
+
+    return FIELDS.sub(table, page)
+
+
+def _default(field: FieldInfo) -> str:
+    default = None if field.is_required() or field.default_factory else field.default
+    return "" if default is None or default == () else f"`{json.dumps(default)}`"
 
 
 def kinds() -> dict[str, type[TargetSettings]]:
@@ -84,9 +118,12 @@ def _cell(text: str) -> str:
     return re.sub(r"(\$?\{+ ?\w+ ?\}+)", r"`\1`", text.replace("`", "")).replace("|", "\\|")
 
 
+PAGES = {RULES_PAGE: _rules, PROVIDERS_PAGE: _settings, EVALUATORS_PAGE: _evaluators}
+
+
 def main() -> int:
     """Write the tables, or check them."""
-    stale = [page for page in (RULES_PAGE, PROVIDERS_PAGE) if page.read_text("utf-8") != rendered(page)]
+    stale = [page for page in PAGES if page.read_text("utf-8") != rendered(page)]
     if "--check" in sys.argv[1:]:
         for page in stale:
             sys.stderr.write(f"docs/{page.name} is stale; run: make docs\n")

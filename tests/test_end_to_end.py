@@ -252,3 +252,29 @@ def test_plan_runs_the_script_that_was_compiled_with_all_its_files(repository: P
         write(repository, {**files, **changed})
         done = agentv_ci("eval", "plan.json", "--out", "rows.jsonl", cwd=repository)
         assert (done.code, "1 passed" in done.out) == (0, True), done
+
+
+def test_example_of_scripts_in_three_languages_scores_alike(tmp_path: Path) -> None:
+    folder = tmp_path / "code-evaluators"
+    shutil.copytree(REPOSITORY / "docs" / "examples" / "code-evaluators", folder)
+    (folder / ".git").mkdir()
+    done = agentv_ci("eval", "evals/code.test.yaml", "--out", "r.jsonl", cwd=folder)
+    assert done.code == 0, done.out + done.err
+    targets = folder / "evals" / "targets.yaml"
+    targets.write_text(targets.read_text("utf-8").replace("30 days", "a month"), "utf-8")
+    assert agentv_ci("eval", "evals/code.test.yaml", "--out", "again.jsonl", cwd=folder).code == 1
+    (good,), (bad,) = (
+        [json.loads(line)["evaluator_results"] for line in (folder / name).read_text("utf-8").splitlines()]
+        for name in ("r.jsonl", "again.jsonl")
+    )
+    assert [(each["name"], each["status"], each["score"]) for each in good] == [
+        ("python", "ok", 1.0),
+        ("bash", "ok", 1.0),
+        ("node", "ok", 1.0),
+    ]
+    assert [each["score"] for each in bad] == [0.5, 0.0, 0.5]
+    assert [each["misses"] for each in bad] == [
+        ["does not mention '30 days'"],
+        ["does not mention 30 days"],
+        ["does not mention '30 DAYS'"],
+    ]

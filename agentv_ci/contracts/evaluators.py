@@ -1,5 +1,6 @@
 """How an author asks for an answer to be scored: one class per `type`."""
 
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
@@ -277,10 +278,19 @@ class ToolTrajectoryEvaluator(EvaluatorSettings):
     )
 
 
+FIELD_PATH = r"^(\[[0-9]{1,9}\]|[^.\[\]]+)(\[[0-9]{1,9}\]|\.[^.\[\]]+)*$"
+_STEP = re.compile(r"\[(?P<position>[0-9]+)\]|\.?(?P<key>[^.\[\]]+)")
+
+
+def field_steps(path: str) -> tuple[str | int, ...]:
+    """Return the keys and positions of a path such as `a.b[0].c`."""
+    return tuple(int(step["position"]) if step["position"] else step["key"] for step in _STEP.finditer(path))
+
+
 class ComparedField(Authored):
     """One field of a structured answer."""
 
-    path: Name = Field(description="Where it stands: a.b[0].c")
+    path: Annotated[str, Field(pattern=FIELD_PATH)] = Field(description="Where it stands: a.b[0].c")
     match: Literal["exact", "numeric_tolerance", "date"] = Field("exact", description="How values are compared.")
     tolerance: Maybe[Annotated[float, Field(ge=0)]] = Field(None, description="Largest difference of numbers.")
     weight: float = Field(1.0, ge=0, description="Its share in the score.")

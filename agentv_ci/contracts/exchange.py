@@ -71,6 +71,8 @@ class Request:
     """Overrides the target's."""
     max_output_tokens: int | None = None
     """Overrides the target's."""
+    sample: str | None = None
+    """A reply of the form that is asked for; what a mock gives that has none of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,9 @@ class Response:
     requests: int = 1
     """Tries over the wire."""
     duration_ms: int | None = None
-    """What it took, when that is not the time since the question: of a batch, its share."""
+    """What it took: as the provider says, of a batch its share, else the time since the question."""
+    cost_usd: float | None = None
+    """What it cost: as the provider says, else by the price of its tokens; None where neither is known."""
     request: Mapping[str, JsonValue] = field(default_factory=dict)
     """What was asked, for the record; free of secrets."""
     masked: bool = False
@@ -167,29 +171,47 @@ class ProviderError(Exception):
         """Whether a secret stood in it and was taken out."""
 
 
+@dataclass(frozen=True, slots=True)
+class JudgeQuestion:
+    """What a judge is asked."""
+
+    system: str
+    user: str
+    sample: str
+    """A reply of the form that is asked for."""
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+
+
 class Ask(Protocol):
     """A question to a model, with the same retries and limits as any other; how evaluators reach judges."""
 
-    async def __call__(
-        self, target: str, *, system: str, user: str, temperature: float | None, max_output_tokens: int | None
-    ) -> Response:
+    async def __call__(self, target: str, question: JudgeQuestion) -> Response:
         """Return the answer of the plan's target `target`; raises ProviderError."""
         ...
 
 
+Verdict = Literal["pass", "borderline", "fail", "error"]
+
+
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What an evaluator found. `error` is set when it could not score, and then `score` means nothing."""
+    """What an evaluator found. With `error` or `unmeasured` it could not score, and then `score` means nothing."""
 
     score: float = 0.0
     hits: tuple[str, ...] = ()
     misses: tuple[str, ...] = ()
     reasoning: str = ""
     error: str | None = None
+    unmeasured: str | None = None
+    """What it measures and the target does not give."""
+    misses_required: bool = False
+    """Whether a part is missing without which the case fails, whatever the score."""
     raw_response: str | None = None
-
-
-Verdict = Literal["pass", "borderline", "fail", "error"]
+    stderr: str | None = None
+    """What a script wrote there."""
+    members: tuple[EvaluatorOutcome, ...] = ()
+    """What the members of a combination found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,15 +220,20 @@ class EvaluatorOutcome:
 
     name: str
     type: str
-    status: Literal["ok", "error"]
+    status: Literal["ok", "error", "skipped"]
+    """`skipped`: the target does not give what it measures; it counts nowhere."""
     score: float
     weight: float
     required: bool
-    verdict: Verdict
+    verdict: Verdict | Literal["skipped"]
     hits: tuple[str, ...]
     misses: tuple[str, ...]
     reasoning: str
     raw_response: str | None
+    fails_case: bool = False
+    """Whether the case fails by this alone, whatever the mean."""
+    stderr: str | None = None
+    members: tuple[EvaluatorOutcome, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +249,8 @@ class Grade:
     error: str | None = None
     """Why there is no verdict, when `verdict` is `error`."""
     judge_usage: Usage | None = None
+    judge_cost_usd: float | None = None
+    """None when a judge's price is not known."""
 
 
 GradeAnswer = Callable[[PlanCase, Request, Response, Ask], Awaitable[Grade]]

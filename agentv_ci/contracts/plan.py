@@ -27,21 +27,7 @@ from agentv_ci.contracts.base import (
 )
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.evals import Role
-from agentv_ci.contracts.evaluators import (
-    ContainsAllEvaluator,
-    ContainsAnyEvaluator,
-    CostEvaluator,
-    EmbeddedEvaluator,
-    EndsWithEvaluator,
-    EqualsEvaluator,
-    FieldAccuracyEvaluator,
-    IsJsonEvaluator,
-    LatencyEvaluator,
-    SimilarityEvaluator,
-    StartsWithEvaluator,
-    TokenUsageEvaluator,
-    ToolCallsEvaluator,
-)
+from agentv_ci.contracts.evaluators import EmbeddedEvaluator
 from agentv_ci.contracts.targets import CliTarget, Target
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -218,25 +204,6 @@ PlanEvaluator = TypeAliasType(
         Field(discriminator="type"),
     ],
 )
-
-
-NotRunYet = (
-    PlanRubricEvaluator
-    | PlanCompositeEvaluator
-    | ContainsAnyEvaluator
-    | ContainsAllEvaluator
-    | EqualsEvaluator
-    | StartsWithEvaluator
-    | EndsWithEvaluator
-    | IsJsonEvaluator
-    | FieldAccuracyEvaluator
-    | SimilarityEvaluator
-    | LatencyEvaluator
-    | CostEvaluator
-    | TokenUsageEvaluator
-    | ToolCallsEvaluator
-)
-"""Evaluators that are compiled, and that a run refuses; each leaves this list when it gets its file."""
 
 
 class PlanGate(Compiled):

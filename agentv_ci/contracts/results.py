@@ -12,6 +12,8 @@ from agentv_ci.contracts.base import Items, JsonObject, JsonValue, Name, Recorde
 
 RESULT_VERSION = 1
 
+Dollars = Annotated[float, Field(ge=0)]
+
 BORDERLINE = 0.6
 """Score from which an answer that did not pass is borderline."""
 PRECISION = 12
@@ -32,15 +34,22 @@ class EvaluatorResult(Recorded):
 
     name: Name = Field(description="The evaluator's name.")
     type: str = Field(description="The evaluator's type.")
-    status: Literal["ok", "error"] = Field(description="`error`: it could not score; its score counts nowhere.")
+    status: Literal["ok", "error", "skipped"] = Field(
+        description="`error`: it could not score; `skipped`: the target does not give what it measures. "
+        "Then its score is 0 and counts nowhere."
+    )
     score: Share = Field(description="From 0 to 1.")
     weight: float = Field(description="Its share in the case's score.")
     required: bool = Field(description="Whether failing it fails the case.")
-    verdict: Literal["pass", "borderline", "fail", "error"] = Field(description="The score against its pass line.")
+    verdict: Literal["pass", "borderline", "fail", "error", "skipped"] = Field(
+        description="The score against its pass line; `fail` too when a required part is missing."
+    )
     hits: Items[str] = Field(description="What was right.")
     misses: Items[str] = Field(description="What was wrong.")
     reasoning: str = Field(description="Why.")
     raw_response: str | None = Field(None, description="What it said, when it could not be understood.")
+    stderr: str | None = Field(None, description="What its script wrote there; a long text without its middle.")
+    evaluator_results: Items[EvaluatorResult] | None = Field(None, description="What its members found.")
 
 
 class TraceSummary(Recorded):
@@ -138,7 +147,13 @@ class ResultRow(Recorded):
     requests: Annotated[int, Field(ge=0)] = Field(description="Tries over the wire, in all attempts.")
     duration_ms: Annotated[int, Field(ge=0)] = Field(description="Time of the last attempt's answer.")
     usage: UsageRecord | None = Field(None, description="Tokens of the answer.")
+    cost_usd: Dollars | None = Field(
+        None, description="Cost of the answer: as the provider says, else by the price of its tokens."
+    )
     judge_usage: UsageRecord | None = Field(None, description="Tokens of the judges.")
+    judge_cost_usd: Dollars | None = Field(
+        None, description="Cost of the judges; absent when the price of one of them is not known."
+    )
     request: JsonObject = Field(default_factory=dict, description="What was asked, free of secrets.")
     output_messages: Items[OutputMessageRecord] | None = Field(None, description="The whole answer (--include-trace).")
     trace_summary: TraceSummary | None = Field(None, description="Tool calls, when the provider reports them.")

@@ -6,48 +6,85 @@ Case score = Σ weight·score / Σ weight over the evaluators that scored; 0 whe
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from agentv_ci.contracts.exchange import EvaluatorOutcome, Grade, Score, Usage, Verdict
+from agentv_ci.contracts.exchange import EvaluatorOutcome, Grade, Score, Verdict
 from agentv_ci.contracts.plan import PlanEvaluator
 from agentv_ci.contracts.results import BORDERLINE, PRECISION
 
 
 def judge_one(evaluator: PlanEvaluator, score: Score, threshold: float) -> EvaluatorOutcome:
-    """Return what an evaluator's score means; an error stays an error, also under `negate`."""
-    pass_line = threshold if evaluator.min_score is None else evaluator.min_score
-    value = min(1.0, max(0.0, score.score)) if score.error is None else 0.0
-    hits, misses = score.hits, score.misses
-    if evaluator.negate and score.error is None:
+    """Return what an evaluator's score means; an error stays an error, also under `negate`.
+
+    `negate` turns hits into misses too, and what was required of the answer no longer is.
+    """
+    if score.error is not None or score.unmeasured is not None:
+        return _without_score(evaluator, score)
+    value, hits, misses = min(1.0, max(0.0, score.score)), score.hits, score.misses
+    if evaluator.negate:
         value, hits, misses = 1.0 - value, misses, hits
+    misses_required = score.misses_required and not evaluator.negate
+    verdict = verdict_of(value, threshold if evaluator.min_score is None else evaluator.min_score)
     return EvaluatorOutcome(
         name=evaluator.name,
         type=evaluator.type,
-        status="error" if score.error is not None else "ok",
+        status="ok",
         score=value,
         weight=evaluator.weight,
         required=evaluator.required,
-        verdict="error" if score.error is not None else verdict_of(value, pass_line),
+        verdict="fail" if misses_required else verdict,
         hits=hits,
         misses=misses,
-        reasoning=score.error if score.error is not None else score.reasoning,
+        reasoning=score.reasoning,
         raw_response=score.raw_response,
+        fails_case=misses_required or (evaluator.required and verdict != "pass"),
+        stderr=score.stderr,
+        members=score.members,
     )
 
 
-def combine(outcomes: Sequence[EvaluatorOutcome], threshold: float, *, judge_usage: Usage | None) -> Grade:
+def _without_score(evaluator: PlanEvaluator, score: Score) -> EvaluatorOutcome:
+    is_error = score.error is not None
+    return EvaluatorOutcome(
+        name=evaluator.name,
+        type=evaluator.type,
+        status="error" if is_error else "skipped",
+        score=0.0,
+        weight=evaluator.weight,
+        required=evaluator.required,
+        verdict="error" if is_error else "skipped",
+        hits=(),
+        misses=(),
+        reasoning=score.error or f"the target does not give {score.unmeasured}",
+        raw_response=score.raw_response,
+        stderr=score.stderr,
+        members=score.members,
+    )
+
+
+def settled(outcomes: Sequence[EvaluatorOutcome]) -> tuple[EvaluatorOutcome, ...]:
+    """Return outcomes of one list in which a measure that had to be there, and is not, is an error."""
+    return tuple(
+        replace(each, status="error", verdict="error") if each.status == "skipped" and each.required else each
+        for each in outcomes
+    )
+
+
+def combine(outcomes: Sequence[EvaluatorOutcome], threshold: float) -> Grade:
     """Return the grade of an answer.
 
-    One evaluator that could not score makes the verdict `error`: neither pass nor fail. A required evaluator that
-    does not pass fails the case whatever the mean.
+    One evaluator that could not score makes the verdict `error`: neither pass nor fail. So does a list of which
+    nothing scored. A required evaluator that does not pass fails the case whatever the mean.
     """
+    outcomes = settled(outcomes)
     scored = [each for each in outcomes if each.status == "ok"]
+    if not scored:
+        outcomes = tuple(replace(each, status="error", verdict="error") for each in outcomes)
     broken = [each for each in outcomes if each.status == "error"]
-    score = _weighted_mean(scored)
+    score = weighted_mean((each.weight, each.score) for each in scored)
     verdict = verdict_of(score, threshold)
-    if any(each.required and each.verdict != "pass" for each in scored):
-        verdict = "fail"
-    if not any(each.weight for each in scored):
+    if any(each.fails_case for each in scored) or not any(each.weight for each in scored):
         verdict = "fail"
     return Grade(
         score=score,
@@ -55,9 +92,8 @@ def combine(outcomes: Sequence[EvaluatorOutcome], threshold: float, *, judge_usa
         hits=tuple(hit for each in scored for hit in each.hits),
         misses=tuple(miss for each in scored for miss in each.misses),
         reasoning=" | ".join(f"{each.name}: {each.reasoning}" for each in outcomes if each.reasoning),
-        outcomes=tuple(outcomes),
+        outcomes=outcomes,
         error="; ".join(f"evaluator '{each.name}': {each.reasoning}" for each in broken) or None,
-        judge_usage=judge_usage,
     )
 
 
@@ -68,11 +104,13 @@ def verdict_of(score: float, threshold: float) -> Verdict:
     return "borderline" if round(score, PRECISION) >= BORDERLINE else "fail"
 
 
-def _weighted_mean(scored: Sequence[EvaluatorOutcome]) -> float:
-    heaviest = max((each.weight for each in scored), default=0.0)
+def weighted_mean(weighted: Iterable[tuple[float, float]]) -> float:
+    """Return Σ weight·score / Σ weight of pairs of weight and score; 0 when all weights are 0."""
+    pairs = list(weighted)
+    heaviest = max((weight for weight, _ in pairs), default=0.0)
     if heaviest == 0:
         return 0.0
     # Relative weights: the sum of very large ones would overflow.
-    shares = [each.weight / heaviest for each in scored]
-    weighted = math.fsum(share * each.score for share, each in zip(shares, scored, strict=True))
-    return min(1.0, round(weighted / math.fsum(shares), PRECISION))
+    shares = [(weight / heaviest, score) for weight, score in pairs]
+    total = math.fsum(share for share, _ in shares)
+    return min(1.0, round(math.fsum(share * score for share, score in shares) / total, PRECISION))

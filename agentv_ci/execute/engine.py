@@ -13,6 +13,7 @@ from agentv_ci.contracts.exchange import (
     ChatMessage,
     ErrorKind,
     GradeAnswer,
+    JudgeQuestion,
     Log,
     ProviderError,
     Request,
@@ -20,9 +21,9 @@ from agentv_ci.contracts.exchange import (
     Warn,
     World,
 )
-from agentv_ci.contracts.plan import Plan, PlanCase
+from agentv_ci.contracts.plan import Plan, PlanCase, PlanSuite
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.contracts.targets import MockTarget, Target
+from agentv_ci.contracts.targets import MockTarget, Target, model_name
 from agentv_ci.errors import TargetUnavailable
 from agentv_ci.execute.batches import Batch
 from agentv_ci.execute.context import Context
@@ -32,6 +33,7 @@ from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.prompt import build_request
 from agentv_ci.execute.providers import BatchProvider, Provider, open_provider
 from agentv_ci.execute.rows import Effort, Trial, failed_row, graded_row
+from agentv_ci.prices import cost_of, price_of
 from agentv_ci.redaction import Redactor
 
 REPEATED: frozenset[ErrorKind] = frozenset({"timeout", "process"})
@@ -191,6 +193,7 @@ class Engine:
                     continue
                 return failed_row(trial, effort, error, now=self._means.world.now())
             took_ms = self._since_ms(begun) if response.duration_ms is None else response.duration_ms
+            response = replace(response, duration_ms=took_ms)
             effort = Effort(attempt + 1, requests + response.requests, took_ms)
             if not response.answer.strip():
                 self._means.warn(f"{trial.target.name}: an answer is empty")
@@ -211,37 +214,46 @@ class Engine:
 
     async def _answer(self, trial: Trial, request: Request) -> Response:
         """Return a trial's answer out of its target's batch, else the answer to its own question."""
-        batch = self._batches.get(trial.case.target)
+        key = trial.case.target
+        batch = self._batches.get(key)
         answered = await batch.answer(trial.key) if batch is not None and request.attempt == 0 else None
         if answered is not None:
-            return self._means.redactor.response(answered)
-        return await self._ask(trial.case.target, request)
+            return self._priced(key, self._means.redactor.response(answered), trial.suite)
+        return await self._ask(key, request, trial.suite)
 
-    async def _ask(self, target: str, request: Request) -> Response:
+    async def _ask(self, target: str, request: Request, suite: PlanSuite) -> Response:
         async with self._limits.slot(target):
             try:
-                return self._means.redactor.response(await self._providers[target].ask(request))
+                response = self._means.redactor.response(await self._providers[target].ask(request))
             except ProviderError as error:
                 self._means.redactor.clean(error)
                 raise
+        return self._priced(target, response, suite)
+
+    def _priced(self, target: str, response: Response, suite: PlanSuite) -> Response:
+        """Return a response with its cost: as the provider says, else by its suite's prices."""
+        if response.cost_usd is not None or response.usage is None or self._settings.dry_run:
+            return response
+        names = [name for name in (response.model, model_name(self._targets[target])) if name]
+        price = next((price for name in names if (price := price_of(name, suite.prices)) is not None), None)
+        return response if price is None else replace(response, cost_usd=cost_of(response.usage, price))
 
     def _judge_of(self, case: PlanCase) -> Ask:
         """A judge is a target like any other; it gets one text or a chat, whichever it takes."""
 
-        async def ask(
-            target: str, *, system: str, user: str, temperature: float | None, max_output_tokens: int | None
-        ) -> Response:
+        async def ask(target: str, question: JudgeQuestion) -> Response:
             request = Request(
                 case_id=case.id,
-                prompt=f"{system}\n\n{user}",
+                prompt=f"{question.system}\n\n{question.user}",
                 guidelines="",
-                chat=(ChatMessage("system", system), ChatMessage("user", user)),
+                chat=(ChatMessage("system", question.system), ChatMessage("user", question.user)),
                 timeout_s=case.timeout_seconds,
                 cwd=self._folder(case),
-                temperature=temperature,
-                max_output_tokens=max_output_tokens,
+                temperature=question.temperature,
+                max_output_tokens=question.max_output_tokens,
+                sample=question.sample,
             )
-            return await self._ask(target, request)
+            return await self._ask(target, request, self._suites[case.suite])
 
         return ask
 

@@ -59,6 +59,7 @@ def graded_row(
             "finish_reason": response.finish_reason,
             "candidate_answer": response.answer,
             "usage": usage_record(response.usage),
+            "cost_usd": response.cost_usd,
             "masked": response.masked,
             "request": dict(response.request),
             "output_messages": _messages(response) if include_trace else None,
@@ -104,6 +105,7 @@ def _row(trial: Trial, effort: Effort, grade: Grade, error_kind: ErrorKind | Non
         requests=effort.requests,
         duration_ms=effort.duration_ms,
         judge_usage=usage_record(grade.judge_usage),
+        judge_cost_usd=grade.judge_cost_usd,
         source=RowSource(path=case.source.path, line=case.source.line),
         dry_run=trial.dry_run,
         metadata=case.metadata,
@@ -123,6 +125,8 @@ def _evaluator_result(outcome: EvaluatorOutcome) -> EvaluatorResult:
         misses=outcome.misses,
         reasoning=outcome.reasoning,
         raw_response=outcome.raw_response,
+        stderr=outcome.stderr,
+        evaluator_results=tuple(map(_evaluator_result, outcome.members)) or None,
     )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from agentv_ci.contracts.plan import NotRunYet, Plan, PlanCase, PlanEvaluator, PlanLlmJudgeEvaluator, PlanSuite
+from agentv_ci.contracts.plan import Plan, PlanSuite
 from agentv_ci.errors import UsageError
 
 
@@ -26,8 +26,8 @@ def _unsupported(plan: Plan) -> Iterator[tuple[str, str]]:
     for suite in plan.suites:
         yield from ((suite.path, what) for what in _settings(suite))
     for case in plan.cases:
-        place = f"{case.source.path}:{case.source.line}: case '{case.id}'"
-        yield from ((place, what) for what in _in_case(case))
+        if case.stop_when is not None:
+            yield f"{case.source.path}:{case.source.line}: case '{case.id}'", "'stop_when'"
 
 
 def _settings(suite: PlanSuite) -> Iterator[str]:
@@ -35,17 +35,3 @@ def _settings(suite: PlanSuite) -> Iterator[str]:
         yield "'validators'"
     if suite.gate.max_cost_usd is not None:
         yield "'max_cost_usd'"
-
-
-def _in_case(case: PlanCase) -> Iterator[str]:
-    if case.stop_when is not None:
-        yield "'stop_when'"
-    yield from _evaluators(case.evaluators)
-
-
-def _evaluators(evaluators: Iterable[PlanEvaluator]) -> Iterator[str]:
-    for each in evaluators:
-        if isinstance(each, NotRunYet):
-            yield f"evaluator '{each.name}' of type '{each.type}'"
-        elif isinstance(each, PlanLlmJudgeEvaluator) and each.rubrics:
-            yield f"'rubrics' of evaluator '{each.name}'"

@@ -66,6 +66,7 @@ async def run_plan(
     """
     from agentv_ci.compile.overrides import override
     from agentv_ci.contracts.plan import targets_of
+    from agentv_ci.evaluate.requirements import require_packages
     from agentv_ci.execute import execute
     from agentv_ci.execute.engine import Means, Progress
     from agentv_ci.execute.journal import Journal
@@ -80,6 +81,7 @@ async def run_plan(
     if files.results.exists() and not files.results.is_file():
         raise UsageError(f"results go into a file, and '{files.results}' is none")
     refuse_unsupported(compiled.plan)
+    require_packages(compiled.plan)
     _require_folders(compiled.plan, settings)
     plan = override(compiled.plan, overrides)
     asked = {key: plan.targets[key] for key in sorted({key for case in plan.cases for key in targets_of(case)})}

@@ -12,7 +12,21 @@ from dataclasses import dataclass
 
 from agentv_ci.contracts.exchange import Verdict
 from agentv_ci.contracts.plan import Plan, PlanCase
-from agentv_ci.contracts.results import BORDERLINE, PRECISION, ResultRow, UsageRecord
+from agentv_ci.contracts.results import BORDERLINE, PRECISION, EvaluatorResult, ResultRow, UsageRecord
+from agentv_ci.outside import shortened
+
+MAX_FINDING = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one evaluator said of an answer that did not pass."""
+
+    name: str
+    type: str
+    verdict: str
+    score: float
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +38,8 @@ class TrialOutcome:
     score: float
     summary: str
     """Why it did not pass, in one line."""
+    findings: tuple[Finding, ...] = ()
+    """The same, evaluator by evaluator; empty when it passed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +60,18 @@ class CaseOutcome:
     @property
     def summary(self) -> str:
         """Why it did not pass, in one line."""
+        worst = self._worst
+        return worst.summary if worst is not None else "" if self.trials else "it never ran"
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Why it did not pass, evaluator by evaluator."""
+        return self._worst.findings if self._worst is not None else ()
+
+    @property
+    def _worst(self) -> TrialOutcome | None:
         worst = ("error",) if self.verdict == "error" else ("fail", "borderline", "error")
-        ordered = (trial.summary for verdict in worst for trial in self.trials if trial.verdict == verdict)
-        return next(ordered, "it never ran" if not self.trials else "")
+        return next((trial for verdict in worst for trial in self.trials if trial.verdict == verdict), None)
 
 
 class Tally:
@@ -65,7 +90,7 @@ class Tally:
         if trials is None:
             return
         self.rows += 1
-        trials.append(TrialOutcome(row.trial, row.verdict, row.score, _summary(row)))
+        trials.append(TrialOutcome(row.trial, row.verdict, row.score, _summary(row), _findings(row)))
         for used in (row.usage, row.judge_usage):
             self.usage = _sum(self.usage, used)
 
@@ -95,6 +120,20 @@ def _is_enough(passed: int, case: PlanCase) -> bool:
             return passed == case.trials
         case "any":
             return passed > 0
+
+
+def _findings(row: ResultRow) -> tuple[Finding, ...]:
+    if row.verdict == "pass":
+        return ()
+    return tuple(
+        Finding(each.name, each.type, each.verdict, each.score, shortened(_text(each), MAX_FINDING))
+        for each in row.evaluator_results
+    )
+
+
+def _text(result: EvaluatorResult) -> str:
+    said = result.hits if result.verdict == "pass" else result.misses
+    return "; ".join(said) or result.reasoning
 
 
 def _summary(row: ResultRow) -> str:

@@ -16,6 +16,7 @@ from agentv_ci.validate.rules import (
     cases,
     config,
     evaluators,
+    expectations,
     files,
     messages,
     references,
@@ -81,6 +82,7 @@ def _rules(structure: Structure, surroundings: Surroundings) -> Iterator[Diagnos
             yield from evaluators.check(lists, find, surroundings)
             yield from templates.check(lists, find, surroundings)
             yield from target_use.check(document, find, surroundings)
+            yield from expectations.check(document, find)
         case TargetsDocument():
             yield from targets.check(document, find)
         case ConfigDocument():

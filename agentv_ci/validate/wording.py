@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.evaluators import FIELD_PATH
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.contracts.targets import REFERENCE_PATTERN
 from agentv_ci.outside import shortened
@@ -193,6 +194,8 @@ def _bound(violation: Violation) -> str:
             return f"must be at most {limit}, not {_shown(violation.found)}"
         case "pattern" if limit == REFERENCE_PATTERN:
             return f"must be a reference to the environment, ${{{{ NAME }}}}, not {_shown(violation.found)}"
+        case "pattern" if limit == FIELD_PATH:
+            return f"must be a path such as a.b[0].c, not {_shown(violation.found)}"
         case "pattern":
             return f"has a form that is not accepted: {_shown(violation.found)}"
         case _:

@@ -15,6 +15,7 @@ from agentv_ci.contracts.exchange import (
     CalledTool,
     EvaluatorOutcome,
     Grade,
+    JudgeQuestion,
     Log,
     OutputMessage,
     ProviderError,
@@ -78,29 +79,18 @@ def submission(
     return Submission(case, request, response, files or {}, folder)
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What a judge was asked."""
-
-    target: str
-    system: str
-    user: str
-    temperature: float | None
-    max_output_tokens: int | None
-
-
 @dataclass(slots=True)
 class Judge:
     """Gives its replies one after the other and keeps what it was asked; see Ask."""
 
     replies: Sequence[str | ProviderError]
     usage: Usage | None = None
-    asked: list[Question] = field(default_factory=list)
+    targets: list[str] = field(default_factory=list)
+    asked: list[JudgeQuestion] = field(default_factory=list)
 
-    async def __call__(
-        self, target: str, *, system: str, user: str, temperature: float | None, max_output_tokens: int | None
-    ) -> Response:
-        self.asked.append(Question(target, system, user, temperature, max_output_tokens))
+    async def __call__(self, target: str, question: JudgeQuestion) -> Response:
+        self.targets.append(target)
+        self.asked.append(question)
         reply = self.replies[len(self.asked) - 1]
         if isinstance(reply, ProviderError):
             raise reply

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.evaluators import ContainsEvaluator, RegexEvaluator, ToolTrajectoryEvaluator
-from agentv_ci.contracts.exchange import EvaluatorOutcome, Grade, Score, Usage, Verdict
+from agentv_ci.contracts.exchange import EvaluatorOutcome, Grade, Score, Verdict
 from agentv_ci.contracts.plan import PlanCodeEvaluator, PlanLlmJudgeEvaluator, PlanSchemaEvaluator
 from agentv_ci.evaluate.scoring import combine, judge_one, verdict_of
 from tests.evaluate.builders import Judge, grade, plan_case, tools
@@ -28,7 +28,7 @@ def found(score: float | Score, name: str = "c", **given: Any) -> EvaluatorOutco
 
 
 def combined(*outcomes: EvaluatorOutcome, threshold: float = THRESHOLD) -> Grade:
-    return combine(outcomes, threshold, judge_usage=None)
+    return combine(outcomes, threshold)
 
 
 def contains(value: str, **given: Any) -> ContainsEvaluator:
@@ -177,10 +177,6 @@ def test_findings_are_joined_in_the_order_of_the_evaluators() -> None:
         ("three", "five"),
         "a: fine | c: so so",
     )
-
-
-def test_judge_usage_is_handed_on() -> None:
-    assert combine([found(1.0)], THRESHOLD, judge_usage=Usage(3, 4, 7)).judge_usage == Usage(3, 4, 7)
 
 
 def test_one_broken_evaluator_makes_the_verdict_an_error_and_leaves_the_others_scores() -> None:

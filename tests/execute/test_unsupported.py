@@ -10,7 +10,6 @@ import pytest
 
 from agentv_ci.cli import run
 from tests.conftest import write
-from tests.guards.test_families import CHECKED_ONLY
 
 MOCK = {"name": "default", "provider": "mock", "response": "Hi"}
 CASE = {
@@ -18,19 +17,6 @@ CASE = {
     "expected_outcome": "x",
     "input_messages": [{"role": "user", "content": "x"}],
     "expected_messages": [],
-}
-EVALUATORS: dict[str, dict[str, Any]] = {
-    "rubric": {"rubrics": ["Is kind"]},
-    "composite": {"evaluators": [{"name": "m", "type": "contains", "value": "x"}]},
-    **{kind: {"value": ["x"]} for kind in ("contains_any", "contains_all")},
-    **{kind: {"value": "x"} for kind in ("equals", "starts_with", "ends_with")},
-    "is_json": {},
-    "field_accuracy": {"fields": [{"path": "a"}]},
-    "similarity": {"metric": "bleu"},
-    "latency": {"max_ms": 1},
-    "cost": {"max_usd": 1},
-    "token_usage": {"max_total": 1},
-    "tool_calls": {"max": 1},
 }
 
 
@@ -49,27 +35,9 @@ def documents(folder: Path, *, case: dict[str, Any], target: dict[str, Any] = MO
     write(folder, {"x.yaml": json.dumps(evals), "targets.yaml": json.dumps(targets)})
 
 
-def test_every_kind_that_is_only_checked_is_tried_here() -> None:
-    assert {*EVALUATORS} == CHECKED_ONLY
-
-
-@pytest.mark.parametrize("kind", EVALUATORS)
-def test_evaluator_is_refused(kind: str, repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    documents(repository, case={"evaluators": [{"name": "e", "type": kind, **EVALUATORS[kind]}]})
-    assert run(["validate", "x.yaml"]) == 0
-    assert run(["compile", "x.yaml", "--out", "plan.json"]) == 0
-    for dry_run in ((), ("--dry-run",)):
-        assert run(["eval", "plan.json", "--out", "rows.jsonl", *dry_run]) == 2
-        wanted = f"x.yaml:1: case 'greets': evaluator 'e' of type '{kind}': agentv-ci compiles this and does not run it"
-        assert wanted in capsys.readouterr().err
-    assert not (repository / "rows.jsonl").exists()
-
-
 @pytest.mark.parametrize(
     ("case", "document", "what"),
     [
-        ({"rubrics": ["Is kind"]}, {}, "evaluator 'rubrics' of type 'rubric'"),
-        ({"evaluators": [{"name": "j", "type": "llm_judge", "rubrics": ["x"]}]}, {}, "'rubrics' of evaluator 'j'"),
         ({"execution": {"repeat": {"max": 3, "stop_when": "decided"}}}, {}, "case 'greets': 'stop_when'"),
         ({}, {"execution": {"validators": ["outlier_detection"]}}, "x.yaml: 'validators'"),
         ({}, {"execution": {"gate": {"max_cost_usd": 1}}}, "x.yaml: 'max_cost_usd'"),

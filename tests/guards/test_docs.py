@@ -47,7 +47,7 @@ def test_yaml_in_the_documentation_is_valid(text: str, tmp_path: Path) -> None:
     assert [found for file in checks.files for found in file.diagnostics] == []
 
 
-@pytest.mark.parametrize("page", [render_docs.RULES_PAGE, render_docs.PROVIDERS_PAGE], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", render_docs.PAGES, ids=lambda page: page.name)
 def test_rendered_page_is_fresh(page: Path) -> None:
     assert page.read_text("utf-8") == render_docs.rendered(page), "run: make docs"
 

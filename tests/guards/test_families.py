@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from agentv_ci.contracts.evaluators import AuthoredEvaluator
-from agentv_ci.contracts.plan import NotRunYet, PlanEvaluator
+from agentv_ci.contracts.plan import PlanEvaluator
 from agentv_ci.contracts.targets import Target
 from tests.conftest import REPOSITORY
 
@@ -24,15 +24,8 @@ def written(folder: str) -> str:
 CORPUS, CHECKED = written("valid"), written("checked")
 README = (REPOSITORY / "README.md").read_text("utf-8")
 
-NOT_KINDS = {"__init__", "replies", "prompts"}
+NOT_KINDS = {"__init__", "criteria", "judging", "matching", "prompts", "replies", "scripts", "structured"}
 """Modules that several kinds share."""
-
-
-CHECKED_ONLY = {
-    *("rubric", "composite", "contains_any", "contains_all", "equals", "starts_with", "ends_with", "is_json"),
-    *("field_accuracy", "similarity", "latency", "cost", "token_usage", "tool_calls"),
-}
-"""Kinds that are checked and compiled, and that a run refuses; each leaves this list when it gets its file."""
 
 
 def kinds(union: Any, key: str) -> list[str]:
@@ -42,16 +35,11 @@ def kinds(union: Any, key: str) -> list[str]:
     return [str(get_args(member.model_fields[key].annotation)[0]) for member in members]
 
 
-def run_kinds(union: Any, key: str) -> list[str]:
-    """The names of the branches that a run knows."""
-    return [kind for kind in kinds(union, key) if kind not in CHECKED_ONLY]
-
-
 def files(folder: Path) -> set[str]:
     return {path.stem for path in folder.glob("*.py")} - NOT_KINDS
 
 
-@pytest.mark.parametrize("kind", run_kinds(Target, "provider"))
+@pytest.mark.parametrize("kind", kinds(Target, "provider"))
 def test_provider_is_complete(kind: str) -> None:
     assert kind.replace("-", "_") in files(PACKAGE / "execute" / "providers"), "add execute/providers/<kind>.py"
     assert f"`{kind}` |" in README, "add a row to the README's table of targets"
@@ -60,13 +48,13 @@ def test_provider_is_complete(kind: str) -> None:
 APIS = {"azure-openai", "openai", "anthropic", "gemini"}
 
 
-@pytest.mark.parametrize("kind", [kind for kind in run_kinds(Target, "provider") if kind not in APIS])
+@pytest.mark.parametrize("kind", [kind for kind in kinds(Target, "provider") if kind not in APIS])
 def test_provider_stands_in_the_corpus(kind: str) -> None:
     """An API needs a server beside the corpus: tests/execute/apis/test_every_api.py."""
     assert f"provider: {kind}" in CORPUS, "add a case to tests/corpus/valid/"
 
 
-@pytest.mark.parametrize("kind", run_kinds(AuthoredEvaluator, "type"))
+@pytest.mark.parametrize("kind", kinds(AuthoredEvaluator, "type"))
 def test_evaluator_is_complete(kind: str) -> None:
     assert kind in files(PACKAGE / "evaluate" / "evaluators"), "add evaluate/evaluators/<kind>.py"
     assert f"type: {kind}" in CORPUS, "add a case to tests/corpus/valid/"
@@ -74,23 +62,9 @@ def test_evaluator_is_complete(kind: str) -> None:
 
 
 def test_no_file_is_without_a_kind() -> None:
-    assert files(PACKAGE / "execute" / "providers") == {
-        kind.replace("-", "_") for kind in run_kinds(Target, "provider")
-    }
-    assert files(PACKAGE / "evaluate" / "evaluators") == set(run_kinds(AuthoredEvaluator, "type"))
+    assert files(PACKAGE / "execute" / "providers") == {kind.replace("-", "_") for kind in kinds(Target, "provider")}
+    assert files(PACKAGE / "evaluate" / "evaluators") == set(kinds(AuthoredEvaluator, "type"))
 
 
 def test_plan_knows_the_evaluators_that_authors_know() -> None:
     assert set(kinds(PlanEvaluator, "type")) == set(kinds(AuthoredEvaluator, "type"))
-
-
-def test_plan_names_the_evaluators_that_do_not_run() -> None:
-    named = {str(get_args(member.model_fields["type"].annotation)[0]) for member in get_args(NotRunYet)}
-    assert named == {kind for kind in kinds(AuthoredEvaluator, "type") if kind in CHECKED_ONLY}
-
-
-@pytest.mark.parametrize("kind", sorted(CHECKED_ONLY))
-def test_kind_that_is_only_checked_is_named_as_such(kind: str) -> None:
-    assert kind in kinds(AuthoredEvaluator, "type")
-    assert f": {kind}" in CHECKED, "add it to a case of tests/corpus/checked/"
-    assert f"`{kind}`" in README.split("compiled, not run yet", 1)[1], "add it to the README"

@@ -113,6 +113,7 @@ EVALUATORS = """\
         format: json
       - name: fields
         type: field_accuracy
+        reference: {total: 12.5}
         fields:
           - path: total
             match: numeric_tolerance

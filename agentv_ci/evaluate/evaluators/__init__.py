@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, assert_never
 
 from agentv_ci.contracts.documents import ReadYaml
-from agentv_ci.contracts.evaluators import ContainsEvaluator, RegexEvaluator, ToolTrajectoryEvaluator
-from agentv_ci.contracts.exchange import Ask, Log, Response, Score, Usage
+from agentv_ci.contracts.evaluators import (
+    ContainsAllEvaluator,
+    ContainsAnyEvaluator,
+    ContainsEvaluator,
+    CostEvaluator,
+    EndsWithEvaluator,
+    EqualsEvaluator,
+    FieldAccuracyEvaluator,
+    IsJsonEvaluator,
+    LatencyEvaluator,
+    RegexEvaluator,
+    SimilarityEvaluator,
+    StartsWithEvaluator,
+    TokenUsageEvaluator,
+    ToolCallsEvaluator,
+    ToolTrajectoryEvaluator,
+)
+from agentv_ci.contracts.exchange import Ask, EvaluatorOutcome, JudgeQuestion, Log, Response, Score, Usage
 from agentv_ci.contracts.plan import (
     FileReference,
-    NotRunYet,
     PlanCodeEvaluator,
+    PlanCompositeEvaluator,
     PlanEvaluator,
     PlanLlmJudgeEvaluator,
+    PlanRubricEvaluator,
     PlanSchemaEvaluator,
 )
+from agentv_ci.evaluate.evaluators.judging import Judges
+from agentv_ci.evaluate.evaluators.scripts import Scripts
+from agentv_ci.evaluate.scoring import judge_one
 from agentv_ci.evaluate.submission import Submission
 
 
@@ -42,45 +63,63 @@ class Tools:
     log: Log
     judge_usage: Usage | None = None
     """What judges have used so far."""
+    _judge_costs: list[float | None] = field(default_factory=list)
 
-    async def ask_judge(
-        self, target: str, *, system: str, user: str, temperature: float | None, max_output_tokens: int | None
-    ) -> Response:
+    async def ask_judge(self, target: str, question: JudgeQuestion) -> Response:
         """Ask a judge and keep count of its tokens; raises ProviderError."""
-        response = await self.ask(
-            target, system=system, user=user, temperature=temperature, max_output_tokens=max_output_tokens
-        )
+        response = await self.ask(target, question)
         self.judge_usage = _sum(self.judge_usage, response.usage)
+        self._judge_costs.append(response.cost_usd)
         return response
 
+    @property
+    def judge_cost_usd(self) -> float | None:
+        """What judges have cost so far; None when there were none, or one whose price is not known."""
+        known = [cost for cost in self._judge_costs if cost is not None]
+        return math.fsum(known) if known and len(known) == len(self._judge_costs) else None
 
-def open_evaluator(evaluator: PlanEvaluator, tools: Tools) -> Evaluator:
+    @property
+    def judges(self) -> Judges:
+        """Judges, asked until they can be understood."""
+        return Judges(self.ask_judge, self.log)
+
+    @property
+    def scripts(self) -> Scripts:
+        """Scripts, run until they end."""
+        return Scripts(self.locate_together, self.environ, self.root, self.log)
+
+
+async def score_one(evaluator: PlanEvaluator, submission: Submission, tools: Tools) -> EvaluatorOutcome:
+    """Return what one evaluator makes of an answer; never raises for one that breaks."""
+    try:
+        score = await open_evaluator(evaluator, tools).evaluate(submission)
+    except Exception as error:  # noqa: BLE001  # whatever breaks one evaluator, the others have scored
+        score = Score(error=f"it broke: {type(error).__name__}: {error}")
+    return judge_one(evaluator, score, submission.case.threshold)
+
+
+def open_evaluator(evaluator: PlanEvaluator, tools: Tools) -> Evaluator:  # noqa: C901, PLR0912  # a branch a kind
     """Return what scores as the plan says. The modules load when they are needed."""
-    assert not isinstance(evaluator, NotRunYet), "a plan with such an evaluator is refused"
     match evaluator:
         case PlanCodeEvaluator():
             from agentv_ci.evaluate.evaluators.code import Code
 
-            return Code(
-                evaluator,
-                locate=tools.locate,
-                locate_together=tools.locate_together,
-                environ=tools.environ,
-                root=tools.root,
-                log=tools.log,
-            )
+            return Code(evaluator, scripts=tools.scripts, locate=tools.locate)
         case PlanLlmJudgeEvaluator():
             from agentv_ci.evaluate.evaluators.llm_judge import LlmJudge
 
-            return LlmJudge(evaluator, ask=tools.ask_judge, log=tools.log)
-        case ContainsEvaluator():
-            from agentv_ci.evaluate.evaluators.contains import Contains
+            return LlmJudge(evaluator, tools.judges)
+        case PlanRubricEvaluator():
+            from agentv_ci.evaluate.evaluators.rubric import Rubric
 
-            return Contains(evaluator)
-        case RegexEvaluator():
-            from agentv_ci.evaluate.evaluators.regex import Regex
+            return Rubric(evaluator, tools.judges)
+        case PlanCompositeEvaluator():
+            from agentv_ci.evaluate.evaluators.composite import Composite
 
-            return Regex(evaluator)
+            async def score(member: PlanEvaluator, submission: Submission) -> EvaluatorOutcome:
+                return await score_one(member, submission, tools)
+
+            return Composite(evaluator, score=score, judges=tools.judges, scripts=tools.scripts)
         case PlanSchemaEvaluator():
             from agentv_ci.evaluate.evaluators.schema import Schema
 
@@ -89,6 +128,62 @@ def open_evaluator(evaluator: PlanEvaluator, tools: Tools) -> Evaluator:
             from agentv_ci.evaluate.evaluators.tool_trajectory import ToolTrajectory
 
             return ToolTrajectory(evaluator)
+        case ContainsEvaluator():
+            from agentv_ci.evaluate.evaluators.contains import Contains
+
+            return Contains(evaluator)
+        case ContainsAnyEvaluator():
+            from agentv_ci.evaluate.evaluators.contains_any import ContainsAny
+
+            return ContainsAny(evaluator)
+        case ContainsAllEvaluator():
+            from agentv_ci.evaluate.evaluators.contains_all import ContainsAll
+
+            return ContainsAll(evaluator)
+        case EqualsEvaluator():
+            from agentv_ci.evaluate.evaluators.equals import Equals
+
+            return Equals(evaluator)
+        case RegexEvaluator():
+            from agentv_ci.evaluate.evaluators.regex import Regex
+
+            return Regex(evaluator)
+        case StartsWithEvaluator():
+            from agentv_ci.evaluate.evaluators.starts_with import StartsWith
+
+            return StartsWith(evaluator)
+        case EndsWithEvaluator():
+            from agentv_ci.evaluate.evaluators.ends_with import EndsWith
+
+            return EndsWith(evaluator)
+        case IsJsonEvaluator():
+            from agentv_ci.evaluate.evaluators.is_json import IsJson
+
+            return IsJson(evaluator)
+        case FieldAccuracyEvaluator():
+            from agentv_ci.evaluate.evaluators.field_accuracy import FieldAccuracy
+
+            return FieldAccuracy(evaluator)
+        case SimilarityEvaluator():
+            from agentv_ci.evaluate.evaluators.similarity import Similarity
+
+            return Similarity(evaluator)
+        case LatencyEvaluator():
+            from agentv_ci.evaluate.evaluators.latency import Latency
+
+            return Latency(evaluator)
+        case CostEvaluator():
+            from agentv_ci.evaluate.evaluators.cost import Cost
+
+            return Cost(evaluator)
+        case TokenUsageEvaluator():
+            from agentv_ci.evaluate.evaluators.token_usage import TokenUsage
+
+            return TokenUsage(evaluator)
+        case ToolCallsEvaluator():
+            from agentv_ci.evaluate.evaluators.tool_calls import ToolCalls
+
+            return ToolCalls(evaluator)
         case _:
             assert_never(evaluator)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.exchange import Score
+from agentv_ci.evaluate.evaluators.matching import comparable
 from agentv_ci.evaluate.submission import Submission
 
 
@@ -15,9 +16,7 @@ class Contains:
 
     async def evaluate(self, submission: Submission) -> Score:
         """Look for the text."""
-        value, answer = self._settings.value, submission.answer
-        if not self._settings.case_sensitive:
-            value, answer = value.casefold(), answer.casefold()
-        if value in answer:
-            return Score(1.0, hits=(f"contains '{self._settings.value}'",))
-        return Score(0.0, misses=(f"does not contain '{self._settings.value}'",))
+        value = self._settings.value
+        if comparable(value, self._settings) in comparable(submission.answer, self._settings):
+            return Score(1.0, hits=(f"contains '{value}'",))
+        return Score(0.0, misses=(f"does not contain '{value}'",))

@@ -10,6 +10,9 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.outside import well_formed
 
+MOST_FINDINGS = 4
+"""Hits, and misses, that a judge may name."""
+
 _DECODER = json.JSONDecoder()
 
 

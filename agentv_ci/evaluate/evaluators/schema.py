@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Protocol
@@ -20,12 +18,10 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ReadYaml
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan import PlanSchemaEvaluator
+from agentv_ci.evaluate.evaluators.structured import read_answer, unfenced
 from agentv_ci.evaluate.submission import Submission
-from agentv_ci.outside import well_formed
 
 PATTERN_TIMEOUT_S = 2.0
-
-FENCE = re.compile(r"\A\s*```[^\n`]*\n(?P<inside>.*?)\n?```\s*\Z", re.DOTALL)
 
 
 class Schema:
@@ -61,18 +57,7 @@ class Schema:
         return Score(0.0, misses=tuple(f"{error.json_path}: {error.message}" for error in errors))
 
     def _parse(self, answer: str) -> JsonValue:
-        fenced = FENCE.match(answer)
-        text = fenced["inside"] if fenced else answer
-        if self._settings.format == "yaml":
-            return self._read_yaml(text)
-        try:
-            return well_formed(json.loads(text, parse_constant=_refuse))
-        except RecursionError as error:
-            raise ValueError("nested too deep") from error
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")
+        return self._read_yaml(unfenced(answer)) if self._settings.format == "yaml" else read_answer(answer)
 
 
 @cache

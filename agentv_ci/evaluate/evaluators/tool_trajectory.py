@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.evaluators import ExpectedCall, ToolTrajectoryEvaluator
 from agentv_ci.contracts.exchange import CalledTool, Score
+from agentv_ci.evaluate.evaluators.structured import is_same
 from agentv_ci.evaluate.submission import Submission
 
 
@@ -92,7 +93,7 @@ class ToolTrajectory:
             case "ignore":
                 return True
             case "exact":
-                return _is_same(wanted.input, made.input)
+                return is_same(wanted.input, made.input)
             case "subset":
                 return _is_part(wanted.input, made.input)
 
@@ -101,18 +102,7 @@ def _is_part(part: JsonValue, whole: JsonValue) -> bool:
     """Whether every key that is asked for is there with what is asked for."""
     if isinstance(part, dict):
         return isinstance(whole, dict) and all(key in whole and _is_part(part[key], whole[key]) for key in part)
-    return _is_same(part, whole)
-
-
-def _is_same(one: JsonValue, other: JsonValue) -> bool:
-    """Equality of JSON: 1 is 1.0, and true is not 1."""
-    match one, other:
-        case dict(), dict():
-            return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
-        case list(), list():
-            return len(one) == len(other) and all(map(_is_same, one, other))
-        case _:
-            return isinstance(one, bool) == isinstance(other, bool) and one == other
+    return is_same(part, whole)
 
 
 def _partners(rows: int, columns: int, fits: Callable[[int, int], bool]) -> set[int]:

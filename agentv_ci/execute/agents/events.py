@@ -22,6 +22,7 @@ class Heard:
     model: str | None = None
     usage: Usage | None = None
     finish_reason: str | None = None
+    cost_usd: float | None = None
 
 
 def kind_of_reported(status: int | None) -> ErrorKind:

@@ -147,6 +147,7 @@ class AgentProvider:
             model=heard.model,
             usage=heard.usage,
             finish_reason=heard.finish_reason,
+            cost_usd=heard.cost_usd,
         )
 
     def _heard(self, finished: Finished, printed: Printed) -> Heard:

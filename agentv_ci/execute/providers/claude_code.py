@@ -16,7 +16,7 @@ from agentv_ci.execute.agents.events import Heard, Turns, kind_of_reported, read
 from agentv_ci.execute.agents.program import AgentProvider
 from agentv_ci.execute.answers import anthropic_usage
 from agentv_ci.execute.context import Context
-from agentv_ci.outside import count_at, dig, objects_at, text_at
+from agentv_ci.outside import amount_at, count_at, dig, objects_at, text_at
 from agentv_ci.process import Finished
 
 KNOWN = frozenset({"system", "assistant", "user", "result"})
@@ -78,6 +78,7 @@ class ClaudeCode:
             model=model,
             usage=anthropic_usage(dig(result, "usage")),
             finish_reason=text_at(result, "stop_reason"),
+            cost_usd=amount_at(result, "total_cost_usd"),
         )
 
 

@@ -11,7 +11,7 @@ from agentv_ci.execute.context import Context
 DEFAULT_RESPONSE = json.dumps(
     {"score": 1.0, "hits": ["mock"], "misses": [], "reasoning": "a mock answer; nothing was asked"}
 )
-"""Reads as an answer and as a judge's reply alike."""
+"""What is answered where nothing was written down, and nothing of a certain form is asked for."""
 
 
 class MockProvider:
@@ -26,11 +26,12 @@ class MockProvider:
         """A mock is always ready."""
 
     async def ask(self, request: Request) -> Response:
-        """Return the case's response, the target's, or a default one that a judge could have given."""
+        """Return the case's response, the target's, or a default one: for a judge, a reply of the right form."""
         await self._wait(request.timeout_s)
         self._fail(request)
         answer = (self._target.responses or {}).get(request.case_id, self._target.response)
-        answer = DEFAULT_RESPONSE if answer is None else answer
+        if answer is None:
+            answer = request.sample or DEFAULT_RESPONSE
         calls = self._target.tool_calls
         called = tuple(CalledTool(call.tool, call.input, call.output) for call in calls or ())
         return Response(

@@ -56,11 +56,27 @@ def _cases(title: str, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]:
         style = _STYLES[outcome.verdict]
         place = f"{printable(outcome.case.id)}  ({printable(source.path)}:{source.line})"
         yield Line(f"  {outcome.verdict}{score}  {place}", style)
-        if outcome.summary:
-            yield from map(Line, _wrapped(" ".join(printable(outcome.summary).split())))
+        yield from map(Line, _reasons(outcome))
     if len(outcomes) > MAX_SHOWN:
         yield Line(f"  … and {len(outcomes) - MAX_SHOWN} more")
     yield Line("")
+
+
+def _reasons(outcome: CaseOutcome) -> Iterator[str]:
+    """Yield why a case did not pass: what its only evaluator said, else what each of them did."""
+    findings = outcome.findings
+    if len(findings) < 2:
+        text = _line(outcome.summary)
+        yield from [_cut(text)] if findings and findings[0].type == "schema" else _wrapped(text)
+        return
+    for each in findings:
+        score = "" if each.verdict in ("error", "skipped") else f"{each.score:.3f}"
+        text = f"{each.verdict:<10} {score:<5}  {_line(each.name)}: {_line(each.text)}".removesuffix(": ")
+        yield from [_cut(text)] if each.type == "schema" or each.verdict == "pass" else _wrapped(text, indent="  ")
+
+
+def _line(text: str) -> str:
+    return " ".join(printable(text).split())
 
 
 def _statistics(figures: Statistics) -> Iterator[Line]:
@@ -98,7 +114,12 @@ def _gate(report: RunReport) -> Iterator[Line]:
                 yield Line(f"  {reason}", "bad")
 
 
-def _wrapped(text: str) -> list[str]:
+def _wrapped(text: str, *, indent: str = "") -> list[str]:
     """A sentence on a few lines: its beginning, and its end, where causes stand."""
-    lines = wrap(shortened(text, MAX_SENTENCE), WIDTH - 4, break_on_hyphens=False)
+    lines = wrap(shortened(text, MAX_SENTENCE), WIDTH - 4, break_on_hyphens=False, subsequent_indent=indent)
     return [f"    {line}" for line in lines]
+
+
+def _cut(text: str) -> str:
+    """What needs no more than one line."""
+    return f"    {text if len(text) <= WIDTH - 4 else text[: WIDTH - 5] + '…'}"

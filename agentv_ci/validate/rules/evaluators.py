@@ -59,6 +59,16 @@ def evaluator_lists(document: EvalDocument) -> Iterator[EvaluatorList]:
             yield from _with_members(("evalcases", index, "execution", "evaluators"), case.execution.evaluators)
 
 
+def evaluators_of(document: EvalDocument, index: int) -> tuple[Pointer, tuple[AuthoredEvaluator, ...]]:
+    """Return the evaluators of a case and where they stand; () when none are given."""
+    case = document.evalcases[index]
+    if case.execution and case.execution.evaluators:
+        return ("evalcases", index, "execution", "evaluators"), case.execution.evaluators
+    if case.evaluators:
+        return ("evalcases", index, "evaluators"), case.evaluators
+    return ("execution", "evaluators"), (document.execution.evaluators if document.execution else None) or ()
+
+
 def _with_members(pointer: Pointer, evaluators: tuple[AuthoredEvaluator, ...]) -> Iterator[EvaluatorList]:
     yield pointer, evaluators
     for index, evaluator in enumerate(evaluators):
@@ -190,8 +200,13 @@ def _check_fields(pointer: Pointer, evaluator: FieldAccuracyEvaluator, find: Fin
     place = (*pointer, "fields")
     yield from _check_weights(place, [field.weight for field in evaluator.fields], find)
     for index, field in enumerate(evaluator.fields):
-        if field.match == "numeric_tolerance" and field.tolerance is None and not find.lost_something((*place, index)):
+        if find.lost_something((*place, index)):
+            continue
+        if field.match == "numeric_tolerance" and field.tolerance is None:
             yield find.at("AV320", "match 'numeric_tolerance' needs 'tolerance'", (*place, index, "match"))
+        elif field.match != "numeric_tolerance" and field.tolerance is not None:
+            message = f"'tolerance' belongs to match 'numeric_tolerance', not to '{field.match}'"
+            yield find.at("AV320", message, (*place, index, "tolerance"), key=True)
 
 
 def check_rubrics(pointer: Pointer, rubrics: Sequence[str | RubricItem], find: Finder) -> Iterator[Diagnostic]:

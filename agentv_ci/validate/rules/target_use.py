@@ -18,6 +18,7 @@ from agentv_ci.contracts.source import Pointer
 from agentv_ci.contracts.targets import Target, judge_name
 from agentv_ci.suggestions import listed
 from agentv_ci.validate.findings import Finder, value_at
+from agentv_ci.validate.rules.evaluators import evaluators_of
 from agentv_ci.validate.rules.measures import never_given
 from agentv_ci.validate.rules.targets import authored_names, has_nameless, unknown_name
 
@@ -51,7 +52,7 @@ class _Use:
         target = self._targets.get(self._override or name or "default")
         if target is None and self._override is None and (name or "default") not in self._authored:
             yield from self._unknown_target(place, name)
-        pointer, evaluators = _evaluators_of(self._document, index)
+        pointer, evaluators = evaluators_of(self._document, index)
         if self._document.evalcases[index].rubrics:
             yield from self._check_rubrics(index, target)
         elif not evaluators:
@@ -145,13 +146,3 @@ class _Use:
         message = f"{who} needs a judge: target '{target.name}' ({target.provider}) does not judge itself"
         hint = f"add judge_target to {'the evaluator or to ' if own else ''}target '{target.name}'"
         return self._find.at("AV312", message, pointer, key=key, hint=hint)
-
-
-def _evaluators_of(document: EvalDocument, index: int) -> tuple[Pointer, tuple[AuthoredEvaluator, ...]]:
-    """Return the evaluators of a case and where they stand; () when none are given."""
-    case = document.evalcases[index]
-    if case.execution and case.execution.evaluators:
-        return ("evalcases", index, "execution", "evaluators"), case.execution.evaluators
-    if case.evaluators:
-        return ("evalcases", index, "evaluators"), case.evaluators
-    return ("execution", "evaluators"), (document.execution.evaluators if document.execution else None) or ()

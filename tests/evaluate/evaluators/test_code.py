@@ -299,13 +299,44 @@ def test_script_that_gives_no_score_is_an_error_and_no_zero(tmp_path: Path, comm
 def test_traceback_of_a_crash_is_told(tmp_path: Path) -> None:
     outcome = run_script(tmp_path, "raise ValueError('too bad')")
     assert outcome.reasoning == "the script ended with exit code 1: ValueError: too bad"
-    assert outcome.raw_response is not None
-    assert outcome.raw_response.startswith("Traceback")
+    assert outcome.raw_response is None
+    assert outcome.stderr is not None
+    assert outcome.stderr.startswith("Traceback")
 
 
 @pytest.mark.parametrize("command", ["echo half; exit 3", "echo half"])
 def test_raw_response_is_kept_when_it_gives_no_score(tmp_path: Path, command: str) -> None:
     assert run_command(tmp_path, command).raw_response == "half\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "status"), [("echo '{\"score\": 1}'", "ok"), ("echo half", "error"), ("false", "error")]
+)
+def test_what_a_script_writes_to_stderr_is_in_the_result(tmp_path: Path, command: str, status: str) -> None:
+    outcome = run_command(tmp_path, f"echo careful >&2; {command}")
+    assert (outcome.status, outcome.stderr) == (status, "careful")
+
+
+def test_what_a_script_wrote_before_its_time_was_over_is_in_the_result(tmp_path: Path) -> None:
+    outcome = run_command(tmp_path, "echo begun; echo slow >&2; exec sleep 60", timeout_seconds=0.5)
+    assert (outcome.raw_response, outcome.stderr) == ("begun\n", "slow")
+
+
+@pytest.mark.parametrize("first_line", ["#!/usr/bin/env bash", "#!/bin/bash -e"])
+@pytest.mark.parametrize("name", ["judge.sh", "judge"])
+def test_first_line_says_what_starts_a_script_that_is_not_executable(
+    tmp_path: Path, first_line: str, name: str
+) -> None:
+    text = f'{first_line}\nwords=(1 0.5); echo "{{\\"score\\": ${{words[1]}}}}"\n'
+    assert run_script(tmp_path, text, name=name).score == 0.5
+
+
+def test_interpreter_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+    outcome = run_script(tmp_path, "#!/no/such/interpreter\n", name="judge.sh")
+    assert (outcome.status, outcome.reasoning) == (
+        "error",
+        "the script cannot start '/no/such/interpreter': No such file or directory",
+    )
 
 
 def test_long_complaint_is_cut(tmp_path: Path) -> None:

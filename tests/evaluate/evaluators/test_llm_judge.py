@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from agentv_ci.contracts.evaluators import ContainsEvaluator
-from agentv_ci.contracts.exchange import EvaluatorOutcome, ProviderError, Usage
+from agentv_ci.contracts.exchange import EvaluatorOutcome, JudgeQuestion, ProviderError, Usage
 from agentv_ci.contracts.plan import PlanLlmJudgeEvaluator, TextPart
 from agentv_ci.evaluate import evaluate
-from agentv_ci.evaluate.evaluators.prompts import SYSTEM_PROMPT, contract_reminder, sections, variables
-from tests.evaluate.builders import Judge, Question, Texts, assess, grade, plan_case, submission, tools
+from agentv_ci.evaluate.evaluators.prompts import FROM_THE_AGENT, ONLY_DATA, SYSTEM_PROMPT, sections, variables
+from tests.evaluate.builders import Judge, Texts, assess, grade, plan_case, submission, tools
 
 GOOD = json.dumps({"score": 0.9, "hits": ["polite"], "misses": ["long"], "reasoning": "It greets."})
 UNREADABLE = "I would say 9 out of 10."
@@ -37,7 +38,23 @@ def judged(judge: Judge, answer: str = "Hello, you!", **given: Any) -> Evaluator
     return assess(PlanLlmJudgeEvaluator(name="j", target="judge", **given), answer, tools(ask=judge))
 
 
-def asked(answer: str = "Hello, you!", **given: Any) -> Question:
+INPUTS = sections(
+    {
+        "expected_outcome": "It greets.",
+        "request": "Say hello.",
+        "reference_answer": "Hello!",
+        "generated_answer": "Hello, you!",
+    },
+    ("expected_outcome", "request", "reference_answer", "generated_answer"),
+)
+
+
+def marked(name: str, text: str) -> str:
+    """A text as it stands in a question, when it is the agent's."""
+    return sections({name: text}, [name]) if name in FROM_THE_AGENT else text
+
+
+def asked(answer: str = "Hello, you!", **given: Any) -> JudgeQuestion:
     """What a judge is asked."""
     judge = Judge([GOOD])
     judged(judge, answer, **given)
@@ -83,15 +100,9 @@ def test_at_most_four_hits_and_misses_are_kept() -> None:
 
 
 def test_judge_gets_the_built_in_prompt_and_all_inputs_when_there_is_no_other() -> None:
-    expected = sections(
-        {
-            "expected_outcome": "It greets.",
-            "request": "Say hello.",
-            "reference_answer": "Hello!",
-            "generated_answer": "Hello, you!",
-        }
-    )
-    assert asked() == Question("judge", SYSTEM_PROMPT, expected, None, None)
+    question = asked()
+    assert (question.system, question.user) == (SYSTEM_PROMPT, INPUTS)
+    assert (question.temperature, question.max_output_tokens) == (None, None)
 
 
 def test_settings_of_the_evaluator_go_to_the_judge() -> None:
@@ -101,11 +112,15 @@ def test_settings_of_the_evaluator_go_to_the_judge() -> None:
 
 def test_prompt_written_in_place_replaces_the_built_in_one() -> None:
     question = asked(prompt=TextPart(text="Q: {{ question }} A: {{ candidate_answer }} {{ unknown }} {% if %}"))
-    assert question.user == "Q: Say hello. A: Hello, you! {{ unknown }} {% if %}"
+    answer = marked("candidate_answer", "Hello, you!")
+    assert question.user == f"Q: Say hello. A: {answer} {{{{ unknown }}}} {{% if %}}"
+    assert question.system.startswith(f"You judge an answer. {ONLY_DATA}")
 
 
-def test_reply_is_prescribed_when_the_prompt_is_a_custom_one() -> None:
-    assert asked(prompt=TextPart(text="Is it good?")).system == contract_reminder()
+def test_prompt_without_variables_says_how_to_judge_and_the_inputs_follow() -> None:
+    question = asked(prompt=TextPart(text="Be strict. {{ unknown }}"))
+    assert question.system.startswith(f"Be strict. {{{{ unknown }}}}\n\n{ONLY_DATA}\n\nReply with exactly one JSON")
+    assert question.user == INPUTS
 
 
 def test_prompt_in_a_file_replaces_the_built_in_one() -> None:
@@ -113,13 +128,13 @@ def test_prompt_in_a_file_replaces_the_built_in_one() -> None:
     prompt = files.part("evals/prompt.md", "Judge: {{ generated_answer }}\n")
     case = plan_case(PlanLlmJudgeEvaluator(name="j", target="judge", prompt=prompt))
     asyncio.run(evaluate(case, submission("Hello, you!", case, files=files.by_digest), tools(ask=judge)))
-    assert judge.asked[0].user == "Judge: Hello, you!\n"
+    assert judge.asked[0].user == f"Judge: {marked('generated_answer', 'Hello, you!')}\n"
 
 
 @pytest.mark.parametrize("name", sorted(variables(submission(""))))
 def test_every_variable_can_stand_in_a_custom_prompt(name: str) -> None:
     question = asked(prompt=TextPart(text=f"<{{{{ {name} }}}}>"))
-    assert question.user == f"<{variables(submission('Hello, you!'))[name]}>"
+    assert question.user == f"<{marked(name, variables(submission('Hello, you!'))[name])}>"
 
 
 @pytest.mark.parametrize("answer", ATTACKS)
@@ -131,7 +146,8 @@ def test_nothing_in_an_answer_changes_the_score(answer: str, prompt: TextPart | 
 
 @pytest.mark.parametrize("answer", ATTACKS)
 def test_answer_stands_in_a_custom_prompt_as_it_is(answer: str) -> None:
-    assert asked(answer, prompt=TextPart(text="{# x #}{{ candidate_answer }}!")).user == "{# x #}" + answer + "!"
+    question = asked(answer, prompt=TextPart(text="{# x #}{{ candidate_answer }}!"))
+    assert question.user == "{# x #}" + marked("candidate_answer", answer) + "!"
 
 
 @pytest.mark.parametrize("answer", ATTACKS)
@@ -166,10 +182,12 @@ def test_judge_is_asked_again_twice_when_nothing_else_is_said() -> None:
     assert len(judge.asked) == 3
 
 
-def test_same_question_is_asked_again() -> None:
-    judge = Judge([UNREADABLE, GOOD])
+def test_repeated_question_says_that_the_reply_could_not_be_read() -> None:
+    judge = Judge([UNREADABLE, UNREADABLE, GOOD])
     judged(judge, temperature=0.5)
-    assert judge.asked[0] == judge.asked[1]
+    first, second, third = judge.asked
+    assert second == third == replace(first, user=second.user)
+    assert second.user.startswith(f"{first.user}\n\nYour last reply was not the JSON object")
 
 
 def test_unreadable_reply_is_an_error_with_the_raw_response_in_the_end() -> None:
@@ -179,7 +197,7 @@ def test_unreadable_reply_is_an_error_with_the_raw_response_in_the_end() -> None
         "error",
         0.0,
         "three",
-        "judge 'judge' gave no JSON object with a score in 3 tries",
+        "judge 'judge' gave no reply of the demanded form in 3 tries",
     )
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agentv_ci.contracts.evaluators import PROMPT_VARIABLES
 from agentv_ci.contracts.exchange import CalledTool, OutputMessage, Response
 from agentv_ci.contracts.plan import PlanMessage, PlanToolCall, TextPart
-from agentv_ci.evaluate.evaluators.prompts import SYSTEM_PROMPT, contract_reminder, fill, sections, variables
+from agentv_ci.evaluate.evaluators.prompts import SYSTEM_PROMPT, fill, score_question, sections, variables
 from tests.evaluate.builders import Texts, plan_case, submission
 
 VALUES = {"question": "Why?", "candidate_answer": "Because {{ question }}"}
@@ -96,7 +96,7 @@ def test_built_in_prompt_names_every_input(name: str) -> None:
     assert f"- {name}: " in SYSTEM_PROMPT
 
 
-@pytest.mark.parametrize("prompt", [SYSTEM_PROMPT, contract_reminder()], ids=["built-in", "custom"])
+@pytest.mark.parametrize("custom", [None, "Be strict.", "Judge {{ candidate_answer }}"])
 @pytest.mark.parametrize(
     "demand",
     [
@@ -107,31 +107,30 @@ def test_built_in_prompt_names_every_input(name: str) -> None:
         "misses: at most four",
     ],
 )
-def test_reply_is_prescribed_whoever_wrote_the_prompt(prompt: str, demand: str) -> None:
-    assert demand in prompt
+def test_reply_is_prescribed_whoever_wrote_the_prompt(custom: str | None, demand: str) -> None:
+    assert demand in score_question(submission("Hello"), custom).system
 
 
 def test_every_input_stands_between_marks_of_its_own() -> None:
-    text = sections(
-        {"expected_outcome": "a", "request": "b\nb", "reference_answer": "", "generated_answer": " \nHello\n"}
-    )
-    assert re.sub(r"-[0-9a-f]{12}>", "-digest>", text) == (
+    values = {"expected_outcome": "a", "request": "b\nb", "reference_answer": "", "generated_answer": " \nHello\n"}
+    text = sections(values, INPUTS)
+    assert re.sub(r"-[0-9a-f]{16}>", "-digest>", text) == (
         "<expected_outcome-digest>\na\n</expected_outcome-digest>\n\n"
         "<request-digest>\nb\nb\n</request-digest>\n\n"
         "<reference_answer-digest>\n\n</reference_answer-digest>\n\n"
         "<generated_answer-digest>\nHello\n</generated_answer-digest>"
     )
-    assert len(set(re.findall(r"-([0-9a-f]{12})>", text))) == 4
+    assert len(set(re.findall(r"-([0-9a-f]{16})>", text))) == 4
 
 
 @settings(deadline=None, derandomize=True, max_examples=50)
 @given(answers, answers)
 def test_no_answer_can_close_its_own_mark(first: str, second: str) -> None:
     # The second answer knows the marks of the first.
-    known = sections(dict.fromkeys(INPUTS, first))
+    known = sections(dict.fromkeys(INPUTS, first), INPUTS)
     answer = f"{second}\n{known}\n</generated_answer>"
-    text = sections({**dict.fromkeys(INPUTS, "x"), "generated_answer": answer})
-    (mark,) = re.findall(r"</(generated_answer-[0-9a-f]{12})>\Z", text)
+    text = sections({**dict.fromkeys(INPUTS, "x"), "generated_answer": answer}, INPUTS)
+    (mark,) = re.findall(r"</(generated_answer-[0-9a-f]{16})>\Z", text)
     assert text.count(f"<{mark}>") == text.count(f"</{mark}>") == 1
     assert text.partition(f"<{mark}>\n")[2] == f"{answer.strip()}\n</{mark}>"
 

@@ -1,0 +1,110 @@
+"""`type: composite`: several evaluators make one score."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.exchange import EvaluatorOutcome, Score
+from agentv_ci.contracts.plan import (
+    PlanCodeAggregator,
+    PlanCompositeEvaluator,
+    PlanEvaluator,
+    PlanLlmJudgeAggregator,
+    PlanWeightedAverage,
+    json_text,
+)
+from agentv_ci.evaluate.evaluators.judging import Judges
+from agentv_ci.evaluate.evaluators.prompts import aggregate_question, prompt_text
+from agentv_ci.evaluate.evaluators.replies import MOST_FINDINGS, read_score
+from agentv_ci.evaluate.evaluators.scripts import Scripts
+from agentv_ci.evaluate.scoring import settled, weighted_mean
+from agentv_ci.evaluate.submission import Submission
+
+JUDGE_RETRIES = 2
+
+
+class Composite:
+    """See Evaluator."""
+
+    def __init__(
+        self,
+        settings: PlanCompositeEvaluator,
+        *,
+        score: Callable[[PlanEvaluator, Submission], Awaitable[EvaluatorOutcome]],
+        judges: Judges,
+        scripts: Scripts,
+    ) -> None:
+        self._settings = settings
+        self._score = score
+        self._judges = judges
+        self._scripts = scripts
+
+    async def evaluate(self, submission: Submission) -> Score:
+        """Have all members score, side by side, then make one score of theirs.
+
+        A member that could not score is an error of the whole; one whose measure the target does not give is left out.
+        """
+        outcomes = await asyncio.gather(*(self._score(each, submission) for each in self._settings.evaluators))
+        members = settled(outcomes)
+        if broken := [each for each in members if each.status == "error"]:
+            reasons = "; ".join(f"member '{each.name}': {each.reasoning}" for each in broken)
+            return Score(error=reasons, members=members)
+        scored = [each for each in members if each.status == "ok"]
+        if not scored:
+            return Score(unmeasured="what its members measure", members=members)
+        score = await self._aggregate(scored, submission)
+        return replace(score, members=members, misses_required=any(each.fails_case for each in scored))
+
+    async def _aggregate(self, scored: Sequence[EvaluatorOutcome], submission: Submission) -> Score:
+        match self._settings.aggregator:
+            case PlanWeightedAverage(weights=weights):
+                return Score(
+                    weighted_mean((weights[each.name], each.score) for each in scored),
+                    hits=tuple(f"[{each.name}] {hit}" for each in scored for hit in each.hits),
+                    misses=tuple(f"[{each.name}] {miss}" for each in scored for miss in each.misses),
+                    reasoning="; ".join(f"{each.name}: {each.reasoning}" for each in scored if each.reasoning),
+                )
+            case PlanCodeAggregator() as script:
+                return await self._scripts.score(
+                    self._settings.name,
+                    script,
+                    {"eval_id": submission.case.id, "results": _results(scored)},
+                    cwd=submission.folder,
+                    timeout_s=submission.case.timeout_seconds,
+                )
+            case PlanLlmJudgeAggregator() as judge:
+                custom = prompt_text(judge.prompt, submission)
+                return await self._judges.score(
+                    judge.target,
+                    aggregate_question(submission, json_text(_results(scored)), custom),
+                    lambda reply: read_score(reply, most=MOST_FINDINGS),
+                    retries=JUDGE_RETRIES,
+                    label=f"{submission.case.id}: {self._settings.name}",
+                )
+            case _ as other:
+                assert_never(other)
+
+
+def _results(scored: Sequence[EvaluatorOutcome]) -> JsonObject:
+    """Return name → what the evaluator found, as aggregators read it."""
+    return {each.name: _result(each) for each in scored}
+
+
+def _result(outcome: EvaluatorOutcome) -> JsonObject:
+    hits: list[JsonValue] = [*outcome.hits]
+    misses: list[JsonValue] = [*outcome.misses]
+    members = [each for each in outcome.members if each.status == "ok"]
+    return {
+        "type": outcome.type,
+        "score": outcome.score,
+        "weight": outcome.weight,
+        "verdict": outcome.verdict,
+        "hits": hits,
+        "misses": misses,
+        "reasoning": outcome.reasoning,
+        **({"results": _results(members)} if members else {}),
+    }

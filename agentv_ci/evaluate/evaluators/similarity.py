@@ -1,0 +1,79 @@
+"""`type: similarity`: how near the answer comes to a text, from 0 to 1. A door to rapidfuzz and sacrebleu.
+
+levenshtein: 1 − edits / length of the longer text (V. Levenshtein 1966). rouge_l: F1 of the longest common
+subsequence of words (C.-Y. Lin, ROUGE, 2004). token_f1: F1 of the words both have, as SQuAD counts them
+(P. Rajpurkar et al. 2016). bleu: of one sentence, smoothed exponentially (M. Post, sacreBLEU, 2018).
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Sequence
+
+from agentv_ci.contracts.evaluators import SimilarityEvaluator
+from agentv_ci.contracts.exchange import Score
+from agentv_ci.evaluate.submission import Submission
+
+MAX_CHARACTERS = 200_000
+"""Longer texts would hold up all cases that run beside this one."""
+
+_WORDS = re.compile(r"[^\W_]+")
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+class Similarity:
+    """See Evaluator."""
+
+    def __init__(self, settings: SimilarityEvaluator) -> None:
+        self._settings = settings
+
+    async def evaluate(self, submission: Submission) -> Score:
+        """Measure; an answer that there is nothing to compare with is an error."""
+        reference = self._settings.reference or submission.case.reference_answer
+        if not reference.strip():
+            return Score(error="there is nothing to compare with: no reference, and no expected answer")
+        if max(len(reference), len(submission.answer)) > MAX_CHARACTERS:
+            return Score(error=f"texts of more than {MAX_CHARACTERS:,} characters are not compared")
+        score = self._measure(submission.answer, reference)
+        return Score(score, reasoning=f"{self._settings.metric} {score:.3f}")
+
+    def _measure(self, answer: str, reference: str) -> float:
+        match self._settings.metric:
+            case "levenshtein":
+                from rapidfuzz.distance import Levenshtein
+
+                return Levenshtein.normalized_similarity(answer.strip(), reference.strip())
+            case "rouge_l":
+                return _rouge_l(_WORDS.findall(answer.casefold()), _WORDS.findall(reference.casefold()))
+            case "token_f1":
+                ours, theirs = _tokens(answer), _tokens(reference)
+                return _f1((Counter(ours) & Counter(theirs)).total(), len(ours), len(theirs))
+            case "bleu":
+                return _bleu(answer, reference)
+
+
+def _rouge_l(answer: Sequence[str], reference: Sequence[str]) -> float:
+    from rapidfuzz.distance import LCSseq
+
+    return _f1(LCSseq.similarity(answer, reference), len(answer), len(reference))
+
+
+def _tokens(text: str) -> list[str]:
+    return _ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split()
+
+
+def _f1(common: int, of_answer: int, of_reference: int) -> float:
+    if of_answer == 0 or of_reference == 0:
+        return float(of_answer == of_reference)
+    return 2 * common / (of_answer + of_reference)
+
+
+def _bleu(answer: str, reference: str) -> float:
+    from sacrebleu.metrics.bleu import BLEU
+
+    # Texts without four words in a row still have a score: the orders that they have.
+    score: float = BLEU(effective_order=True).sentence_score(answer, [reference]).score
+    return min(1.0, score / 100)

@@ -1,0 +1,79 @@
+"""Evaluators that compare with the expected answer of their case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.evals import EvalCase, EvalDocument
+from agentv_ci.contracts.evaluators import (
+    AuthoredEvaluator,
+    CompositeEvaluator,
+    FieldAccuracyEvaluator,
+    SimilarityEvaluator,
+    field_steps,
+)
+from agentv_ci.contracts.source import Pointer
+from agentv_ci.outside import found_at, read_json
+from agentv_ci.validate.findings import Finder
+from agentv_ci.validate.rules.evaluators import evaluators_of
+
+
+def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
+    """AV320 for evaluators that have nothing to compare with, case by case."""
+    for index, case in enumerate(document.evalcases):
+        pointer, evaluators = evaluators_of(document, index)
+        for place, evaluator in _flat(pointer, evaluators):
+            yield from _check(place, evaluator, case, ("evalcases", index, "expected_messages"), find)
+
+
+def _flat(pointer: Pointer, evaluators: Sequence[AuthoredEvaluator]) -> Iterator[tuple[Pointer, AuthoredEvaluator]]:
+    for number, each in enumerate(evaluators):
+        yield (*pointer, number), each
+        if isinstance(each, CompositeEvaluator):
+            yield from _flat((*pointer, number, "evaluators"), each.evaluators)
+
+
+def _check(
+    pointer: Pointer, evaluator: AuthoredEvaluator, case: EvalCase, expected: Pointer, find: Finder
+) -> Iterator[Diagnostic]:
+    if not isinstance(evaluator, (FieldAccuracyEvaluator, SimilarityEvaluator)) or find.lost_something(pointer):
+        return
+    if isinstance(evaluator, FieldAccuracyEvaluator) and evaluator.reference is not None:
+        yield from _check_paths(pointer, evaluator, evaluator.reference, "'reference'", find)
+        return
+    if evaluator.reference is not None or find.lost_something(expected[:-1], deep=True):
+        return
+    answer = _expected_answer(case)
+    hint = f"give 'reference' to evaluator '{evaluator.name}', or an expected message of the assistant"
+    if answer is None:
+        message = f"evaluator '{evaluator.name}' compares with the expected answer, and there is none"
+        yield find.at("AV320", message, expected, key=True, hint=hint)
+    elif isinstance(evaluator, FieldAccuracyEvaluator) and not isinstance(answer, list):
+        try:
+            reference = read_json(answer, strict=True) if isinstance(answer, str) else answer
+        except ValueError:
+            message = f"evaluator '{evaluator.name}' compares with the expected answer, which is not JSON"
+            yield find.at("AV320", message, expected, key=True, hint=hint)
+            return
+        yield from _check_paths(pointer, evaluator, reference, f"the expected answer of case '{case.id}'", find)
+
+
+def _check_paths(
+    pointer: Pointer, evaluator: FieldAccuracyEvaluator, reference: JsonValue, where: str, find: Finder
+) -> Iterator[Diagnostic]:
+    for number, field in enumerate(evaluator.fields):
+        if not found_at(reference, *field_steps(field.path)):
+            yield find.at("AV320", f"{where} has no '{field.path}'", (*pointer, "fields", number, "path"))
+
+
+def _expected_answer(case: EvalCase) -> JsonValue:
+    """Return the last expected assistant message that says something; a list when files have to be read for it."""
+    for message in reversed(case.expected_messages):
+        if message.role != "assistant" or not message.content:
+            continue
+        if isinstance(message.content, (str, dict)):
+            return message.content
+        return [each if isinstance(each, str) else each.value for each in message.content]
+    return None
