@@ -18,6 +18,7 @@ COMMANDS: Mapping[str, str] = {
     "validate": "Check documents; every mistake with its line.",
     "compile": "Compile eval files into one JSON plan.",
     "eval": "Run eval files or a plan and judge the answers.",
+    "rescore": "Score the answers of an earlier run again, asking no target.",
     "schema": "List or print the published JSON Schemas.",
 }
 ALIASES: Mapping[str, str] = {"run": "eval"}

@@ -18,6 +18,35 @@ target_option = click.option("--target", metavar="NAME", help="Target of all cas
 eval_id_option = click.option(
     "--eval-id", "eval_ids", metavar="ID", multiple=True, help="Only this case; globs; may be given again."
 )
+form_option = click.option(
+    "--output-format", "form", type=click.Choice(["jsonl", "yaml"]), default="jsonl", show_default=True
+)
+junit_option = click.option("--junit", metavar="FILE", help="Write JUnit XML too.")
+verbose_option = click.option(
+    "--verbose", is_flag=True, help="Tell every question, retry and verdict on standard error."
+)
+workers_option = click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Cases at once (default: 1, in order, one at a time; more run in parallel and end in any order). "
+    "Overrides the targets' own `workers`.",
+)
+
+SHARE = click.FloatRange(0, 1)
+
+
+def gate_options(command: F) -> F:
+    """What moves the gate; flags override the eval file."""
+    options = (
+        click.option("--threshold", type=SHARE, metavar="X", help="Score at which a case passes (default: 0.8)."),
+        click.option("--min-pass-rate", type=SHARE, metavar="X", help="Gate: least share of graded cases that pass."),
+        click.option("--min-mean-score", type=SHARE, metavar="X", help="Gate: least mean score."),
+        click.option("--max-errors", type=click.IntRange(min=0), metavar="N", help="Gate: most errors."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 def color_option(command: F) -> F:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agentv_ci.compile.document import resealed
@@ -30,6 +31,12 @@ def override(plan: Plan, flags: Overrides) -> Plan:
     cases = tuple(_case(case, flags) for case in plan.cases)
     suites = tuple(_suite(suite, flags) for suite in plan.suites)
     return resealed(plan.model_copy(update={"cases": cases, "suites": suites}))
+
+
+def with_trials(plan: Plan, trials: Mapping[tuple[str, str], int]) -> Plan:
+    """Return the plan with as many trials as are said: suite and id of a case → number."""
+    cases = tuple(case.model_copy(update={"trials": trials[case.suite, case.id]}) for case in plan.cases)
+    return resealed(plan.model_copy(update={"cases": cases}))
 
 
 def _case(case: PlanCase, flags: Overrides) -> PlanCase:

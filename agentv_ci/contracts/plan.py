@@ -299,6 +299,11 @@ def flat(evaluators: Iterable[PlanEvaluator]) -> Iterator[PlanEvaluator]:
 def targets_of(case: PlanCase) -> Iterator[str]:
     """Yield the keys of all targets that a case asks; its `judge_target` is only asked by evaluators that say so."""
     yield case.target
+    yield from judges_of(case)
+
+
+def judges_of(case: PlanCase) -> Iterator[str]:
+    """Yield the keys of the targets that judge a case's answers."""
     for part in _scoring(case):
         if isinstance(part, (PlanLlmJudgeEvaluator, PlanRubricEvaluator, PlanLlmJudgeAggregator)):
             yield part.target

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.engine import Engine, Means, RunSettings
 
 __all__ = ["execute"]
 
 
-async def execute(plan: Plan, targets: dict[str, Target], settings: RunSettings, means: Means) -> None:
-    """Run a plan against resolved targets.
+async def execute(
+    plan: Plan,
+    targets: dict[str, Target],
+    settings: RunSettings,
+    means: Means,
+    stored: Iterable[ResultRow] | None = None,
+) -> None:
+    """Run a plan against resolved targets; with `stored` rows, score their answers again and ask only judges.
 
     Rows go to the journal the moment a trial ends. Raises TargetUnavailable when a target cannot be asked at all; a
     trial that fails is a row like any other.
     """
-    await Engine(plan, targets, settings, means).run()
+    await Engine(plan, targets, settings, means).run(stored)

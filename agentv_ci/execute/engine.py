@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from agentv_ci.contracts.exchange import (
     Ask,
     ChatMessage,
     ErrorKind,
+    Grade,
     GradeAnswer,
     JudgeQuestion,
     Log,
@@ -32,7 +33,7 @@ from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.prompt import build_request
 from agentv_ci.execute.providers import BatchProvider, Provider, open_provider
-from agentv_ci.execute.rows import Effort, Trial, failed_row, graded_row
+from agentv_ci.execute.rows import Effort, Trial, failed_row, graded_row, regraded_row, stored_response
 from agentv_ci.prices import cost_of, price_of
 from agentv_ci.redaction import Redactor
 
@@ -91,6 +92,7 @@ class Engine:
         self._settings = settings
         self._means = means
         self._suites = {suite.path: suite for suite in plan.suites}
+        self._cases = {(case.suite, case.id): case for case in plan.cases}
         self._limits = Limits(settings.workers, targets, (case.target for case in plan.cases))
         self._providers: dict[str, Provider] = {}
         self._batches: dict[str, Batch] = {}
@@ -103,14 +105,17 @@ class Engine:
             redact=means.redactor.text,
         )
 
-    async def run(self) -> None:
-        """Run every trial; rows go to the journal as they come. Raises TargetUnavailable before the first one."""
+    async def run(self, stored: Iterable[ResultRow] | None) -> None:
+        """Run every trial, or score stored rows again; rows go to the journal as they come.
+
+        Raises TargetUnavailable before the first one.
+        """
         async with AsyncExitStack() as opened:
             await self._open_providers(opened)
-            trials = self._trials()
+            coming = map(self._run, self._trials()) if stored is None else map(self._rescore, stored)
             async with asyncio.TaskGroup() as workers:
                 for _ in range(min(self._limits.width, self._means.progress.total)):
-                    workers.create_task(self._work(trials))
+                    workers.create_task(self._work(coming))
 
     async def _open_providers(self, stack: AsyncExitStack) -> None:
         for key, target in self._targets.items():
@@ -137,7 +142,8 @@ class Engine:
     def _open_batch(self, key: str, provider: Provider, stack: AsyncExitStack) -> None:
         target = self._targets[key]
         if isinstance(provider, BatchProvider):
-            requests = {trial.key: self._request(trial) for trial in self._trials() if trial.case.target == key}
+            trials = [trial for trial in self._trials() if trial.case.target == key]
+            requests = {trial.key: self._request(trial.case, trial.seed) for trial in trials}
             slot = self._limits.slot(key)
             batch = Batch(target.name, provider, requests, slot=slot, world=self._means.world, log=self._means.log)
             self._batches[key] = batch
@@ -159,11 +165,11 @@ class Engine:
                     dry_run=self._settings.dry_run,
                 )
 
-    async def _work(self, trials: Iterator[Trial]) -> None:
+    async def _work(self, coming: Iterator[Awaitable[ResultRow]]) -> None:
         # All workers draw from one iterator: a free one takes the next trial at once.
-        for trial in trials:
+        for work in coming:
             self._means.progress.running += 1
-            row = await self._run(trial)
+            row = await work
             self._means.journal.append(row)
             self._count(row)
 
@@ -177,7 +183,7 @@ class Engine:
 
     async def _run(self, trial: Trial) -> ResultRow:
         case = trial.case
-        request = self._request(trial)
+        request = self._request(case, trial.seed)
         label = f"{case.id} (trial {trial.number})" if case.trials > 1 else case.id
         requests = 0
         for attempt in range(case.max_retries + 1):
@@ -197,20 +203,31 @@ class Engine:
             effort = Effort(attempt + 1, requests + response.requests, took_ms)
             if not response.answer.strip():
                 self._means.warn(f"{trial.target.name}: an answer is empty")
-            grade = self._means.redactor.grade(await self._means.grade(case, request, response, self._judge_of(case)))
-            self._means.log(f"{label}: {grade.verdict}, score {grade.score:.3f}")
+            grade = await self._grade(case, request, response, label)
             trace = self._settings.include_trace
             return graded_row(trial, effort, response, grade, now=self._means.world.now(), include_trace=trace)
         raise AssertionError("the last attempt returns a row")
 
-    def _request(self, trial: Trial) -> Request:
-        return build_request(
-            trial.case,
-            self._plan.files,
-            self._means.materials.locate,
-            cwd=self._folder(trial.case),
-            seed=trial.seed,
-        )
+    async def _rescore(self, row: ResultRow) -> ResultRow:
+        """Return a row whose stored answer is scored as the plan says; one without an answer stays as it is."""
+        if row.error_kind not in (None, "evaluator"):
+            return row
+        case = self._cases[row.suite, row.eval_id]
+        label = f"{case.id} (trial {row.trial})" if case.trials > 1 else case.id
+        response = self._means.redactor.response(stored_response(row))
+        grade = await self._grade(case, self._request(case, row.seed), response, label)
+        return regraded_row(row, case, response, grade, now=self._means.world.now())
+
+    async def _grade(self, case: PlanCase, request: Request, response: Response, label: str) -> Grade:
+        grade = self._means.redactor.grade(await self._means.grade(case, request, response, self._judge_of(case)))
+        self._means.log(f"{label}: {grade.verdict}, score {grade.score:.3f}")
+        for each in grade.outcomes:
+            found = "; ".join(each.hits if each.verdict == "pass" else each.misses) or each.reasoning
+            self._means.log(f"{label}: {each.name} ({each.type}): {each.verdict}, score {each.score:.3f}: {found}")
+        return grade
+
+    def _request(self, case: PlanCase, seed: int | None) -> Request:
+        return build_request(case, self._plan.files, self._means.materials.locate, cwd=self._folder(case), seed=seed)
 
     async def _answer(self, trial: Trial, request: Request) -> Response:
         """Return a trial's answer out of its target's batch, else the answer to its own question."""

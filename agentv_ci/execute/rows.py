@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
-from agentv_ci.contracts.exchange import ErrorKind, EvaluatorOutcome, Grade, ProviderError, Response, Usage
+from agentv_ci.contracts.exchange import (
+    CalledTool,
+    ErrorKind,
+    EvaluatorOutcome,
+    Grade,
+    OutputMessage,
+    ProviderError,
+    Response,
+    Usage,
+)
 from agentv_ci.contracts.plan import PlanCase, PlanSuite
 from agentv_ci.contracts.results import (
     EvaluatorResult,
@@ -68,6 +78,43 @@ def graded_row(
     )
 
 
+def stored_response(row: ResultRow) -> Response:
+    """Return the answer that a row holds.
+
+    Without the messages of the answer (`--include-trace`) nothing is known of its tool calls.
+    """
+    messages = tuple(
+        OutputMessage(
+            each.role, each.content, tuple(CalledTool(call.tool, call.input, call.output) for call in each.tool_calls)
+        )
+        for each in row.output_messages or ()
+    )
+    return Response(
+        answer=row.candidate_answer,
+        messages=messages or (OutputMessage("assistant", row.candidate_answer),),
+        has_trace=row.output_messages is not None and row.trace_summary is not None,
+        model=row.model,
+        usage=Usage(**row.usage.model_dump()) if row.usage is not None else None,
+        finish_reason=row.finish_reason,
+        requests=row.requests,
+        duration_ms=row.duration_ms,
+        cost_usd=row.cost_usd,
+        request=row.request,
+        masked=row.masked,
+    )
+
+
+def regraded_row(row: ResultRow, case: PlanCase, response: Response, grade: Grade, *, now: datetime) -> ResultRow:
+    """Return a row with another grade of the same answer."""
+    return row.model_copy(
+        update={
+            **_graded(case, grade, "evaluator" if grade.verdict == "error" else None, now),
+            "candidate_answer": response.answer,
+            "masked": response.masked,
+        }
+    )
+
+
 def failed_row(trial: Trial, effort: Effort, error: ProviderError, *, now: datetime) -> ResultRow:
     """Return the row of a trial whose target gave no answer."""
     nothing = Grade(score=0.0, verdict="error", hits=(), misses=(), reasoning="", outcomes=(), error=error.detail)
@@ -81,7 +128,7 @@ def failed_row(trial: Trial, effort: Effort, error: ProviderError, *, now: datet
 def _row(trial: Trial, effort: Effort, grade: Grade, error_kind: ErrorKind | None, now: datetime) -> ResultRow:
     case = trial.case
     return ResultRow(
-        timestamp=now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        **_graded(case, grade, error_kind, now),
         eval_id=case.id,
         dataset=trial.suite.dataset,
         conversation_id=case.conversation_id,
@@ -90,26 +137,33 @@ def _row(trial: Trial, effort: Effort, grade: Grade, error_kind: ErrorKind | Non
         provider="mock" if trial.dry_run else trial.target.provider,
         trial=trial.number,
         seed=trial.seed,
-        digest=case.digest,
-        status="error" if grade.verdict == "error" else "ok",
-        verdict=grade.verdict,
-        score=grade.score,
-        hits=grade.hits,
-        misses=grade.misses,
-        reasoning=grade.reasoning,
         candidate_answer="",
-        evaluator_results=tuple(map(_evaluator_result, grade.outcomes)),
-        error=grade.error,
-        error_kind=error_kind,
         attempts=effort.attempts,
         requests=effort.requests,
         duration_ms=effort.duration_ms,
-        judge_usage=usage_record(grade.judge_usage),
-        judge_cost_usd=grade.judge_cost_usd,
-        source=RowSource(path=case.source.path, line=case.source.line),
         dry_run=trial.dry_run,
         metadata=case.metadata,
     )
+
+
+def _graded(case: PlanCase, grade: Grade, error_kind: ErrorKind | None, now: datetime) -> dict[str, Any]:
+    """Return those fields of a row that come from its grade."""
+    return {
+        "timestamp": now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "digest": case.digest,
+        "status": "error" if grade.verdict == "error" else "ok",
+        "verdict": grade.verdict,
+        "score": grade.score,
+        "hits": grade.hits,
+        "misses": grade.misses,
+        "reasoning": grade.reasoning,
+        "evaluator_results": tuple(map(_evaluator_result, grade.outcomes)),
+        "error": grade.error,
+        "error_kind": error_kind,
+        "judge_usage": usage_record(grade.judge_usage),
+        "judge_cost_usd": grade.judge_cost_usd,
+        "source": RowSource(path=case.source.path, line=case.source.line),
+    }
 
 
 def _evaluator_result(outcome: EvaluatorOutcome) -> EvaluatorResult:

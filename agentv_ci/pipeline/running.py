@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from agentv_ci.errors import UsageError
 from agentv_ci.pipeline.checking import read_yaml
-from agentv_ci.pipeline.compiling import Compiled
+from agentv_ci.pipeline.compiling import Compiled, Origin
 
 if TYPE_CHECKING:
     from agentv_ci.compile.overrides import Overrides
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from agentv_ci.contracts.plan import Plan, PlanCase
     from agentv_ci.contracts.report import RunReport
     from agentv_ci.contracts.results import ResultRow
+    from agentv_ci.contracts.targets import Target
     from agentv_ci.execute.engine import Progress, RunSettings
     from agentv_ci.execute.materials import Materials
     from agentv_ci.report.outcomes import CaseOutcome
@@ -39,6 +40,12 @@ class RunFiles:
         """The run report lies beside the results."""
         return self.results.with_suffix(".report.json")
 
+    def refuse_to_overwrite(self, origin: Origin) -> None:
+        """Raise UsageError when what a run leaves would lie where something else does."""
+        origin.refuse_to_overwrite([self.results, self.report, *([self.junit] if self.junit else [])])
+        if self.results.exists() and not self.results.is_file():
+            raise UsageError(f"results go into a file, and '{self.results}' is none")
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -48,24 +55,47 @@ class Outcome:
     cases: tuple[CaseOutcome, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """The world of a run, and whoever watches it."""
+
+    world: World
+    log: Log
+    warn: Warn
+    watch: Callable[[Progress], None]
+    """Is given the progress once, before the first case, and may look at it at any time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Rows of an earlier run, read when they are needed."""
+
+    read: Callable[[], Iterator[ResultRow]]
+    number: int
+
+
 async def run_plan(
-    compiled: Compiled,
-    overrides: Overrides,
-    settings: RunSettings,
-    files: RunFiles,
-    *,
-    world: World,
-    log: Log,
-    warn: Warn,
-    watch: Callable[[Progress], None],
+    compiled: Compiled, overrides: Overrides, settings: RunSettings, files: RunFiles, outside: Outside
 ) -> Outcome:
     """Run a plan, write its results and its reports.
 
-    `watch` is given the progress once, before the first case, and may look at it at any time. Raises UsageError for
-    missing environment variables, TargetUnavailable before the first case, OSError when no result can be written.
+    Raises UsageError for missing environment variables, TargetUnavailable before the first case, OSError when no
+    result can be written.
     """
     from agentv_ci.compile.overrides import override
-    from agentv_ci.contracts.plan import targets_of
+
+    files.refuse_to_overwrite(compiled.origin)
+    plan = override(compiled.plan, overrides)
+    return await carry_out(plan, settings, files, outside)
+
+
+async def carry_out(
+    plan: Plan, settings: RunSettings, files: RunFiles, outside: Outside, stored: Stored | None = None
+) -> Outcome:
+    """Run a plan as it is; with `stored` rows, score their answers again and ask only judges.
+
+    Raises what `run_plan` raises.
+    """
     from agentv_ci.evaluate.requirements import require_packages
     from agentv_ci.execute import execute
     from agentv_ci.execute.engine import Means, Progress
@@ -77,31 +107,28 @@ async def run_plan(
     from agentv_ci.redaction import Redactor, secrets_of
     from agentv_ci.report.reporters import encode
 
-    compiled.origin.refuse_to_overwrite([files.results, files.report, *([files.junit] if files.junit else [])])
-    if files.results.exists() and not files.results.is_file():
-        raise UsageError(f"results go into a file, and '{files.results}' is none")
-    refuse_unsupported(compiled.plan)
-    require_packages(compiled.plan)
-    _require_folders(compiled.plan, settings)
-    plan = override(compiled.plan, overrides)
-    asked = {key: plan.targets[key] for key in sorted({key for case in plan.cases for key in targets_of(case)})}
+    refuse_unsupported(plan)
+    require_packages(plan)
+    _require_folders(plan, settings, answering=stored is None and not settings.dry_run)
+    world = outside.world
+    asked = _asked(plan) if stored is None else _judging(plan)
     left_out: list[str] = []
     targets = dict(asked) if settings.dry_run else resolve_targets(asked, world.environ, left_out.append)
-    progress = Progress(total=sum(case.trials for case in plan.cases))
-    redactor = Redactor(secrets_of(plan.targets, targets, world.environ))
+    progress = Progress(total=sum(case.trials for case in plan.cases) if stored is None else stored.number)
+    redactor = Redactor(secrets_of(asked, targets, world.environ))
 
     def clean(line: str) -> str:
         return shortened(redactor.text(printable(line)), MAX_LOG_LINE)
 
     def clean_log(line: str) -> None:
-        log(clean(line))
+        outside.log(clean(line))
 
     warned: set[str] = set()
 
     def clean_warn(sentence: str) -> None:
         if (line := clean(sentence)) not in warned:
             warned.add(line)
-            warn(line)
+            outside.warn(line)
 
     for sentence in left_out:
         clean_warn(sentence)
@@ -109,19 +136,39 @@ async def run_plan(
         Materials(plan.files, settings.root) as materials,
         Journal(files.results, lambda row: encode(row, files.form)) as journal,
     ):
-        watch(progress)
+        outside.watch(progress)
         grade = _grader(plan, settings.root, materials, world, clean_log)
         means = Means(grade, journal, materials, world, clean_log, clean_warn, progress, redactor)
-        await execute(plan, targets, settings, means)
+        await execute(plan, targets, settings, means, stored.read() if stored is not None else None)
     return _conclude(plan, files, dry_run=settings.dry_run, write_error=journal.write_error)
 
 
-def _require_folders(plan: Plan, settings: RunSettings) -> None:
+def _asked(plan: Plan) -> dict[str, Target]:
+    """Return the targets that a run asks."""
+    from agentv_ci.contracts.plan import targets_of
+
+    return {key: plan.targets[key] for key in sorted({key for case in plan.cases for key in targets_of(case)})}
+
+
+def _judging(plan: Plan) -> dict[str, Target]:
+    """Return the targets that judge and, for those that only answer, a stand-in that is never asked."""
+    from agentv_ci.contracts.plan import judges_of
+    from agentv_ci.contracts.targets import MockTarget, cases_at_once
+
+    judges = {key for case in plan.cases for key in judges_of(case)}
+    width = cases_at_once(None, [plan.targets[key] for key in judges])
+    return {
+        key: target if key in judges else MockTarget(name=target.name, provider="mock", workers=width)
+        for key, target in _asked(plan).items()
+    }
+
+
+def _require_folders(plan: Plan, settings: RunSettings, *, answering: bool) -> None:
     """Raise UsageError where commands would run in an eval file's folder that is not there."""
     from agentv_ci.contracts.plan import runs_in_suite
 
-    targets = {key: None if settings.dry_run else target for key, target in plan.targets.items()}
-    suites = dict.fromkeys(case.suite for case in plan.cases if runs_in_suite(case, targets[case.target]))
+    targets = plan.targets if answering else {}
+    suites = dict.fromkeys(case.suite for case in plan.cases if runs_in_suite(case, targets.get(case.target)))
     for suite in suites:
         if not (settings.root / suite).parent.is_dir():
             raise UsageError(

@@ -15,7 +15,7 @@ from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.exchange import World
 from agentv_ci.execute.engine import RunSettings
 from agentv_ci.pipeline.compiling import Selection, compile_paths
-from agentv_ci.pipeline.running import RunFiles, run_plan
+from agentv_ci.pipeline.running import Outside, RunFiles, run_plan
 from tests.conftest import Finished, Waits, agentv_ci, write
 from tests.servers import model_api as served
 from tests.servers.model_api import ModelApi, Step, model_api
@@ -279,10 +279,7 @@ class TestRetryConfiguration:
             Overrides(),
             RunSettings(root=repository.folder),
             RunFiles(repository.folder / "out.jsonl", "jsonl"),
-            world=world,
-            log=lambda _: None,
-            warn=lambda _: None,
-            watch=lambda _: None,
+            Outside(world=world, log=lambda _: None, warn=lambda _: None, watch=lambda _: None),
         )
 
     @pytest.mark.parametrize("provider", ["azure-openai", "anthropic", "gemini"])

@@ -21,7 +21,7 @@ from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import CannotGoOn, TargetUnavailable, UsageError
 from agentv_ci.execute.engine import Progress, RunSettings
 from agentv_ci.pipeline.compiling import Selection, compile_paths
-from agentv_ci.pipeline.running import RunFiles, run_plan
+from agentv_ci.pipeline.running import Outside, RunFiles, run_plan
 from agentv_ci.report.reporters import read
 from tests.conftest import Waits, environment, has_ended, write
 from tests.servers.chat_api import Reply, Step, answers, chat_api, fails, says
@@ -78,10 +78,12 @@ class Run:
             Overrides(),
             RunSettings(root=self.repository, **settings),
             RunFiles(self.results, "jsonl"),
-            world=replace(Waits(self.environ).world(), monotonic=self.clock),
-            log=self.log.append,
-            warn=self.warned.append,
-            watch=self._watch,
+            Outside(
+                world=replace(Waits(self.environ).world(), monotonic=self.clock),
+                log=self.log.append,
+                warn=self.warned.append,
+                watch=self._watch,
+            ),
         )
 
     def _watch(self, progress: Progress) -> None:
@@ -529,6 +531,7 @@ def test_the_log_tells_every_question_attempt_and_verdict(run: Run) -> None:
         "one: timeout: scripted failure",
         "one: asks default, attempt 2",
         "one: pass, score 1.000",
+        "one: finds (contains): pass, score 1.000: contains '42'",
     ]
 
 

@@ -11,6 +11,11 @@ from agentv_ci.contracts.results import ResultRow
 ResultsFormat = Literal["jsonl", "yaml"]
 
 
+def form_of(path: Path) -> ResultsFormat:
+    """Return the form of a results file, by its name."""
+    return "yaml" if path.suffix in (".yaml", ".yml") else "jsonl"
+
+
 def encode(row: ResultRow, form: ResultsFormat) -> str:
     """Return a row as it is appended to a results file."""
     match form:
