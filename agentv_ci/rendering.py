@@ -14,6 +14,7 @@ from agentv_ci.contracts.base import NOT_SETTINGS, Authored, JsonValue, spelling
 from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
 from agentv_ci.contracts.evals import EvalDocument
+from agentv_ci.contracts.judge_set import JudgeSetDocument
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow
@@ -33,6 +34,7 @@ CONTRACTS: Mapping[SchemaName, type[BaseModel]] = {
     "result-v1": ResultRow,
     "report-v1": RunReport,
     "diagnostics-v1": DiagnosticsDocument,
+    "judge-set-v1": JudgeSetDocument,
 }
 
 

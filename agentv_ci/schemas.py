@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 BASE_ID = "https://org.github.io/agentv-action/schemas/"
 
-SchemaName = Literal["eval-v2", "targets-v2", "config-v2", "plan-v1", "result-v1", "report-v1", "diagnostics-v1"]
+SchemaName = Literal[
+    "eval-v2", "targets-v2", "config-v2", "plan-v1", "result-v1", "report-v1", "diagnostics-v1", "judge-set-v1"
+]
 
 TITLES: Mapping[SchemaName, str] = {
     "eval-v2": "agentv-ci eval document",
@@ -33,6 +35,7 @@ TITLES: Mapping[SchemaName, str] = {
     "result-v1": "agentv-ci result row",
     "report-v1": "agentv-ci run report",
     "diagnostics-v1": "agentv-ci diagnostics",
+    "judge-set-v1": "agentv-ci judge set",
 }
 
 

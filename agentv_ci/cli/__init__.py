@@ -19,6 +19,7 @@ COMMANDS: Mapping[str, str] = {
     "compile": "Compile eval files into one JSON plan.",
     "eval": "Run eval files or a plan and judge the answers.",
     "rescore": "Score the answers of an earlier run again, asking no target.",
+    "judge-check": "Measure a judge against answers that people have judged.",
     "schema": "List or print the published JSON Schemas.",
 }
 ALIASES: Mapping[str, str] = {"run": "eval"}
@@ -47,7 +48,7 @@ class LazyGroup(click.Group):
         name = ALIASES.get(cmd_name, cmd_name)
         if name not in COMMANDS:
             return None
-        module = importlib.import_module(f"agentv_ci.cli.{name}_command")
+        module = importlib.import_module(f"agentv_ci.cli.{name.replace('-', '_')}_command")
         command: click.Command = module.command
         return command
 

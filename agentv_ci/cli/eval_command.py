@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from agentv_ci.cli.options import (
     workers_option,
 )
 from agentv_ci.cli.output import show_diagnostics, show_line
-from agentv_ci.cli.running import run, show_outcome
+from agentv_ci.cli.running import run, show_outcome, stamp
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.engine import RunSettings
@@ -116,7 +115,7 @@ def command(
     settings = RunSettings(root=compiled.origin.root, workers=workers, dry_run=dry_run, include_trace=include_trace)
     if out == "-":
         raise UsageError("rows go into a file that later commands read; name one with --out")
-    results = Path(out) if out else Path(".agentv", "results", f"eval_{_stamp()}.{form}")
+    results = Path(out) if out else Path(".agentv", "results", f"eval_{stamp()}.{form}")
     files = RunFiles(cwd / results, form, cwd / junit if junit else None)
     work = partial(run_plan, compiled, overrides, settings, files)
     outcome = run(work, files, dotenv_files=compiled.origin.dotenv_files, verbose=verbose)
@@ -124,8 +123,3 @@ def command(
     if left_out is not None:
         show_line(left_out, "warn")
     return outcome.report.gate.exit_code
-
-
-def _stamp() -> str:
-    # To the microsecond: two runs of one second are two files.
-    return datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ").replace(".", "_")

@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
@@ -22,14 +23,21 @@ from agentv_ci.load.environment import with_dotenv
 from agentv_ci.pipeline.running import Outcome, Outside, RunFiles
 from agentv_ci.report.reporters import terminal
 
+T = TypeVar("T")
+
+
+def stamp() -> str:
+    """Return a name for the files of this moment: to the microsecond, since two runs of one second are two files."""
+    return datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ").replace(".", "_")
+
 
 def run(
-    work: Callable[[Outside], Awaitable[Outcome]],
+    work: Callable[[Outside], Awaitable[T]],
     files: RunFiles,
     *,
     dotenv_files: Sequence[Path],
     verbose: bool,
-) -> Outcome:
+) -> T:
     """Do the work of a command to its end, or until somebody ends it."""
     world = World(
         environ=with_dotenv(os.environ, dotenv_files),
@@ -43,7 +51,7 @@ def run(
         if verbose:
             click.echo(line, err=True)
 
-    async def main() -> Outcome:
+    async def main() -> T:
         _cancel_on_sigterm()
         async with show_progress(live=not verbose) as watch:
             return await work(Outside(world, log, show_warning, watch))

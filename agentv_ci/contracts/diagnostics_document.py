@@ -28,7 +28,7 @@ class FileRecord(Recorded):
     """One checked file."""
 
     path: str = Field(description="The file's absolute path.")
-    kind: Literal["eval", "targets", "config"] | None = Field(description="What the file is.")
+    kind: Literal["eval", "targets", "config", "judge-set"] | None = Field(description="What the file is.")
     valid: bool = Field(description="Whether it has no errors (and, under --strict, no warnings).")
     diagnostics: Items[DiagnosticRecord] = Field(description="What is wrong with it, in order.")
 

@@ -12,10 +12,11 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.config import DEFAULT_GUIDELINE_PATTERNS, ConfigDocument, Price
 from agentv_ci.contracts.diagnostics import Diagnostic, Severity
 from agentv_ci.contracts.evals import EvalDocument
+from agentv_ci.contracts.judge_set import JudgeSetDocument
 from agentv_ci.contracts.source import Kind, Source
 from agentv_ci.contracts.targets import Target, TargetsDocument
 
-Document = EvalDocument | TargetsDocument | ConfigDocument
+Document = EvalDocument | TargetsDocument | ConfigDocument | JudgeSetDocument
 
 ReadYaml = Callable[[str], JsonValue]
 """Read a YAML (or JSON) text; raises ValueError."""

@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 
-Kind = Literal["eval", "targets", "config"]
+Kind = Literal["eval", "targets", "config", "judge-set"]
 
 Pointer = tuple[str | int, ...]
 """The way to a value: `("evalcases", 0, "id")`."""

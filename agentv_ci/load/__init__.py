@@ -11,6 +11,7 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.config import CONFIG_SCHEMA
 from agentv_ci.contracts.diagnostics import RULES, Diagnostic
 from agentv_ci.contracts.evals import EVAL_SCHEMA
+from agentv_ci.contracts.judge_set import JUDGE_SET_SCHEMA
 from agentv_ci.contracts.source import Kind, Mark, Source, locate
 from agentv_ci.contracts.targets import TARGETS_SCHEMAS
 from agentv_ci.load.files import MAX_BYTES
@@ -25,12 +26,14 @@ KNOWN_SCHEMAS: Mapping[str, Kind] = {
     EVAL_SCHEMA: "eval",
     **dict.fromkeys(TARGETS_SCHEMAS, "targets"),
     CONFIG_SCHEMA: "config",
+    JUDGE_SET_SCHEMA: "judge-set",
     schema_id("eval-v2"): "eval",
     schema_id("targets-v2"): "targets",
     schema_id("config-v2"): "config",
+    schema_id("judge-set-v1"): "judge-set",
 }
 
-OURS = re.compile(r"\bagentv-(?:eval|targets|config)-|^evalcases\s*:", re.MULTILINE)
+OURS = re.compile(r"\bagentv-(?:eval|targets|config|judge-set)-|^evalcases\s*:", re.MULTILINE)
 """Signs that a file with more than YAML's core in it is meant to be one of ours all the same."""
 
 _START = Mark((0, 0), (0, 0), None)

@@ -24,6 +24,8 @@ from agentv_ci.validate import validate
 
 WORTH_A_PROCESS = 50
 """Files from which on a second process saves more time than it takes."""
+NEED_TARGETS: frozenset[Kind | None] = frozenset({"eval", "judge-set"})
+"""Documents that are checked against the targets they name."""
 CHUNKS_A_PROCESS = 4
 """Small enough that no process idles long while another one is at work, large enough to send little."""
 
@@ -106,7 +108,7 @@ class Documents:
         )
 
     def _validated(self, source: Source, *, named: bool) -> Checked:
-        if source.kind == "eval":
+        if source.kind in NEED_TARGETS:
             return validate(source, self.surroundings(source.path))
         around = self._configured(source.path) if source.kind == "targets" else self._alone
         checked = self._checked[source.path, named] = validate(source, around)
@@ -118,7 +120,7 @@ class Documents:
         kind = checked.source.kind
         if kind is None and not checked.diagnostics:
             return None
-        around = self.surroundings(path) if kind == "eval" else None
+        around = self.surroundings(path) if kind in NEED_TARGETS else None
         return CheckedFile(
             path,
             checked.source.root,

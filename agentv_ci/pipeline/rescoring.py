@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.load.discover import find_root
 from agentv_ci.pipeline.compiling import Compiled, Selection, compile_paths
-from agentv_ci.pipeline.running import Outcome, Outside, RunFiles, Stored, carry_out
+from agentv_ci.pipeline.running import Outcome, Outside, RunFiles, Stored, carry_out, conclude
 from agentv_ci.suggestions import listed
 
 if TYPE_CHECKING:
@@ -133,7 +133,8 @@ async def rescore(
 
     files.refuse_to_overwrite(rescoring.compiled.origin)
     plan = override(rescoring.compiled.plan, overrides)
-    return await carry_out(plan, settings, files, outside, rescoring.stored())
+    write_error = await carry_out(plan, settings, files, outside, rescoring.stored())
+    return conclude(plan, files, dry_run=settings.dry_run, write_error=write_error)
 
 
 def _contents(results: Path) -> _Contents:

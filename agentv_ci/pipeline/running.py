@@ -86,15 +86,16 @@ async def run_plan(
 
     files.refuse_to_overwrite(compiled.origin)
     plan = override(compiled.plan, overrides)
-    return await carry_out(plan, settings, files, outside)
+    write_error = await carry_out(plan, settings, files, outside)
+    return conclude(plan, files, dry_run=settings.dry_run, write_error=write_error)
 
 
 async def carry_out(
     plan: Plan, settings: RunSettings, files: RunFiles, outside: Outside, stored: Stored | None = None
-) -> Outcome:
-    """Run a plan as it is; with `stored` rows, score their answers again and ask only judges.
+) -> str | None:
+    """Run a plan as it is and write its rows; with `stored` rows, score their answers again and ask only judges.
 
-    Raises what `run_plan` raises.
+    Returns why rows are missing from the file, if they are. Raises what `run_plan` raises.
     """
     from agentv_ci.evaluate.requirements import require_packages
     from agentv_ci.execute import execute
@@ -140,7 +141,7 @@ async def carry_out(
         grade = _grader(plan, settings.root, materials, world, clean_log)
         means = Means(grade, journal, materials, world, clean_log, clean_warn, progress, redactor)
         await execute(plan, targets, settings, means, stored.read() if stored is not None else None)
-    return _conclude(plan, files, dry_run=settings.dry_run, write_error=journal.write_error)
+    return journal.write_error
 
 
 def _asked(plan: Plan) -> dict[str, Target]:
@@ -200,7 +201,8 @@ def _grader(
     return grade
 
 
-def _conclude(plan: Plan, files: RunFiles, *, dry_run: bool, write_error: str | None) -> Outcome:
+def conclude(plan: Plan, files: RunFiles, *, dry_run: bool, write_error: str | None) -> Outcome:
+    """Write the reports of a run whose rows are written; raises OSError."""
     from agentv_ci.report import report
     from agentv_ci.report.reporters import read
 

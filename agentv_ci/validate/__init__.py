@@ -9,6 +9,7 @@ from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.diagnostics import FIXED_RULES, Diagnostic, Severity
 from agentv_ci.contracts.documents import Checked, Surroundings
 from agentv_ci.contracts.evals import EvalDocument
+from agentv_ci.contracts.judge_set import JudgeSetDocument
 from agentv_ci.contracts.source import Source
 from agentv_ci.contracts.targets import TargetsDocument
 from agentv_ci.validate.findings import Finder
@@ -18,6 +19,7 @@ from agentv_ci.validate.rules import (
     evaluators,
     expectations,
     files,
+    judge_sets,
     messages,
     references,
     spelling,
@@ -87,5 +89,7 @@ def _rules(structure: Structure, surroundings: Surroundings) -> Iterator[Diagnos
             yield from targets.check(document, find)
         case ConfigDocument():
             yield from config.check(document, find)
+        case JudgeSetDocument():
+            yield from judge_sets.check(document, find, surroundings)
         case None:
             pass

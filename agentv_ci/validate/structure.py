@@ -16,7 +16,12 @@ from agentv_ci.validate.findings import Finder, value_at
 from agentv_ci.validate.repair import Repair
 from agentv_ci.validate.wording import diagnostics
 
-SCHEMAS: Mapping[Kind, SchemaName] = {"eval": "eval-v2", "targets": "targets-v2", "config": "config-v2"}
+SCHEMAS: Mapping[Kind, SchemaName] = {
+    "eval": "eval-v2",
+    "targets": "targets-v2",
+    "config": "config-v2",
+    "judge-set": "judge-set-v1",
+}
 
 
 TOO_MANY = 10_000
@@ -74,6 +79,10 @@ def contract_of(kind: Kind) -> type[Document]:
             from agentv_ci.contracts.config import ConfigDocument
 
             return ConfigDocument
+        case "judge-set":
+            from agentv_ci.contracts.judge_set import JudgeSetDocument
+
+            return JudgeSetDocument
 
 
 def _model(kind: Kind, data: JsonValue) -> Document | ValidationError:

@@ -11,6 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
+from agentv_ci.load import KNOWN_SCHEMAS
 from agentv_ci.load.parse import parse_yaml
 from agentv_ci.rendering import CONTRACTS
 from agentv_ci.schemas import TITLES, SchemaName, document, violations
@@ -59,14 +60,13 @@ def test_every_field_is_described(name: SchemaName) -> None:
 
 def samples() -> Iterator[tuple[str, SchemaName, Any]]:
     """Every document of the valid corpus, authored and made."""
-    for path in sorted([*(CORPUS / "valid").rglob("*"), *(CORPUS / "checked").rglob("*")]):
+    for path in sorted(path for folder in ("valid", "checked", "judged") for path in (CORPUS / folder).rglob("*")):
         where = str(path.relative_to(CORPUS))
         if path.suffix in (".yaml", ".yml") and "expected" not in path.parts:
             data = parse_yaml(path.read_text("utf-8")).data
             schema = data.get("$schema") if isinstance(data, dict) else None
-            kinds = {"agentv-eval-v2": "eval", "agentv-targets-v2.2": "targets", "agentv-config-v2": "config"}
-            if schema in kinds:
-                yield where, SCHEMAS[kinds[schema]], data  # type: ignore[index]
+            if isinstance(schema, str) and schema in KNOWN_SCHEMAS:
+                yield where, SCHEMAS[KNOWN_SCHEMAS[schema]], data
         elif path.name == "plan.json":
             yield where, "plan-v1", json.loads(path.read_text("utf-8"))
         elif path.name == "report.json":

@@ -55,6 +55,13 @@ class _Looked:
     has_role_marker: bool
 
 
+def check_reference(pointer: Pointer, reference: str, find: Finder, surroundings: Surroundings) -> Iterator[Diagnostic]:
+    """AV105, AV302, AV303 and AV318 for one file that a document names."""
+    problem = _look(reference, find, surroundings).problem
+    if problem is not None:
+        yield find.at(*problem, pointer)
+
+
 def _look(reference: str, find: Finder, surroundings: Surroundings) -> _Looked:
     path, seen = look_at(reference, find, surroundings)
     return _Looked(_problem(reference, path, seen, find.source.root), seen.has_role_marker)

@@ -44,25 +44,34 @@ def _check(
     match evaluator:
         case LlmJudgeEvaluator() if evaluator.prompt_file or evaluator.prompt:
             place = (*pointer, "prompt_path" if evaluator.prompt_path else "prompt")
-            source, text = _text(evaluator.prompt_file, evaluator.prompt, evaluator.name, find, surroundings)
-            if text is not None:
-                yield from _check_shown(place, source, text, find)
-                yield from _check_variables(place, source, text, PROMPT_VARIABLES, find)
+            written = f"'prompt' of evaluator '{evaluator.name}'"
+            yield from check_judge_prompt(place, written, evaluator.prompt_file, evaluator.prompt, find, surroundings)
         case CompositeEvaluator(aggregator=LlmJudgeAggregator(prompt=str() as prompt)):
             place = (*pointer, "aggregator", "prompt")
-            source, text = _text(prompt_path(prompt), prompt, evaluator.name, find, surroundings)
+            written = f"'prompt' of evaluator '{evaluator.name}'"
+            source, text = _text(written, prompt_path(prompt), prompt, find, surroundings)
             if text is not None:
                 yield from _check_variables(place, source, text, AGGREGATOR_VARIABLES, find)
         case _:
             pass
 
 
+def check_judge_prompt(
+    pointer: Pointer, written: str, reference: str | None, prompt: str | None, find: Finder, surroundings: Surroundings
+) -> Iterator[Diagnostic]:
+    """AV306 and AV307 for a judge's prompt; `written`: how to call one that stands in place."""
+    source, text = _text(written, reference, prompt, find, surroundings)
+    if text is not None:
+        yield from _check_shown(pointer, source, text, find)
+        yield from _check_variables(pointer, source, text, PROMPT_VARIABLES, find)
+
+
 def _text(
-    reference: str | None, prompt: str | None, name: str, find: Finder, surroundings: Surroundings
+    written: str, reference: str | None, prompt: str | None, find: Finder, surroundings: Surroundings
 ) -> tuple[str, str | None]:
     """Return how to call a prompt and what it says; None for a file that is said to be wrong elsewhere."""
     if reference is None:
-        return f"'prompt' of evaluator '{name}'", prompt
+        return written, prompt
     path, seen = look_at(reference, find, surroundings)
     return str(path), path.read_text("utf-8") if seen.state == "text" else None
 

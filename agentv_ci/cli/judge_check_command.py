@@ -1,0 +1,165 @@
+"""`agentv-ci judge-check`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+import click
+
+from agentv_ci.cli.options import SHARE, color_option, targets_option, verbose_option, workers_option
+from agentv_ci.cli.output import one_line, show_diagnostics, show_line
+from agentv_ci.cli.running import run, stamp
+from agentv_ci.compile.overrides import Overrides
+from agentv_ci.execute.engine import RunSettings
+from agentv_ci.outside import shortened
+from agentv_ci.pipeline.judging import JudgeCheck, check_judge, prepare_judge_check
+from agentv_ci.pipeline.running import RunFiles
+from agentv_ci.report.agreement import Agreement, JudgedItem, Limits, judge_agreement
+
+MAX_SHOWN = 20
+MAX_REASON = 200
+
+
+@click.command("judge-check")
+@click.argument("file", metavar="FILE")
+@targets_option
+@click.option("--judge-target", metavar="NAME", help="The target that judges, in place of the set's own.")
+@click.option("--repeat", type=click.IntRange(min=1), default=1, metavar="N", help="Judge every answer N times.")
+@click.option("--threshold", type=SHARE, metavar="X", help="Score at which an answer passes (default: 0.8).")
+@workers_option
+@click.option(
+    "--min-agreement",
+    type=SHARE,
+    default=0.8,
+    show_default=True,
+    metavar="X",
+    help="Least share of judgements that agree with the labels.",
+)
+@click.option("--min-kappa", type=click.FloatRange(-1, 1), metavar="X", help="Least Cohen's kappa.")
+@click.option("--max-error", type=SHARE, metavar="X", help="Largest mean absolute error of scores.")
+@click.option("--max-flip-rate", type=SHARE, metavar="X", help="Largest share of answers judged now so, now so.")
+@click.option(
+    "--max-errors",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Most judgements that cannot be had.",
+)
+@click.option("--out", metavar="PATH", help="Rows; default: .agentv/results/judge-check_<timestamp>.jsonl.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@verbose_option
+@color_option
+def command(
+    file: str,
+    targets: str | None,
+    judge_target: str | None,
+    repeat: int,
+    threshold: float | None,
+    workers: int | None,
+    min_agreement: float,
+    min_kappa: float | None,
+    max_error: float | None,
+    max_flip_rate: float | None,
+    max_errors: int,
+    out: str | None,
+    form: str,
+    verbose: bool,
+) -> int:
+    """Run a judge over answers that people have judged, and say how far it agrees with them.
+
+    FILE is a judge set: {$schema: agentv-judge-set-v1, judge_target, prompt?, items: [{id, question,
+    expected_outcome, answer, verdict or score}]}. An answer counts as passing or not; borderline does not pass.
+
+    \b
+    Examples:
+      agentv-ci judge-check judges/refunds.yaml
+      agentv-ci judge-check judges/refunds.yaml --repeat 3 --min-kappa 0.6 --max-flip-rate 0.1
+      agentv-ci judge-check judges/refunds.yaml --judge-target cheaper-model --format json
+    """
+    cwd = Path.cwd()
+    check = prepare_judge_check(file, targets=targets, judge_target=judge_target, cwd=cwd)
+    origin = check.compiled.origin
+    show_diagnostics(origin.warnings, err=True)
+    results = Path(out) if out else Path(".agentv", "results", f"judge-check_{stamp()}.jsonl")
+    files = RunFiles(cwd / results, "jsonl")
+    overrides = Overrides(repeat=repeat, threshold=threshold)
+    settings = RunSettings(root=origin.root, workers=workers)
+    work = partial(check_judge, check, overrides, settings, files)
+    found = run(work, files, dotenv_files=origin.dotenv_files, verbose=verbose)
+    limits = Limits(min_agreement, min_kappa, max_error, max_flip_rate, max_errors)
+    code, reasons = judge_agreement(found, limits)
+    if form == "json":
+        click.echo(_as_json(check, found, limits, code, reasons))
+        return code
+    for text, style in _lines(check, found, repeat, file):
+        show_line(text, style)
+    show_line("check: not passed" if code else "check: passed", "bad" if code else "good")
+    for reason in reasons:
+        show_line(f"  {reason}", "bad")
+    show_line(f"results: {results}", "plain")
+    return code
+
+
+def _as_json(check: JudgeCheck, found: Agreement, limits: Limits, code: int, reasons: Sequence[str]) -> str:
+    judge = {"target": check.judge.name, "provider": check.judge.provider}
+    verdict = {"passed": code == 0, "exit_code": code, "reasons": list(reasons)}
+    return json.dumps({"judge": judge, **asdict(found), "limits": asdict(limits), **verdict}, indent=2)
+
+
+def _lines(check: JudgeCheck, found: Agreement, repeat: int, file: str) -> Iterator[tuple[str, str]]:
+    times = "once" if repeat == 1 else f"{repeat} times"
+    answers = "1 answer" if len(found.items) == 1 else f"{len(found.items)} answers"
+    yield f"{answers}, judged {times} by '{check.judge.name}' ({check.judge.provider})", "plain"
+    yield from _section("errors", [each for each in found.items if each.errors], file, "bad")
+    yield from _section("disagreements", [each for each in found.items if each.wrong], file, "warn")
+    flipping = [each for each in found.items if each.flips]
+    yield (
+        (
+            f"agreement {_figure(found.agreement)}  kappa {_figure(found.kappa)}  "
+            f"mean absolute error {_figure(found.mean_absolute_error)}  flip rate {_figure(found.flip_rate)}"
+        ),
+        "plain",
+    )
+    yield (
+        (
+            f"{found.judgements} judgements: {found.false_passes} false passes, {found.false_fails} false fails, "
+            f"{found.errors} errors"
+        ),
+        "plain",
+    )
+    if flipping:
+        yield f"judged now so, now so: {', '.join(one_line(each.id) for each in flipping[:MAX_SHOWN])}", "warn"
+
+
+def _section(title: str, items: Sequence[JudgedItem], file: str, style: str) -> Iterator[tuple[str, str]]:
+    if not items:
+        return
+    yield f"{title}:", "plain"
+    for item in items[:MAX_SHOWN]:
+        said = "error" if title == "errors" else _said(item)
+        yield f"  {one_line(item.id)}  ({file}:{item.line})  expected {item.expected}: {said}", style
+        reason = item.errors[0] if title == "errors" else _reason(item)
+        if reason:
+            yield f"    {one_line(shortened(' '.join(reason.split()), MAX_REASON))}", "plain"
+    if len(items) > MAX_SHOWN:
+        yield f"  … and {len(items) - MAX_SHOWN} more", "plain"
+
+
+def _said(item: JudgedItem) -> str:
+    if len(item.judgements) == 1:
+        return f"judged {item.judgements[0].verdict} {item.judgements[0].score:.3f}"
+    scores = ", ".join(f"{each.score:.3f}" for each in item.judgements)
+    return f"judged otherwise {item.wrong} of {len(item.judgements)} times ({scores})"
+
+
+def _reason(item: JudgedItem) -> str:
+    return next((each.reasoning for each in item.judgements if each.passes != item.passes), "")
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

@@ -1,0 +1,148 @@
+"""Judge set → a plan whose answers are written down → rows → how far the judge agrees with people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.documents import Checked, Surroundings
+from agentv_ci.contracts.judge_set import JudgeSetDocument, LabelledAnswer
+from agentv_ci.errors import InvalidInput, UsageError
+from agentv_ci.load.discover import discover, find_dotenv
+from agentv_ci.pipeline.checking import Documents
+from agentv_ci.pipeline.compiling import Compiled, Origin
+from agentv_ci.pipeline.running import Outside, RunFiles, carry_out
+from agentv_ci.suggestions import did_you_mean, listed
+
+if TYPE_CHECKING:
+    from agentv_ci.compile.overrides import Overrides
+    from agentv_ci.contracts.evals import EvalDocument
+    from agentv_ci.contracts.targets import Target
+    from agentv_ci.execute.engine import RunSettings
+    from agentv_ci.report.agreement import Agreement
+
+ANSWERS = "labelled answers"
+"""What the plan calls the target that gives the answers of the set."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCheck:
+    """A judge set, ready to run."""
+
+    compiled: Compiled
+    items: tuple[LabelledAnswer, ...]
+    judge: Target
+
+
+def prepare_judge_check(path: str, *, targets: str | None, judge_target: str | None, cwd: Path) -> JudgeCheck:
+    """Read a judge set and compile it; `judge_target` takes the place of its own judge.
+
+    Raises InvalidInput with all diagnostics, or UsageError.
+    """
+    (found, *more) = discover([path], cwd)
+    documents = Documents(cwd, targets)
+    checked = documents.check(found.path, named=True)
+    if more or checked.source.kind not in ("judge-set", None):
+        raise UsageError(f"'{path}' is no judge set", hint="a judge set begins with $schema: agentv-judge-set-v1")
+    around = documents.surroundings(found.path)
+    document = checked.document
+    if not all(each.valid for each in (checked, *around.others)) or not isinstance(document, JudgeSetDocument):
+        raise InvalidInput([found for each in (*around.others, checked) for found in each.diagnostics])
+    if around.targets is None:
+        raise UsageError(
+            f"no targets.yaml for {found.path}: looked in its folder, above it and in the working directory",
+            hint="write a targets.yaml, or name one with --targets",
+        )
+    judge = _judge(around, judge_target or document.judge_target)
+    return JudgeCheck(_compiled(checked, document, around, judge, cwd), document.items, judge)
+
+
+def _judge(around: Surroundings, name: str) -> Target:
+    known = {target.name: target for target in around.target_list}
+    if name not in known:
+        raise UsageError(f"unknown judge target '{name}'{did_you_mean(name, known)}; targets are {listed(known)}")
+    return known[name]
+
+
+def _compiled(checked: Checked, document: JudgeSetDocument, around: Surroundings, judge: Target, cwd: Path) -> Compiled:
+    from agentv_ci.compile import compile  # noqa: A004  # the stage's name
+    from agentv_ci.contracts.targets import MockTarget, TargetsDocument, own_workers
+
+    assert around.targets is not None, "there are targets, or nothing is compiled"
+    names = {target.name for target in around.target_list}
+    name = next(each for each in chain([ANSWERS], (f"{ANSWERS} {n}" for n in count(2))) if each not in names)
+    answers = MockTarget(
+        name=name,
+        provider="mock",
+        responses={item.id: item.answer for item in document.items},
+        # Answers are there at once: as many cases run as the judge takes questions.
+        workers=own_workers(judge),
+    )
+    source = checked.source
+    evals = replace(
+        checked,
+        source=replace(source, find_items=lambda _: source.items("items")),
+        document=_as_evals(document, judge.name),
+    )
+    targets = replace(around.targets, document=TargetsDocument(targets=(*around.target_list, answers)))
+    compilation = compile(
+        [(evals, replace(around, targets=targets, target_override=name))],
+        read_text=lambda path: path.read_bytes().decode("utf-8"),
+        eval_ids=(),
+    )
+    plan = compilation.plan()
+    dotenv = find_dotenv(source.path, source.root, cwd)
+    read = (source.path, *(other.source.path for other in around.others), *compilation.sources)
+    warnings = tuple(found for each in (*around.others, checked) for found in each.diagnostics)
+    return Compiled(plan, Origin(source.root, warnings, read, (dotenv,) if dotenv else ()))
+
+
+def _as_evals(document: JudgeSetDocument, judge: str) -> EvalDocument:
+    """Return the set as cases that one judge judges."""
+    from agentv_ci.contracts.evals import EvalDocument
+
+    evaluator: JsonObject = {"name": "judge", "type": "llm_judge", "judge_target": judge}
+    if document.prompt is not None:
+        evaluator["prompt"] = document.prompt
+    return EvalDocument.model_validate(
+        {"execution": {"evaluators": [evaluator]}, "evalcases": [_as_case(item) for item in document.items]}
+    )
+
+
+def _as_case(item: LabelledAnswer) -> JsonObject:
+    reference: list[JsonObject] = (
+        [{"role": "assistant", "content": item.reference_answer}] if item.reference_answer else []
+    )
+    return {
+        "id": item.id,
+        "expected_outcome": item.expected_outcome,
+        "input_messages": [{"role": "user", "content": item.question}],
+        "expected_messages": [*reference],
+    }
+
+
+async def check_judge(
+    check: JudgeCheck, overrides: Overrides, settings: RunSettings, files: RunFiles, outside: Outside
+) -> Agreement:
+    """Have the judge judge every answer, and return how far it agrees with the labels; its rows stay in the file.
+
+    Raises what `run_plan` raises, and OSError when rows could not be written.
+    """
+    from agentv_ci.compile.overrides import override
+    from agentv_ci.report.agreement import measure
+    from agentv_ci.report.reporters import read
+
+    files.refuse_to_overwrite(check.compiled.origin)
+    plan = override(check.compiled.plan, overrides)
+    write_error = await carry_out(plan, settings, files, outside)
+    if write_error is not None:
+        raise UsageError(f"results could not be written: {write_error}")
+    return measure(_labels(check.items), plan.cases, read(files.results, files.form))
+
+
+def _labels(items: Sequence[LabelledAnswer]) -> dict[str, LabelledAnswer]:
+    return {item.id: item for item in items}
