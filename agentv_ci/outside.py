@@ -21,10 +21,11 @@ MAX_DEPTH = 200
 def read_json(text: str, *, strict: bool = False) -> JsonValue:
     """Return the value of a JSON text, well-formed; raises ValueError, also for what is nested too deep.
 
-    NaN and Infinity, which are no JSON but often written, are null; with `strict` they raise too.
+    NaN and Infinity, which are no JSON but often written, are null, and so are numbers that no float can hold; with
+    `strict` they raise too.
     """
     try:
-        value: JsonValue = json.loads(text, parse_constant=_refuse if strict else None)
+        value: JsonValue = json.loads(text, parse_constant=_refuse, parse_float=_finite) if strict else json.loads(text)
     except RecursionError as error:
         raise ValueError("nested too deep") from error
     return well_formed(value)
@@ -32,6 +33,13 @@ def read_json(text: str, *, strict: bool = False) -> JsonValue:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if math.isinf(value):
+        raise ValueError(f"{shortened(number, 40)} is larger than any number that can be held")
+    return value
 
 
 def well_formed(value: JsonValue, levels: int = MAX_DEPTH) -> JsonValue:

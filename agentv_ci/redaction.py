@@ -80,8 +80,13 @@ class Redactor:
         self._pattern = re.compile("|".join(map(_matching, ordered))) if ordered else None
 
     def text(self, text: str) -> str:
-        """Return a text without secrets."""
-        return text if self._pattern is None else self._pattern.sub(MASK, text)
+        """Return a text without secrets; one that hides a secret behind colours loses those too."""
+        if self._pattern is None:
+            return text
+        masked = self._pattern.sub(MASK, text)
+        if "\x1b" in masked and self._pattern.search(plain := printable(masked)):
+            return self._pattern.sub(MASK, plain)
+        return masked
 
     def value(self, value: JsonValue) -> JsonValue:
         """Return JSON without secrets, keys included."""
@@ -115,17 +120,22 @@ class Redactor:
             grade,
             hits=self._texts(grade.hits),
             misses=self._texts(grade.misses),
-            reasoning=self.text(grade.reasoning),
-            error=self.text(grade.error) if grade.error is not None else None,
+            reasoning=shortened(self.text(grade.reasoning), MAX_PRINTED),
+            error=shortened(self.text(grade.error), MAX_DETAIL) if grade.error is not None else None,
             outcomes=tuple(map(self._outcome, grade.outcomes)),
+            masked=grade.masked or any(map(self._is_in, grade.outcomes)),
         )
+
+    def _is_in(self, outcome: EvaluatorOutcome) -> bool:
+        texts = (outcome.reasoning, outcome.raw_response or "", outcome.stderr or "", *outcome.hits, *outcome.misses)
+        return any(self.text(each) != each for each in texts) or any(map(self._is_in, outcome.members))
 
     def _outcome(self, outcome: EvaluatorOutcome) -> EvaluatorOutcome:
         return replace(
             outcome,
             hits=self._texts(outcome.hits),
             misses=self._texts(outcome.misses),
-            reasoning=self.text(outcome.reasoning),
+            reasoning=shortened(self.text(outcome.reasoning), MAX_DETAIL if outcome.status == "error" else MAX_PRINTED),
             raw_response=self._printed(outcome.raw_response),
             stderr=self._printed(outcome.stderr),
             members=tuple(map(self._outcome, outcome.members)),

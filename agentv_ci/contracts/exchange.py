@@ -207,6 +207,8 @@ class Score:
     """What it measures and the target does not give."""
     misses_required: bool = False
     """Whether a part is missing without which the case fails, whatever the score."""
+    weighs_nothing: bool = False
+    """Whether all its parts have weight 0: then it fails, negated or not."""
     raw_response: str | None = None
     stderr: str | None = None
     """What a script wrote there."""
@@ -251,6 +253,8 @@ class Grade:
     judge_usage: Usage | None = None
     judge_cost_usd: float | None = None
     """None when a judge's price is not known."""
+    masked: bool = False
+    """Whether a secret stood in a judge's reply and was taken out."""
 
 
 GradeAnswer = Callable[[PlanCase, Request, Response, Ask], Awaitable[Grade]]

@@ -21,4 +21,4 @@ async def evaluate(case: PlanCase, submission: Submission, tools: Tools) -> Grad
     """
     outcomes = await asyncio.gather(*(score_one(each, submission, tools) for each in case.evaluators))
     grade = combine(outcomes, case.threshold)
-    return replace(grade, judge_usage=tools.judge_usage, judge_cost_usd=tools.judge_cost_usd)
+    return replace(grade, judge_usage=tools.judge_usage, judge_cost_usd=tools.judge_cost_usd, masked=tools.masked)

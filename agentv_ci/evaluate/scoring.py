@@ -24,6 +24,8 @@ def judge_one(evaluator: PlanEvaluator, score: Score, threshold: float) -> Evalu
     value, hits, misses = min(1.0, max(0.0, score.score)), score.hits, score.misses
     if evaluator.negate:
         value, hits, misses = 1.0 - value, misses, hits
+    if score.weighs_nothing:
+        value = 0.0
     misses_required = score.misses_required and not evaluator.negate
     verdict = verdict_of(value, threshold if evaluator.min_score is None else evaluator.min_score)
     return EvaluatorOutcome(
@@ -33,7 +35,7 @@ def judge_one(evaluator: PlanEvaluator, score: Score, threshold: float) -> Evalu
         score=value,
         weight=evaluator.weight,
         required=evaluator.required,
-        verdict="fail" if misses_required else verdict,
+        verdict="fail" if misses_required or score.weighs_nothing else verdict,
         hits=hits,
         misses=misses,
         reasoning=score.reasoning,
@@ -65,9 +67,19 @@ def _without_score(evaluator: PlanEvaluator, score: Score) -> EvaluatorOutcome:
 
 def settled(outcomes: Sequence[EvaluatorOutcome]) -> tuple[EvaluatorOutcome, ...]:
     """Return outcomes of one list in which a measure that had to be there, and is not, is an error."""
-    return tuple(
-        replace(each, status="error", verdict="error") if each.status == "skipped" and each.required else each
-        for each in outcomes
+    return tuple(_as_error(each) if each.status == "skipped" and each.required else each for each in outcomes)
+
+
+def _as_error(outcome: EvaluatorOutcome) -> EvaluatorOutcome:
+    return replace(outcome, status="error", verdict="error")
+
+
+def lacks_weight(outcomes: Sequence[EvaluatorOutcome]) -> bool:
+    """Whether nothing that scored has weight, and something that is skipped would have had it."""
+    scored = [each for each in outcomes if each.status == "ok"]
+    skipped = [each for each in outcomes if each.status == "skipped"]
+    return bool(skipped) and (
+        not scored or (any(each.weight for each in skipped) and not any(each.weight for each in scored))
     )
 
 
@@ -75,12 +87,12 @@ def combine(outcomes: Sequence[EvaluatorOutcome], threshold: float) -> Grade:
     """Return the grade of an answer.
 
     One evaluator that could not score makes the verdict `error`: neither pass nor fail. So does a list of which
-    nothing scored. A required evaluator that does not pass fails the case whatever the mean.
+    nothing scored that counts. A required evaluator that does not pass fails the case whatever the mean.
     """
     outcomes = settled(outcomes)
     scored = [each for each in outcomes if each.status == "ok"]
-    if not scored:
-        outcomes = tuple(replace(each, status="error", verdict="error") for each in outcomes)
+    if lacks_weight(outcomes):
+        outcomes = tuple(_as_error(each) if each.status == "skipped" else each for each in outcomes)
     broken = [each for each in outcomes if each.status == "error"]
     score = weighted_mean((each.weight, each.score) for each in scored)
     verdict = verdict_of(score, threshold)

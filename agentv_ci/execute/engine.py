@@ -224,6 +224,8 @@ class Engine:
         for each in grade.outcomes:
             found = "; ".join(each.hits if each.verdict == "pass" else each.misses) or each.reasoning
             self._means.log(f"{label}: {each.name} ({each.type}): {each.verdict}, score {each.score:.3f}: {found}")
+            if each.status == "error":
+                self._means.warn(f"evaluator '{each.name}' could not score: {each.reasoning}")
         return grade
 
     def _request(self, case: PlanCase, seed: int | None) -> Request:

@@ -70,7 +70,7 @@ def graded_row(
             "candidate_answer": response.answer,
             "usage": usage_record(response.usage),
             "cost_usd": response.cost_usd,
-            "masked": response.masked,
+            "masked": response.masked or grade.masked,
             "request": dict(response.request),
             "output_messages": _messages(response) if include_trace else None,
             "trace_summary": TraceSummary.of(call.tool for call in response.calls) if response.has_trace else None,
@@ -110,7 +110,7 @@ def regraded_row(row: ResultRow, case: PlanCase, response: Response, grade: Grad
         update={
             **_graded(case, grade, "evaluator" if grade.verdict == "error" else None, now),
             "candidate_answer": response.answer,
-            "masked": response.masked,
+            "masked": response.masked or grade.masked,
         }
     )
 

@@ -77,7 +77,7 @@ def samples() -> Iterator[tuple[str, SchemaName, Any]]:
 
 
 SAMPLES = list(samples())
-MUTANTS = 600
+MUTANTS = 250
 
 
 @pytest.mark.parametrize(("name", "data"), [sample[1:] for sample in SAMPLES], ids=[sample[0] for sample in SAMPLES])

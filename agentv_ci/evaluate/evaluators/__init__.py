@@ -26,7 +26,16 @@ from agentv_ci.contracts.evaluators import (
     ToolCallsEvaluator,
     ToolTrajectoryEvaluator,
 )
-from agentv_ci.contracts.exchange import Ask, EvaluatorOutcome, JudgeQuestion, Log, Response, Score, Usage
+from agentv_ci.contracts.exchange import (
+    Ask,
+    EvaluatorOutcome,
+    JudgeQuestion,
+    Log,
+    ProviderError,
+    Response,
+    Score,
+    Usage,
+)
 from agentv_ci.contracts.plan import (
     FileReference,
     PlanCodeEvaluator,
@@ -63,11 +72,18 @@ class Tools:
     log: Log
     judge_usage: Usage | None = None
     """What judges have used so far."""
+    masked: bool = False
+    """Whether a secret was taken out of what a judge said."""
     _judge_costs: list[float | None] = field(default_factory=list)
 
     async def ask_judge(self, target: str, question: JudgeQuestion) -> Response:
         """Ask a judge and keep count of its tokens; raises ProviderError."""
-        response = await self.ask(target, question)
+        try:
+            response = await self.ask(target, question)
+        except ProviderError as error:
+            self.masked |= error.masked
+            raise
+        self.masked |= response.masked
         self.judge_usage = _sum(self.judge_usage, response.usage)
         self._judge_costs.append(response.cost_usd)
         return response

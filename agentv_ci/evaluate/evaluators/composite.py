@@ -21,7 +21,7 @@ from agentv_ci.evaluate.evaluators.judging import Judges
 from agentv_ci.evaluate.evaluators.prompts import aggregate_question, prompt_text
 from agentv_ci.evaluate.evaluators.replies import MOST_FINDINGS, read_score
 from agentv_ci.evaluate.evaluators.scripts import Scripts
-from agentv_ci.evaluate.scoring import settled, weighted_mean
+from agentv_ci.evaluate.scoring import lacks_weight, settled, weighted_mean
 from agentv_ci.evaluate.submission import Submission
 
 JUDGE_RETRIES = 2
@@ -53,17 +53,23 @@ class Composite:
         if broken := [each for each in members if each.status == "error"]:
             reasons = "; ".join(f"member '{each.name}': {each.reasoning}" for each in broken)
             return Score(error=reasons, members=members)
-        scored = [each for each in members if each.status == "ok"]
-        if not scored:
+        weighed = [replace(each, weight=self._weight(each)) for each in members]
+        if lacks_weight(weighed):
             return Score(unmeasured="what its members measure", members=members)
+        scored = [each for each in weighed if each.status == "ok"]
         score = await self._aggregate(scored, submission)
         return replace(score, members=members, misses_required=any(each.fails_case for each in scored))
 
+    def _weight(self, member: EvaluatorOutcome) -> float:
+        aggregator = self._settings.aggregator
+        return aggregator.weights[member.name] if isinstance(aggregator, PlanWeightedAverage) else member.weight
+
     async def _aggregate(self, scored: Sequence[EvaluatorOutcome], submission: Submission) -> Score:
         match self._settings.aggregator:
-            case PlanWeightedAverage(weights=weights):
+            case PlanWeightedAverage():
                 return Score(
-                    weighted_mean((weights[each.name], each.score) for each in scored),
+                    weighted_mean((each.weight, each.score) for each in scored),
+                    weighs_nothing=not any(each.weight for each in scored),
                     hits=tuple(f"[{each.name}] {hit}" for each in scored for hit in each.hits),
                     misses=tuple(f"[{each.name}] {miss}" for each in scored for miss in each.misses),
                     reasoning="; ".join(f"{each.name}: {each.reasoning}" for each in scored if each.reasoning),

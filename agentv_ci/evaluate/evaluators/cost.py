@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from agentv_ci.contracts.evaluators import CostEvaluator
 from agentv_ci.contracts.exchange import Score
+from agentv_ci.contracts.results import PRECISION
 from agentv_ci.evaluate.submission import Submission
 
 
@@ -18,5 +21,6 @@ class Cost:
         cost_usd = submission.response.cost_usd
         if cost_usd is None:
             return Score(unmeasured="a cost: neither its own nor tokens of a model with a known price")
-        said = f"${cost_usd:.6f}, at most ${self._settings.max_usd:g}"
-        return Score(1.0, hits=(said,)) if cost_usd <= self._settings.max_usd else Score(0.0, misses=(said,))
+        cost, most = (Decimal(str(round(each, PRECISION))).normalize() for each in (cost_usd, self._settings.max_usd))
+        said = f"${cost:f}, at most ${most:f}"
+        return Score(1.0, hits=(said,)) if cost <= most else Score(0.0, misses=(said,))

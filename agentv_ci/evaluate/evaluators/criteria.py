@@ -23,8 +23,8 @@ def read_checks(reply: JsonObject, rubrics: Sequence[PlanRubric]) -> Score | Non
     """Return the score of a judge's checks; None when they say nothing, or one thing and its opposite."""
     said: dict[str, tuple[bool, str]] = {}
     for check in objects_at(reply, "checks"):
-        name, satisfied = (text_at(check, "id") or "").strip().strip("[]"), _truth(check.get("satisfied"))
-        if not any(name == each.id for each in rubrics):
+        name, satisfied = _meant(check.get("id"), rubrics), _truth(check.get("satisfied"))
+        if name is None:
             continue
         if satisfied is None or (name in said and said[name][0] != satisfied):
             return None
@@ -38,7 +38,16 @@ def read_checks(reply: JsonObject, rubrics: Sequence[PlanRubric]) -> Score | Non
         misses=tuple(_finding(each, said) for each in rubrics if each.id not in met),
         reasoning=" ".join((text_at(reply, "overall_reasoning") or "").split()),
         misses_required=any(each.required and each.id not in met for each in rubrics),
+        weighs_nothing=not any(each.weight for each in rubrics),
     )
+
+
+def _meant(written: JsonValue, rubrics: Sequence[PlanRubric]) -> str | None:
+    """Return the id that a judge writes, perhaps in the brackets in which it was listed."""
+    text = str(written)
+    ids = [each.id for each in rubrics]
+    near = (each for each in ids if text.strip() in (each.strip(), f"[{each}]"))
+    return text if text in ids else next(near, None)
 
 
 def _finding(rubric: PlanRubric, said: dict[str, tuple[bool, str]]) -> str:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-import math
-from datetime import date, datetime
+from decimal import Decimal, localcontext
 
+from agentv_ci.comparison import is_same, is_same_moment, moment_of, number_of, unfit_reference
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.evaluators import ComparedField, FieldAccuracyEvaluator, field_steps
 from agentv_ci.contracts.exchange import Score
-from agentv_ci.evaluate.evaluators.structured import is_same, read_answer
+from agentv_ci.evaluate.evaluators.structured import read_answer
 from agentv_ci.evaluate.scoring import weighted_mean
 from agentv_ci.evaluate.submission import Submission
 from agentv_ci.outside import found_at, shortened
 
 MAX_QUOTED = 200
+DIGITS = 1_000
+"""To which differences are exact; more than any number in an answer has."""
 
 
 class FieldAccuracy:
@@ -29,9 +31,8 @@ class FieldAccuracy:
             reference = self._settings.reference or read_answer(submission.case.reference_answer)
         except ValueError as error:
             return Score(error=f"there is no 'reference', and the expected answer is not JSON: {error}")
-        lacking = [each.path for each in self._settings.fields if not found_at(reference, *field_steps(each.path))]
-        if lacking:
-            return Score(error=f"the reference has no {', '.join(map(repr, lacking))}")
+        if unfit := [reason for each in self._settings.fields if (reason := unfit_reference(each, reference))]:
+            return Score(error=f"the reference {'; '.join(unfit)}")
         try:
             answer = read_answer(submission.answer)
         except ValueError as error:
@@ -43,6 +44,7 @@ class FieldAccuracy:
             hits=tuple(each.path for each, miss in found if miss is None),
             misses=tuple(miss for _, miss in found if miss is not None),
             misses_required=any(each.required and miss is not None for each, miss in found),
+            weighs_nothing=not any(each.weight for each, _ in found),
         )
 
 
@@ -61,53 +63,15 @@ def _is_right(field: ComparedField, ours: JsonValue, theirs: JsonValue) -> bool:
         case "exact":
             return is_same(ours, theirs)
         case "numeric_tolerance":
-            return _is_near(_number(ours), _number(theirs), field.tolerance or 0.0)
+            return _is_near(number_of(ours), number_of(theirs), Decimal(str(field.tolerance or 0)))
         case "date":
-            return _is_same_day(_moment(ours), _moment(theirs))
+            one, other = moment_of(ours), moment_of(theirs)
+            return one is not None and other is not None and is_same_moment(one, other)
 
 
-def _number(value: JsonValue) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _is_near(ours: float | None, theirs: float | None, tolerance: float) -> bool:
-    if ours is None or theirs is None:
-        return False
-    # 0.3 is 0.1 from 0.2, whatever binary fractions say.
-    return abs(ours - theirs) <= tolerance or math.isclose(abs(ours - theirs), tolerance, rel_tol=1e-9)
-
-
-def _moment(value: JsonValue) -> date | datetime | None:
-    """Return the day or the moment that an ISO 8601 text names."""
-    if not isinstance(value, str):
-        return None
-    text = value.strip()
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        pass
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return None
-
-
-def _is_same_day(ours: date | datetime | None, theirs: date | datetime | None) -> bool:
-    """Whether two moments are one; beside a day alone, a moment is the day it is written with."""
-    if ours is None or theirs is None:
-        return False
-    if isinstance(ours, datetime) and isinstance(theirs, datetime):
-        if (ours.tzinfo is None) != (theirs.tzinfo is None):
-            return ours.replace(tzinfo=None) == theirs.replace(tzinfo=None)
-        return ours == theirs
-    days = [each.date() if isinstance(each, datetime) else each for each in (ours, theirs)]
-    return days[0] == days[1]
+def _is_near(ours: Decimal | None, theirs: Decimal | None, tolerance: Decimal) -> bool:
+    with localcontext(prec=DIGITS):
+        return ours is not None and theirs is not None and abs(ours - theirs) <= tolerance
 
 
 def _quoted(value: JsonValue) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 from agentv_ci.contracts.evaluators import IsJsonEvaluator
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.evaluate.evaluators.structured import unfenced
 from agentv_ci.evaluate.submission import Submission
-from agentv_ci.outside import read_json
 
 
 class IsJson:
@@ -19,8 +20,15 @@ class IsJson:
         """Parse, as strictly as a program that gets the answer would."""
         answer = submission.answer
         try:
-            read_json(answer, strict=True)
+            # Numbers are looked at and not made: JSON has longer ones than any program.
+            json.loads(answer, parse_int=str, parse_float=str, parse_constant=_refuse)
+        except RecursionError:
+            return Score(error="the answer is nested too deep to be read")
         except ValueError as error:
             reason = "it stands in a code fence" if unfenced(answer) != answer else str(error)
             return Score(0.0, misses=(f"not JSON: {reason}",))
         return Score(1.0, hits=("is JSON",))
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")

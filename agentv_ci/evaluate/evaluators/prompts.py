@@ -1,8 +1,8 @@
 """What judges are asked; a door to jinja2.
 
 Only `{{ name }}` of a known name is a template; everything else stays as it is written. Values are put in once, in a
-sandbox: braces inside an answer are text. What an agent wrote stands between marks made of its own digest, which no
-text can contain, so that nothing in it can end it.
+sandbox: braces inside an answer are text. What an agent wrote stands between marks made of a digest of the whole
+question, which nobody who wrote a part of it can know, so that nothing in it can end it.
 """
 
 from __future__ import annotations
@@ -66,6 +66,8 @@ class _Form:
     task: str
     inputs: tuple[str, ...]
     contract: str
+    needs: frozenset[str] = frozenset()
+    """What a custom prompt has to show, by one of these names; else it follows."""
 
     @property
     def system(self) -> str:
@@ -84,11 +86,13 @@ _CHECKS = _Form(
     "You check whether an answer meets criteria, one by one and each for itself.",
     (*_ANSWER, "criteria"),
     CHECKS_CONTRACT,
+    frozenset({"criteria"}),
 )
 _AGGREGATE = _Form(
     "You make one score of what several evaluators found in an answer.",
     (*_ANSWER, "evaluator_results"),
     SCORE_CONTRACT,
+    frozenset({"evaluator_results", "EVALUATOR_RESULTS_JSON"}),
 )
 
 SYSTEM_PROMPT = _SCORE.system
@@ -120,16 +124,19 @@ def aggregate_question(submission: Submission, results: str, custom: str | None 
 def _question(form: _Form, values: Mapping[str, str], custom: str | None, sample: str) -> JudgeQuestion:
     """Ask with a custom prompt that has variables, with one that says only how to judge, or with the built-in one.
 
-    The demanded form of the reply always follows; without variables, so do the inputs.
+    The demanded form of the reply always follows; so do the inputs of a prompt without variables, and of another one
+    what the judge cannot do without.
     """
-    named = [name for name in AGGREGATOR_VARIABLES if name in values]
     if custom is None:
         return JudgeQuestion(form.system, sections(values, form.inputs), sample)
-    if not _pattern(named).search(custom):
+    variables = {name: values[name] for name in AGGREGATOR_VARIABLES if name in values}
+    named = {match[1] for match in _pattern(variables).finditer(custom)}
+    if not named:
         system = f"{custom.strip()}\n\n{ONLY_DATA}\n\n{form.contract}"
         return JudgeQuestion(system, sections(values, form.inputs), sample)
-    marked = {name: _marked(name, values[name]) if name in FROM_THE_AGENT else values[name] for name in named}
-    unnamed = [name for name in form.inputs if name not in named]
+    seal = _seal(values)
+    marked = {name: _marked(name, text, seal) if name in FROM_THE_AGENT else text for name, text in variables.items()}
+    unnamed = [] if named & form.needs else [each for each in form.inputs if each in form.needs]
     user = "\n\n".join([fill(custom, marked), *([sections(values, unnamed)] if unnamed else [])])
     return JudgeQuestion(f"You judge an answer. {ONLY_DATA}\n\n{form.contract}", user, sample)
 
@@ -142,7 +149,9 @@ def prompt_text(prompt: TextPart | FilePart | None, submission: Submission) -> s
         case TextPart():
             return prompt.text
         case FilePart():
-            return submission.files[prompt.sha256].text
+            text = submission.files[prompt.sha256].text
+            # An empty file asks for nothing.
+            return text if text.strip() else None
 
 
 def variables(submission: Submission) -> dict[str, str]:
@@ -164,12 +173,17 @@ def variables(submission: Submission) -> dict[str, str]:
 
 def sections(values: Mapping[str, str], names: Sequence[str]) -> str:
     """Return values, each between its marks."""
-    return "\n\n".join(_marked(name, values[name]) for name in names)
+    seal = _seal(values)
+    return "\n\n".join(_marked(name, values[name], seal) for name in names)
 
 
-def _marked(name: str, text: str) -> str:
-    mark = f"{name}-{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}"
-    return f"<{mark}>\n{text.strip()}\n</{mark}>"
+def _seal(values: Mapping[str, str]) -> str:
+    """Return a digest of all values together: nobody who wrote one of them can know it."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _marked(name: str, text: str, seal: str) -> str:
+    return f"<{name}-{seal}>\n{text.strip()}\n</{name}-{seal}>"
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:

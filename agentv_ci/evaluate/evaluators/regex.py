@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-import regex
-
 from agentv_ci.contracts.evaluators import RegexEvaluator
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.evaluate.submission import Submission
-
-TIMEOUT_S = 2.0
+from agentv_ci.patterns import TIMEOUT_S, NoPattern, compiled, occurs
 
 
 class Regex:
@@ -21,15 +18,15 @@ class Regex:
 
     async def evaluate(self, submission: Submission) -> Score:
         """Search, for a limited time: a pattern that backtracks without end is an error, not a zero."""
-        flags = 0 if self._settings.case_sensitive else regex.IGNORECASE
+        value = self._settings.value
         try:
-            pattern = regex.compile(self._settings.value, flags)
+            pattern = compiled(value, ignore_case=not self._settings.case_sensitive)
             # In a thread: the search holds neither the loop nor, with a time limit, the interpreter.
-            found = await asyncio.to_thread(pattern.search, submission.answer, timeout=TIMEOUT_S)
+            found = await asyncio.to_thread(occurs, pattern, submission.answer)
         except TimeoutError:
-            return Score(error=f"the pattern took longer than {TIMEOUT_S:g} s: '{self._settings.value}'")
-        except (regex.error, RecursionError) as error:
+            return Score(error=f"the pattern took longer than {TIMEOUT_S:g} s: '{value}'")
+        except NoPattern as error:
             return Score(error=f"not a regular expression: {error}")
         if found:
-            return Score(1.0, hits=(f"matches '{self._settings.value}'",))
-        return Score(0.0, misses=(f"does not match '{self._settings.value}'",))
+            return Score(1.0, hits=(f"matches '{value}'",))
+        return Score(0.0, misses=(f"does not match '{value}'",))

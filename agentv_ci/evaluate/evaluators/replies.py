@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator
 
+from agentv_ci.comparison import number_of
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.outside import well_formed
@@ -13,51 +15,63 @@ from agentv_ci.outside import well_formed
 MOST_FINDINGS = 4
 """Hits, and misses, that a judge may name."""
 
-_DECODER = json.JSONDecoder()
+_DECODER = json.JSONDecoder(strict=False)
+"""Line breaks inside texts are read: models and shells write them."""
+_BEGINNING = re.compile(r'\{\s{0,1000}(?:\}|"[^"{}\n]{0,200}"\s{0,1000}:)')
+
+
+class _Unreadable(ValueError):
+    """An object that begins and cannot be read."""
 
 
 def first_object(text: str) -> JsonObject | None:
-    """Return the first JSON object in a text, None when there is none."""
-    for start in _braces(text):
+    """Return the first JSON object in a text; None when there is none, or when it cannot be read.
+
+    What stands inside an object that cannot be read is never an object of its own: it may be a quotation.
+    """
+    try:
+        return next(_objects(text), None)
+    except _Unreadable:
+        return None
+
+
+def last_score(text: str) -> Score | None:
+    """Return the score of the last JSON object in a text that has one; None without any, or when one cannot be read.
+
+    Whatever a script prints before, the answer that it scores included, is not its score.
+    """
+    try:
+        found = [read_score(each, most=None) for each in _objects(text)]
+    except _Unreadable:
+        return None
+    return next((score for score in reversed(found) if score is not None), None)
+
+
+def _objects(text: str) -> Iterator[JsonObject]:
+    """Yield the JSON objects of a text that stand in no other one; raises _Unreadable at one that cannot be read."""
+    position = 0
+    while match := _BEGINNING.search(text, position):
         try:
-            value, _ = _DECODER.raw_decode(text, start)
+            value, position = _DECODER.raw_decode(text, match.start())
             clean = well_formed(value)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(clean, dict):
-            return clean
-    return None
-
-
-def _braces(text: str) -> Iterator[int]:
-    position = text.find("{")
-    while position >= 0:
-        yield position
-        position = text.find("{", position + 1)
+        except (ValueError, RecursionError) as error:
+            raise _Unreadable from error
+        assert isinstance(clean, dict), "what begins with a brace is an object"
+        yield clean
 
 
 def read_score(reply: JsonObject, *, most: int | None) -> Score | None:
     """Return the score a reply gives, clamped to [0, 1], with at most `most` hits and misses; None without one."""
-    value = _number(reply.get("score"))
-    if value is None:
+    value = number_of(reply.get("score"))
+    if value is None or math.isinf(float(value)):
         return None
     reasoning = reply.get("reasoning")
     return Score(
-        score=min(1.0, max(0.0, value)),
+        score=min(1.0, max(0.0, float(value))),
         hits=_texts(reply.get("hits"))[:most],
         misses=_texts(reply.get("misses"))[:most],
         reasoning=reasoning.strip() if isinstance(reasoning, str) else "",
     )
-
-
-def _number(value: JsonValue) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
 
 
 def _texts(value: JsonValue) -> tuple[str, ...]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
+from decimal import Decimal, localcontext
 from functools import cache
 from typing import Protocol
 
-import regex
 from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import UnknownType, ValidationError
 from jsonschema.protocols import Validator
@@ -20,8 +20,11 @@ from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan import PlanSchemaEvaluator
 from agentv_ci.evaluate.evaluators.structured import read_answer, unfenced
 from agentv_ci.evaluate.submission import Submission
+from agentv_ci.outside import shortened
+from agentv_ci.patterns import TIMEOUT_S, compiled, occurs
 
-PATTERN_TIMEOUT_S = 2.0
+MAX_MESSAGE = 300
+MAX_DIGITS = 1_000
 
 
 class Schema:
@@ -44,26 +47,38 @@ class Schema:
         )
         try:
             found = await asyncio.to_thread(lambda: list(validator.iter_errors(value)))
-            errors = sorted(found, key=lambda error: error.json_path)
+            errors = sorted(found, key=_place)
         except TimeoutError:
-            return Score(error=f"a pattern of the schema took longer than {PATTERN_TIMEOUT_S:g} s")
+            return Score(error=f"a pattern of the schema took longer than {TIMEOUT_S:g} s")
         except Unresolvable as error:
             return Score(error=f"the schema refers to what it does not hold: {error.ref}")
-        except (RecursionError, OverflowError, ValueError, regex.error, UnknownType) as error:
+        except (RecursionError, OverflowError, ValueError, UnknownType) as error:
             # Schemas without end, patterns and types that are none, numbers that no float can hold.
             return Score(error=f"the answer cannot be checked with the schema: {type(error).__name__}: {error}")
         if not errors:
             return Score(1.0, hits=("Valid",))
-        return Score(0.0, misses=tuple(f"{error.json_path}: {error.message}" for error in errors))
+        return Score(0.0, misses=tuple(map(_sentence, errors)))
 
     def _parse(self, answer: str) -> JsonValue:
         return self._read_yaml(unfenced(answer)) if self._settings.format == "yaml" else read_answer(answer)
 
 
+def _place(error: ValidationError) -> list[tuple[bool, int, str]]:
+    """Where an error stands, as people count: 2 before 10."""
+    steps = error.absolute_path
+    return [(False, step, "") if isinstance(step, int) else (True, 0, step) for step in steps]
+
+
+def _sentence(error: ValidationError) -> str:
+    return f"{error.json_path}: {shortened(error.message, MAX_MESSAGE)}"
+
+
 @cache
 def _bounded(dialect: type[Validator]) -> type[Validator]:
-    """Return a dialect whose patterns cannot hold up a run; its own are searched without a time limit."""
+    """Return a dialect that no answer can hold up: patterns have a time limit, items are compared by their digests."""
     keywords = {
+        "multipleOf": _check_multiple,
+        "uniqueItems": _check_unique,
         "pattern": _check_pattern,
         "patternProperties": _check_pattern_properties,
         "additionalProperties": _check_additional_properties,
@@ -83,7 +98,37 @@ class _Descends(Protocol):
 
 
 def _occurs(pattern: str, text: str) -> bool:
-    return regex.search(pattern, text, timeout=PATTERN_TIMEOUT_S) is not None
+    return occurs(compiled(pattern), text)
+
+
+def _check_multiple(_: _Descends, factor: float, value: JsonValue, __: JsonObject) -> Iterator[ValidationError]:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return
+    with localcontext(prec=MAX_DIGITS):
+        # By the digits that are written: 19.99 is 1999 times 0.01.
+        rest = Decimal(str(value)) % Decimal(str(factor))
+    if rest:
+        yield ValidationError(f"{value!r} is not a multiple of {factor!r}")
+
+
+def _check_unique(_: _Descends, unique: JsonValue, value: JsonValue, __: JsonObject) -> Iterator[ValidationError]:
+    if unique and isinstance(value, list) and len({_identity(item) for item in value}) < len(value):
+        yield ValidationError(f"{value!r} has non-unique elements")
+
+
+def _identity(value: JsonValue) -> Hashable:
+    """What equal values have in common: 1 and 1.0 are one value, 1 and true are two."""
+    match value:
+        case dict():
+            return frozenset((key, _identity(item)) for key, item in value.items())
+        case list():
+            return tuple(map(_identity, value))
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return f'"{value}'
+        case _:
+            return value
 
 
 def _check_pattern(_: _Descends, pattern: str, value: JsonValue, __: JsonObject) -> Iterator[ValidationError]:

@@ -13,11 +13,10 @@ from pathlib import Path
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Log, Score
 from agentv_ci.contracts.plan import FileReference, PlanScript
-from agentv_ci.evaluate.evaluators.replies import first_object, read_score
+from agentv_ci.evaluate.evaluators.replies import last_score
 from agentv_ci.process import Finished, ProcessFailed, child_environment, run
 
 INTERPRETERS: Mapping[str, tuple[str, ...]] = {".js": ("node",), ".mjs": ("node",), ".sh": ("/bin/sh",)}
-MAX_QUOTED = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ class Scripts:
                 error=f"the script {error}", raw_response=error.stdout or None, stderr=error.stderr.strip() or None
             )
         if finished.stderr.strip():
-            self.log(f"{name}: stderr: {_quote(finished.stderr)}")
+            self.log(f"{name}: stderr: {' '.join(finished.stderr.split())}")
         return _read(finished)
 
     def _command(self, script: PlanScript) -> str | list[str]:
@@ -83,10 +82,9 @@ def _read(finished: Finished) -> Score:
             raw_response=finished.stdout or None,
             stderr=stderr,
         )
-    reply = first_object(finished.stdout)
-    score = read_score(reply, most=None) if reply is not None else None
+    score = last_score(finished.stdout)
     if score is None:
-        printed = _quote(finished.stdout) or "nothing"
+        printed = " ".join(finished.stdout.split()) or "nothing"
         reason = f"the script printed no JSON object with a score: {printed}"
         return Score(error=reason, raw_response=finished.stdout, stderr=stderr)
     return replace(score, stderr=stderr)
@@ -94,9 +92,4 @@ def _read(finished: Finished) -> Score:
 
 def _last_line(text: str) -> str:
     """The line of a traceback that says what happened."""
-    return _quote(next((line for line in reversed(text.splitlines()) if line.strip()), ""))
-
-
-def _quote(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= MAX_QUOTED else text[:MAX_QUOTED] + "…"
+    return " ".join(next((line for line in reversed(text.splitlines()) if line.strip()), "").split())

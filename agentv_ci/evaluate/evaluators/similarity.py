@@ -19,7 +19,6 @@ from agentv_ci.evaluate.submission import Submission
 MAX_CHARACTERS = 200_000
 """Longer texts would hold up all cases that run beside this one."""
 
-_WORDS = re.compile(r"[^\W_]+")
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
@@ -47,10 +46,12 @@ class Similarity:
 
                 return Levenshtein.normalized_similarity(answer.strip(), reference.strip())
             case "rouge_l":
-                return _rouge_l(_WORDS.findall(answer.casefold()), _WORDS.findall(reference.casefold()))
+                ours, theirs = _words(answer), _words(reference)
+                return _rouge_l(ours, theirs) if ours or theirs else _is_equal(answer, reference)
             case "token_f1":
                 ours, theirs = _tokens(answer), _tokens(reference)
-                return _f1((Counter(ours) & Counter(theirs)).total(), len(ours), len(theirs))
+                common = (Counter(ours) & Counter(theirs)).total()
+                return _f1(common, len(ours), len(theirs)) if ours or theirs else _is_equal(answer, reference)
             case "bleu":
                 return _bleu(answer, reference)
 
@@ -65,9 +66,19 @@ def _tokens(text: str) -> list[str]:
     return _ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split()
 
 
+def _words(text: str) -> list[str]:
+    import regex
+
+    # Marks belong to their letter: without them, words of many scripts are the same.
+    return regex.findall(r"[\p{L}\p{M}\p{N}]+", text.casefold())
+
+
+def _is_equal(answer: str, reference: str) -> float:
+    """What is left to compare of two texts without words, such as 👍 and ?."""
+    return float(answer.strip() == reference.strip())
+
+
 def _f1(common: int, of_answer: int, of_reference: int) -> float:
-    if of_answer == 0 or of_reference == 0:
-        return float(of_answer == of_reference)
     return 2 * common / (of_answer + of_reference)
 
 

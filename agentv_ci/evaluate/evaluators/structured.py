@@ -19,14 +19,3 @@ def unfenced(answer: str) -> str:
 def read_answer(answer: str) -> JsonValue:
     """Return the JSON that an answer is, one code fence taken off; raises ValueError."""
     return read_json(unfenced(answer), strict=True)
-
-
-def is_same(one: JsonValue, other: JsonValue) -> bool:
-    """Equality of JSON: 1 is 1.0, and true is not 1."""
-    match one, other:
-        case dict(), dict():
-            return one.keys() == other.keys() and all(is_same(one[key], other[key]) for key in one)
-        case list(), list():
-            return len(one) == len(other) and all(map(is_same, one, other))
-        case _:
-            return isinstance(one, bool) == isinstance(other, bool) and one == other

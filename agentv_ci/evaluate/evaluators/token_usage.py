@@ -16,20 +16,25 @@ class TokenUsage:
     async def evaluate(self, submission: Submission) -> Score:
         """Compare every limit that is given with what the provider counted."""
         usage = submission.response.usage or Usage()
+        total = usage.total_tokens
+        if total is None and usage.input_tokens is not None and usage.output_tokens is not None:
+            total = usage.input_tokens + usage.output_tokens
         limits = {
-            "tokens": (usage.total_tokens, None, self._settings.max_total),
+            "tokens": (total, None, self._settings.max_total),
             "input tokens": (usage.input_tokens, None, self._settings.max_input),
             "output tokens": (usage.output_tokens, self._settings.min_output, self._settings.max_output),
         }
         hits: list[str] = []
         misses: list[str] = []
+        unmeasured: list[str] = []
         for noun, (used, least, most) in limits.items():
-            if least is None and most is None:
-                continue
             if used is None:
-                return Score(unmeasured=f"its number of {noun}")
+                unmeasured += [noun] if least is not None or most is not None else []
+                continue
             if least is not None:
                 (hits if used >= least else misses).append(f"{used:,} {noun}, at least {least:,}")
             if most is not None:
                 (hits if used <= most else misses).append(f"{used:,} {noun}, at most {most:,}")
+        if unmeasured and not misses:
+            return Score(unmeasured=f"its number of {' and of '.join(unmeasured)}")
         return Score(0.0 if misses else 1.0, hits=tuple(hits), misses=tuple(misses))

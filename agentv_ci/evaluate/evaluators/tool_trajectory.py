@@ -7,12 +7,12 @@ max(expected, actual). superset: expected calls that occur / expected. subset: a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from agentv_ci.comparison import is_same
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.evaluators import ExpectedCall, ToolTrajectoryEvaluator
 from agentv_ci.contracts.exchange import CalledTool, Score
-from agentv_ci.evaluate.evaluators.structured import is_same
 from agentv_ci.evaluate.submission import Submission
 
 
@@ -107,20 +107,42 @@ def _is_part(part: JsonValue, whole: JsonValue) -> bool:
 
 def _partners(rows: int, columns: int, fits: Callable[[int, int], bool]) -> set[int]:
     """Return the rows that find a column of their own in a largest matching (augmenting paths, Kuhn 1955)."""
-    taken: dict[int, int] = {}
-
-    def place(row: int, tried: set[int]) -> bool:
-        for column in range(columns):
-            if column not in tried and fits(row, column):
-                tried.add(column)
-                if column not in taken or place(taken[column], tried):
-                    taken[column] = row
-                    return True
-        return False
-
+    fitting = [[column for column in range(columns) if fits(row, column)] for row in range(rows)]
+    partner: dict[int, int] = {}  # column → its row
+    dead: set[int] = set()  # columns from which no free one can be reached; no later row changes that
     for row in range(rows):
-        place(row, set())
-    return set(taken.values())
+        partner |= {column: each for each, column in _augmenting_path(row, fitting, partner, dead)}
+    return set(partner.values())
+
+
+def _augmenting_path(
+    row: int, fitting: Sequence[Sequence[int]], partner: Mapping[int, int], dead: set[int]
+) -> list[tuple[int, int]]:
+    """Return the moves, row → column, that give a row a column and leave all others one; [] when there are none."""
+    came_from: dict[int, int] = {}
+    waiting = [row]
+    while waiting:
+        each = waiting.pop()
+        for column in fitting[each]:
+            if column in came_from or column in dead:
+                continue
+            came_from[column] = each
+            if column in partner:
+                waiting.append(partner[column])
+                continue
+            return _moves(column, row, came_from, {taker: taken for taken, taker in partner.items()})
+    dead.update(came_from)
+    return []
+
+
+def _moves(
+    column: int, first: int, came_from: Mapping[int, int], column_of: Mapping[int, int]
+) -> list[tuple[int, int]]:
+    moves = [(came_from[column], column)]
+    while moves[-1][0] != first:
+        column = column_of[moves[-1][0]]
+        moves.append((came_from[column], column))
+    return moves
 
 
 def _common(rows: int, columns: int, same: Callable[[int, int], bool]) -> list[int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import assert_never
 
 from agentv_ci.contracts.diagnostics import Diagnostic
@@ -39,6 +38,7 @@ from agentv_ci.contracts.evaluators import (
     rubric_items,
 )
 from agentv_ci.contracts.source import Pointer
+from agentv_ci.patterns import NoPattern, compiled
 from agentv_ci.suggestions import did_you_mean, listed
 from agentv_ci.validate.findings import STAND_IN, Finder
 from agentv_ci.validate.rules.names import duplicates
@@ -151,19 +151,10 @@ def _check_limits(pointer: Pointer, evaluator: TokenUsageEvaluator, find: Finder
 
 
 def _check_pattern(pointer: Pointer, evaluator: RegexEvaluator, find: Finder) -> Iterator[Diagnostic]:
-    if reason := _invalid_pattern(evaluator.value):
-        yield find.at("AV310", f"not a regular expression: {reason}", (*pointer, "value"))
-
-
-@lru_cache(maxsize=1024)
-def _invalid_pattern(pattern: str) -> str | None:
-    import regex
-
     try:
-        regex.compile(pattern)
-    except (regex.error, RecursionError) as error:
-        return str(error)
-    return None
+        compiled(evaluator.value)
+    except NoPattern as error:
+        yield find.at("AV310", f"not a regular expression: {error}", (*pointer, "value"))
 
 
 def _check_trajectory(pointer: Pointer, evaluator: ToolTrajectoryEvaluator, find: Finder) -> Iterator[Diagnostic]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from agentv_ci.comparison import unfit_reference
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.evals import EvalCase, EvalDocument
@@ -12,10 +13,9 @@ from agentv_ci.contracts.evaluators import (
     CompositeEvaluator,
     FieldAccuracyEvaluator,
     SimilarityEvaluator,
-    field_steps,
 )
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.outside import found_at, read_json
+from agentv_ci.outside import read_json
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.evaluators import evaluators_of
 
@@ -64,16 +64,19 @@ def _check_paths(
     pointer: Pointer, evaluator: FieldAccuracyEvaluator, reference: JsonValue, where: str, find: Finder
 ) -> Iterator[Diagnostic]:
     for number, field in enumerate(evaluator.fields):
-        if not found_at(reference, *field_steps(field.path)):
-            yield find.at("AV320", f"{where} has no '{field.path}'", (*pointer, "fields", number, "path"))
+        if reason := unfit_reference(field, reference):
+            yield find.at("AV320", f"{where} {reason}", (*pointer, "fields", number, "path"))
 
 
 def _expected_answer(case: EvalCase) -> JsonValue:
     """Return the last expected assistant message that says something; a list when files have to be read for it."""
     for message in reversed(case.expected_messages):
-        if message.role != "assistant" or not message.content:
+        if message.role != "assistant":
             continue
-        if isinstance(message.content, (str, dict)):
+        if isinstance(message.content, dict):
             return message.content
-        return [each if isinstance(each, str) else each.value for each in message.content]
+        if isinstance(message.content, tuple) and message.content:
+            return [each if isinstance(each, str) else each.value for each in message.content]
+        if isinstance(message.content, str) and message.content:
+            return message.content.strip() or None
     return None

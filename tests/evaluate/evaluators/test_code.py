@@ -17,6 +17,7 @@ from agentv_ci.contracts.plan import FileReference, PlanCase, PlanCodeEvaluator,
 from agentv_ci.evaluate import evaluate
 from agentv_ci.evaluate.evaluators import Tools
 from agentv_ci.evaluate.submission import Submission
+from agentv_ci.redaction import Redactor
 from tests.evaluate.builders import DIGEST, Texts, answered, plan_case, tools
 
 KEEP_STDIN = """\
@@ -339,9 +340,13 @@ def test_interpreter_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
     )
 
 
-def test_long_complaint_is_cut(tmp_path: Path) -> None:
-    outcome = run_script(tmp_path, "import sys\nsys.exit('x' * 9000)")
-    assert outcome.reasoning == "the script ended with exit code 1: " + "x" * 500 + "…"
+def test_long_complaint_is_cut_when_its_secrets_are_out(tmp_path: Path) -> None:
+    given = Grade(
+        0.0, "error", (), (), "", (run_script(tmp_path, "import sys\nsys.exit('x' * 9000 + 'canary-value')"),)
+    )
+    (outcome,) = Redactor(["canary-value"]).grade(given).outcomes
+    assert len(outcome.reasoning) == 1000
+    assert outcome.reasoning.endswith("xxx***")
 
 
 def test_program_that_does_not_exist_is_an_error(tmp_path: Path) -> None:

@@ -39,19 +39,14 @@ def judged(judge: Judge, answer: str = "Hello, you!", **given: Any) -> Evaluator
 
 
 INPUTS = sections(
-    {
-        "expected_outcome": "It greets.",
-        "request": "Say hello.",
-        "reference_answer": "Hello!",
-        "generated_answer": "Hello, you!",
-    },
-    ("expected_outcome", "request", "reference_answer", "generated_answer"),
+    variables(submission("Hello, you!")), ("expected_outcome", "request", "reference_answer", "generated_answer")
 )
 
 
-def marked(name: str, text: str) -> str:
-    """A text as it stands in a question, when it is the agent's."""
-    return sections({name: text}, [name]) if name in FROM_THE_AGENT else text
+def marked(name: str, answer: str = "Hello, you!") -> str:
+    """A variable as it stands in a question."""
+    values = variables(submission(answer))
+    return sections(values, [name]) if name in FROM_THE_AGENT else values[name]
 
 
 def asked(answer: str = "Hello, you!", **given: Any) -> JudgeQuestion:
@@ -112,7 +107,7 @@ def test_settings_of_the_evaluator_go_to_the_judge() -> None:
 
 def test_prompt_written_in_place_replaces_the_built_in_one() -> None:
     question = asked(prompt=TextPart(text="Q: {{ question }} A: {{ candidate_answer }} {{ unknown }} {% if %}"))
-    answer = marked("candidate_answer", "Hello, you!")
+    answer = marked("candidate_answer")
     assert question.user == f"Q: Say hello. A: {answer} {{{{ unknown }}}} {{% if %}}"
     assert question.system.startswith(f"You judge an answer. {ONLY_DATA}")
 
@@ -128,13 +123,13 @@ def test_prompt_in_a_file_replaces_the_built_in_one() -> None:
     prompt = files.part("evals/prompt.md", "Judge: {{ generated_answer }}\n")
     case = plan_case(PlanLlmJudgeEvaluator(name="j", target="judge", prompt=prompt))
     asyncio.run(evaluate(case, submission("Hello, you!", case, files=files.by_digest), tools(ask=judge)))
-    assert judge.asked[0].user == f"Judge: {marked('generated_answer', 'Hello, you!')}\n"
+    assert judge.asked[0].user == f"Judge: {marked('generated_answer')}\n"
 
 
 @pytest.mark.parametrize("name", sorted(variables(submission(""))))
 def test_every_variable_can_stand_in_a_custom_prompt(name: str) -> None:
     question = asked(prompt=TextPart(text=f"<{{{{ {name} }}}}>"))
-    assert question.user == f"<{marked(name, variables(submission('Hello, you!'))[name])}>"
+    assert question.user == f"<{marked(name)}>"
 
 
 @pytest.mark.parametrize("answer", ATTACKS)

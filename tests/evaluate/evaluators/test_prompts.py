@@ -120,7 +120,8 @@ def test_every_input_stands_between_marks_of_its_own() -> None:
         "<reference_answer-digest>\n\n</reference_answer-digest>\n\n"
         "<generated_answer-digest>\nHello\n</generated_answer-digest>"
     )
-    assert len(set(re.findall(r"-([0-9a-f]{16})>", text))) == 4
+    assert len(set(re.findall(r"-([0-9a-f]{16})>", text))) == 1
+    assert re.findall(r"-([0-9a-f]{16})>", sections({**values, "request": "c"}, INPUTS))[0] not in text
 
 
 @settings(deadline=None, derandomize=True, max_examples=50)

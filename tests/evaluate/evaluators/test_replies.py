@@ -41,7 +41,7 @@ values = st.recursive(
         ('{"a": "\\ud83d\\ude00"}', {"a": "😀"}),
         ("{" * 5000, None),
         ('{"a":' * 5000, None),
-        ('{"a": ' + "1" * 5000 + '} {"score": 1}', {"score": 1}),
+        ('{"a": ' + "1" * 5000 + '} {"score": 1}', None),
         ('{"a": NaN, "b": [Infinity]}', {"a": None, "b": [None]}),
         ('{"a": "x\\ud800"}', {"a": "x\ufffd"}),
     ],
