@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 """Escape sequences of terminals: colours, cursor, titles, links."""
 
+FENCE = re.compile(r"\A\s*```[^\n`]*\n(?P<inside>.*?)\n?```\s*\Z", re.DOTALL)
+"""A text that is one code block."""
+
 MAX_DEPTH = 200
 """Deeper than anything people mean, and shallow enough for every recursive reader behind us."""
 
@@ -40,6 +43,17 @@ def _finite(number: str) -> float:
     if math.isinf(value):
         raise ValueError(f"{shortened(number, 40)} is larger than any number that can be held")
     return value
+
+
+def unfenced(text: str) -> str:
+    """Return a text without the one code fence it stands in."""
+    fenced = FENCE.match(text)
+    return fenced["inside"] if fenced else text
+
+
+def read_answer(text: str) -> JsonValue:
+    """Return the JSON that an answer is, one code fence taken off; raises ValueError."""
+    return read_json(unfenced(text), strict=True)
 
 
 def well_formed(value: JsonValue, levels: int = MAX_DEPTH) -> JsonValue:

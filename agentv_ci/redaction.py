@@ -19,12 +19,12 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import (
     CalledTool,
     EvaluatorOutcome,
-    Grade,
     OutputMessage,
     Printed,
     ProviderError,
     Response,
 )
+from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import REFERENCE_PATTERN, Target
 from agentv_ci.outside import printable, shortened
 
@@ -32,17 +32,29 @@ MASK = "***"
 MAX_DETAIL = 1_000
 MAX_PRINTED = 10_000
 MIN_LENGTH = 8
+TOLD = {"candidate_answer", "output_messages", "request", "printed", "error", "finish_reason", "model"}
+"""What of a row is in others' words."""
 
 SECRET_WORDS = frozenset({"KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "CREDENTIALS"})
 
 
 def secrets_of(targets: Mapping[str, Target], resolved: Mapping[str, Target], environ: Mapping[str, str]) -> set[str]:
-    """Return the secret values of a run: those its targets use and those its environment names so."""
+    """Return the secret values of a run: those its targets name and those its environment calls so.
+
+    A target that is not asked, and so not resolved, keeps its secrets all the same: scripts see the environment.
+    """
     found = {value for name, value in environ.items() if name.upper().rsplit("_", 1)[-1] in SECRET_WORDS}
-    for key, target in resolved.items():
+    for key, target in targets.items():
+        used = resolved.get(key, target)
+        used = used if isinstance(used, type(target)) else target
         for field in target.secrets:
-            found |= set(_values(getattr(targets[key], field), getattr(target, field), whole=field != "env"))
-    return {value for value in (each.strip() for each in found) if _is_secret(value)}
+            found |= set(_values(getattr(target, field), getattr(used, field), whole=field != "env"))
+    known = (_looked_up(value, environ).strip() for value in found)
+    return {value for value in known if _is_secret(value)}
+
+
+def _looked_up(value: str, environ: Mapping[str, str]) -> str:
+    return environ.get(value.strip("${} \t"), "") if re.match(REFERENCE_PATTERN, value) else value
 
 
 def _is_secret(text: str) -> bool:
@@ -66,6 +78,12 @@ def _values(written: object, used: object, *, whole: bool) -> Iterator[str]:
             if whole:
                 # `Bearer <token>`: the token alone is secret too.
                 yield from str(value).split()
+
+
+def _ends(text: str) -> str:
+    """Return so much of a long text that shortening takes no more of it than the middle, and no half of a secret."""
+    kept = 4 * MAX_PRINTED
+    return text if len(text) <= 2 * kept else f"{text[:kept]} … {text[-kept:]}"
 
 
 class Redactor:
@@ -114,35 +132,35 @@ class Redactor:
         )
         return response if clean == response else replace(clean, masked=True)
 
-    def grade(self, grade: Grade) -> Grade:
-        """Return a grade without secrets: scripts see the environment too. What they printed is shortened after it."""
-        return replace(
-            grade,
-            hits=self._texts(grade.hits),
-            misses=self._texts(grade.misses),
-            reasoning=shortened(self.text(grade.reasoning), MAX_PRINTED),
-            error=shortened(self.text(grade.error), MAX_DETAIL) if grade.error is not None else None,
-            outcomes=tuple(map(self._outcome, grade.outcomes)),
-            masked=grade.masked or any(map(self._is_in, grade.outcomes)),
-        )
+    def outcome(self, outcome: EvaluatorOutcome) -> EvaluatorOutcome:
+        """Return what an evaluator found without secrets: scripts see the environment too.
 
-    def _is_in(self, outcome: EvaluatorOutcome) -> bool:
-        texts = (outcome.reasoning, outcome.raw_response or "", outcome.stderr or "", *outcome.hits, *outcome.misses)
-        return any(self.text(each) != each for each in texts) or any(map(self._is_in, outcome.members))
-
-    def _outcome(self, outcome: EvaluatorOutcome) -> EvaluatorOutcome:
+        Its members' findings are clean already. What was printed is shortened after it.
+        """
         return replace(
             outcome,
+            masked=outcome.masked or self._is_in(outcome),
             hits=self._texts(outcome.hits),
             misses=self._texts(outcome.misses),
             reasoning=shortened(self.text(outcome.reasoning), MAX_DETAIL if outcome.status == "error" else MAX_PRINTED),
             raw_response=self._printed(outcome.raw_response),
             stderr=self._printed(outcome.stderr),
-            members=tuple(map(self._outcome, outcome.members)),
         )
 
+    def _is_in(self, outcome: EvaluatorOutcome) -> bool:
+        texts = (outcome.reasoning, outcome.raw_response or "", outcome.stderr or "", *outcome.hits, *outcome.misses)
+        return any(self.text(each) != each for each in map(_ends, texts))
+
     def _printed(self, text: str | None) -> str | None:
-        return None if text is None else shortened(self.text(printable(text)), MAX_PRINTED)
+        return None if text is None else shortened(self.text(printable(_ends(text))), MAX_PRINTED)
+
+    def row(self, row: ResultRow) -> ResultRow:
+        """Return a row without secrets, also those of today that were none when it was written."""
+        told: dict[str, JsonValue] = row.model_dump(mode="json", include=TOLD)
+        clean = {name: self.value(value) for name, value in told.items()}
+        if clean == told:
+            return row
+        return ResultRow.model_validate({**row.model_dump(mode="json"), **clean, "masked": True})
 
     def _text(self, text: str | None) -> str | None:
         return None if text is None else self.text(text)

@@ -21,7 +21,6 @@ from agentv_ci.cli.options import (
 from agentv_ci.cli.output import show_diagnostics, show_line
 from agentv_ci.cli.running import run, show_outcome, stamp
 from agentv_ci.compile.overrides import Overrides
-from agentv_ci.errors import UsageError
 from agentv_ci.execute.engine import RunSettings
 from agentv_ci.pipeline.compiling import Selection, compile_paths, only_changed
 from agentv_ci.pipeline.running import RunFiles, run_plan
@@ -113,8 +112,6 @@ def command(
         max_errors=max_errors,
     )
     settings = RunSettings(root=compiled.origin.root, workers=workers, dry_run=dry_run, include_trace=include_trace)
-    if out == "-":
-        raise UsageError("rows go into a file that later commands read; name one with --out")
     results = Path(out) if out else Path(".agentv", "results", f"eval_{stamp()}.{form}")
     files = RunFiles(cwd / results, form, cwd / junit if junit else None)
     work = partial(run_plan, compiled, overrides, settings, files)

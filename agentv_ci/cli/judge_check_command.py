@@ -14,11 +14,12 @@ from agentv_ci.cli.options import SHARE, color_option, targets_option, verbose_o
 from agentv_ci.cli.output import one_line, show_diagnostics, show_line
 from agentv_ci.cli.running import run, stamp
 from agentv_ci.compile.overrides import Overrides
+from agentv_ci.errors import UsageError
 from agentv_ci.execute.engine import RunSettings
 from agentv_ci.outside import shortened
 from agentv_ci.pipeline.judging import JudgeCheck, check_judge, prepare_judge_check
 from agentv_ci.pipeline.running import RunFiles
-from agentv_ci.report.agreement import Agreement, JudgedItem, Limits, judge_agreement
+from agentv_ci.report.agreement import Agreement, Demands, JudgedItem, judge_agreement
 
 MAX_SHOWN = 20
 MAX_REASON = 200
@@ -82,7 +83,13 @@ def command(
       agentv-ci judge-check judges/refunds.yaml --judge-target cheaper-model --format json
     """
     cwd = Path.cwd()
+    if max_flip_rate is not None and repeat == 1:
+        raise UsageError(
+            "--max-flip-rate needs --repeat 2 or more: a judge that is asked once cannot contradict itself"
+        )
     check = prepare_judge_check(file, targets=targets, judge_target=judge_target, cwd=cwd)
+    if max_error is not None and all(item.score is None for item in check.items):
+        raise UsageError("--max-error needs labels that are scores, and no answer of the set has one")
     origin = check.compiled.origin
     show_diagnostics(origin.warnings, err=True)
     results = Path(out) if out else Path(".agentv", "results", f"judge-check_{stamp()}.jsonl")
@@ -91,10 +98,10 @@ def command(
     settings = RunSettings(root=origin.root, workers=workers)
     work = partial(check_judge, check, overrides, settings, files)
     found = run(work, files, dotenv_files=origin.dotenv_files, verbose=verbose)
-    limits = Limits(min_agreement, min_kappa, max_error, max_flip_rate, max_errors)
-    code, reasons = judge_agreement(found, limits)
+    demands = Demands(min_agreement, min_kappa, max_error, max_flip_rate, max_errors)
+    code, reasons = judge_agreement(found, demands)
     if form == "json":
-        click.echo(_as_json(check, found, limits, code, reasons))
+        click.echo(_as_json(check, found, demands, code, reasons))
         return code
     for text, style in _lines(check, found, repeat, file):
         show_line(text, style)
@@ -105,10 +112,10 @@ def command(
     return code
 
 
-def _as_json(check: JudgeCheck, found: Agreement, limits: Limits, code: int, reasons: Sequence[str]) -> str:
+def _as_json(check: JudgeCheck, found: Agreement, demands: Demands, code: int, reasons: Sequence[str]) -> str:
     judge = {"target": check.judge.name, "provider": check.judge.provider}
     verdict = {"passed": code == 0, "exit_code": code, "reasons": list(reasons)}
-    return json.dumps({"judge": judge, **asdict(found), "limits": asdict(limits), **verdict}, indent=2)
+    return json.dumps({"judge": judge, **asdict(found), "demands": asdict(demands), **verdict}, indent=2)
 
 
 def _lines(check: JudgeCheck, found: Agreement, repeat: int, file: str) -> Iterator[tuple[str, str]]:

@@ -18,12 +18,12 @@ from agentv_ci.cli.options import (
     verbose_option,
     workers_option,
 )
-from agentv_ci.cli.output import show_diagnostics
+from agentv_ci.cli.output import show_diagnostics, show_line
 from agentv_ci.cli.running import run, show_outcome, show_warning
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.execute.engine import RunSettings
 from agentv_ci.pipeline.compiling import Selection
-from agentv_ci.pipeline.rescoring import prepare, rescore
+from agentv_ci.pipeline.rescoring import prepare_rescoring, rescore
 from agentv_ci.pipeline.running import RunFiles
 from agentv_ci.report.reporters import ResultsFormat
 
@@ -73,7 +73,7 @@ def command(
     """
     cwd = Path.cwd()
     stored = cwd / results
-    rescoring = prepare(stored, Selection(paths, targets, target, eval_ids), cwd=cwd)
+    rescoring = prepare_rescoring(stored, Selection(paths, targets, target, eval_ids), cwd=cwd)
     origin = rescoring.compiled.origin
     show_diagnostics(origin.warnings, err=True)
     for sentence in rescoring.left_out:
@@ -87,4 +87,6 @@ def command(
     work = partial(rescore, rescoring, overrides, settings, files)
     outcome = run(work, files, dotenv_files=origin.dotenv_files, verbose=verbose)
     show_outcome(outcome, files, cwd)
+    for sentence in rescoring.left_out:
+        show_line(sentence, "warn")
     return outcome.report.gate.exit_code

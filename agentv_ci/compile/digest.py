@@ -34,7 +34,7 @@ from agentv_ci.contracts.plan import (
     flat,
 )
 from agentv_ci.contracts.targets import CliTarget, MockTarget, Target, model_name
-from agentv_ci.prices import names_of
+from agentv_ci.prices import names_of, price_of
 
 UNSEALED = "0" * 64
 """The digest of what has none yet."""
@@ -113,10 +113,10 @@ def _target(target: Target, case_id: str) -> JsonObject:
 
 
 def _prices_of(target: Target, prices: Mapping[str, Price]) -> Mapping[str, Price]:
-    """Return those prices that may be the target's: its model's, or all where the model is not known yet."""
+    """Return those prices that may be the target's: its model's, or all where the answer may name another model."""
     if isinstance(target, (MockTarget, CliTarget)):
         return {}
-    if (model := model_name(target)) is None:
+    if (model := model_name(target)) is None or price_of(model, prices) is None:
         return prices
     return {name: prices[name] for name in [name for name in names_of(model) if name in prices][:1]}
 

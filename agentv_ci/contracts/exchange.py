@@ -236,6 +236,8 @@ class EvaluatorOutcome:
     """Whether the case fails by this alone, whatever the mean."""
     stderr: str | None = None
     members: tuple[EvaluatorOutcome, ...] = ()
+    masked: bool = False
+    """Whether a secret stood in it and was taken out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,5 +16,5 @@ def require_packages(plan: Plan) -> None:
             if isinstance(each, SimilarityEvaluator) and each.metric == "bleu" and find_spec("sacrebleu") is None:
                 raise UsageError(
                     f"{case.source.path}:{case.source.line}: evaluator '{each.name}' needs the package 'sacrebleu'",
-                    hint="python -m pip install 'agentv-ci[bleu]'",
+                    hint="python -m pip install sacrebleu; the extra 'bleu' of agentv-ci brings it",
                 )

@@ -14,7 +14,7 @@ from agentv_ci.contracts.plan import PlanEvaluator
 from agentv_ci.contracts.results import BORDERLINE, PRECISION
 
 
-def judge_one(evaluator: PlanEvaluator, score: Score, threshold: float) -> EvaluatorOutcome:
+def outcome_of(evaluator: PlanEvaluator, score: Score, threshold: float) -> EvaluatorOutcome:
     """Return what an evaluator's score means; an error stays an error, also under `negate`.
 
     `negate` turns hits into misses too, and what was required of the answer no longer is.
@@ -23,7 +23,8 @@ def judge_one(evaluator: PlanEvaluator, score: Score, threshold: float) -> Evalu
         return _without_score(evaluator, score)
     value, hits, misses = min(1.0, max(0.0, score.score)), score.hits, score.misses
     if evaluator.negate:
-        value, hits, misses = 1.0 - value, misses, hits
+        value = 1.0 - value
+        hits, misses = (tuple(f"negated: {each}" for each in found) for found in (misses, hits))
     if score.weighs_nothing:
         value = 0.0
     misses_required = score.misses_required and not evaluator.negate
@@ -102,11 +103,17 @@ def combine(outcomes: Sequence[EvaluatorOutcome], threshold: float) -> Grade:
         score=score,
         verdict="error" if broken else verdict,
         hits=tuple(hit for each in scored for hit in each.hits),
-        misses=tuple(miss for each in scored for miss in each.misses),
+        misses=(*(miss for each in scored for miss in each.misses), *_nothing_weighs(scored)),
         reasoning=" | ".join(f"{each.name}: {each.reasoning}" for each in outcomes if each.reasoning),
         outcomes=outcomes,
         error="; ".join(f"evaluator '{each.name}': {each.reasoning}" for each in broken) or None,
     )
+
+
+def _nothing_weighs(scored: Sequence[EvaluatorOutcome]) -> tuple[str, ...]:
+    if not scored or any(each.weight for each in scored):
+        return ()
+    return ("all weights are 0, so the score is 0",)
 
 
 def verdict_of(score: float, threshold: float) -> Verdict:

@@ -198,9 +198,7 @@ class Engine:
                 if error.kind in REPEATED and attempt < case.max_retries:
                     continue
                 return failed_row(trial, effort, error, now=self._means.world.now())
-            took_ms = self._since_ms(begun) if response.duration_ms is None else response.duration_ms
-            response = replace(response, duration_ms=took_ms)
-            effort = Effort(attempt + 1, requests + response.requests, took_ms)
+            effort = Effort(attempt + 1, requests + response.requests, response.duration_ms or 0)
             if not response.answer.strip():
                 self._means.warn(f"{trial.target.name}: an answer is empty")
             grade = await self._grade(case, request, response, label)
@@ -210,16 +208,18 @@ class Engine:
 
     async def _rescore(self, row: ResultRow) -> ResultRow:
         """Return a row whose stored answer is scored as the plan says; one without an answer stays as it is."""
+        row = self._means.redactor.row(row)
         if row.error_kind not in (None, "evaluator"):
             return row
         case = self._cases[row.suite, row.eval_id]
         label = f"{case.id} (trial {row.trial})" if case.trials > 1 else case.id
-        response = self._means.redactor.response(stored_response(row))
+        response = stored_response(row)
         grade = await self._grade(case, self._request(case, row.seed), response, label)
-        return regraded_row(row, case, response, grade, now=self._means.world.now())
+        now, dry_run = self._means.world.now(), self._settings.dry_run
+        return regraded_row(row, case, grade, now=now, dry_run=dry_run)
 
     async def _grade(self, case: PlanCase, request: Request, response: Response, label: str) -> Grade:
-        grade = self._means.redactor.grade(await self._means.grade(case, request, response, self._judge_of(case)))
+        grade = await self._means.grade(case, request, response, self._judge_of(case))
         self._means.log(f"{label}: {grade.verdict}, score {grade.score:.3f}")
         for each in grade.outcomes:
             found = "; ".join(each.hits if each.verdict == "pass" else each.misses) or each.reasoning
@@ -242,18 +242,21 @@ class Engine:
 
     async def _ask(self, target: str, request: Request, suite: PlanSuite) -> Response:
         async with self._limits.slot(target):
+            begun = self._means.world.monotonic()
             try:
                 response = self._means.redactor.response(await self._providers[target].ask(request))
             except ProviderError as error:
                 self._means.redactor.clean(error)
                 raise
+            if response.duration_ms is None:
+                response = replace(response, duration_ms=self._since_ms(begun))
         return self._priced(target, response, suite)
 
     def _priced(self, target: str, response: Response, suite: PlanSuite) -> Response:
         """Return a response with its cost: as the provider says, else by its suite's prices."""
         if response.cost_usd is not None or response.usage is None or self._settings.dry_run:
             return response
-        names = [name for name in (response.model, model_name(self._targets[target])) if name]
+        names = [name for name in (model_name(self._targets[target]), response.model) if name]
         price = next((price for name in names if (price := price_of(name, suite.prices)) is not None), None)
         return response if price is None else replace(response, cost_usd=cost_of(response.usage, price))
 

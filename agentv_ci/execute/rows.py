@@ -104,13 +104,17 @@ def stored_response(row: ResultRow) -> Response:
     )
 
 
-def regraded_row(row: ResultRow, case: PlanCase, response: Response, grade: Grade, *, now: datetime) -> ResultRow:
-    """Return a row with another grade of the same answer."""
+def regraded_row(row: ResultRow, case: PlanCase, grade: Grade, *, now: datetime, dry_run: bool) -> ResultRow:
+    """Return a row with another grade of the same answer.
+
+    Its digest stays that of the case that was asked: no later run may take the answer for one to today's question.
+    """
     return row.model_copy(
         update={
             **_graded(case, grade, "evaluator" if grade.verdict == "error" else None, now),
-            "candidate_answer": response.answer,
-            "masked": response.masked or grade.masked,
+            "digest": row.digest,
+            "masked": row.masked or grade.masked,
+            "dry_run": row.dry_run or dry_run,
         }
     )
 

@@ -1,9 +1,10 @@
-"""Judge set → a plan whose answers are written down → rows → how far the judge agrees with people."""
+"""Judge set → a plan and its answers → rows → how far the judge agrees with people."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,16 +12,18 @@ from typing import TYPE_CHECKING
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.documents import Checked, Surroundings
 from agentv_ci.contracts.judge_set import JudgeSetDocument, LabelledAnswer
-from agentv_ci.errors import InvalidInput, UsageError
+from agentv_ci.errors import InvalidInput, NothingToRun, UsageError
 from agentv_ci.load.discover import discover, find_dotenv
 from agentv_ci.pipeline.checking import Documents
 from agentv_ci.pipeline.compiling import Compiled, Origin
-from agentv_ci.pipeline.running import Outside, RunFiles, carry_out
+from agentv_ci.pipeline.running import Outside, RunFiles, Stored, carry_out
 from agentv_ci.suggestions import did_you_mean, listed
 
 if TYPE_CHECKING:
     from agentv_ci.compile.overrides import Overrides
     from agentv_ci.contracts.evals import EvalDocument
+    from agentv_ci.contracts.plan import Plan
+    from agentv_ci.contracts.results import ResultRow
     from agentv_ci.contracts.targets import Target
     from agentv_ci.execute.engine import RunSettings
     from agentv_ci.report.agreement import Agreement
@@ -43,10 +46,15 @@ def prepare_judge_check(path: str, *, targets: str | None, judge_target: str | N
 
     Raises InvalidInput with all diagnostics, or UsageError.
     """
-    (found, *more) = discover([path], cwd)
+    files = discover([path], cwd)
+    if not files:
+        raise NothingToRun(f"no judge set in '{path}'")
+    if len(files) > 1:
+        raise UsageError(f"'{path}' holds {len(files)} documents; one judge set at a time")
+    (found,) = files
     documents = Documents(cwd, targets)
     checked = documents.check(found.path, named=True)
-    if more or checked.source.kind not in ("judge-set", None):
+    if checked.source.kind not in ("judge-set", None):
         raise UsageError(f"'{path}' is no judge set", hint="a judge set begins with $schema: agentv-judge-set-v1")
     around = documents.surroundings(found.path)
     document = checked.document
@@ -70,18 +78,12 @@ def _judge(around: Surroundings, name: str) -> Target:
 
 def _compiled(checked: Checked, document: JudgeSetDocument, around: Surroundings, judge: Target, cwd: Path) -> Compiled:
     from agentv_ci.compile import compile  # noqa: A004  # the stage's name
-    from agentv_ci.contracts.targets import MockTarget, TargetsDocument, own_workers
+    from agentv_ci.contracts.targets import MockTarget, TargetsDocument
 
     assert around.targets is not None, "there are targets, or nothing is compiled"
     names = {target.name for target in around.target_list}
     name = next(each for each in chain([ANSWERS], (f"{ANSWERS} {n}" for n in count(2))) if each not in names)
-    answers = MockTarget(
-        name=name,
-        provider="mock",
-        responses={item.id: item.answer for item in document.items},
-        # Answers are there at once: as many cases run as the judge takes questions.
-        workers=own_workers(judge),
-    )
+    answers = MockTarget(name=name, provider="mock")
     source = checked.source
     evals = replace(
         checked,
@@ -130,7 +132,7 @@ async def check_judge(
 ) -> Agreement:
     """Have the judge judge every answer, and return how far it agrees with the labels; its rows stay in the file.
 
-    Raises what `run_plan` raises, and OSError when rows could not be written.
+    Raises what `run_plan` raises.
     """
     from agentv_ci.compile.overrides import override
     from agentv_ci.report.agreement import measure
@@ -138,11 +140,38 @@ async def check_judge(
 
     files.refuse_to_overwrite(check.compiled.origin)
     plan = override(check.compiled.plan, overrides)
-    write_error = await carry_out(plan, settings, files, outside)
-    if write_error is not None:
-        raise UsageError(f"results could not be written: {write_error}")
-    return measure(_labels(check.items), plan.cases, read(files.results, files.form))
+    labels = {item.id: item for item in check.items}
+    now = outside.world.now()
+    answers = Stored(lambda: _answers(plan, labels, now), sum(case.trials for case in plan.cases))
+    write_error = await carry_out(plan, settings, files, outside, answers)
+    return measure(labels, plan.cases, read(files.results, files.form), write_error=write_error)
 
 
-def _labels(items: Sequence[LabelledAnswer]) -> dict[str, LabelledAnswer]:
-    return {item.id: item for item in items}
+def _answers(plan: Plan, labels: Mapping[str, LabelledAnswer], now: datetime) -> Iterator[ResultRow]:
+    """Yield the set's answers as if a target had given them."""
+    from agentv_ci.contracts.results import ResultRow, RowSource
+
+    for case in plan.cases:
+        for trial in range(1, case.trials + 1):
+            yield ResultRow(
+                timestamp=now.isoformat(),
+                eval_id=case.id,
+                dataset=plan.suites[0].dataset,
+                suite=case.suite,
+                target=plan.targets[case.target].name,
+                provider="mock",
+                trial=trial,
+                digest=case.digest,
+                status="ok",
+                verdict="fail",
+                score=0.0,
+                hits=(),
+                misses=(),
+                reasoning="",
+                candidate_answer=labels[case.id].answer,
+                evaluator_results=(),
+                attempts=1,
+                requests=0,
+                duration_ms=0,
+                source=RowSource(path=case.source.path, line=case.source.line),
+            )

@@ -15,6 +15,7 @@ from agentv_ci.suggestions import listed
 
 if TYPE_CHECKING:
     from agentv_ci.compile.overrides import Overrides
+    from agentv_ci.contracts.plan import PlanCase
     from agentv_ci.contracts.results import ResultRow
     from agentv_ci.execute.engine import RunSettings
 
@@ -55,7 +56,7 @@ class Rescoring:
         )
 
 
-def prepare(results: Path, selection: Selection, *, cwd: Path) -> Rescoring:
+def prepare_rescoring(results: Path, selection: Selection, *, cwd: Path) -> Rescoring:
     """Read results and compile what scores them: the paths of `selection`, else the eval files that the rows name.
 
     Without a target of its own, the documents are compiled for the one that answered. Raises UsageError for results
@@ -90,11 +91,7 @@ def _matched(compiled: Compiled, contents: _Contents, results: Path) -> Rescorin
     from agentv_ci.compile.selection import narrowed
 
     plan = compiled.plan
-    answered = {
-        (case.suite, case.id): plan.targets[case.target].name
-        for case in plan.cases
-        if (case.suite, case.id) in contents.trials
-    }
+    answered = {key_of(case): plan.targets[case.target].name for case in plan.cases if key_of(case) in contents.trials}
     others = [key for key, name in answered.items() if contents.target_of[key] != name]
     keys = frozenset(answered.keys() - set(others))
     sentences = []
@@ -102,14 +99,17 @@ def _matched(compiled: Compiled, contents: _Contents, results: Path) -> Rescorin
         sentences.append(f"no case any more, left out: {listed(unknown)}")
     if others:
         sentences.append(f"answered by another target, left out: {listed(case_id for _, case_id in others)}")
-    if missing := [case.id for case in plan.cases if (case.suite, case.id) not in contents.trials]:
+    if missing := [case.id for case in plan.cases if key_of(case) not in contents.trials]:
         sentences.append(f"no stored answer, left out: {listed(missing)}")
-    if contents.has_no_messages:
+    kept = [case for case in plan.cases if key_of(case) in keys]
+    if fewer := [case.id for case in kept if len(contents.trials[key_of(case)]) < case.trials]:
+        sentences.append(f"fewer trials stored than the case wants, judged by those: {listed(fewer)}")
+    if contents.has_no_messages and any(map(_reads_calls, kept)):
         rows = "1 row has" if contents.has_no_messages == 1 else f"{contents.has_no_messages} rows have"
         sentences.append(f"{rows} no messages of the answer, so tool calls are not known; run with --include-trace")
     if not keys:
         raise NothingToRun(f"no row of '{results}' is of a case of these documents", hint="; ".join(sentences) or None)
-    narrow = narrowed(plan, lambda case: (case.suite, case.id) in keys)
+    narrow = narrowed(plan, lambda case: key_of(case) in keys)
     trials = {key: max(contents.trials[key]) for key in keys}
     origin = replace(compiled.origin, sources=(*compiled.origin.sources, results))
     return Rescoring(
@@ -120,6 +120,20 @@ def _matched(compiled: Compiled, contents: _Contents, results: Path) -> Rescorin
         keys,
         sum(len(contents.trials[key]) for key in keys),
     )
+
+
+def key_of(case: PlanCase) -> CaseKey:
+    """Return what tells a case from all others of its plan."""
+    return case.suite, case.id
+
+
+def _reads_calls(case: PlanCase) -> bool:
+    """Whether an evaluator of a case looks at tool calls."""
+    from agentv_ci.contracts.evaluators import ToolCallsEvaluator, ToolTrajectoryEvaluator
+    from agentv_ci.contracts.plan import PlanCodeEvaluator, flat
+
+    readers = (ToolTrajectoryEvaluator, ToolCallsEvaluator, PlanCodeEvaluator)
+    return any(isinstance(each, readers) for each in flat(case.evaluators))
 
 
 async def rescore(

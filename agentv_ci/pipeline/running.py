@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from agentv_ci.contracts.targets import Target
     from agentv_ci.execute.engine import Progress, RunSettings
     from agentv_ci.execute.materials import Materials
+    from agentv_ci.redaction import Redactor
     from agentv_ci.report.outcomes import CaseOutcome
     from agentv_ci.report.reporters import ResultsFormat
 
@@ -43,6 +44,8 @@ class RunFiles:
     def refuse_to_overwrite(self, origin: Origin) -> None:
         """Raise UsageError when what a run leaves would lie where something else does."""
         origin.refuse_to_overwrite([self.results, self.report, *([self.junit] if self.junit else [])])
+        if self.results.name == "-":
+            raise UsageError("rows go into a file that later commands read; name one with --out")
         if self.results.exists() and not self.results.is_file():
             raise UsageError(f"results go into a file, and '{self.results}' is none")
 
@@ -116,7 +119,7 @@ async def carry_out(
     left_out: list[str] = []
     targets = dict(asked) if settings.dry_run else resolve_targets(asked, world.environ, left_out.append)
     progress = Progress(total=sum(case.trials for case in plan.cases) if stored is None else stored.number)
-    redactor = Redactor(secrets_of(asked, targets, world.environ))
+    redactor = Redactor(secrets_of(plan.targets, targets, world.environ))
 
     def clean(line: str) -> str:
         return shortened(redactor.text(printable(line)), MAX_LOG_LINE)
@@ -138,7 +141,7 @@ async def carry_out(
         Journal(files.results, lambda row: encode(row, files.form)) as journal,
     ):
         outside.watch(progress)
-        grade = _grader(plan, settings.root, materials, world, clean_log)
+        grade = _grader(plan, settings.root, materials, world, clean_log, clean_warn, redactor)
         means = Means(grade, journal, materials, world, clean_log, clean_warn, progress, redactor)
         await execute(plan, targets, settings, means, stored.read() if stored is not None else None)
     return journal.write_error
@@ -179,7 +182,7 @@ def _require_folders(plan: Plan, settings: RunSettings, *, answering: bool) -> N
 
 
 def _grader(
-    plan: Plan, root: Path, materials: Materials, world: World, log: Log
+    plan: Plan, root: Path, materials: Materials, world: World, log: Log, warn: Warn, redactor: Redactor
 ) -> Callable[[PlanCase, Request, Response, Ask], Awaitable[Grade]]:
     from agentv_ci.evaluate import evaluate
     from agentv_ci.evaluate.evaluators import Tools
@@ -194,6 +197,8 @@ def _grader(
             environ=world.environ,
             root=root,
             log=log,
+            warn=warn,
+            clean=redactor.outcome,
         )
         folder = (root / case.suite).parent
         return await evaluate(case, Submission(case, request, response, plan.files, folder), tools)

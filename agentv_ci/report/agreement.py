@@ -76,10 +76,12 @@ class Agreement:
     """Over answers whose label is a score; None when there are none."""
     flip_rate: float | None
     """Share of answers, judged several times, on which the judge contradicts itself; None when judged once."""
+    write_error: str | None
+    """Why rows are missing: then the figures are not those of the whole set."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class Demands:
     """What a judge must reach; None: anything goes."""
 
     min_agreement: float | None = None
@@ -91,12 +93,23 @@ class Limits:
     """Judgements that could not be had."""
 
 
-def measure(labels: Mapping[str, LabelledAnswer], cases: Sequence[PlanCase], rows: Iterable[ResultRow]) -> Agreement:
+def measure(
+    labels: Mapping[str, LabelledAnswer],
+    cases: Sequence[PlanCase],
+    rows: Iterable[ResultRow],
+    *,
+    write_error: str | None = None,
+) -> Agreement:
     """Compare rows of a judge with the labels of their cases, by id."""
-    said: dict[str, list[ResultRow]] = {case.id: [] for case in cases}
+    judged: dict[str, list[tuple[int, Judgement]]] = {case.id: [] for case in cases}
+    errors: dict[str, list[tuple[int, str]]] = {case.id: [] for case in cases}
     for row in rows:
-        said[row.eval_id].append(row)
-    items = tuple(_item(case, labels[case.id], said[case.id]) for case in cases)
+        if row.status == "ok":
+            said = Judgement(row.verdict, row.score, row.evaluator_results[0].reasoning)
+            judged[row.eval_id].append((row.trial, said))
+        else:
+            errors[row.eval_id].append((row.trial, row.error or "no reason given"))
+    items = tuple(_item(case, labels[case.id], judged[case.id], errors[case.id]) for case in cases)
     pairs = [(item.passes, each.passes) for item in items for each in item.judgements]
     distances = [
         abs(each.score - item.expected_score)
@@ -115,6 +128,7 @@ def measure(labels: Mapping[str, LabelledAnswer], cases: Sequence[PlanCase], row
         false_fails=pairs.count((True, False)),
         mean_absolute_error=_mean(distances),
         flip_rate=_mean([float(item.flips) for item in repeated]),
+        write_error=write_error,
     )
 
 
@@ -130,37 +144,42 @@ def kappa(pairs: Sequence[tuple[bool, bool]]) -> float | None:
     return round((observed - by_chance) / (1 - by_chance), PRECISION)
 
 
-def judge_agreement(found: Agreement, limits: Limits) -> tuple[int, tuple[str, ...]]:
+def judge_agreement(found: Agreement, demands: Demands) -> tuple[int, tuple[str, ...]]:
     """Return the exit code, and what was not reached."""
+    too_many = f"{found.errors} errors, at most {demands.max_errors} are allowed"
+    broken = [too_many] if found.errors > demands.max_errors else []
+    if found.write_error is not None:
+        broken.append(f"results could not be written: {found.write_error}")
     if not found.judgements:
-        return INFRASTRUCTURE, ("nothing was judged",)
+        return (INFRASTRUCTURE if broken else FAILED), ("nothing was judged", *broken)
     reasons = [
-        *_below("agreement", found.agreement, limits.min_agreement),
-        *_below("kappa", found.kappa, limits.min_kappa),
-        *_above("mean absolute error", found.mean_absolute_error, limits.max_error),
-        *_above("flip rate", found.flip_rate, limits.max_flip_rate),
+        *_below("agreement", found.agreement, demands.min_agreement),
+        *_below("kappa", found.kappa, demands.min_kappa),
+        *_above("mean absolute error", found.mean_absolute_error, demands.max_error),
+        *_above("flip rate", found.flip_rate, demands.max_flip_rate),
     ]
-    too_many = f"{found.errors} errors, at most {limits.max_errors} are allowed"
-    broken = [too_many] if found.errors > limits.max_errors else []
-    code = FAILED if reasons else INFRASTRUCTURE if broken else PASSED
-    return code, (*reasons, *broken)
+    return (FAILED if reasons else INFRASTRUCTURE if broken else PASSED), (*reasons, *broken)
 
 
-def _item(case: PlanCase, label: LabelledAnswer, rows: Sequence[ResultRow]) -> JudgedItem:
+def _item(
+    case: PlanCase,
+    label: LabelledAnswer,
+    judged: Sequence[tuple[int, Judgement]],
+    errors: Sequence[tuple[int, str]],
+) -> JudgedItem:
     by_score = "pass" if label.score is not None and label.score >= case.threshold else "fail"
-    ordered = sorted(rows, key=lambda row: row.trial)
     return JudgedItem(
         id=case.id,
         line=case.source.line,
         expected=label.verdict or by_score,
         expected_score=label.score,
-        judgements=tuple(
-            Judgement(row.verdict, row.score, row.evaluator_results[0].reasoning)
-            for row in ordered
-            if row.status == "ok"
-        ),
-        errors=tuple(row.error or "no reason given" for row in ordered if row.status == "error"),
+        judgements=tuple(said for _, said in sorted(judged, key=_trial)),
+        errors=tuple(said for _, said in sorted(errors, key=_trial)),
     )
+
+
+def _trial(numbered: tuple[int, object]) -> int:
+    return numbered[0]
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -16,6 +16,8 @@ from agentv_ci.contracts.results import BORDERLINE, PRECISION, EvaluatorResult, 
 from agentv_ci.outside import shortened
 
 MAX_FINDING = 300
+MAX_FINDINGS = 10_000
+"""Findings that are kept; of a run with more, those of the first rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ class Tally:
         self.usage = UsageRecord()
         """Tokens of answers and judges together."""
         self._plan = plan
+        self._findings_left = MAX_FINDINGS
         self._trials: dict[tuple[str, str], list[TrialOutcome]] = {(case.suite, case.id): [] for case in plan.cases}
 
     def add(self, row: ResultRow) -> None:
@@ -90,7 +93,9 @@ class Tally:
         if trials is None:
             return
         self.rows += 1
-        trials.append(TrialOutcome(row.trial, row.verdict, row.score, _summary(row), _findings(row)))
+        findings = _findings(row) if self._findings_left > 0 else ()
+        self._findings_left -= len(findings)
+        trials.append(TrialOutcome(row.trial, row.verdict, row.score, shortened(_summary(row), MAX_FINDING), findings))
         for used in (row.usage, row.judge_usage):
             self.usage = _sum(self.usage, used)
 
@@ -126,9 +131,13 @@ def _findings(row: ResultRow) -> tuple[Finding, ...]:
     if row.verdict == "pass":
         return ()
     return tuple(
-        Finding(each.name, each.type, each.verdict, each.score, shortened(_text(each), MAX_FINDING))
+        Finding(_name(each), each.type, each.verdict, each.score, shortened(_text(each), MAX_FINDING))
         for each in row.evaluator_results
     )
+
+
+def _name(result: EvaluatorResult) -> str:
+    return f"{result.name} (required)" if result.required and result.verdict != "pass" else result.name
 
 
 def _text(result: EvaluatorResult) -> str:

@@ -163,7 +163,7 @@ def _item(pointer: Pointer) -> str:
 def _owner(find: Finder, pointer: Pointer) -> str:
     """Name the evaluator that lacks a field; for cases and targets the label does."""
     mapping = value_at(find.source.data, pointer[:-1])
-    if "evaluators" in pointer and isinstance(mapping, dict) and isinstance(mapping.get("name"), str):
+    if pointer[-3:-2] == ("evaluators",) and isinstance(mapping, dict) and isinstance(mapping.get("name"), str):
         return f" of evaluator '{mapping['name']}'"
     return ""
 

@@ -61,9 +61,7 @@ def judge_set(folder: Path, *labels: dict[str, Any], judge: dict[str, Any] | Non
         ([{"score": 0.7}], ["--min-agreement", "0"], 0, "1 false passes, 0 false fails"),
         ([{"verdict": "borderline"}], [], 1, "agreement 0 is below 0.8"),
         ([{"verdict": "pass", "score": 0.4}], ["--max-error", "0.5"], 1, "mean absolute error 0.6 is above 0.5"),
-        ([{"verdict": "pass"}], ["--max-error", "0.5"], 1, "mean absolute error cannot be measured here"),
         ([{"verdict": "pass"}], ["--min-kappa", "0.5"], 1, "kappa cannot be measured here"),
-        ([{"verdict": "pass"}], ["--max-flip-rate", "0"], 1, "flip rate cannot be measured here"),
         ([{"verdict": "pass"}], ["--max-flip-rate", "0", "--repeat", "2"], 0, "flip rate 0.000"),
         ([{"verdict": "pass"}] * 4 + [{"verdict": "fail"}], ["--min-kappa", "0"], 0, "kappa 0.000"),
     ],
@@ -119,10 +117,13 @@ def test_inputs_of_the_set_reach_the_judge(folder: Path) -> None:
     [
         (["nope.yaml"], "does not exist"),
         (["targets.yaml"], "is no judge set"),
-        (["."], "is no judge set"),
+        (["."], "one judge set at a time"),
         (["set.yaml", "--judge-target", "jugde"], "unknown judge target 'jugde' (did you mean 'judge'?)"),
         (["broken.yaml"], "give 'verdict' or 'score'; neither is given [AV320]"),
         (["set.yaml", "--out", "set.yaml"], "is an input of this run"),
+        (["set.yaml", "--out", "-"], "rows go into a file"),
+        (["set.yaml", "--max-flip-rate", "0"], "--max-flip-rate needs --repeat 2 or more"),
+        (["set.yaml", "--max-error", "0"], "--max-error needs labels that are scores"),
         (["set.yaml", "--targets", "broken-targets.yaml"], "[AV202]"),
     ],
 )
@@ -143,3 +144,21 @@ def test_targets_are_needed(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     (folder / "targets.yaml").unlink()
     assert run(["judge-check", "set.yaml"]) == 2
     assert "no targets.yaml for" in capsys.readouterr().err
+
+
+def test_folder_without_documents_has_nothing_to_judge(folder: Path) -> None:
+    (folder / "empty").mkdir()
+    assert run(["judge-check", "empty"]) == 3
+
+
+def test_nothing_judged_within_the_allowed_errors_is_a_no(folder: Path) -> None:
+    judge_set(folder, {"verdict": "pass"}, judge={"response": "9 out of 10"})
+    assert run(["judge-check", "set.yaml", "--max-errors", "5"]) == 1
+
+
+def test_answer_that_looks_like_a_reference_is_text(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_LEAK", "value-of-the-environment")
+    judge_set(folder, {"verdict": "pass", "answer": "${{ MY_LEAK }}"})
+    assert run(["judge-check", "set.yaml", "--out", "rows.jsonl"]) == 0
+    (row,) = (json.loads(line) for line in (folder / "rows.jsonl").read_text("utf-8").splitlines())
+    assert row["candidate_answer"] == "${{ MY_LEAK }}"

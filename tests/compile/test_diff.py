@@ -155,7 +155,8 @@ def test_reason_leads_into_composites(tmp_path: Path) -> None:
 
 def test_price_counts_where_a_limit_of_cost_is_judged_by_it(tmp_path: Path) -> None:
     def priced(model: str, dollars: float, evaluator: dict[str, Any]) -> Repository:
-        prices = {model: {"input_per_mtok": dollars, "output_per_mtok": 1}}
+        known = {"gpt-x": {"input_per_mtok": 7, "output_per_mtok": 1}}
+        prices = {**known, model: {"input_per_mtok": dollars, "output_per_mtok": 1}}
         return {
             EVAL: evals(case(evaluators=[evaluator])),
             "targets.yaml": targets(GPT),

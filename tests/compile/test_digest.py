@@ -66,6 +66,7 @@ def rich(text: str = "text") -> Repository:
             {"name": "s", "type": "schema", "schema_file": "schema.json"},
             {"name": "p", "type": "code", "script": "judge.py", "files": ["x.json", "y.json"], "config": {"a": text}},
             {"name": "t", "type": "tool_trajectory", "mode": "any_order", "minimums": {"search": 1}},
+            {"name": "u", "type": "tool_trajectory", "mode": "exact", "expected": [{"tool": "search", "input": 1}]},
         ],
     )
     return {
@@ -320,7 +321,7 @@ MEANINGFUL: dict[str, Change] = {
     "a pattern": in_evaluator("r", value="b+"),
     "the mode of a trajectory": in_evaluator("t", mode="in_order", expected=[{"tool": "search"}]),
     "a minimum": in_evaluator("t", minimums={"search": 2}),
-    "how arguments match": in_evaluator("t", args_match="ignore"),
+    "how arguments match": in_evaluator("u", args_match="ignore"),
     "a weight": in_evaluator("c", weight=2),
     "a requirement": in_evaluator("c", required=True),
     "a pass line": in_evaluator("c", min_score=0.5),

@@ -109,6 +109,8 @@ def tools(
         environ=environment(environ),
         root=root,
         log=log,
+        warn=log,
+        clean=lambda outcome: outcome,
     )
 
 

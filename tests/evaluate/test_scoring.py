@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agentv_ci.contracts.evaluators import ContainsEvaluator, RegexEvaluator, ToolTrajectoryEvaluator
 from agentv_ci.contracts.exchange import EvaluatorOutcome, Grade, Score, Verdict
 from agentv_ci.contracts.plan import PlanCodeEvaluator, PlanLlmJudgeEvaluator, PlanSchemaEvaluator
-from agentv_ci.evaluate.scoring import combine, judge_one, verdict_of
+from agentv_ci.evaluate.scoring import combine, outcome_of, verdict_of
 from tests.evaluate.builders import Judge, grade, plan_case, tools
 
 THRESHOLD = 0.8
@@ -24,7 +24,7 @@ weights = st.floats(0.001, 1000)
 def found(score: float | Score, name: str = "c", **given: Any) -> EvaluatorOutcome:
     """What an evaluator found; `given` are its settings."""
     evaluator = ContainsEvaluator(name=name, type="contains", value="x", **given)
-    return judge_one(evaluator, score if isinstance(score, Score) else Score(score), THRESHOLD)
+    return outcome_of(evaluator, score if isinstance(score, Score) else Score(score), THRESHOLD)
 
 
 def combined(*outcomes: EvaluatorOutcome, threshold: float = THRESHOLD) -> Grade:
@@ -86,8 +86,8 @@ def test_negate_turns_the_score_and_swaps_hits_and_misses() -> None:
     assert (outcome.score, outcome.verdict, outcome.hits, outcome.misses, outcome.reasoning) == (
         0.75,
         "borderline",
-        ("gone",),
-        ("there",),
+        ("negated: gone",),
+        ("negated: there",),
         "why",
     )
 

@@ -35,6 +35,7 @@ from agentv_ci.contracts.exchange import (
     Response,
     Score,
     Usage,
+    Warn,
 )
 from agentv_ci.contracts.plan import (
     FileReference,
@@ -47,7 +48,7 @@ from agentv_ci.contracts.plan import (
 )
 from agentv_ci.evaluate.evaluators.judging import Judges
 from agentv_ci.evaluate.evaluators.scripts import Scripts
-from agentv_ci.evaluate.scoring import judge_one
+from agentv_ci.evaluate.scoring import outcome_of
 from agentv_ci.evaluate.submission import Submission
 
 
@@ -70,10 +71,13 @@ class Tools:
     environ: Mapping[str, str]
     root: Path
     log: Log
+    warn: Warn
+    clean: Callable[[EvaluatorOutcome], EvaluatorOutcome]
+    """Takes secrets out of what an evaluator found, before others read it."""
     judge_usage: Usage | None = None
     """What judges have used so far."""
     masked: bool = False
-    """Whether a secret was taken out of what a judge said."""
+    """Whether a secret was taken out of what a judge or a script said."""
     _judge_costs: list[float | None] = field(default_factory=list)
 
     async def ask_judge(self, target: str, question: JudgeQuestion) -> Response:
@@ -111,7 +115,13 @@ async def score_one(evaluator: PlanEvaluator, submission: Submission, tools: Too
         score = await open_evaluator(evaluator, tools).evaluate(submission)
     except Exception as error:  # noqa: BLE001  # whatever breaks one evaluator, the others have scored
         score = Score(error=f"it broke: {type(error).__name__}: {error}")
-    return judge_one(evaluator, score, submission.case.threshold)
+    if score.error is None and not 0 <= score.score <= 1:
+        tools.warn(
+            f"evaluator '{evaluator.name}': a score of {score.score:g} is outside 0 to 1 and counts as the nearer"
+        )
+    outcome = tools.clean(outcome_of(evaluator, score, submission.case.threshold))
+    tools.masked |= outcome.masked
+    return outcome
 
 
 def open_evaluator(evaluator: PlanEvaluator, tools: Tools) -> Evaluator:  # noqa: C901, PLR0912  # a branch a kind

@@ -27,7 +27,7 @@ class Code:
         """Run the script; a crash, a time-out or anything but a score on stdout is an error, not a zero."""
         cwd = self._settings.cwd
         return await self._scripts.score(
-            self._settings.name,
+            f"{submission.case.id}: {self._settings.name}",
             self._settings,
             self._input(submission),
             cwd=self._scripts.root / cwd if cwd else submission.folder,

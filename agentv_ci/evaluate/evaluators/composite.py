@@ -76,7 +76,7 @@ class Composite:
                 )
             case PlanCodeAggregator() as script:
                 return await self._scripts.score(
-                    self._settings.name,
+                    f"{submission.case.id}: {self._settings.name}",
                     script,
                     {"eval_id": submission.case.id, "results": _results(scored)},
                     cwd=submission.folder,

@@ -9,10 +9,9 @@ from agentv_ci.comparison import is_same, is_same_moment, moment_of, number_of, 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.evaluators import ComparedField, FieldAccuracyEvaluator, field_steps
 from agentv_ci.contracts.exchange import Score
-from agentv_ci.evaluate.evaluators.structured import read_answer
 from agentv_ci.evaluate.scoring import weighted_mean
 from agentv_ci.evaluate.submission import Submission
-from agentv_ci.outside import found_at, shortened
+from agentv_ci.outside import found_at, read_answer, shortened
 
 MAX_QUOTED = 200
 DIGITS = 1_000

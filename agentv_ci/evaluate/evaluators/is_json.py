@@ -6,8 +6,8 @@ import json
 
 from agentv_ci.contracts.evaluators import IsJsonEvaluator
 from agentv_ci.contracts.exchange import Score
-from agentv_ci.evaluate.evaluators.structured import unfenced
 from agentv_ci.evaluate.submission import Submission
+from agentv_ci.outside import unfenced
 
 
 class IsJson:

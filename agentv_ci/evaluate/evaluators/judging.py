@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Ask, JudgeQuestion, Log, ProviderError, Score
 from agentv_ci.evaluate.evaluators.replies import first_object
+from agentv_ci.outside import shortened
+
+MAX_QUOTED = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,9 @@ class Judges:
                 return score
             self.log(f"{label}: unreadable reply {again + 1}: {reply!r}")
         tries = "1 try" if retries == 0 else f"{retries + 1} tries"
-        return Score(error=f"judge '{target}' gave no reply of the demanded form in {tries}", raw_response=reply)
+        last = f"'{shortened(' '.join(reply.split()), MAX_QUOTED)}'" if reply.strip() else "empty"
+        reason = f"judge '{target}' gave no reply of the demanded form in {tries}; the last one is {last}"
+        return Score(error=reason, raw_response=reply)
 
 
 def _repeated(question: JudgeQuestion) -> JudgeQuestion:

@@ -17,7 +17,7 @@ MOST_FINDINGS = 4
 
 _DECODER = json.JSONDecoder(strict=False)
 """Line breaks inside texts are read: models and shells write them."""
-_BEGINNING = re.compile(r'\{\s{0,1000}(?:\}|"[^"{}\n]{0,200}"\s{0,1000}:)')
+_BEGINNING = re.compile(r'\{\s{0,1000}(?:\}|"(?:[^"\\]|\\.){0,200}"\s{0,1000}:)')
 
 
 class _Unreadable(ValueError):
@@ -61,13 +61,13 @@ def _objects(text: str) -> Iterator[JsonObject]:
 
 
 def read_score(reply: JsonObject, *, most: int | None) -> Score | None:
-    """Return the score a reply gives, clamped to [0, 1], with at most `most` hits and misses; None without one."""
+    """Return the score a reply gives, as it gives it, with at most `most` hits and misses; None without one."""
     value = number_of(reply.get("score"))
     if value is None or math.isinf(float(value)):
         return None
     reasoning = reply.get("reasoning")
     return Score(
-        score=min(1.0, max(0.0, float(value))),
+        score=float(value),
         hits=_texts(reply.get("hits"))[:most],
         misses=_texts(reply.get("misses"))[:most],
         reasoning=reasoning.strip() if isinstance(reasoning, str) else "",

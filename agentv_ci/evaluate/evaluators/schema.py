@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Hashable, Iterator, Mapping
 from decimal import Decimal, localcontext
 from functools import cache
@@ -18,9 +19,8 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ReadYaml
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan import PlanSchemaEvaluator
-from agentv_ci.evaluate.evaluators.structured import read_answer, unfenced
 from agentv_ci.evaluate.submission import Submission
-from agentv_ci.outside import shortened
+from agentv_ci.outside import read_answer, shortened, unfenced
 from agentv_ci.patterns import TIMEOUT_S, compiled, occurs
 
 MAX_MESSAGE = 300
@@ -46,7 +46,7 @@ class Schema:
             schema, registry=Registry()
         )
         try:
-            found = await asyncio.to_thread(lambda: list(validator.iter_errors(value)))
+            found = await asyncio.to_thread(_errors, validator, schema, value)
             errors = sorted(found, key=_place)
         except TimeoutError:
             return Score(error=f"a pattern of the schema took longer than {TIMEOUT_S:g} s")
@@ -61,6 +61,37 @@ class Schema:
 
     def _parse(self, answer: str) -> JsonValue:
         return self._read_yaml(unfenced(answer)) if self._settings.format == "yaml" else read_answer(answer)
+
+
+def _errors(validator: Validator, schema: JsonObject | bool, value: JsonValue) -> list[ValidationError]:
+    # What jsonschema itself searches for `unevaluatedProperties` has no time limit; here it is tried with one.
+    for pattern in _patterns(schema):
+        for key in _keys(value):
+            _occurs(pattern, key)
+    return list(validator.iter_errors(value))
+
+
+def _patterns(schema: JsonValue) -> set[str]:
+    """The patterns of properties in a schema that asks for what is not evaluated; none in others."""
+    if '"unevaluatedProperties"' not in json.dumps(schema):
+        return set()
+    return {key for each in _mappings(schema) for key in _keys_of(each.get("patternProperties"))}
+
+
+def _keys(value: JsonValue) -> set[str]:
+    return {key for each in _mappings(value) for key in each}
+
+
+def _keys_of(value: JsonValue) -> list[str]:
+    return list(value) if isinstance(value, dict) else []
+
+
+def _mappings(value: JsonValue) -> Iterator[JsonObject]:
+    """Yield every mapping in a value."""
+    if isinstance(value, dict):
+        yield value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _mappings(item)
 
 
 def _place(error: ValidationError) -> list[tuple[bool, int, str]]:

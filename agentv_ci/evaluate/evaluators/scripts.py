@@ -29,7 +29,7 @@ class Scripts:
     """The repository, to which folders of the plan are relative."""
     log: Log
 
-    async def score(self, name: str, script: PlanScript, given: JsonObject, *, cwd: Path, timeout_s: float) -> Score:
+    async def score(self, label: str, script: PlanScript, given: JsonObject, *, cwd: Path, timeout_s: float) -> Score:
         """Run a script with `given` on stdin; a crash, a time-out or anything but a score on stdout is an error."""
         try:
             finished = await run(
@@ -44,7 +44,7 @@ class Scripts:
                 error=f"the script {error}", raw_response=error.stdout or None, stderr=error.stderr.strip() or None
             )
         if finished.stderr.strip():
-            self.log(f"{name}: stderr: {' '.join(finished.stderr.split())}")
+            self.log(f"{label}: stderr: {' '.join(finished.stderr.split())}")
         return _read(finished)
 
     def _command(self, script: PlanScript) -> str | list[str]:

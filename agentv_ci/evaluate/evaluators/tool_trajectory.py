@@ -25,7 +25,7 @@ class ToolTrajectory:
     async def evaluate(self, submission: Submission) -> Score:
         """Compare; an answer without a trace is an error, because no calls and unknown calls are not the same."""
         if not submission.response.has_trace:
-            return Score(error="no trace: the target does not report tool calls")
+            return Score(error="no trace: the target, or the stored row, does not tell of tool calls")
         calls = submission.response.calls
         expected = self._settings.expected or ()
         match self._settings.mode:

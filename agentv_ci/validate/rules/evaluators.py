@@ -148,6 +148,10 @@ def _check_limits(pointer: Pointer, evaluator: TokenUsageEvaluator, find: Finder
     if all(getattr(evaluator, limit) is None for limit in limits) and not find.lost_something(pointer):
         message = f"evaluator '{evaluator.name}' limits nothing; give at least one of {', '.join(limits)}"
         yield find.at("AV320", message, (*pointer, "type"))
+    least, most = evaluator.min_output, evaluator.max_output
+    if least is not None and most is not None and least > most:
+        message = f"'min_output' {least} is more than 'max_output' {most}; no answer can meet both"
+        yield find.at("AV320", message, (*pointer, "min_output"))
 
 
 def _check_pattern(pointer: Pointer, evaluator: RegexEvaluator, find: Finder) -> Iterator[Diagnostic]:
@@ -158,6 +162,9 @@ def _check_pattern(pointer: Pointer, evaluator: RegexEvaluator, find: Finder) ->
 
 
 def _check_trajectory(pointer: Pointer, evaluator: ToolTrajectoryEvaluator, find: Finder) -> Iterator[Diagnostic]:
+    if evaluator.args_match is not None and evaluator.mode == "any_order":
+        message = "mode 'any_order' counts calls and compares no arguments; 'args_match' belongs to other modes"
+        yield find.at("AV320", message, (*pointer, "args_match"), key=True)
     needed, other = ("minimums", "expected") if evaluator.mode == "any_order" else ("expected", "minimums")
     if getattr(evaluator, needed) or find.is_missing((*pointer, "mode")):
         return

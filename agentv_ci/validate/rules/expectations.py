@@ -15,7 +15,7 @@ from agentv_ci.contracts.evaluators import (
     SimilarityEvaluator,
 )
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.outside import read_json
+from agentv_ci.outside import read_answer
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.evaluators import evaluators_of
 
@@ -43,7 +43,11 @@ def _check(
     if isinstance(evaluator, FieldAccuracyEvaluator) and evaluator.reference is not None:
         yield from _check_paths(pointer, evaluator, evaluator.reference, "'reference'", find)
         return
-    if evaluator.reference is not None or find.lost_something(expected[:-1], deep=True):
+    if (
+        evaluator.reference is not None
+        or find.lost_something(expected[:-1])
+        or find.lost_something(expected, deep=True)
+    ):
         return
     answer = _expected_answer(case)
     hint = f"give 'reference' to evaluator '{evaluator.name}', or an expected message of the assistant"
@@ -52,7 +56,7 @@ def _check(
         yield find.at("AV320", message, expected, key=True, hint=hint)
     elif isinstance(evaluator, FieldAccuracyEvaluator) and not isinstance(answer, list):
         try:
-            reference = read_json(answer, strict=True) if isinstance(answer, str) else answer
+            reference = read_answer(answer) if isinstance(answer, str) else answer
         except ValueError:
             message = f"evaluator '{evaluator.name}' compares with the expected answer, which is not JSON"
             yield find.at("AV320", message, expected, key=True, hint=hint)
@@ -77,6 +81,6 @@ def _expected_answer(case: EvalCase) -> JsonValue:
             return message.content
         if isinstance(message.content, tuple) and message.content:
             return [each if isinstance(each, str) else each.value for each in message.content]
-        if isinstance(message.content, str) and message.content:
+        if isinstance(message.content, str):
             return message.content.strip() or None
     return None

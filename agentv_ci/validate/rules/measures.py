@@ -33,7 +33,7 @@ def never_given(evaluator: AuthoredEvaluator, target: Target, prices: Mapping[st
             return "a cost: it has no model with a price"
         case TokenUsageEvaluator(), MockTarget(usage=None):
             return "token counts: it has no 'usage'"
-        case TokenUsageEvaluator(), VsCodeTarget() | CopilotCliTarget():
+        case TokenUsageEvaluator(), CliTarget() | VsCodeTarget() | CopilotCliTarget():
             return "token counts"
         case ((ToolTrajectoryEvaluator() | ToolCallsEvaluator()), MockTarget(tool_calls=None)):
             return "tool calls: it has no 'tool_calls'"

@@ -24,7 +24,7 @@ from agentv_ci.validate.looking import look_at
 from agentv_ci.validate.rules.evaluators import EvaluatorList
 
 # Bounded, so that no prompt takes long. `{{` before anything but a name is text, such as JSON.
-_BRACES = re.compile(r"\{\{(?P<inside>[^{}\n]{1,200})\}\}|\{%[^%\n]{0,200}%\}")
+_BRACES = re.compile(r"\{\{(?P<inside>[^{}]{1,200})\}\}|\{%[^%\n]{0,200}%\}")
 _NAME = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<more>.*)")
 _ONE_BRACE = re.compile(r"(?<!\{)\{\s{0,9}(?:candidate_answer|expected_messages)\s{0,9}\}(?!\})")
 

@@ -341,10 +341,8 @@ def test_interpreter_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
 
 
 def test_long_complaint_is_cut_when_its_secrets_are_out(tmp_path: Path) -> None:
-    given = Grade(
-        0.0, "error", (), (), "", (run_script(tmp_path, "import sys\nsys.exit('x' * 9000 + 'canary-value')"),)
-    )
-    (outcome,) = Redactor(["canary-value"]).grade(given).outcomes
+    broken = run_script(tmp_path, "import sys\nsys.exit('x' * 9000 + 'canary-value')")
+    outcome = Redactor(["canary-value"]).outcome(broken)
     assert len(outcome.reasoning) == 1000
     assert outcome.reasoning.endswith("xxx***")
 
@@ -393,7 +391,7 @@ def test_output_that_is_not_utf_8_is_read_as_far_as_it_goes(tmp_path: Path) -> N
 def test_complaints_of_a_script_that_scores_are_logged(tmp_path: Path) -> None:
     told: list[str] = []
     outcome = run(tmp_path, command="echo careful >&2; echo '{\"score\": 1}'", told=told)
-    assert (outcome.score, told) == (1.0, ["script: stderr: careful"])
+    assert (outcome.score, told) == (1.0, ["one: script: stderr: careful"])
 
 
 def test_script_does_not_get_what_belongs_to_the_runner(tmp_path: Path) -> None:

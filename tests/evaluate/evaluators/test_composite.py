@@ -183,8 +183,8 @@ class TestWeightedAverage:
 
     def test_negate_turns_the_whole_around(self) -> None:
         outcome = combined(contains(weight=3), no(), negate=True)
-        assert (outcome.score, outcome.hits) == (0.25, ("[no] does not contain 'Goodbye'",))
-        assert outcome.misses == ("[yes] contains 'Hello'",)
+        assert (outcome.score, outcome.hits) == (0.25, ("negated: [no] does not contain 'Goodbye'",))
+        assert outcome.misses == ("negated: [yes] contains 'Hello'",)
 
 
 class TestCode:

@@ -276,8 +276,8 @@ class TestCombinationsThatAreOdd:
         turned = composite(composite(contains(), contains("no", "Goodbye"), name="inner", negate=True), negate=True)
         outcome = assess(turned, "Hello")
         assert outcome.score == 0.5
-        assert outcome.hits == ("[inner] [yes] contains 'Hello'",)
-        assert outcome.misses == ("[inner] [no] does not contain 'Goodbye'",)
+        assert outcome.hits == ("negated: [inner] negated: [yes] contains 'Hello'",)
+        assert outcome.misses == ("negated: [inner] negated: [no] does not contain 'Goodbye'",)
 
     @pytest.mark.parametrize(("negations", "fails"), [((False, False), True), ((True, False), False)])
     def test_demand_ends_where_it_is_negated(self, negations: tuple[bool, bool], fails: bool) -> None:
@@ -347,11 +347,11 @@ class TestPromptsThatAreOdd:
 
     def test_results_are_no_variable_where_there_are_none(self) -> None:
         question = asked(judge_of(prompt=TextPart(text="{{ evaluator_results }} {{ question }}")), "Hello", LOW)
-        assert question.user == "{{ evaluator_results }} Say hello."
+        assert question.user.startswith("{{ evaluator_results }} Say hello.\n\n<generated_answer-")
 
     def test_thousands_of_variables_are_filled(self) -> None:
         question = asked(judge_of(prompt=TextPart(text="{{ question }}{" * 3000)), "Hello", LOW)
-        assert question.user == "Say hello.{" * 3000
+        assert question.user.startswith("Say hello.{" * 3000 + "\n\n<generated_answer-")
 
 
 class TestRowsOfJudgedCases:

@@ -129,7 +129,9 @@ def test_prompt_in_a_file_replaces_the_built_in_one() -> None:
 @pytest.mark.parametrize("name", sorted(variables(submission(""))))
 def test_every_variable_can_stand_in_a_custom_prompt(name: str) -> None:
     question = asked(prompt=TextPart(text=f"<{{{{ {name} }}}}>"))
-    assert question.user == f"<{marked(name)}>"
+    shows_the_answer = name in ("candidate_answer", "generated_answer", "output_messages")
+    appended = "" if shows_the_answer else f"\n\n{marked('generated_answer')}"
+    assert question.user == f"<{marked(name)}>{appended}"
 
 
 @pytest.mark.parametrize("answer", ATTACKS)
@@ -192,7 +194,7 @@ def test_unreadable_reply_is_an_error_with_the_raw_response_in_the_end() -> None
         "error",
         0.0,
         "three",
-        "judge 'judge' gave no reply of the demanded form in 3 tries",
+        "judge 'judge' gave no reply of the demanded form in 3 tries; the last one is 'three'",
     )
 
 

@@ -104,7 +104,7 @@ def test_required_criterion_fails_the_case_however_little_the_evaluator_weighs()
 def test_negated_criteria_are_no_longer_required() -> None:
     outcome = checked(Judge([reply(polite=False, window=False)]), negate=True)
     assert (outcome.score, outcome.verdict, outcome.fails_case) == (1.0, "pass", False)
-    assert outcome.hits == ("[polite] Is polite: so", "[window] Names the\n  window: so")
+    assert outcome.hits == ("negated: [polite] Is polite: so", "negated: [window] Names the\n  window: so")
     assert outcome.misses == ()
 
 

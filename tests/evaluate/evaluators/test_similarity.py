@@ -144,7 +144,7 @@ class TestEveryMetric:
         outcome = measure(metric, "x" * answer, "x" * reference)
         assert (outcome.status, outcome.reasoning) == (
             "error",
-            "texts of more than 200,000 characters are not compared",
+            "texts of more than 50,000 characters are not compared",
         )
 
     @settings(deadline=None, derandomize=True, max_examples=50)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.comparison import is_same
-from agentv_ci.evaluate.evaluators.structured import read_answer, unfenced
+from agentv_ci.outside import read_answer, unfenced
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
