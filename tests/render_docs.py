@@ -16,6 +16,7 @@ from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.base import Authored
 from agentv_ci.contracts.diagnostics import FIXED_RULES, RULES
 from agentv_ci.contracts.evaluators import AuthoredEvaluator, ComparedField, EvaluatorSettings, RubricItem
+from agentv_ci.contracts.judge_set import LabelledAnswer
 from agentv_ci.contracts.target_settings import TargetSettings
 from agentv_ci.contracts.targets import Target
 
@@ -26,7 +27,12 @@ SETTINGS = re.compile(r"<!-- settings: (?P<kind>[\w-]+) -->\n.*?<!-- /settings -
 
 FIELDS = re.compile(r"<!-- evaluator: (?P<kind>\w+) -->\n.*?<!-- /evaluator -->", re.DOTALL)
 
-PARTS: dict[str, type[Authored]] = {"all": EvaluatorSettings, "field": ComparedField, "criterion": RubricItem}
+PARTS: dict[str, type[Authored]] = {
+    "all": EvaluatorSettings,
+    "field": ComparedField,
+    "criterion": RubricItem,
+    "item": LabelledAnswer,
+}
 """Name → what evaluators consist of."""
 
 FAMILIES: dict[str, tuple[type[TargetSettings], type[TargetSettings] | None]] = {

@@ -42,7 +42,9 @@ MAX_REASON = 200
 )
 @click.option("--min-kappa", type=click.FloatRange(-1, 1), metavar="X", help="Least Cohen's kappa.")
 @click.option("--max-error", type=SHARE, metavar="X", help="Largest mean absolute error of scores.")
-@click.option("--max-flip-rate", type=SHARE, metavar="X", help="Largest share of answers judged now so, now so.")
+@click.option(
+    "--max-flip-rate", type=SHARE, metavar="X", help="Largest share of answers on which the judge contradicts itself."
+)
 @click.option(
     "--max-errors",
     type=click.IntRange(min=0),
@@ -140,7 +142,10 @@ def _lines(check: JudgeCheck, found: Agreement, repeat: int, file: str) -> Itera
         "plain",
     )
     if flipping:
-        yield f"judged now so, now so: {', '.join(one_line(each.id) for each in flipping[:MAX_SHOWN])}", "warn"
+        yield (
+            f"the judge contradicts itself on: {', '.join(one_line(each.id) for each in flipping[:MAX_SHOWN])}",
+            "warn",
+        )
 
 
 def _section(title: str, items: Sequence[JudgedItem], file: str, style: str) -> Iterator[tuple[str, str]]:

@@ -24,17 +24,17 @@ from agentv_ci.contracts.exchange import (
 )
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanSuite
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.contracts.targets import MockTarget, Target, model_name
+from agentv_ci.contracts.targets import MockTarget, Target
 from agentv_ci.errors import TargetUnavailable
 from agentv_ci.execute.batches import Batch
 from agentv_ci.execute.context import Context
+from agentv_ci.execute.costs import cost_of_response
 from agentv_ci.execute.journal import Journal
 from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.prompt import build_request
 from agentv_ci.execute.providers import BatchProvider, Provider, open_provider
 from agentv_ci.execute.rows import Effort, Trial, failed_row, graded_row, regraded_row, stored_response
-from agentv_ci.prices import cost_of, price_of
 from agentv_ci.redaction import Redactor
 
 REPEATED: frozenset[ErrorKind] = frozenset({"timeout", "process"})
@@ -253,12 +253,10 @@ class Engine:
         return self._priced(target, response, suite)
 
     def _priced(self, target: str, response: Response, suite: PlanSuite) -> Response:
-        """Return a response with its cost: as the provider says, else by its suite's prices."""
-        if response.cost_usd is not None or response.usage is None or self._settings.dry_run:
+        """Return a response with its cost; what the mock says in a target's place costs nothing."""
+        if self._settings.dry_run:
             return response
-        names = [name for name in (model_name(self._targets[target]), response.model) if name]
-        price = next((price for name in names if (price := price_of(name, suite.prices)) is not None), None)
-        return response if price is None else replace(response, cost_usd=cost_of(response.usage, price))
+        return replace(response, cost_usd=cost_of_response(self._targets[target], response, suite.prices))
 
     def _judge_of(self, case: PlanCase) -> Ask:
         """A judge is a target like any other; it gets one text or a chat, whichever it takes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any, get_args
 
@@ -68,3 +69,15 @@ def test_no_file_is_without_a_kind() -> None:
 
 def test_plan_knows_the_evaluators_that_authors_know() -> None:
     assert set(kinds(PlanEvaluator, "type")) == set(kinds(AuthoredEvaluator, "type"))
+
+
+FAMILIES = {"providers": "agentv_ci.execute.providers", "evaluators": "agentv_ci.evaluate.evaluators"}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_kinds_are_held_apart_by_the_import_rules(family: str) -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
+    contracts = {each["id"]: each for each in project["tool"]["importlinter"]["contracts"]}
+    package = FAMILIES[family]
+    kinds_there = {f"{package}.{name}" for name in files(REPOSITORY / package.replace(".", "/"))}
+    assert {*contracts[family]["modules"]} == kinds_there, "name every kind in pyproject.toml"

@@ -116,8 +116,9 @@ async def score_one(evaluator: PlanEvaluator, submission: Submission, tools: Too
     except Exception as error:  # noqa: BLE001  # whatever breaks one evaluator, the others have scored
         score = Score(error=f"it broke: {type(error).__name__}: {error}")
     if score.error is None and not 0 <= score.score <= 1:
+        counted = min(1, max(0, score.score))
         tools.warn(
-            f"evaluator '{evaluator.name}': a score of {score.score:g} is outside 0 to 1 and counts as the nearer"
+            f"evaluator '{evaluator.name}' gave {score.score:g}; scores end at 0 and 1, it counts as {counted:g}"
         )
     outcome = tools.clean(outcome_of(evaluator, score, submission.case.threshold))
     tools.masked |= outcome.masked

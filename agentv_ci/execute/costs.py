@@ -1,0 +1,23 @@
+"""What answers cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agentv_ci.contracts.config import Price
+from agentv_ci.contracts.exchange import Response
+from agentv_ci.contracts.targets import Target, model_name
+from agentv_ci.prices import cost_of, price_of
+
+
+def cost_of_response(target: Target, response: Response, prices: Mapping[str, Price]) -> float | None:
+    """Return what an answer cost, in US dollars: as the provider says, else by the price of its tokens.
+
+    The target's own model counts; the one that the answer names only where the other has no price. None when there
+    is no price, or no count of tokens.
+    """
+    if response.cost_usd is not None or response.usage is None:
+        return response.cost_usd
+    names = [name for name in (model_name(target), response.model) if name]
+    price = next((price for name in names if (price := price_of(name, prices)) is not None), None)
+    return None if price is None else cost_of(response.usage, price)
