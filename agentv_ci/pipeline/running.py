@@ -107,7 +107,6 @@ async def carry_out(
     from agentv_ci.execute.materials import Materials
     from agentv_ci.execute.settings import resolve_targets
     from agentv_ci.execute.unsupported import refuse_unsupported
-    from agentv_ci.outside import printable, shortened
     from agentv_ci.redaction import Redactor, secrets_of
     from agentv_ci.report.reporters import encode
 
@@ -121,30 +120,42 @@ async def carry_out(
     progress = Progress(total=sum(case.trials for case in plan.cases) if stored is None else stored.number)
     redactor = Redactor(secrets_of(plan.targets, targets, world.environ))
 
-    def clean(line: str) -> str:
-        return shortened(redactor.text(printable(line)), MAX_LOG_LINE)
-
-    def clean_log(line: str) -> None:
-        outside.log(clean(line))
-
-    warned: set[str] = set()
-
-    def clean_warn(sentence: str) -> None:
-        if (line := clean(sentence)) not in warned:
-            warned.add(line)
-            outside.warn(line)
-
+    voice = _Voice(outside, redactor)
     for sentence in left_out:
-        clean_warn(sentence)
+        voice.warn(sentence)
     with (
         Materials(plan.files, settings.root) as materials,
         Journal(files.results, lambda row: encode(row, files.form)) as journal,
     ):
         outside.watch(progress)
-        grade = _grader(plan, settings.root, materials, world, clean_log, clean_warn, redactor)
-        means = Means(grade, journal, materials, world, clean_log, clean_warn, progress, redactor)
+        grade = _grader(plan, settings.root, materials, world, voice)
+        means = Means(grade, journal, materials, world, voice.log, voice.warn, progress, redactor)
         await execute(plan, targets, settings, means, stored.read() if stored is not None else None)
     return journal.write_error
+
+
+class _Voice:
+    """What a run says: without secrets, without commands to terminals, and warnings once however often they come."""
+
+    def __init__(self, outside: Outside, redactor: Redactor) -> None:
+        self._outside = outside
+        self.redactor = redactor
+        self._warned: set[str] = set()
+
+    def log(self, line: str) -> None:
+        """Tell what only `--verbose` shows."""
+        self._outside.log(self._clean(line))
+
+    def warn(self, sentence: str) -> None:
+        """Tell what people always see."""
+        if (line := self._clean(sentence)) not in self._warned:
+            self._warned.add(line)
+            self._outside.warn(line)
+
+    def _clean(self, line: str) -> str:
+        from agentv_ci.outside import printable, shortened
+
+        return shortened(self.redactor.text(printable(line)), MAX_LOG_LINE)
 
 
 def _asked(plan: Plan) -> dict[str, Target]:
@@ -182,7 +193,7 @@ def _require_folders(plan: Plan, settings: RunSettings, *, answering: bool) -> N
 
 
 def _grader(
-    plan: Plan, root: Path, materials: Materials, world: World, log: Log, warn: Warn, redactor: Redactor
+    plan: Plan, root: Path, materials: Materials, world: World, voice: _Voice
 ) -> Callable[[PlanCase, Request, Response, Ask], Awaitable[Grade]]:
     from agentv_ci.evaluate import evaluate
     from agentv_ci.evaluate.evaluators import Tools
@@ -196,9 +207,9 @@ def _grader(
             read_yaml=read_yaml,
             environ=world.environ,
             root=root,
-            log=log,
-            warn=warn,
-            clean=redactor.outcome,
+            log=voice.log,
+            warn=voice.warn,
+            clean=voice.redactor.outcome,
         )
         folder = (root / case.suite).parent
         return await evaluate(case, Submission(case, request, response, plan.files, folder), tools)

@@ -132,13 +132,13 @@ def _question(form: _Form, values: Mapping[str, str], custom: str | None, sample
     """
     if custom is None:
         return JudgeQuestion(form.system, sections(values, form.inputs), sample)
-    variables = {name: values[name] for name in AGGREGATOR_VARIABLES if name in values}
-    named = {match[1] for match in _pattern(variables).finditer(custom)}
+    nameable = {name: values[name] for name in AGGREGATOR_VARIABLES if name in values}
+    named = {match[1] for match in _pattern(nameable).finditer(custom)}
     if not named:
         system = f"{custom.strip()}\n\n{ONLY_DATA}\n\n{form.contract}"
         return JudgeQuestion(system, sections(values, form.inputs), sample)
     seal = _seal(values)
-    marked = {name: _marked(name, text, seal) if name in FROM_THE_AGENT else text for name, text in variables.items()}
+    marked = {name: _marked(name, text, seal) if name in FROM_THE_AGENT else text for name, text in nameable.items()}
     unnamed = [name for name, shown_by in form.needs.items() if not named & shown_by]
     user = "\n\n".join([fill(custom, marked), *([sections(values, unnamed)] if unnamed else [])])
     return JudgeQuestion(f"You judge an answer. {ONLY_DATA}\n\n{form.contract}", user, sample)

@@ -162,7 +162,8 @@ def _check_pattern(pointer: Pointer, evaluator: RegexEvaluator, find: Finder) ->
 
 
 def _check_trajectory(pointer: Pointer, evaluator: ToolTrajectoryEvaluator, find: Finder) -> Iterator[Diagnostic]:
-    if evaluator.args_match is not None and evaluator.mode == "any_order":
+    is_any_order = evaluator.mode == "any_order" and not find.is_missing((*pointer, "mode"))
+    if evaluator.args_match is not None and is_any_order:
         message = "mode 'any_order' counts calls and compares no arguments; 'args_match' belongs to other modes"
         yield find.at("AV320", message, (*pointer, "args_match"), key=True)
     needed, other = ("minimums", "expected") if evaluator.mode == "any_order" else ("expected", "minimums")
