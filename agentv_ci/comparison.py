@@ -9,6 +9,9 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.evaluators import ComparedField, field_steps
 from agentv_ci.outside import found_at
 
+MAX_EXPONENT = 10_000
+"""Beyond all that is counted or measured."""
+
 
 def unfit_reference(field: ComparedField, reference: JsonValue) -> str | None:
     """Return why no answer can be right about a field, which the reference has not or not in the right form."""
@@ -42,7 +45,7 @@ def number_of(value: JsonValue) -> Decimal | None:
         number = Decimal(str(value).replace("_", "?"))
     except InvalidOperation:
         return None
-    return number if number.is_finite() else None
+    return number if number.is_finite() and abs(number.adjusted()) <= MAX_EXPONENT else None
 
 
 def moment_of(value: JsonValue) -> date | datetime | None:

@@ -53,7 +53,11 @@ def unfenced(text: str) -> str:
 
 def read_answer(text: str) -> JsonValue:
     """Return the JSON that an answer is, one code fence taken off; raises ValueError."""
-    return read_json(unfenced(text), strict=True)
+    try:
+        return read_json(unfenced(text), strict=True)
+    except ValueError as error:
+        around = "; text stands around the code fence" if "```" in text and unfenced(text) == text else ""
+        raise ValueError(f"{error}{around}") from error
 
 
 def well_formed(value: JsonValue, levels: int = MAX_DEPTH) -> JsonValue:

@@ -11,16 +11,17 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 2.0
 
-_TOKEN = re.compile(
-    r"""
-      \\[pPNLgxu]\{[^}]*\} | \\.                         # escapes, those with braces of their own first
-    | \[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]               # sets of characters
-    | \{[0-9]*,?[0-9]*\}                                 # how often
+_PARTS = r"""
+      \\[pPNLgxu]\{[^}]*\} | \\.       # escapes, those with braces of their own first
+    | (?P<set>\[\^?\]?(?:\\.|[^\]\\])*\])
+    | \{[0-9]*,?[0-9]*\}                # how often
+    | \(\?\#[^)]*\)                    # remarks
     | (?P<brace>\{)
-    | .
-    """,
-    re.DOTALL | re.VERBOSE,
-)
+"""
+_TOKEN = re.compile(f"{_PARTS} | .", re.DOTALL | re.VERBOSE)
+_VERBOSE_TOKEN = re.compile(rf"{_PARTS} | (?P<remark>\#(?:\\.|[^\n])*) | .", re.DOTALL | re.VERBOSE)
+_IS_VERBOSE = re.compile(r"\(\?[aiLmsu]*x")
+_IN_A_SET = re.compile(r"\\.|(?<!^)\[", re.DOTALL)
 
 
 class NoPattern(ValueError):
@@ -33,7 +34,7 @@ def compiled(pattern: str, *, ignore_case: bool = False) -> Pattern[str]:
     import regex
 
     try:
-        return regex.compile(_without_fuzziness(pattern), regex.IGNORECASE if ignore_case else 0)
+        return regex.compile(_as_python_reads_it(pattern), regex.IGNORECASE if ignore_case else 0)
     except (regex.error, RecursionError) as error:
         raise NoPattern(str(error)) from error
 
@@ -43,9 +44,19 @@ def occurs(pattern: Pattern[str], text: str) -> bool:
     return pattern.search(text, timeout=TIMEOUT_S) is not None
 
 
-def _without_fuzziness(pattern: str) -> str:
-    """Return a pattern in which braces mean what they do to Python.
+def _as_python_reads_it(pattern: str) -> str:
+    """Return a pattern in which braces and sets mean what they do to Python.
 
-    To `regex`, `{e<=2}` after an item allows errors in it; to everyone else it is text.
+    To `regex`, `{e<=2}` after an item allows errors in it, and `[:alpha:]` in a set is a class. To Python they
+    are text.
     """
-    return _TOKEN.sub(lambda token: "\\{" if token["brace"] else token[0], pattern)
+    token = _VERBOSE_TOKEN if _IS_VERBOSE.match(pattern) else _TOKEN
+    return token.sub(_translated, pattern)
+
+
+def _translated(token: re.Match[str]) -> str:
+    if token["brace"]:
+        return "\\{"
+    if token["set"]:
+        return _IN_A_SET.sub(lambda inner: "\\[" if inner[0] == "[" else inner[0], token[0])
+    return "" if token.groupdict().get("remark") else token[0]

@@ -31,6 +31,7 @@ from agentv_ci.outside import printable, shortened
 MASK = "***"
 MAX_DETAIL = 1_000
 MAX_PRINTED = 10_000
+MAX_CLEANED = 100_000
 MIN_LENGTH = 8
 TOLD = {"candidate_answer", "output_messages", "request", "printed", "error", "finish_reason", "model"}
 """What of a row is in others' words."""
@@ -80,12 +81,6 @@ def _values(written: object, used: object, *, whole: bool) -> Iterator[str]:
                 yield from str(value).split()
 
 
-def _ends(text: str) -> str:
-    """Return so much of a long text that shortening takes no more of it than the middle, and no half of a secret."""
-    kept = 4 * MAX_PRINTED
-    return text if len(text) <= 2 * kept else f"{text[:kept]} … {text[-kept:]}"
-
-
 class Redactor:
     """Replaces secrets in whatever leaves a run."""
 
@@ -96,6 +91,7 @@ class Redactor:
         # Longest first: a secret that contains another is masked as a whole.
         ordered = sorted(forms, key=lambda form: (-len(form), form))
         self._pattern = re.compile("|".join(map(_matching, ordered))) if ordered else None
+        self._longest = len(ordered[0]) if ordered else 0
 
     def text(self, text: str) -> str:
         """Return a text without secrets; one that hides a secret behind colours loses those too."""
@@ -149,10 +145,19 @@ class Redactor:
 
     def _is_in(self, outcome: EvaluatorOutcome) -> bool:
         texts = (outcome.reasoning, outcome.raw_response or "", outcome.stderr or "", *outcome.hits, *outcome.misses)
-        return any(self.text(each) != each for each in map(_ends, texts))
+        return any(self.text(each) != each for each in texts)
 
     def _printed(self, text: str | None) -> str | None:
-        return None if text is None else shortened(self.text(printable(_ends(text))), MAX_PRINTED)
+        """Return what was printed, clean and then shortened; of much, the middle is left out before it takes long."""
+        if text is None:
+            return None
+        masked = self.text(text)
+        if len(masked) <= 2 * MAX_CLEANED:
+            return shortened(self.text(printable(masked)), MAX_PRINTED)
+        # Where it is cut, half a secret may stand that colours hid until now.
+        head = self.text(printable(masked[:MAX_CLEANED]))[: -self._longest or None]
+        tail = self.text(printable(masked[-MAX_CLEANED:]))[self._longest :]
+        return shortened(f"{head} … {tail}", MAX_PRINTED)
 
     def row(self, row: ResultRow) -> ResultRow:
         """Return a row without secrets, also those of today that were none when it was written."""

@@ -78,18 +78,23 @@ def violations(name: SchemaName, instance: JsonValue) -> list[Violation]:
     return [found for error in _validator(name).iter_errors(instance) for found in _explain(_refusal(error), ())]
 
 
-def invalid_schema(schema: JsonValue) -> str | None:
-    """Return why `schema` is not a JSON Schema of the dialect it names (default 2020-12), or None."""
+def invalid_schema(schema: JsonValue, part_of: JsonValue = None) -> str | None:
+    """Return why `schema` is not a JSON Schema, or None.
+
+    Its dialect is the one it names, else that of the schema it is `part_of`, else 2020-12.
+    """
     from jsonschema import Draft202012Validator, SchemaError, validators
 
     if isinstance(schema, bool):
         return None
     if not isinstance(schema, dict):
         return "a schema is a mapping, or true or false"
-    if not isinstance(schema.get("$schema", ""), str):
-        return "$.$schema: the dialect is named by a text"
+    if reason := _unknown_dialect(schema.get("$schema", DIALECTS[0])):
+        return reason
+    whole = part_of if isinstance(part_of, dict) else {}
+    default = validators.validator_for(whole, default=Draft202012Validator)
     try:
-        validators.validator_for(schema, default=Draft202012Validator).check_schema(schema)
+        validators.validator_for(schema, default=default).check_schema(schema)
     except SchemaError as error:
         return f"{error.json_path}: {error.message}"
     except RecursionError:
@@ -97,6 +102,24 @@ def invalid_schema(schema: JsonValue) -> str | None:
     except ValueError as error:
         return f"its $schema or $id is no address: {error}"
     return None
+
+
+DIALECTS = (
+    "https://json-schema.org/draft/2020-12/schema",
+    "https://json-schema.org/draft/2019-09/schema",
+    *(f"http://json-schema.org/draft-0{number}/schema#" for number in (7, 6, 4, 3)),
+)
+"""What `$schema` may say."""
+
+
+def _unknown_dialect(named: JsonValue) -> str | None:
+    from agentv_ci.suggestions import did_you_mean, listed
+
+    if not isinstance(named, str):
+        return "$.$schema: the dialect is named by a text"
+    if named.rstrip("#") in (each.rstrip("#") for each in DIALECTS):
+        return None
+    return f"$.$schema: unknown dialect '{named}'{did_you_mean(named, DIALECTS)}; known are {listed(DIALECTS)}"
 
 
 @cache

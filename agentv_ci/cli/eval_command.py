@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from agentv_ci.cli.options import (
+    Range,
     color_option,
     eval_id_option,
     form_option,
@@ -45,7 +46,7 @@ from agentv_ci.report.reporters import ResultsFormat
 @click.option("--seed", type=int, metavar="N", help="Trial n uses seed N + n - 1.")
 @click.option(
     "--agent-timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Range(min=0, min_open=True),
     metavar="S",
     help="Seconds per attempt (default: 600).",
 )

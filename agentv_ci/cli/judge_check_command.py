@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from agentv_ci.cli.options import SHARE, color_option, targets_option, verbose_option, workers_option
+from agentv_ci.cli.options import SHARE, Range, color_option, targets_option, verbose_option, workers_option
 from agentv_ci.cli.output import one_line, show_diagnostics, show_line
 from agentv_ci.cli.running import run, stamp
 from agentv_ci.compile.overrides import Overrides
@@ -40,7 +40,7 @@ MAX_REASON = 200
     metavar="X",
     help="Least share of judgements that agree with the labels.",
 )
-@click.option("--min-kappa", type=click.FloatRange(-1, 1), metavar="X", help="Least Cohen's kappa.")
+@click.option("--min-kappa", type=Range(-1, 1), metavar="X", help="Least Cohen's kappa.")
 @click.option("--max-error", type=SHARE, metavar="X", help="Largest mean absolute error of scores.")
 @click.option(
     "--max-flip-rate", type=SHARE, metavar="X", help="Largest share of answers on which the judge contradicts itself."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -33,7 +34,19 @@ workers_option = click.option(
     "Overrides the targets' own `workers`.",
 )
 
-SHARE = click.FloatRange(0, 1)
+
+class Range(click.FloatRange):
+    """A range of numbers; NaN, which compares with nothing, is in none."""
+
+    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number; click says what is wrong with another one."""
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is not a number", param, ctx)
+        return number
+
+
+SHARE = Range(0, 1)
 
 
 def gate_options(command: F) -> F:

@@ -47,7 +47,7 @@ class EvaluatorResult(Recorded):
     hits: Items[str] = Field(description="What was right.")
     misses: Items[str] = Field(description="What was wrong.")
     reasoning: str = Field(description="Why.")
-    raw_response: str | None = Field(None, description="What it said, when it could not be understood.")
+    raw_response: str | None = Field(None, description="What the judge replied, or what a script printed that broke.")
     stderr: str | None = Field(None, description="What its script wrote there; a long text without its middle.")
     evaluator_results: Items[EvaluatorResult] | None = Field(None, description="What its members found.")
 

@@ -12,7 +12,7 @@ from agentv_ci.outside import count_at, dig, objects_at, text_at
 def answered(
     text: str, calls: Iterable[CalledTool], *, model: str | None, usage: Usage | None, finish_reason: str | None
 ) -> Response:
-    """Return what a model said in one message; calls make a trace, and no calls mean nothing."""
+    """Return what a model said in one message; calls make a trace; no calls mean nothing where no tool was offered."""
     called = tuple(calls)
     return Response(
         answer=text,

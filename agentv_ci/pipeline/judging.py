@@ -65,7 +65,7 @@ def prepare_judge_check(path: str, *, targets: str | None, judge_target: str | N
             f"no targets.yaml for {found.path}: looked in its folder, above it and in the working directory",
             hint="write a targets.yaml, or name one with --targets",
         )
-    judge = _judge(around, judge_target or document.judge_target)
+    judge = _judge(around, document.judge_target if judge_target is None else judge_target)
     return JudgeCheck(_compiled(checked, document, around, judge, cwd), document.items, judge)
 
 

@@ -161,10 +161,14 @@ def _contents(results: Path) -> _Contents:
                 f"'{results}' holds trial {row.trial} of case '{row.eval_id}' twice",
                 hint="rescore the results of one run, with one target for each case",
             )
+        if contents.target_of.setdefault(key, row.target) != row.target:
+            raise UsageError(
+                f"'{results}' holds answers of two targets to case '{row.eval_id}'",
+                hint="rescore the results of one run, with one target for each case",
+            )
         trials.add(row.trial)
         contents.rows += 1
         contents.targets[row.target] = None
-        contents.target_of[key] = row.target
         contents.is_dry_run |= row.dry_run
         contents.has_no_messages += row.trace_summary is not None and row.output_messages is None
     return contents

@@ -153,9 +153,11 @@ class _Voice:
             self._outside.warn(line)
 
     def _clean(self, line: str) -> str:
-        from agentv_ci.outside import printable, shortened
+        from agentv_ci.outside import inert, shortened
 
-        return shortened(self.redactor.text(printable(line)), MAX_LOG_LINE)
+        # One line: what an answer says must not begin one of its own, which the runner of a workflow may obey.
+        text = self.redactor.text(inert(line)).replace("\n", "\\n")
+        return shortened(text, MAX_LOG_LINE)
 
 
 def _asked(plan: Plan) -> dict[str, Target]:

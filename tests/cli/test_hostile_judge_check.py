@@ -228,7 +228,9 @@ def test_judge_may_be_a_command(folder: Path) -> None:
         ('{"score": 0.5, "reasoning": "\\u001b[31m::error::x"}', 0.5),
     ],
 )
-def test_odd_judge_is_read_as_in_a_run(folder: Path, reply: str, score: float, capsys: pytest.CaptureFixture[str]) -> None:
+def test_odd_judge_is_read_as_in_a_run(
+    folder: Path, reply: str, score: float, capsys: pytest.CaptureFixture[str]
+) -> None:
     judge_set(folder, PASSES, judge={"response": reply})
     _, found = as_json(capsys, "--min-agreement", "0")
     assert found["items"][0]["judgements"][0]["score"] == score
@@ -246,7 +248,7 @@ def test_targets_file_that_is_named_is_taken(folder: Path) -> None:
 
 
 def test_dotenv_beside_the_set_gives_the_key(folder: Path) -> None:
-    program = "test \"$JUDGE_SAYS\" = kind && echo '" + KIND + "'"
+    program = 'test "$JUDGE_SAYS" = kind && echo \'' + KIND + "'"
     judge_set(folder, PASSES, judge={"provider": "cli", "command_template": program})
     write(folder, {".env": "JUDGE_SAYS=kind\n"})
     targets = json.loads((folder / "targets.yaml").read_text("utf-8"))
@@ -258,7 +260,11 @@ def test_dotenv_beside_the_set_gives_the_key(folder: Path) -> None:
 def test_secret_in_an_answer_is_not_in_the_rows(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = "sk-live-abcdefghijklmnop"
     monkeypatch.setenv("MY_API_KEY", secret)
-    judge_set(folder, {**PASSES, "answer": f"It is {secret}."}, judge={"response": '{"score": 1, "reasoning": "%s"}' % secret})
+    judge_set(
+        folder,
+        {**PASSES, "answer": f"It is {secret}."},
+        judge={"response": json.dumps({"score": 1, "reasoning": secret})},
+    )
     assert check("--verbose") == 0
     assert secret not in (folder / "rows.jsonl").read_text("utf-8")
 
@@ -363,14 +369,23 @@ def test_rows_that_were_judged_are_kept_when_somebody_stops_it(folder: Path, sto
         ["--repeat", "0"],
         ["--workers", "0"],
         ["--min-kappa", "2"],
-        ["--min-agreement", "nan"],
         ["--max-errors", "-1"],
         ["--threshold", "inf"],
-        ["--min-kappa", "nan"],
         ["--format", "xml"],
-        ["--judge-target", ""],
     ],
 )
 def test_wrong_use_is_told_as_such(folder: Path, flags: list[str]) -> None:
     judge_set(folder, PASSES)
     assert check(*flags) == 2
+
+
+@pytest.mark.parametrize("flag", ["--min-agreement", "--min-kappa", "--max-error"])
+def test_limit_is_a_number(folder: Path, flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    judge_set(folder, {"score": 1})
+    assert check(flag, "nan", "--format", "json") == 2
+    assert "NaN" not in capsys.readouterr().out
+
+
+def test_judge_without_a_name_is_no_judge(folder: Path) -> None:
+    judge_set(folder, PASSES)
+    assert check("--judge-target", "") == 2

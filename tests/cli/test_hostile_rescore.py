@@ -179,8 +179,6 @@ def test_trials_of_one_case_by_two_targets_are_not_taken_for_one_targets(folder:
     row = answered(folder)
     store(folder, row, {**row, "trial": 2, "target": "other"})
     documents(folder, {"evaluators": [SAYS_HELLO]}, more=({**ANSWERS, "name": "other"},))
-    # DEFECT: only the target of a case's last row is remembered; the answer of `default` is scored and gated as one of
-    # `other`.
     code = run(["rescore", "r.jsonl", "--target", "other"])
     assert code == 2 or {each["target"] for each in rows(folder)} == {"other"}
 
@@ -193,7 +191,6 @@ def test_order_of_rows_does_not_decide_which_are_scored(folder: Path) -> None:
     for stored in (mixed, mixed[::-1]):
         store(folder, *stored)
         codes.append(run(["rescore", "r.jsonl", "--target", "default"]))
-    # DEFECT: the same rows in another order end with another exit status.
     assert codes[0] == codes[1]
 
 
@@ -353,7 +350,6 @@ def test_answer_that_sounds_like_a_command_commands_no_terminal(
     assert run(["rescore", "r.jsonl", "--verbose"]) == 1
     told = capsys.readouterr()
     assert "\x1b" not in told.out + told.err
-    # DEFECT: the lines of `--verbose` hold the answer's own line breaks; a workflow's runner obeys `::error::owned`.
     assert not [line for line in (told.out + told.err).splitlines() if line.startswith("::")]
 
 

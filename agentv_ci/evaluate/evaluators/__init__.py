@@ -150,7 +150,7 @@ def open_evaluator(evaluator: PlanEvaluator, tools: Tools) -> Evaluator:  # noqa
         case PlanSchemaEvaluator():
             from agentv_ci.evaluate.evaluators.schema import Schema
 
-            return Schema(evaluator, read_yaml=tools.read_yaml)
+            return Schema(evaluator, read_yaml=tools.read_yaml, environ=tools.environ)
         case ToolTrajectoryEvaluator():
             from agentv_ci.evaluate.evaluators.tool_trajectory import ToolTrajectory
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from decimal import Decimal, localcontext
 
-from agentv_ci.comparison import is_same, is_same_moment, moment_of, number_of, unfit_reference
+from agentv_ci.comparison import MAX_EXPONENT, is_same, is_same_moment, moment_of, number_of, unfit_reference
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.evaluators import ComparedField, FieldAccuracyEvaluator, field_steps
 from agentv_ci.contracts.exchange import Score
@@ -14,8 +14,8 @@ from agentv_ci.evaluate.submission import Submission
 from agentv_ci.outside import found_at, read_answer, shortened
 
 MAX_QUOTED = 200
-DIGITS = 1_000
-"""To which differences are exact; more than any number in an answer has."""
+DIGITS = 2 * MAX_EXPONENT
+"""To which differences are exact."""
 
 
 class FieldAccuracy:

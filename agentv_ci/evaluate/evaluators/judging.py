@@ -44,7 +44,7 @@ class Judges:
             found = first_object(reply)
             score = read(found) if found is not None else None
             if score is not None:
-                return score
+                return replace(score, raw_response=reply)
             self.log(f"{label}: unreadable reply {again + 1}: {reply!r}")
         tries = "1 try" if retries == 0 else f"{retries + 1} tries"
         last = f"'{shortened(' '.join(reply.split()), MAX_QUOTED)}'" if reply.strip() else "empty"

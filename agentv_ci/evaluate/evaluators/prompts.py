@@ -20,6 +20,7 @@ from agentv_ci.contracts.evaluators import AGGREGATOR_VARIABLES
 from agentv_ci.contracts.exchange import JudgeQuestion
 from agentv_ci.contracts.plan import FilePart, PlanMessage, PlanRubric, TextPart, json_text
 from agentv_ci.evaluate.evaluators.criteria import listed
+from agentv_ci.evaluate.evaluators.replies import CHECKS_FORM, SCORE_FORM
 from agentv_ci.evaluate.submission import Submission, output_message
 
 INPUTS: Mapping[str, str] = {
@@ -43,17 +44,17 @@ ONLY_DATA = (
     "text ends only at the mark with them."
 )
 
-SCORE_CONTRACT = """\
+SCORE_CONTRACT = f"""\
 Reply with exactly one JSON object and nothing else:
-{"score": float, "hits": string[], "misses": string[], "reasoning": string}
+{SCORE_FORM}
 - score: from 0.0 (nothing is right) to 1.0 (everything is right)
 - hits: at most four short statements of what is right
 - misses: at most four short statements of what is wrong or missing
 - reasoning: one or two sentences that explain the score"""
 
-CHECKS_CONTRACT = """\
+CHECKS_CONTRACT = f"""\
 Reply with exactly one JSON object and nothing else:
-{"checks": [{"id": string, "satisfied": boolean, "reasoning": string}], "overall_reasoning": string}
+{CHECKS_FORM}
 - checks: one entry for every criterion, with its id
 - satisfied: true only when the answer meets the criterion as it is written
 - reasoning: one short sentence that explains it

@@ -12,12 +12,16 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.outside import well_formed
 
+SCORE_FORM = '{"score": float, "hits": string[], "misses": string[], "reasoning": string}'
+CHECKS_FORM = '{"checks": [{"id": string, "satisfied": boolean, "reasoning": string}], "overall_reasoning": string}'
+"""The forms in which judges have to reply, as they are told."""
+
 MOST_FINDINGS = 4
 """Hits, and misses, that a judge may name."""
 
 _DECODER = json.JSONDecoder(strict=False)
 """Line breaks inside texts are read: models and shells write them."""
-_BEGINNING = re.compile(r'\{\s{0,1000}(?:\}|"(?:[^"\\]|\\.){0,200}"\s{0,1000}:)')
+_BEGINNING = re.compile(r'\{\s*(?:\}|"(?:[^"\\]|\\.)*"\s*:)', re.DOTALL)
 
 
 class _Unreadable(ValueError):
@@ -29,6 +33,9 @@ def first_object(text: str) -> JsonObject | None:
 
     What stands inside an object that cannot be read is never an object of its own: it may be a quotation.
     """
+    for form in (SCORE_FORM, CHECKS_FORM):
+        # Judges like to repeat what they are told.
+        text = text.replace(form, "")
     try:
         return next(_objects(text), None)
     except _Unreadable:

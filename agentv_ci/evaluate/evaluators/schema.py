@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import sys
 from collections.abc import Hashable, Iterator, Mapping
 from decimal import Decimal, localcontext
 from functools import cache
+from itertools import islice
+from pathlib import Path
+from reprlib import Repr
 from typing import Protocol
 
+import jsonschema._legacy_keywords
+import jsonschema._utils
 from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import UnknownType, ValidationError
 from jsonschema.protocols import Validator
@@ -22,17 +29,35 @@ from agentv_ci.contracts.plan import PlanSchemaEvaluator
 from agentv_ci.evaluate.submission import Submission
 from agentv_ci.outside import read_answer, shortened, unfenced
 from agentv_ci.patterns import TIMEOUT_S, compiled, occurs
+from agentv_ci.process import ProcessFailed, child_environment, run
 
 MAX_MESSAGE = 300
-MAX_DIGITS = 1_000
+MAX_EXPONENT = 700
+MAX_MISSES = 100
+MAX_FOUND = 1_000
+"""Violations after which no more are looked for."""
+
+
+TIMEOUT_APART_S = 5.0
+_QUOTES = Repr()
+_QUOTES.maxdict = _QUOTES.maxlist = 20
+_QUOTES.maxstring = _QUOTES.maxlong = 200
+PACKAGES = Path(__file__).parents[3]
+"""Where this package lies."""
+THE_REST = frozenset({"unevaluatedProperties", "unevaluatedItems"})
+
+
+class CannotCheck(Exception):
+    """A schema says nothing about an answer."""
 
 
 class Schema:
     """See Evaluator."""
 
-    def __init__(self, settings: PlanSchemaEvaluator, *, read_yaml: ReadYaml) -> None:
+    def __init__(self, settings: PlanSchemaEvaluator, *, read_yaml: ReadYaml, environ: Mapping[str, str]) -> None:
         self._settings = settings
         self._read_yaml = read_yaml
+        self._environ = environ
 
     async def evaluate(self, submission: Submission) -> Score:
         """Parse the answer, one code fence taken off, and list what the schema refuses by JSON path."""
@@ -41,57 +66,77 @@ class Schema:
         except ValueError as error:
             return Score(0.0, misses=(f"not {self._settings.format.upper()}: {error}",))
         schema = self._settings.schema_
-        # An empty registry: nothing is ever fetched.
-        validator = _bounded(validators.validator_for(schema, default=Draft202012Validator))(
-            schema, registry=Registry()
-        )
+        check = self._check_apart if asks_for_the_rest(schema) else _check_in_a_thread
         try:
-            found = await asyncio.to_thread(_errors, validator, schema, value)
-            errors = sorted(found, key=_place)
-        except TimeoutError:
-            return Score(error=f"a pattern of the schema took longer than {TIMEOUT_S:g} s")
-        except Unresolvable as error:
-            return Score(error=f"the schema refers to what it does not hold: {error.ref}")
-        except (RecursionError, OverflowError, ValueError, UnknownType) as error:
-            # Schemas without end, patterns and types that are none, numbers that no float can hold.
-            return Score(error=f"the answer cannot be checked with the schema: {type(error).__name__}: {error}")
-        if not errors:
+            misses = await check(schema, value)
+        except CannotCheck as error:
+            return Score(error=str(error))
+        if not misses:
             return Score(1.0, hits=("Valid",))
-        return Score(0.0, misses=tuple(map(_sentence, errors)))
+        more = ["… and more"] if len(misses) > MAX_MISSES else []
+        return Score(0.0, misses=(*misses[:MAX_MISSES], *more))
+
+    async def _check_apart(self, schema: JsonObject | bool, value: JsonValue) -> list[str]:
+        """Check in a process that can be ended: looking for what is left takes time in the square of its number."""
+        try:
+            finished = await run(
+                # -P: what lies in the working directory is no part of this program.
+                [sys.executable, "-P", "-m", __name__],
+                cwd=PACKAGES,
+                env=child_environment(self._environ, {"PYTHONPATH": str(PACKAGES)}),
+                timeout_s=TIMEOUT_APART_S,
+                stdin=json.dumps({"schema": schema, "value": value}).encode(),
+            )
+        except ProcessFailed as error:
+            raise CannotCheck(f"the answer cannot be checked with the schema: it {error}") from error
+        try:
+            found = json.loads(finished.stdout)
+        except ValueError as error:
+            raise CannotCheck(f"the answer cannot be checked with the schema: {finished.stderr}") from error
+        if "error" in found:
+            raise CannotCheck(found["error"])
+        misses: list[str] = found["misses"]
+        return misses
 
     def _parse(self, answer: str) -> JsonValue:
         return self._read_yaml(unfenced(answer)) if self._settings.format == "yaml" else read_answer(answer)
 
 
-def _errors(validator: Validator, schema: JsonObject | bool, value: JsonValue) -> list[ValidationError]:
-    # What jsonschema itself searches for `unevaluatedProperties` has no time limit; here it is tried with one.
-    for pattern in _patterns(schema):
-        for key in _keys(value):
-            _occurs(pattern, key)
-    return list(validator.iter_errors(value))
+async def _check_in_a_thread(schema: JsonObject | bool, value: JsonValue) -> list[str]:
+    return await asyncio.to_thread(check, schema, value)
 
 
-def _patterns(schema: JsonValue) -> set[str]:
-    """The patterns of properties in a schema that asks for what is not evaluated; none in others."""
-    if '"unevaluatedProperties"' not in json.dumps(schema):
-        return set()
-    return {key for each in _mappings(schema) for key in _keys_of(each.get("patternProperties"))}
+def check(schema: JsonObject | bool, value: JsonValue) -> list[str]:
+    """Return what a schema refuses in a value, by JSON path; raises CannotCheck."""
+    # An empty registry: nothing is ever fetched.
+    dialect = _bounded(validators.validator_for(schema, default=Draft202012Validator))
+    try:
+        errors = dialect(schema, registry=Registry()).iter_errors(value)
+        found = sorted(islice(errors, MAX_FOUND), key=_place)
+    except TimeoutError as error:
+        raise CannotCheck(f"a pattern of the schema took longer than {TIMEOUT_S:g} s") from error
+    except Unresolvable as error:
+        raise CannotCheck(f"the schema refers to what it does not hold: {error.ref}") from error
+    except (RecursionError, OverflowError, ValueError, re.error, UnknownType) as error:
+        # Schemas without end, patterns and types that are none, numbers that no float can hold.
+        raise CannotCheck(f"the answer cannot be checked with the schema: {type(error).__name__}: {error}") from error
+    except BaseException as error:
+        # How rpds, the maps of the reference implementation, says that the stack is at its end.
+        if type(error).__module__ != "pyo3_runtime":
+            raise
+        raise CannotCheck("the answer cannot be checked with the schema: it is nested too deep") from error
+    return list(map(_sentence, found))
 
 
-def _keys(value: JsonValue) -> set[str]:
-    return {key for each in _mappings(value) for key in each}
-
-
-def _keys_of(value: JsonValue) -> list[str]:
-    return list(value) if isinstance(value, dict) else []
-
-
-def _mappings(value: JsonValue) -> Iterator[JsonObject]:
-    """Yield every mapping in a value."""
-    if isinstance(value, dict):
-        yield value
-    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _mappings(item)
+def asks_for_the_rest(schema: JsonValue) -> bool:
+    """Whether a schema has `unevaluatedProperties` or `unevaluatedItems`."""
+    match schema:
+        case dict():
+            return not schema.keys().isdisjoint(THE_REST) or any(map(asks_for_the_rest, schema.values()))
+        case list():
+            return any(map(asks_for_the_rest, schema))
+        case _:
+            return False
 
 
 def _place(error: ValidationError) -> list[tuple[bool, int, str]]:
@@ -108,6 +153,7 @@ def _sentence(error: ValidationError) -> str:
 def _bounded(dialect: type[Validator]) -> type[Validator]:
     """Return a dialect that no answer can hold up: patterns have a time limit, items are compared by their digests."""
     keywords = {
+        "type": _check_type,
         "multipleOf": _check_multiple,
         "uniqueItems": _check_unique,
         "pattern": _check_pattern,
@@ -127,17 +173,32 @@ class _Descends(Protocol):
         """Yield what a schema refuses in a part of the value."""
         ...
 
+    def is_type(self, instance: JsonValue, type: str) -> bool:  # noqa: A002  # the library's name
+        """Whether a value is of a type; raises UnknownType."""
+        ...
+
 
 def _occurs(pattern: str, text: str) -> bool:
     return occurs(compiled(pattern), text)
 
 
+def _check_type(
+    validator: _Descends, types: str | list[str], value: JsonValue, _: JsonObject
+) -> Iterator[ValidationError]:
+    names = [types] if isinstance(types, str) else types
+    if not any(validator.is_type(value, name) for name in names):
+        # Quoted in part: a large answer would be written whole, on every level that is wrong.
+        yield ValidationError(f"{_QUOTES.repr(value)} is not of type {', '.join(map(repr, names))}")
+
+
 def _check_multiple(_: _Descends, factor: float, value: JsonValue, __: JsonObject) -> Iterator[ValidationError]:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return
-    with localcontext(prec=MAX_DIGITS):
+    digits = [str(value), str(factor)]
+    # No float is longer than its exponent says.
+    with localcontext(prec=MAX_EXPONENT + sum(map(len, digits))):
         # By the digits that are written: 19.99 is 1999 times 0.01.
-        rest = Decimal(str(value)) % Decimal(str(factor))
+        rest = Decimal(digits[0]) % Decimal(digits[1])
     if rest:
         yield ValidationError(f"{value!r} is not a multiple of {factor!r}")
 
@@ -191,3 +252,29 @@ def _check_additional_properties(
         listed = ", ".join(map(repr, sorted(extra)))
         verb = "was" if len(extra) == 1 else "were"
         yield ValidationError(f"Additional properties are not allowed ({listed} {verb} unexpected)")
+
+
+class _Bounded:
+    """What jsonschema needs of `re`, with a time limit."""
+
+    @staticmethod
+    def search(pattern: str, text: str) -> bool:
+        """Search."""
+        return _occurs(pattern, text)
+
+
+def main() -> None:
+    """Check what stands on standard input, in a process of its own."""
+    # What jsonschema searches for properties that are left takes this door too, and so has a limit.
+    for module in (jsonschema._utils, jsonschema._legacy_keywords):  # noqa: SLF001
+        setattr(module, "re", _Bounded)  # noqa: B010  # mypy knows no such attribute
+    given = json.load(sys.stdin)
+    try:
+        found: JsonObject = {"misses": [*check(given["schema"], given["value"])]}
+    except CannotCheck as error:
+        found = {"error": str(error)}
+    sys.stdout.write(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -34,8 +34,10 @@ class Similarity:
         reference = self._settings.reference or submission.case.reference_answer
         if not reference.strip():
             return Score(error="there is nothing to compare with: no reference, and no expected answer")
-        if max(len(reference), len(submission.answer)) > MAX_CHARACTERS:
-            return Score(error=f"texts of more than {MAX_CHARACTERS:,} characters are not compared")
+        if len(reference) > MAX_CHARACTERS:
+            return Score(error=f"references of more than {MAX_CHARACTERS:,} characters are not compared")
+        if len(submission.answer) > MAX_CHARACTERS:
+            return Score(0.0, misses=(f"longer than {MAX_CHARACTERS:,} characters, which are not compared",))
         score = self._measure(submission.answer, reference)
         return Score(score, reasoning=f"{self._settings.metric} {score:.3f}")
 

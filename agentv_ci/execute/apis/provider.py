@@ -117,7 +117,9 @@ class ApiProvider:
             self._context.warn(
                 f"{self._target.name}: an answer was cut ({response.finish_reason}); raise max_output_tokens"
             )
-        return replace(response, request=sent(body, self._api.question))
+        # A model that was offered tools and called none has a trace too.
+        has_trace = response.has_trace or bool(body.get("tools") or body.get("functions"))
+        return replace(response, request=sent(body, self._api.question), has_trace=has_trace)
 
     def _adjust(self, error: ProviderError, sent_body: JsonObject) -> bool:
         """Whether the question goes out again, without what the model does not take."""

@@ -130,9 +130,21 @@ def _check_command(pointer: Pointer, command: CodeEvaluator | CodeAggregator, fi
             shlex.split(command.script)
         except ValueError as error:
             yield find.at("AV204", f"'script' cannot be split into words: {error}", pointer)
+        else:
+            if found := sorted(_shell_signs(command.script)):
+                message = f"'script' begins with a path, so no shell reads it, and {listed(found)} would be arguments"
+                hint = "write a list of arguments, or sh -c '…' for a shell"
+                yield find.at("AV204", message, pointer, hint=hint)
     # Unlike Path.exists, this is not upset by names that no system allows.
     if command.program is not None and not os.path.exists(command.program):  # noqa: PTH110
         yield find.at("AV302", f"program '{command.program}' is not found", pointer)
+
+
+def _shell_signs(command: str) -> set[str]:
+    """Return what a shell would have obeyed."""
+    words = shlex.shlex(command, posix=True, punctuation_chars="|&;<>")
+    words.whitespace_split = True
+    return {word for word in words if word and not word.strip("|&;<>")}
 
 
 def _check_judge(

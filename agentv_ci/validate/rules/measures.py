@@ -39,5 +39,7 @@ def never_given(evaluator: AuthoredEvaluator, target: Target, prices: Mapping[st
             return "tool calls: it has no 'tool_calls'"
         case ((ToolTrajectoryEvaluator() | ToolCallsEvaluator()), VsCodeTarget()):
             return "tool calls"
+        case ((ToolTrajectoryEvaluator() | ToolCallsEvaluator()), HttpTarget(extra_body=None)):
+            return "tool calls: it offers no tools; they stand in 'extra_body'"
         case _:
             return None

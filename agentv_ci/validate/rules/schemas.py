@@ -64,7 +64,7 @@ def _check(
         if look_inside(other, find, surroundings).state != "text":
             raise FileNotFoundError(other)
         contents = surroundings.read_yaml(other.read_text("utf-8"))
-        if reason := invalid_schema(contents):
+        if reason := invalid_schema(contents, schema):
             raise ValueError(f"not a JSON Schema: {reason}")
         return contents
 

@@ -47,7 +47,7 @@ def score(judge: Judge, *, retries: int = 2) -> tuple[Score, list[str]]:
 
 def test_first_readable_reply_is_the_score() -> None:
     judge = Judge(['{"ok": 1}', '{"ok": 2}'])
-    assert score(judge) == (Score(1.0, reasoning="1"), [])
+    assert score(judge) == (Score(1.0, reasoning="1", raw_response='{"ok": 1}'), [])
     assert (judge.targets, judge.asked) == (["judge"], [QUESTION])
 
 
@@ -55,7 +55,7 @@ def test_first_readable_reply_is_the_score() -> None:
 def test_judge_is_asked_again_when_the_reply_cannot_be_read(reply: str) -> None:
     judge = Judge([reply, '{"ok": 2}'])
     found, told = score(judge)
-    assert found == Score(1.0, reasoning="2")
+    assert found == Score(1.0, reasoning="2", raw_response='{"ok": 2}')
     assert told == [f"case: name: unreadable reply 1: {reply!r}"]
 
 

@@ -70,7 +70,7 @@ def test_score_and_findings_are_the_judges() -> None:
         hits=("polite",),
         misses=("long",),
         reasoning="It greets.",
-        raw_response=None,
+        raw_response=GOOD,
     )
 
 

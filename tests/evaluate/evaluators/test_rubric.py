@@ -57,7 +57,7 @@ def test_score_and_findings_are_those_of_the_criteria() -> None:
         hits=("[polite] Is polite: so",),
         misses=("[window] Names the\n  window: so",),
         reasoning="fine",
-        raw_response=None,
+        raw_response=reply(polite=True, window=False),
     )
 
 
