@@ -1,4 +1,4 @@
-"""Regular expressions of authors, searched for a limited time; the door to the package `regex`."""
+"""Regular expressions of authors, searched for a limited time; a door to the package `regex`."""
 
 from __future__ import annotations
 

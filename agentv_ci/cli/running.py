@@ -48,13 +48,12 @@ def run(
     )
 
     def log(line: str) -> None:
-        if verbose:
-            click.echo(line, err=True)
+        click.echo(line, err=True)
 
     async def main() -> T:
         _cancel_on_sigterm()
         async with show_progress(live=not verbose) as watch:
-            return await work(Outside(world, log, show_warning, watch))
+            return await work(Outside(world, log if verbose else None, show_warning, watch))
 
     try:
         return asyncio.run(main())

@@ -63,7 +63,8 @@ class Outside:
     """The world of a run, and whoever watches it."""
 
     world: World
-    log: Log
+    log: Log | None
+    """None: nobody listens."""
     warn: Warn
     watch: Callable[[Progress], None]
     """Is given the progress once, before the first case, and may look at it at any time."""
@@ -144,7 +145,8 @@ class _Voice:
 
     def log(self, line: str) -> None:
         """Tell what only `--verbose` shows."""
-        self._outside.log(self._clean(line))
+        if self._outside.log is not None:
+            self._outside.log(self._clean(line))
 
     def warn(self, sentence: str) -> None:
         """Tell what people always see."""
