@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import signal
 import sys
 from collections.abc import Hashable, Iterator, Mapping
 from decimal import Decimal, localcontext
@@ -264,7 +265,8 @@ class _Bounded:
 
 
 def main() -> None:
-    """Check what stands on standard input, in a process of its own."""
+    """Check what stands on standard input, in a process of its own, which ends also when nobody is left to end it."""
+    signal.alarm(round(TIMEOUT_APART_S) + 1)
     # What jsonschema searches for properties that are left takes this door too, and so has a limit.
     for module in (jsonschema._utils, jsonschema._legacy_keywords):  # noqa: SLF001
         setattr(module, "re", _Bounded)  # noqa: B010  # mypy knows no such attribute
