@@ -9,7 +9,6 @@ from functools import cache
 from pathlib import Path
 
 from agentv_ci.contracts.config import Price
-from agentv_ci.contracts.exchange import Usage
 
 DATED = re.compile(r"(-latest|-\d{4}-\d{2}-\d{2}|-\d{8}|@\d{8})$")
 """How makers of models write which day's model is meant; a dated model costs what the undated one does."""
@@ -23,16 +22,6 @@ def names_of(model: str) -> tuple[str, ...]:
 def price_of(model: str, authored: Mapping[str, Price]) -> Price | None:
     """Return a model's price; None when neither the author nor the table knows it."""
     return next((prices[name] for prices in (authored, _table()) for name in names_of(model) if name in prices), None)
-
-
-def cost_of(usage: Usage, price: Price) -> float | None:
-    """Return what tokens cost, in US dollars; None when they are not counted."""
-    if usage.input_tokens is None or usage.output_tokens is None:
-        return None
-    cached = min(usage.cached_tokens or 0, usage.input_tokens)
-    rate = price.input_per_mtok if price.cached_input_per_mtok is None else price.cached_input_per_mtok
-    total = (usage.input_tokens - cached) * price.input_per_mtok + cached * rate
-    return round((total + usage.output_tokens * price.output_per_mtok) / 1e6, 9)
 
 
 def prices_as_of() -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agentv_ci.contracts.config import Price
-from agentv_ci.contracts.exchange import Response
+from agentv_ci.contracts.exchange import Response, Usage
 from agentv_ci.contracts.targets import Target, model_name
-from agentv_ci.prices import cost_of, price_of
+from agentv_ci.prices import price_of
 
 
 def cost_of_response(target: Target, response: Response, prices: Mapping[str, Price]) -> float | None:
@@ -21,3 +21,13 @@ def cost_of_response(target: Target, response: Response, prices: Mapping[str, Pr
     names = [name for name in (model_name(target), response.model) if name]
     price = next((price for name in names if (price := price_of(name, prices)) is not None), None)
     return None if price is None else cost_of(response.usage, price)
+
+
+def cost_of(usage: Usage, price: Price) -> float | None:
+    """Return what tokens cost, in US dollars; None when they are not counted."""
+    if usage.input_tokens is None or usage.output_tokens is None:
+        return None
+    cached = min(usage.cached_tokens or 0, usage.input_tokens)
+    rate = price.input_per_mtok if price.cached_input_per_mtok is None else price.cached_input_per_mtok
+    total = (usage.input_tokens - cached) * price.input_per_mtok + cached * rate
+    return round((total + usage.output_tokens * price.output_per_mtok) / 1e6, 9)

@@ -20,7 +20,7 @@ from tests.conftest import environment, write
 
 __all__ = ["folder"]
 
-ENDS_S = 20
+ENDS_S = 60
 """A command that takes so long would never end."""
 
 

@@ -10,7 +10,7 @@ from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.evaluators import CostEvaluator, LatencyEvaluator, TokenUsageEvaluator, ToolCallsEvaluator
 from agentv_ci.contracts.exchange import CalledTool, EvaluatorOutcome, Response, Usage
 from agentv_ci.contracts.plan import PlanEvaluator
-from agentv_ci.prices import cost_of
+from agentv_ci.execute.costs import cost_of
 from tests.evaluate.builders import answered, assess, grade, plan_case
 
 LATENCY = LatencyEvaluator(name="l", type="latency", max_ms=100)
