@@ -28,13 +28,16 @@ def read_json(text: str, *, strict: bool = False) -> JsonValue:
     `strict` they raise too.
     """
     try:
-        value: JsonValue = json.loads(text, parse_constant=_refuse, parse_float=_finite) if strict else json.loads(text)
+        value: JsonValue = (
+            json.loads(text, parse_constant=refuse_constant, parse_float=_finite) if strict else json.loads(text)
+        )
     except RecursionError as error:
         raise ValueError("nested too deep") from error
     return well_formed(value)
 
 
-def _refuse(constant: str) -> None:
+def refuse_constant(constant: str) -> None:
+    """Raise ValueError for NaN and Infinity, which are no JSON."""
     raise ValueError(f"{constant} is not JSON")
 
 

@@ -133,25 +133,25 @@ class Redactor:
 
         Its members' findings are clean already. What was printed is shortened after it.
         """
+        texts = (outcome.reasoning, *outcome.hits, *outcome.misses)
+        clean = self._texts(texts)
+        raw, stderr = self._text(outcome.raw_response), self._text(outcome.stderr)
+        is_masked = (clean, raw, stderr) != (texts, outcome.raw_response, outcome.stderr)
+        reasoning, findings = clean[0], clean[1:]
         return replace(
             outcome,
-            masked=outcome.masked or self._is_in(outcome),
-            hits=self._texts(outcome.hits),
-            misses=self._texts(outcome.misses),
-            reasoning=shortened(self.text(outcome.reasoning), MAX_DETAIL if outcome.status == "error" else MAX_PRINTED),
-            raw_response=self._printed(outcome.raw_response),
-            stderr=self._printed(outcome.stderr),
+            masked=outcome.masked or is_masked,
+            hits=findings[: len(outcome.hits)],
+            misses=findings[len(outcome.hits) :],
+            reasoning=shortened(reasoning, MAX_DETAIL if outcome.status == "error" else MAX_PRINTED),
+            raw_response=self._printed(raw),
+            stderr=self._printed(stderr),
         )
 
-    def _is_in(self, outcome: EvaluatorOutcome) -> bool:
-        texts = (outcome.reasoning, outcome.raw_response or "", outcome.stderr or "", *outcome.hits, *outcome.misses)
-        return any(self.text(each) != each for each in texts)
-
-    def _printed(self, text: str | None) -> str | None:
-        """Return what was printed, clean and then shortened; of much, the middle is left out before it takes long."""
-        if text is None:
+    def _printed(self, masked: str | None) -> str | None:
+        """Return what was printed, masked already, for people to read; of much, the middle is left out at once."""
+        if masked is None:
             return None
-        masked = self.text(text)
         if len(masked) <= 2 * MAX_CLEANED:
             return shortened(self.text(printable(masked)), MAX_PRINTED)
         # Where it is cut, half a secret may stand that colours hid until now.

@@ -29,6 +29,8 @@ def outcome_of(evaluator: PlanEvaluator, score: Score, threshold: float) -> Eval
         value = 0.0
     misses_required = score.misses_required and not evaluator.negate
     verdict = verdict_of(value, threshold if evaluator.min_score is None else evaluator.min_score)
+    if misses_required or score.weighs_nothing:
+        verdict = "fail"
     return EvaluatorOutcome(
         name=evaluator.name,
         type=evaluator.type,
@@ -36,7 +38,7 @@ def outcome_of(evaluator: PlanEvaluator, score: Score, threshold: float) -> Eval
         score=value,
         weight=evaluator.weight,
         required=evaluator.required,
-        verdict="fail" if misses_required or score.weighs_nothing else verdict,
+        verdict=verdict,
         hits=hits,
         misses=misses,
         reasoning=score.reasoning,

@@ -197,12 +197,17 @@ class _Reading:
         return tuple(self._beside | self._own)
 
 
+def no_targets(path: Path) -> UsageError:
+    """Return what is to be raised for a document that has no targets file."""
+    return UsageError(
+        f"no targets.yaml for {path}: looked in its folder, above it and in the working directory",
+        hint="write a targets.yaml, or name one with --targets",
+    )
+
+
 def _missing_target(checked: Checked, surroundings: Surroundings) -> UsageError | None:
     if surroundings.targets is None:
-        return UsageError(
-            f"no targets.yaml for {checked.source.path}: looked in its folder, above it and in the working directory",
-            hint="write a targets.yaml, or name one with --targets",
-        )
+        return no_targets(checked.source.path)
     names = [target.name for target in surroundings.target_list]
     wanted = surroundings.target_override
     if wanted is None or wanted in names:

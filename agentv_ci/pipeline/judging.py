@@ -15,7 +15,7 @@ from agentv_ci.contracts.judge_set import JudgeSetDocument, LabelledAnswer
 from agentv_ci.errors import InvalidInput, NothingToRun, UsageError
 from agentv_ci.load.discover import discover, find_dotenv
 from agentv_ci.pipeline.checking import Documents
-from agentv_ci.pipeline.compiling import Compiled, Origin
+from agentv_ci.pipeline.compiling import Compiled, Origin, no_targets
 from agentv_ci.pipeline.running import Outside, RunFiles, Stored, carry_out
 from agentv_ci.suggestions import did_you_mean, listed
 
@@ -61,10 +61,7 @@ def prepare_judge_check(path: str, *, targets: str | None, judge_target: str | N
     if not all(each.valid for each in (checked, *around.others)) or not isinstance(document, JudgeSetDocument):
         raise InvalidInput([found for each in (*around.others, checked) for found in each.diagnostics])
     if around.targets is None:
-        raise UsageError(
-            f"no targets.yaml for {found.path}: looked in its folder, above it and in the working directory",
-            hint="write a targets.yaml, or name one with --targets",
-        )
+        raise no_targets(found.path)
     judge = _judge(around, document.judge_target if judge_target is None else judge_target)
     return JudgeCheck(_compiled(checked, document, around, judge, cwd), document.items, judge)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv_ci.errors import UsageError
+from agentv_ci.outside import inert, shortened
 from agentv_ci.pipeline.checking import read_yaml
 from agentv_ci.pipeline.compiling import Compiled, Origin
 
@@ -155,8 +156,6 @@ class _Voice:
             self._outside.warn(line)
 
     def _clean(self, line: str) -> str:
-        from agentv_ci.outside import inert, shortened
-
         # One line: what an answer says must not begin one of its own, which the runner of a workflow may obey.
         text = self.redactor.text(inert(line)).replace("\n", "\\n")
         return shortened(text, MAX_LOG_LINE)

@@ -25,7 +25,7 @@ def written(folder: str) -> str:
 CORPUS, CHECKED = written("valid"), written("checked")
 README = (REPOSITORY / "README.md").read_text("utf-8")
 
-NOT_KINDS = {"__init__", "criteria", "judging", "matching", "prompts", "replies", "scripts"}
+NOT_KINDS = {"__init__", "criteria", "dialects", "judging", "matching", "prompts", "replies", "scripts"}
 """Modules that several kinds share."""
 
 

@@ -12,6 +12,7 @@ from agentv_ci.cli import run
 from tests.conftest import write
 
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
+DRAFT_3 = "http://json-schema.org/draft-03/schema#"
 DRAFT_4 = "http://json-schema.org/draft-04/schema"
 DRAFT_2019 = "https://json-schema.org/draft/2019-09/schema"
 DRAFT_2020 = "https://json-schema.org/draft/2020-12/schema"
@@ -56,6 +57,8 @@ def documents(folder: Path, schema: dict[str, Any], part: dict[str, Any], evalua
         (DRAFT_7, {"items": [{"type": "integer"}, {"type": "integer"}]}, 1),
         (DRAFT_7.removesuffix("#"), {"items": [{"type": "integer"}], "additionalItems": False}, 1),
         (DRAFT_4, {"items": [{"minimum": 1, "exclusiveMinimum": True}]}, 1),
+        (DRAFT_3, {"items": {"type": ["string", {"minimum": 1}]}, "multipleOf": 7, "minItems": 1}, 0),
+        (DRAFT_3, {"items": {"type": ["boolean", {"minimum": 2}]}}, 1),
         (DRAFT_2019, {"items": [{"type": "string"}]}, 1),
         (DRAFT_2020, {"prefixItems": [{"type": "integer"}, {"type": "string"}], "items": False}, 0),
         (DRAFT_2020, {"prefixItems": [{"type": "integer"}], "unevaluatedItems": False}, 1),
@@ -64,7 +67,8 @@ def documents(folder: Path, schema: dict[str, Any], part: dict[str, Any], evalua
 def test_part_in_another_file_has_the_dialect_of_the_whole(
     folder: Path, dialect: str, part: dict[str, Any], code: int
 ) -> None:
-    documents(folder, {"$schema": dialect, "allOf": [{"$ref": "part.json"}]}, part)
+    all_of = "extends" if dialect == DRAFT_3 else "allOf"
+    documents(folder, {"$schema": dialect, all_of: [{"$ref": "part.json"}]}, part)
     assert run(["validate", "."]) == 0
     assert run(["eval", "x.yaml", "--out", "r.jsonl"]) == code
     (row,) = (json.loads(line) for line in (folder / "r.jsonl").read_text("utf-8").splitlines())

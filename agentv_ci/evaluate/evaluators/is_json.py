@@ -7,7 +7,7 @@ import json
 from agentv_ci.contracts.evaluators import IsJsonEvaluator
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.evaluate.submission import Submission
-from agentv_ci.outside import unfenced
+from agentv_ci.outside import refuse_constant, unfenced
 
 
 class IsJson:
@@ -21,14 +21,10 @@ class IsJson:
         answer = submission.answer
         try:
             # Numbers are looked at and not made: JSON has longer ones than any program.
-            json.loads(answer, parse_int=str, parse_float=str, parse_constant=_refuse)
+            json.loads(answer, parse_int=str, parse_float=str, parse_constant=refuse_constant)
         except RecursionError:
             return Score(error="the answer is nested too deep to be read")
         except ValueError as error:
             reason = "it stands in a code fence" if unfenced(answer) != answer else str(error)
             return Score(0.0, misses=(f"not JSON: {reason}",))
         return Score(1.0, hits=("is JSON",))
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from typing import Any, Literal
@@ -285,3 +286,31 @@ def test_pattern_inside_a_schema_does_not_hold_up_the_run() -> None:
         [sys.executable, "-c", ENDLESS], cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=HANGS_S
     )
     assert done.stdout == "error\nerror\n"
+
+
+SLOW = "^(a|a)*$"
+
+
+@pytest.mark.parametrize(
+    "dialect", ["http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema"]
+)
+@pytest.mark.parametrize(
+    "inside",
+    [
+        {"$ref": "#"},
+        {"$ref": "urn:part"},
+        {"$ref": "#/definitions/part"},
+    ],
+)
+def test_schema_that_names_its_dialect_is_bounded_in_every_part(dialect: str, inside: dict[str, str]) -> None:
+    """What is referred to, and says its `$schema`, as parts of a bundle do."""
+    key = "$id"
+    schema = {
+        "$schema": dialect,
+        key: "urn:whole",
+        "pattern": SLOW,
+        "definitions": {"part": {"$schema": dialect, key: "urn:part", "pattern": SLOW}},
+        "items": inside,
+    }
+    outcome = check(schema, json.dumps(["a" * 60 + "!"]))
+    assert (outcome.status, outcome.reasoning) == ("error", "a pattern of the schema took longer than 2 s")
