@@ -34,6 +34,9 @@ RUNNER_VARIABLES = frozenset(
 """What belongs to the workflow and not to an agent; so does everything that begins with ACTIONS_."""
 
 
+_running: set[int] = set()
+"""Process groups that would outlive this process."""
+
 Listener = Callable[[int, bytes], None]
 """Takes what a process prints as it comes: 1 or 2 for the output it came through, and bytes."""
 
@@ -73,6 +76,13 @@ def child_environment(environ: Mapping[str, str], extra: Mapping[str, str] | Non
         if name not in RUNNER_VARIABLES and not name.startswith("ACTIONS_")
     }
     return {"NO_COLOR": "1", **inherited, "TERM": "dumb", **(extra or {})}
+
+
+def kill_all() -> None:
+    """End everything that runs now, for whoever cannot wait for it to be ended in order."""
+    for group in tuple(_running):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, signal.SIGKILL)
 
 
 async def run(
@@ -192,6 +202,7 @@ async def _start(
     except (OSError, ValueError) as error:
         # ValueError: a NUL in an argument or a name.
         raise _not_started(argv, cwd, error) from error
+    _running.add(started[0].get_pid())
     _widen(started[0])
     return started
 
@@ -229,7 +240,10 @@ async def _end(transport: asyncio.SubprocessTransport, output: _Output, *, spare
     """End a process with everything it started, and close its pipes, whoever else holds them."""
     if not spares_children:
         _signal(transport, signal.SIGKILL)
+        # Closed before it has ended, a process may be waited for twice, and its status is lost.
+        await asyncio.wait((output.ended,), timeout=GRACE_S)
     transport.close()
+    _running.discard(transport.get_pid())
     await output.closed
 
 

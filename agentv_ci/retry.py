@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
-from agentv_ci.contracts.exchange import ProviderError, World
+from agentv_ci.contracts.exchange import ProviderError
 
 T = TypeVar("T")
 
@@ -60,19 +60,21 @@ class RetryPolicy:
 async def with_retries(
     call: Callable[[], Awaitable[T]],
     policy: RetryPolicy,
-    world: World,
     on_retry: Callable[[ProviderError, int, float], None],
     *,
+    uniform: Callable[[float, float], float],
+    pause: Callable[[ProviderError, float], Awaitable[None]],
     timeout_s: float,
 ) -> tuple[T, int]:
     """Return what `call` returns and how many tries it took; raises its last ProviderError, `requests` set.
 
     All tries and waits together take no longer than `timeout_s`; a wait for which there is no time is not begun.
-    `on_retry` is told the error, the number of the retry (from 1) and the wait in seconds.
+    `on_retry` is told the error, the number of the retry (from 1) and the wait in seconds; `pause` then waits. What it
+    takes longer than that is for others' sake and does not count.
     """
     tries = 0
     last: ProviderError | None = None
-    deadline = asyncio.get_running_loop().time() + timeout_s
+    loop = asyncio.get_running_loop()
 
     async def attempt() -> T:
         nonlocal tries, last
@@ -86,14 +88,19 @@ async def with_retries(
 
     def wait(state: RetryCallState) -> float:
         error = _error(state)
-        return policy.delay_s(state.attempt_number - 1, error.retry_after_s, world.uniform)
+        return policy.delay_s(state.attempt_number - 1, error.retry_after_s, uniform)
 
     async def sleep(seconds: float) -> None:
         assert last is not None, "there is a wait after a failure only"
-        if asyncio.get_running_loop().time() + seconds > deadline:
+        deadline = limit.when()
+        assert deadline is not None, "it is only put off below"
+        left_s = deadline - loop.time()
+        if seconds > left_s:
             last.detail += f" (no time to wait {seconds:g} s)"
             raise last
-        await world.sleep(seconds)
+        limit.reschedule(None)
+        await pause(last, seconds)
+        limit.reschedule(loop.time() + left_s - seconds)
 
     def tell(state: RetryCallState) -> None:
         assert state.next_action is not None
@@ -108,7 +115,7 @@ async def with_retries(
         reraise=True,
     )
     try:
-        async with asyncio.timeout(timeout_s):
+        async with asyncio.timeout(timeout_s) as limit:
             return await retrying(attempt), tries
     except TimeoutError as error:
         before = f"; before that: {last.detail}" if last is not None else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from email.utils import format_datetime
@@ -77,6 +77,21 @@ STORIES = [
 ]
 
 
+async def retried(
+    call: Callable[[], Awaitable[str]],
+    policy: RetryPolicy,
+    waits: Waits,
+    on_retry: Callable[[ProviderError, int, float], None] = lambda *_: None,
+    *,
+    pause: Callable[[float], Awaitable[None]] | None = None,
+) -> tuple[str, int]:
+    world = waits.world()
+    sleep = pause or world.sleep
+    return await with_retries(
+        call, policy, on_retry, uniform=world.uniform, pause=lambda _, wait_s: sleep(wait_s), timeout_s=600
+    )
+
+
 def tell(story: Story, waits: Waits) -> tuple[str, int]:
     replies = iter(story.replies)
 
@@ -88,7 +103,7 @@ def tell(story: Story, waits: Waits) -> tuple[str, int]:
 
     async def main() -> tuple[str, int]:
         try:
-            return await with_retries(call, story.policy, waits.world(), lambda *_: None, timeout_s=600)
+            return await retried(call, story.policy, waits)
         except ProviderError as error:
             return error.detail, error.requests
 
@@ -119,7 +134,7 @@ def test_an_error_that_no_provider_raised_is_not_repeated(waits: Waits) -> None:
         raise ValueError("a bug")
 
     with pytest.raises(ValueError, match="a bug"):
-        asyncio.run(with_retries(call, DEFAULT, waits.world(), lambda *_: None, timeout_s=600))
+        asyncio.run(retried(call, DEFAULT, waits))
     assert calls == 1
 
 
@@ -136,14 +151,13 @@ def test_every_retry_is_told_before_it_is_waited_for(waits: Waits) -> None:
     def on_retry(error: ProviderError, retry: int, wait_s: float) -> None:
         told.append((error.detail, retry, wait_s, len(waits.slept)))
 
-    asyncio.run(with_retries(call, DEFAULT, waits.world(), on_retry, timeout_s=600))
+    asyncio.run(retried(call, DEFAULT, waits, on_retry))
     assert told == [("HTTP 429", 1, 1.0, 0), ("HTTP 503", 2, 7.0, 1)]
 
 
 @pytest.mark.parametrize("sleeping", [True, False])
 def test_cancelling_passes_through_at_once_and_nothing_is_tried_again(sleeping: bool, waits: Waits) -> None:
     calls = 0
-    world = replace(waits.world(), sleep=asyncio.sleep)
 
     async def call() -> str:
         nonlocal calls
@@ -154,7 +168,7 @@ def test_cancelling_passes_through_at_once_and_nothing_is_tried_again(sleeping: 
 
     async def main() -> None:
         policy = replace(DEFAULT, initial_delay_s=60)
-        task = asyncio.create_task(with_retries(call, policy, world, lambda *_: None, timeout_s=600))
+        task = asyncio.create_task(retried(call, policy, waits, pause=asyncio.sleep))
         await asyncio.sleep(0.05)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -19,7 +19,9 @@ COMMANDS: Mapping[str, str] = {
     "compile": "Compile eval files into one JSON plan.",
     "eval": "Run eval files or a plan and judge the answers.",
     "rescore": "Score the answers of an earlier run again, asking no target.",
+    "report": "Report results again, or several files as one run.",
     "judge-check": "Measure a judge against answers that people have judged.",
+    "cache": "Look at the response cache, or empty it.",
     "schema": "List or print the published JSON Schemas.",
 }
 ALIASES: Mapping[str, str] = {"run": "eval"}
@@ -76,7 +78,7 @@ COLOR = click.Choice(["auto", "always", "never"])
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Documentation and examples: README.md. Exit codes: 0 passed, 1 not passed, 2 invalid input, "
-    "3 nothing to run, 4 infrastructure errors, 70 a bug, 130 interrupted.",
+    "3 nothing to run, 4 infrastructure errors, 5 budget used up, 70 a bug, 130 interrupted.",
 )
 @click.version_option(__version__, prog_name="agentv-ci", message="%(prog)s %(version)s")
 @click.option("--color", type=COLOR, default="auto", help="When to use colours; NO_COLOR is honoured.")

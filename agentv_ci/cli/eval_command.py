@@ -9,6 +9,7 @@ import click
 
 from agentv_ci.cli.options import (
     Range,
+    ShardType,
     color_option,
     eval_id_option,
     form_option,
@@ -22,10 +23,13 @@ from agentv_ci.cli.options import (
 from agentv_ci.cli.output import show_diagnostics, show_line
 from agentv_ci.cli.running import run, show_outcome, stamp
 from agentv_ci.compile.overrides import Overrides
+from agentv_ci.contracts.report import ShardRecord
+from agentv_ci.errors import UsageError
+from agentv_ci.execute.cache import CACHE
 from agentv_ci.execute.engine import RunSettings
 from agentv_ci.pipeline.compiling import Selection, compile_paths, only_changed
-from agentv_ci.pipeline.running import RunFiles, run_plan
-from agentv_ci.report.reporters import ResultsFormat
+from agentv_ci.pipeline.running import RunFiles, Scope, run_plan
+from agentv_ci.report.reporters import ResultsFormat, form_of
 
 
 @click.command("eval")
@@ -57,8 +61,25 @@ from agentv_ci.report.reporters import ResultsFormat
     help="Attempts again after a timeout or a failed command (default: 2).",
 )
 @click.option("--dry-run", is_flag=True, help="The mock answers for every target and judge; nothing is gated.")
+@click.option("--cache/--no-cache", "wants_cache", help="Keep answers, and ask nothing twice (default: off).")
+@click.option("--cache-dir", metavar="DIR", help=f"Where answers are kept; default: {CACHE}.")
+@click.option("--record", metavar="DIR", help="Keep every answer there, for --replay.")
+@click.option("--replay", metavar="DIR", help="Take all answers from there and ask nobody; needs no keys.")
+@click.option("--resume", metavar="FILE", help="Keep what these results hold already, and run the rest into them.")
+@click.option("--shard", type=ShardType(), help="Only the I-th of N parts; `report` judges them together.")
+@click.option("--balance", metavar="FILE", help="Results whose durations make the parts equally long.")
+@click.option("--fail-fast", is_flag=True, help="Begin nothing more after the first case that fails or errs.")
+@click.option("--dump-prompts", is_flag=True, help="Write every question to .agentv/prompts/.")
+@click.option("--dump-traces", is_flag=True, help="Write the messages of every answer to .agentv/traces/.")
+@click.option("--dump-dir", metavar="DIR", help="Where prompts/ and traces/ go instead of .agentv/.")
 @click.option("--include-trace", is_flag=True, help="Keep full output messages in the rows.")
 @gate_options
+@click.option(
+    "--max-cost",
+    type=Range(min=0),
+    metavar="USD",
+    help="Gate: most the run may cost, judges included; then nothing more begins.",
+)
 @junit_option
 @verbose_option
 @color_option
@@ -76,11 +97,23 @@ def command(
     agent_timeout: float | None,
     max_retries: int | None,
     dry_run: bool,
+    wants_cache: bool,
+    cache_dir: str | None,
+    record: str | None,
+    replay: str | None,
+    resume: str | None,
+    shard: ShardRecord | None,
+    balance: str | None,
+    fail_fast: bool,
+    dump_prompts: bool,
+    dump_traces: bool,
+    dump_dir: str | None,
     include_trace: bool,
     threshold: float | None,
     min_pass_rate: float | None,
     min_mean_score: float | None,
     max_errors: int | None,
+    max_cost: float | None,
     junit: str | None,
     verbose: bool,
 ) -> int:
@@ -92,8 +125,18 @@ def command(
       agentv-ci eval evals/ --target gpt --workers 8 --junit junit.xml
       agentv-ci eval plan.json --eval-id 'refund-*' --repeat 3
       agentv-ci eval evals/ --only-changed plan-of-main.json
+      agentv-ci eval evals/ --resume .agentv/results/eval.jsonl
+      agentv-ci eval evals/ --shard 2/4 --out part-2.jsonl
+      agentv-ci eval evals/ --replay recordings/
     """
     cwd = Path.cwd()
+    _refuse_together(("--record", record), ("--replay", replay), ("--dry-run", dry_run))
+    _refuse_together(("--replay", replay), ("--cache", wants_cache))
+    _refuse_alone("--cache-dir", cache_dir, "--cache", wants=wants_cache)
+    _refuse_alone("--balance", balance, "--shard", wants=shard)
+    _refuse_alone("--dump-dir", dump_dir, "--dump-prompts or --dump-traces", wants=dump_prompts or dump_traces)
+    if replay is not None and not (cwd / replay).is_dir():
+        raise UsageError(f"--replay: there is no folder '{replay}'", hint="make it with --record")
     compiled = compile_paths(Selection(paths, targets, target, eval_ids), cwd=cwd)
     show_diagnostics(compiled.origin.warnings, err=True)
     left_out = None
@@ -112,12 +155,42 @@ def command(
         min_mean_score=min_mean_score,
         max_errors=max_errors,
     )
-    settings = RunSettings(root=compiled.origin.root, workers=workers, dry_run=dry_run, include_trace=include_trace)
-    results = Path(out) if out else Path(".agentv", "results", f"eval_{stamp()}.{form}")
+    dumps = cwd / (dump_dir or ".agentv")
+    settings = RunSettings(
+        root=compiled.origin.root,
+        workers=workers,
+        dry_run=dry_run,
+        include_trace=include_trace,
+        fail_fast=fail_fast,
+        max_cost_usd=max_cost,
+        cache=cwd / (cache_dir or CACHE) if wants_cache else None,
+        record=cwd / record if record else None,
+        replay=cwd / replay if replay else None,
+        prompts=dumps / "prompts" if dump_prompts else None,
+        traces=dumps / "traces" if dump_traces else None,
+        shards=shard.total if shard is not None else 1,
+    )
+    results = Path(out or resume or Path(".agentv", "results", f"eval_{stamp()}.{form}"))
+    if resume is not None:
+        form = form_of(Path(resume))
     files = RunFiles(cwd / results, form, cwd / junit if junit else None)
-    work = partial(run_plan, compiled, overrides, settings, files)
+    scope = Scope(shard, cwd / balance if balance else None, cwd / resume if resume else None)
+    work = partial(run_plan, compiled, overrides, settings, files, scope=scope)
     outcome = run(work, files, dotenv_files=compiled.origin.dotenv_files, verbose=verbose)
-    show_outcome(outcome, files, cwd)
+    show_outcome(outcome, files.written, cwd)
+    if outcome.report.stopped is not None:
+        show_line(f"the rest runs with --resume {results}", "plain")
     if left_out is not None:
         show_line(left_out, "warn")
     return outcome.report.gate.exit_code
+
+
+def _refuse_together(*given: tuple[str, object]) -> None:
+    names = [name for name, value in given if value]
+    if len(names) > 1:
+        raise UsageError(f"{' and '.join(names)} cannot go together")
+
+
+def _refuse_alone(name: str, value: object, other: str, *, wants: object) -> None:
+    if value is not None and not wants:
+        raise UsageError(f"{name} does nothing without {other}")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import TypeVar
 
 import click
+
+from agentv_ci.contracts.report import ShardRecord
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -33,6 +36,19 @@ workers_option = click.option(
     help="Cases at once (default: 1, in order, one at a time; more run in parallel and end in any order). "
     "Overrides the targets' own `workers`.",
 )
+
+
+class ShardType(click.ParamType[ShardRecord]):
+    """`I/N`: the I-th of N parts."""
+
+    name = "I/N"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> ShardRecord:
+        """Return the part; says what is wrong with anything else."""
+        found = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", str(value))
+        if found is None or not 1 <= int(found[1]) <= int(found[2]):
+            self.fail(f"{value!r} is not I/N with I from 1 to N, such as 2/4", param, ctx)
+        return ShardRecord(index=int(found[1]), total=int(found[2]))
 
 
 class Range(click.FloatRange):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
@@ -19,7 +20,7 @@ LIVE_INTERVAL_S = 0.1
 @asynccontextmanager
 async def show_progress(*, live: bool) -> AsyncIterator[Callable[[Progress], None]]:
     """Show progress on standard error until the run ends; yields what takes the progress to watch."""
-    show = _live if live and sys.stderr.isatty() else _plain
+    show = _live if live and sys.stderr is not None and sys.stderr.isatty() else _plain
     tasks: list[asyncio.Task[None]] = []
 
     def watch(progress: Progress) -> None:
@@ -37,31 +38,48 @@ async def _plain(progress: Progress) -> None:
     begun = time.monotonic()
     while True:
         await asyncio.sleep(PLAIN_INTERVAL_S)
-        click.echo(_line(progress, time.monotonic() - begun), err=True)
+        with contextlib.suppress(OSError):
+            click.echo(_line(progress, time.monotonic() - begun), err=True)
 
 
 async def _live(progress: Progress) -> None:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
     begun = time.monotonic()
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-    timing = (TimeElapsedColumn(), TimeRemainingColumn())
-    with Bar(*columns, *timing, console=Console(stderr=True), transient=True) as bar:
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=progress.total)
         while True:
-            bar.update(task, completed=progress.done, description=_verdicts(progress, time.monotonic() - begun))
+            bar.update(task, completed=progress.done, description=_figures(progress, time.monotonic() - begun))
             await asyncio.sleep(LIVE_INTERVAL_S)
 
 
 def _line(progress: Progress, elapsed_s: float) -> str:
-    return f"{progress.done}/{progress.total} done, {_verdicts(progress, elapsed_s)}"
+    return f"{progress.done}/{progress.total} done, {_figures(progress, elapsed_s)}"
 
 
-def _verdicts(progress: Progress, elapsed_s: float) -> str:
+def _figures(progress: Progress, elapsed_s: float) -> str:
+    """What there is to say: what nobody has spent or repeated is left out."""
     rate = progress.done / elapsed_s if elapsed_s else 0.0
-    return (
-        f"{progress.running} running, {progress.passed} passed, {progress.failed} failed, "
-        f"{progress.errored} errors, {rate:.1f}/s"
-    )
+    said = [
+        f"{progress.running} running",
+        f"{progress.passed} passed",
+        f"{progress.failed} failed",
+        f"{progress.errored} errors",
+    ]
+    if progress.retries:
+        said.append(f"{progress.retries} {'retry' if progress.retries == 1 else 'retries'}")
+    if progress.cost_usd:
+        said.append(f"${progress.cost_usd:.2f}")
+    said.append(f"{rate:.1f}/s")
+    if rate and progress.done < progress.total:
+        said.append(f"ETA {_clock((progress.total - progress.done) / rate)}")
+    return ", ".join(said)
+
+
+def _clock(seconds: float) -> str:
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"

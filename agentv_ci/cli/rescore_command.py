@@ -86,7 +86,7 @@ def command(
     files = RunFiles(written, form, cwd / junit if junit else None)
     work = partial(rescore, rescoring, overrides, settings, files)
     outcome = run(work, files, dotenv_files=origin.dotenv_files, verbose=verbose)
-    show_outcome(outcome, files, cwd)
+    show_outcome(outcome, files.written, cwd)
     for sentence in rescoring.left_out:
         show_line(sentence, "warn")
     return outcome.report.gate.exit_code

@@ -8,22 +8,25 @@ import os
 import random
 import signal
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
 import click
 
-from agentv_ci.cli.output import show_line
+from agentv_ci.cli.output import show_error, show_line
 from agentv_ci.cli.progress import show_progress
 from agentv_ci.contracts.exchange import World
-from agentv_ci.errors import Interrupted, UsageError
+from agentv_ci.errors import INTERRUPTED, Interrupted, UsageError
 from agentv_ci.load.environment import with_dotenv
 from agentv_ci.pipeline.running import Outcome, Outside, RunFiles
+from agentv_ci.process import kill_all
 from agentv_ci.report.reporters import terminal
 
 T = TypeVar("T")
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def stamp() -> str:
@@ -48,12 +51,18 @@ def run(
     )
 
     def log(line: str) -> None:
-        click.echo(line, err=True)
+        # Whoever listened has gone, or the disk is full: that ends no run.
+        with contextlib.suppress(OSError):
+            click.echo(line, err=True)
+
+    def warn(sentence: str) -> None:
+        with contextlib.suppress(OSError):
+            show_warning(sentence)
 
     async def main() -> T:
-        _cancel_on_sigterm()
+        _end_on_signals()
         async with show_progress(live=not verbose) as watch:
-            return await work(Outside(world, log if verbose else None, show_warning, watch))
+            return await work(Outside(world, log if verbose else None, warn, log, watch))
 
     try:
         return asyncio.run(main())
@@ -68,21 +77,41 @@ def show_warning(sentence: str) -> None:
     show_line(f"warning: {sentence}", "warn", err=True)
 
 
-def _cancel_on_sigterm() -> None:
-    """SIGTERM ends a run like Ctrl-C: children are killed, finished rows are kept."""
-    task = asyncio.current_task()
-    assert task is not None
-    with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers on the loop
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+def _end_on_signals() -> None:
+    """Ctrl-C, SIGTERM and a closed terminal end a run in order: children are killed, finished rows are kept.
+
+    A second signal ends it at once.
+    """
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    assert task is not None, "a coroutine runs in a task"
+    # One that is ignored stays so: `nohup`, and jobs that a shell has put into the background.
+    heard = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+
+    def end() -> None:
+        for number in heard:
+            loop.remove_signal_handler(number)
+            signal.signal(number, _end_at_once)
+        task.cancel()
+
+    for number in heard:
+        with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers on the loop
+            loop.add_signal_handler(number, end)
 
 
-def show_outcome(outcome: Outcome, files: RunFiles, cwd: Path) -> None:
-    """Print the summary, and where everything lies."""
+def _end_at_once(*_: object) -> None:
+    kill_all()
+    os._exit(INTERRUPTED)
+
+
+def show_outcome(outcome: Outcome, written: Mapping[str, Path | None], cwd: Path) -> None:
+    """Print the summary, and where everything lies that was written."""
     for line in terminal.render(outcome.report, outcome.cases):
         show_line(line.text, line.style)
-    for name, path in (("results", files.results), ("report", files.report), ("junit", files.junit)):
+    for name, path in written.items():
         if path is not None:
             show_line(f"{name}: {_short(path, cwd)}", "plain")
+    if outcome.report.stopped == "interrupted":
+        show_error("interrupted; finished rows are kept", None)
 
 
 def _short(path: Path, cwd: Path) -> Path:

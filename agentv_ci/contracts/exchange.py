@@ -119,13 +119,15 @@ class Response:
     requests: int = 1
     """Tries over the wire."""
     duration_ms: int | None = None
-    """What it took: as the provider says, of a batch its share, else the time since the question."""
+    """What it took: as the provider says, of a batch its share, else the time of the try that was answered."""
     cost_usd: float | None = None
     """What it cost: as the provider says, else by the price of its tokens; None where neither is known."""
     request: Mapping[str, JsonValue] = field(default_factory=dict)
     """What was asked, for the record; free of secrets."""
     masked: bool = False
     """Whether a secret stood in it and was taken out."""
+    cached: bool = False
+    """Whether it comes from the cache or a recording, and nobody was asked."""
 
     @property
     def calls(self) -> tuple[CalledTool, ...]:

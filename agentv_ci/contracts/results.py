@@ -115,6 +115,8 @@ class ResultRow(Recorded):
     provider: str = Field(description="The target's provider.")
     model: str | None = Field(None, description="The model that answered, as the provider names it.")
     trial: Annotated[int, Field(ge=1)] = Field(description="Which trial, from 1.")
+    trials: Annotated[int, Field(ge=1)] = Field(1, description="How many the case has.")
+    require: Literal["majority", "all", "any"] = Field("majority", description="How many of them must pass.")
     seed: int | None = Field(None, description="The trial's seed.")
     digest: str = Field(description="The case's digest in the plan.")
     status: Literal["ok", "error"] = Field(description="Whether there is a verdict.")
@@ -150,6 +152,7 @@ class ResultRow(Recorded):
     cost_usd: Dollars | None = Field(
         None, description="Cost of the answer: as the provider says, else by the price of its tokens."
     )
+    cached: bool = Field(False, description="Whether the answer comes from the cache or a recording; then it is free.")
     judge_usage: UsageRecord | None = Field(None, description="Tokens of the judges.")
     judge_cost_usd: Dollars | None = Field(
         None, description="Cost of the judges; absent when the price of one of them is not known."
@@ -158,6 +161,7 @@ class ResultRow(Recorded):
     output_messages: Items[OutputMessageRecord] | None = Field(None, description="The whole answer (--include-trace).")
     trace_summary: TraceSummary | None = Field(None, description="Tool calls, when the provider reports them.")
     source: RowSource = Field(description="The place of the case, for links and annotations.")
-    masked: bool = Field(False, description="Whether a secret stood in the answer and was taken out.")
-    dry_run: bool = Field(False, description="Whether the mock answered in place of the target.")
     metadata: JsonObject = Field(default_factory=dict, description="The author's own.")
+    masked: bool = Field(False, description="Whether a secret stood in the answer and was taken out.")
+    # The last field is always written: a row that was torn while it was written lacks it.
+    dry_run: bool = Field(False, description="Whether the mock answered in place of the target.")

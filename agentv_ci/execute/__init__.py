@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import Target
-from agentv_ci.execute.engine import Engine, Means, RunSettings
+from agentv_ci.execute.engine import Engine, Finished, Means, RunSettings
 
 __all__ = ["execute"]
 
@@ -17,11 +17,12 @@ async def execute(
     targets: dict[str, Target],
     settings: RunSettings,
     means: Means,
-    stored: Iterable[ResultRow] | None = None,
+    stored: Iterable[ResultRow] | None,
+    finished: Finished,
 ) -> None:
-    """Run a plan against resolved targets; with `stored` rows, score their answers again and ask only judges.
+    """Run a plan against resolved targets, but for what is finished; of `stored` rows, ask only the judges.
 
     Rows go to the journal the moment a trial ends. Raises TargetUnavailable when a target cannot be asked at all; a
     trial that fails is a row like any other.
     """
-    await Engine(plan, targets, settings, means).run(stored)
+    await Engine(plan, targets, settings, means, finished).run(stored)

@@ -9,9 +9,7 @@ from dataclasses import replace
 
 from agentv_ci.contracts.exchange import Log, ProviderError, Request, Response, World
 from agentv_ci.execute.providers import BatchProvider
-
-TrialKey = tuple[str, str, int]
-"""Suite, case id and number of a trial."""
+from agentv_ci.execute.rows import TrialKey
 
 
 class Batch:

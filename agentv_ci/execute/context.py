@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from agentv_ci.contracts.exchange import Log, ProviderError, Warn, World
+
+Pause = Callable[[ProviderError, float], Awaitable[None]]
+"""Waits so many seconds before a question that failed is asked again."""
 
 
 def unwritable(error: OSError) -> ProviderError:
@@ -33,6 +36,8 @@ class Context:
     warn: Warn
     redact: Callable[[str], str]
     """Takes secrets out of what is written to files."""
+    pause: Pause
+    """Gives others the turn meanwhile."""
 
     def place(self, path: str) -> Path:
         """Return a path of a target: relative to the repository, with `~` for the home folder, or absolute.

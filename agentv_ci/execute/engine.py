@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 
 from agentv_ci.contracts.exchange import (
@@ -22,19 +23,22 @@ from agentv_ci.contracts.exchange import (
     Warn,
     World,
 )
-from agentv_ci.contracts.plan import Plan, PlanCase, PlanSuite
+from agentv_ci.contracts.plan import Plan, PlanCase
+from agentv_ci.contracts.report import ConcurrencyChange, Stop
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.contracts.targets import MockTarget, Target
-from agentv_ci.errors import TargetUnavailable
-from agentv_ci.execute.batches import Batch
+from agentv_ci.contracts.targets import Target
+from agentv_ci.execute.budget import Budget
+from agentv_ci.execute.cache import Store
 from agentv_ci.execute.context import Context
-from agentv_ci.execute.costs import cost_of_response
+from agentv_ci.execute.dumps import Dumps
+from agentv_ci.execute.failures import Failures
 from agentv_ci.execute.journal import Journal
 from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.prompt import build_request
-from agentv_ci.execute.providers import BatchProvider, Provider, open_provider
-from agentv_ci.execute.rows import Effort, Trial, failed_row, graded_row, regraded_row, stored_response
+from agentv_ci.execute.queue import Lane, Queue
+from agentv_ci.execute.rows import Effort, Trial, TrialKey, failed_row, graded_row, regraded_row, stored_response
+from agentv_ci.execute.targets import Desk, OpenTargets, Stores
 from agentv_ci.redaction import Redactor
 
 REPEATED: frozenset[ErrorKind] = frozenset({"timeout", "process"})
@@ -52,6 +56,18 @@ class RunSettings:
     workers: int | None = None
     dry_run: bool = False
     include_trace: bool = False
+    fail_fast: bool = False
+    max_cost_usd: float | None = None
+    """Bounds the whole run; the suites of the plan may have bounds of their own."""
+    shards: int = 1
+    """In how many parts the plan runs; each has its share of the budgets."""
+    cache: Path | None = None
+    record: Path | None = None
+    replay: Path | None = None
+    prompts: Path | None = None
+    """Where prompts are dumped."""
+    traces: Path | None = None
+    """Where messages of answers are dumped."""
 
 
 @dataclass(slots=True)
@@ -64,6 +80,29 @@ class Progress:
     passed: int = 0
     failed: int = 0
     errored: int = 0
+    retries: int = 0
+    """Questions and attempts that were repeated."""
+    cost_usd: float = 0.0
+    """Of answers and judges so far."""
+
+
+@dataclass(slots=True)
+class Account:
+    """What a run has to tell besides its rows; complete when it has ended, however it has."""
+
+    stopped: Stop | None = None
+    """Why there is more in the plan than has run."""
+    concurrency: list[ConcurrencyChange] = field(default_factory=list)
+    unpriced_models: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What need not run any more, of an earlier run of the same plan."""
+
+    trials: Collection[TrialKey] = frozenset()
+    cost_usd: Mapping[str, float] = field(default_factory=dict)
+    """What it has cost, by suite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,29 +120,51 @@ class Means:
     """Kept up to date for whoever shows it."""
     redactor: Redactor
     """Takes secrets out of answers, errors and log lines, where they enter."""
+    account: Account
 
 
 class Engine:
     """Runs one plan once."""
 
-    def __init__(self, plan: Plan, targets: dict[str, Target], settings: RunSettings, means: Means) -> None:
+    def __init__(
+        self, plan: Plan, targets: dict[str, Target], settings: RunSettings, means: Means, finished: Finished
+    ) -> None:
         self._plan = plan
         self._targets = targets
         self._settings = settings
         self._means = means
+        self._finished = finished
         self._suites = {suite.path: suite for suite in plan.suites}
-        self._cases = {(case.suite, case.id): case for case in plan.cases}
-        self._limits = Limits(settings.workers, targets, (case.target for case in plan.cases))
-        self._providers: dict[str, Provider] = {}
-        self._batches: dict[str, Batch] = {}
-        self._context = Context(
-            root=settings.root,
-            logs=settings.logs,
+        self._limits = Limits(settings.workers, targets, (case.target for case in plan.cases), means.world, means.log)
+        means.account.concurrency = self._limits.changes
+        self._budget = Budget(settings.max_cost_usd, self._suites, settings.shards, means.warn)
+        for suite, cost_usd in finished.cost_usd.items():
+            self._budget.add(cost_usd, suite)
+        self._failures = Failures()
+        self._dumps = Dumps(settings.prompts, settings.traces, means.redactor, means.warn)
+        self._queue = Queue(self._lanes(), self._limits, self._is_wanted)
+        self._open = OpenTargets(plan.targets, targets, self._context(), self._desk(), dry_run=settings.dry_run)
+
+    def _context(self) -> Context:
+        means = self._means
+        return Context(
+            root=self._settings.root,
+            logs=self._settings.logs,
             world=means.world,
             log=means.log,
             warn=means.warn,
             redact=means.redactor.text,
+            pause=lambda _, wait_s: means.world.sleep(wait_s),
         )
+
+    def _desk(self) -> Desk:
+        settings, means = self._settings, self._means
+        stores = Stores(
+            cache=Store(settings.cache, outside_git=True) if settings.cache is not None else None,
+            record=Store(settings.record) if settings.record is not None else None,
+            replay=Store(settings.replay) if settings.replay is not None else None,
+        )
+        return Desk(self._limits, self._budget, stores, self._dumps, means.redactor, self._count_retry)
 
     async def run(self, stored: Iterable[ResultRow] | None) -> None:
         """Run every trial, or score stored rows again; rows go to the journal as they come.
@@ -111,115 +172,138 @@ class Engine:
         Raises TargetUnavailable before the first one.
         """
         async with AsyncExitStack() as opened:
-            await self._open_providers(opened)
-            coming = map(self._run, self._trials()) if stored is None else map(self._rescore, stored)
+            opened.push_async_callback(self._limits.close)
+            opened.callback(self._settle)
+            for key, target in self._targets.items():
+                await self._open.open(key, self._settings.workers, opened)
+                if target.provider_batching is True and stored is None:
+                    self._open.open_batch(key, self._questions(key), opened)
+            work = self._answer_all if stored is None else self._rescorer(iter(stored))
             async with asyncio.TaskGroup() as workers:
                 for _ in range(min(self._limits.width, self._means.progress.total)):
-                    workers.create_task(self._work(coming))
+                    workers.create_task(work())
 
-    async def _open_providers(self, stack: AsyncExitStack) -> None:
-        for key, target in self._targets.items():
-            opened = MockTarget(name=target.name, provider="mock") if self._settings.dry_run else target
-            provider = open_provider(opened, self._context)
-            self._providers[key] = provider
-            stack.push_async_callback(provider.close)
-            self._tell_limits(opened)
-            try:
-                await provider.check()
-            except ProviderError as error:
-                self._means.redactor.clean(error)
-                raise TargetUnavailable(f"target '{target.name}' is not available: {error.detail}") from error
-            if opened.provider_batching is True:
-                self._open_batch(key, provider, stack)
+    def _settle(self) -> None:
+        self._means.account.unpriced_models = tuple(self._budget.unpriced)
 
-    def _tell_limits(self, target: Target) -> None:
-        wanted = self._settings.workers or target.workers
-        if target.most_workers is not None and isinstance(wanted, int) and wanted > target.most_workers:
-            self._means.warn(
-                f"{target.name}: '{target.provider}' takes {target.most_workers} question at once, not {wanted}"
-            )
+    def _lanes(self) -> Iterator[Lane]:
+        places: dict[str, list[int]] = {}
+        for place, case in enumerate(self._plan.cases):
+            places.setdefault(case.target, []).append(place)
+        for target, own in places.items():
+            yield Lane(target, ((place, trial) for place in own for trial in self._trials(self._plan.cases[place])))
 
-    def _open_batch(self, key: str, provider: Provider, stack: AsyncExitStack) -> None:
-        target = self._targets[key]
-        if isinstance(provider, BatchProvider):
-            trials = [trial for trial in self._trials() if trial.case.target == key]
-            requests = {trial.key: self._request(trial.case, trial.seed) for trial in trials}
-            slot = self._limits.slot(key)
-            batch = Batch(target.name, provider, requests, slot=slot, world=self._means.world, log=self._means.log)
-            self._batches[key] = batch
-            stack.push_async_callback(batch.close)
-        else:
-            self._means.log(
-                f"{target.name}: provider_batching was requested but not applied: '{target.provider}' cannot"
-            )
+    def _trials(self, case: PlanCase) -> Iterator[Trial]:
+        for number in range(1, case.trials + 1):
+            yield self._trial(case, number, case.seeds[number - 1] if number <= len(case.seeds) else None)
 
-    def _trials(self) -> Iterator[Trial]:
+    def _trial(self, case: PlanCase, number: int, seed: int | None) -> Trial:
+        return Trial(
+            case=case,
+            suite=self._suites[case.suite],
+            target=self._targets[case.target],
+            number=number,
+            seed=seed,
+            dry_run=self._settings.dry_run,
+        )
+
+    def _questions(self, target: str) -> Iterator[tuple[Trial, Request]]:
         for case in self._plan.cases:
-            for number in range(1, case.trials + 1):
-                yield Trial(
-                    case=case,
-                    suite=self._suites[case.suite],
-                    target=self._targets[case.target],
-                    number=number,
-                    seed=case.seeds[number - 1] if number <= len(case.seeds) else None,
-                    dry_run=self._settings.dry_run,
-                )
+            if case.target == target:
+                wanted = (trial for trial in self._trials(case) if trial.key not in self._finished.trials)
+                yield from ((trial, self._request(case, trial.seed)) for trial in wanted)
 
-    async def _work(self, coming: Iterator[Awaitable[ResultRow]]) -> None:
-        # All workers draw from one iterator: a free one takes the next trial at once.
-        for work in coming:
-            self._means.progress.running += 1
-            row = await work
-            self._means.journal.append(row)
-            self._count(row)
+    def _is_wanted(self, trial: Trial) -> bool:
+        """Whether a trial whose turn it is runs; a suite without money left does not hold up the others."""
+        if trial.key in self._finished.trials:
+            return False
+        if self._budget.is_exhausted(trial.case.suite):
+            self._means.account.stopped = "budget"
+            return False
+        return True
 
-    def _count(self, row: ResultRow) -> None:
+    async def _answer_all(self) -> None:
+        """What one worker does."""
+        while (trial := await self._queue.next()) is not None:
+            row = await self._watched(self._run(trial))
+            if self._settings.fail_fast and self._failures.add(trial.case, row.verdict):
+                self._means.account.stopped = self._means.account.stopped or "fail-fast"
+                self._queue.stop()
+
+    def _rescorer(self, stored: Iterator[ResultRow]) -> Callable[[], Coroutine[None, None, None]]:
+        cases = {(case.suite, case.id): case for case in self._plan.cases}
+
+        async def rescore_all() -> None:
+            # All workers draw from one iterator.
+            for row in stored:
+                await self._watched(self._rescore(row, cases[row.suite, row.eval_id]))
+
+        return rescore_all
+
+    async def _watched(self, work: Awaitable[ResultRow]) -> ResultRow:
         progress = self._means.progress
+        progress.running += 1
+        row = await work
+        self._means.journal.append(row)
         progress.running -= 1
         progress.done += 1
         progress.passed += row.verdict == "pass"
         progress.failed += row.verdict in ("borderline", "fail")
         progress.errored += row.verdict == "error"
+        progress.cost_usd = self._budget.spent_usd
+        return row
+
+    def _count_retry(self) -> None:
+        self._means.progress.retries += 1
 
     async def _run(self, trial: Trial) -> ResultRow:
         case = trial.case
         request = self._request(case, trial.seed)
-        label = f"{case.id} (trial {trial.number})" if case.trials > 1 else case.id
+        label = _label(case, trial.number)
+        try:
+            with self._queue.answering(trial):
+                response, effort = await self._attempts(trial, request, label)
+        except _GivenUp as given_up:
+            return failed_row(trial, given_up.effort, given_up.error, now=self._means.world.now())
+        if not response.answer.strip():
+            self._means.warn(f"{trial.target.name}: an answer is empty")
+        self._dumps.trace(trial, response)
+        grade = await self._grade(trial, request, response, label)
+        trace = self._settings.include_trace
+        return graded_row(trial, effort, response, grade, now=self._means.world.now(), include_trace=trace)
+
+    async def _attempts(self, trial: Trial, request: Request, label: str) -> tuple[Response, Effort]:
+        """Return the answer, and what it took; raises _GivenUp after the last attempt."""
         requests = 0
-        for attempt in range(case.max_retries + 1):
+        for attempt in count():
             self._means.log(f"{label}: asks {trial.target.name}" + (f", attempt {attempt + 1}" if attempt else ""))
             begun = self._means.world.monotonic()
             try:
-                response = await self._answer(trial, replace(request, attempt=attempt))
+                response = await self._open.answer(trial, replace(request, attempt=attempt))
             except ProviderError as error:
                 requests += error.requests
-                effort = Effort(attempt + 1, requests, self._since_ms(begun))
+                took_ms = round((self._means.world.monotonic() - begun) * 1000)
                 self._means.log(f"{label}: {error.kind}: {error.detail}")
-                if error.kind in REPEATED and attempt < case.max_retries:
-                    continue
-                return failed_row(trial, effort, error, now=self._means.world.now())
-            effort = Effort(attempt + 1, requests + response.requests, response.duration_ms or 0)
-            if not response.answer.strip():
-                self._means.warn(f"{trial.target.name}: an answer is empty")
-            grade = await self._grade(case, request, response, label)
-            trace = self._settings.include_trace
-            return graded_row(trial, effort, response, grade, now=self._means.world.now(), include_trace=trace)
-        raise AssertionError("the last attempt returns a row")
+                if error.kind not in REPEATED or attempt == trial.case.max_retries:
+                    raise _GivenUp(error, Effort(attempt + 1, requests, took_ms)) from error
+                self._count_retry()
+            else:
+                return response, Effort(attempt + 1, requests + response.requests, response.duration_ms or 0)
+        raise AssertionError("the last attempt ends the loop")
 
-    async def _rescore(self, row: ResultRow) -> ResultRow:
+    async def _rescore(self, row: ResultRow, case: PlanCase) -> ResultRow:
         """Return a row whose stored answer is scored as the plan says; one without an answer stays as it is."""
         row = self._means.redactor.row(row)
         if row.error_kind not in (None, "evaluator"):
             return row
-        case = self._cases[row.suite, row.eval_id]
-        label = f"{case.id} (trial {row.trial})" if case.trials > 1 else case.id
+        trial = self._trial(case, row.trial, row.seed)
         response = stored_response(row)
-        grade = await self._grade(case, self._request(case, row.seed), response, label)
+        grade = await self._grade(trial, self._request(case, row.seed), response, _label(case, row.trial))
         now, dry_run = self._means.world.now(), self._settings.dry_run
         return regraded_row(row, case, grade, now=now, dry_run=dry_run)
 
-    async def _grade(self, case: PlanCase, request: Request, response: Response, label: str) -> Grade:
-        grade = await self._means.grade(case, request, response, self._judge_of(case))
+    async def _grade(self, trial: Trial, request: Request, response: Response, label: str) -> Grade:
+        grade = await self._means.grade(trial.case, request, response, self._judge_of(trial))
         self._means.log(f"{label}: {grade.verdict}, score {grade.score:.3f}")
         for each in grade.outcomes:
             found = "; ".join(each.hits if each.verdict == "pass" else each.misses) or each.reasoning
@@ -231,35 +315,9 @@ class Engine:
     def _request(self, case: PlanCase, seed: int | None) -> Request:
         return build_request(case, self._plan.files, self._means.materials.locate, cwd=self._folder(case), seed=seed)
 
-    async def _answer(self, trial: Trial, request: Request) -> Response:
-        """Return a trial's answer out of its target's batch, else the answer to its own question."""
-        key = trial.case.target
-        batch = self._batches.get(key)
-        answered = await batch.answer(trial.key) if batch is not None and request.attempt == 0 else None
-        if answered is not None:
-            return self._priced(key, self._means.redactor.response(answered), trial.suite)
-        return await self._ask(key, request, trial.suite)
-
-    async def _ask(self, target: str, request: Request, suite: PlanSuite) -> Response:
-        async with self._limits.slot(target):
-            begun = self._means.world.monotonic()
-            try:
-                response = self._means.redactor.response(await self._providers[target].ask(request))
-            except ProviderError as error:
-                self._means.redactor.clean(error)
-                raise
-            if response.duration_ms is None:
-                response = replace(response, duration_ms=self._since_ms(begun))
-        return self._priced(target, response, suite)
-
-    def _priced(self, target: str, response: Response, suite: PlanSuite) -> Response:
-        """Return a response with its cost; what the mock says in a target's place costs nothing."""
-        if self._settings.dry_run:
-            return response
-        return replace(response, cost_usd=cost_of_response(self._targets[target], response, suite.prices))
-
-    def _judge_of(self, case: PlanCase) -> Ask:
+    def _judge_of(self, trial: Trial) -> Ask:
         """A judge is a target like any other; it gets one text or a chat, whichever it takes."""
+        case = trial.case
 
         async def ask(target: str, question: JudgeQuestion) -> Response:
             request = Request(
@@ -273,12 +331,23 @@ class Engine:
                 max_output_tokens=question.max_output_tokens,
                 sample=question.sample,
             )
-            return await self._ask(target, request, self._suites[case.suite])
+            response = await self._open.ask(target, request, trial)
+            return replace(response, cost_usd=0.0) if response.cached else response
 
         return ask
 
     def _folder(self, case: PlanCase) -> Path:
         return (self._settings.root / case.suite).parent
 
-    def _since_ms(self, begun: float) -> int:
-        return round((self._means.world.monotonic() - begun) * 1000)
+
+class _GivenUp(Exception):
+    """A trial has no answer."""
+
+    def __init__(self, error: ProviderError, effort: Effort) -> None:
+        super().__init__(error.detail)
+        self.error = error
+        self.effort = effort
+
+
+def _label(case: PlanCase, trial: int) -> str:
+    return f"{case.id} (trial {trial})" if case.trials > 1 else case.id

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -15,19 +16,25 @@ SYNC_INTERVAL_S = 0.2
 
 
 class Journal:
-    """Appends rows. A row that cannot be written is counted, and the others are written all the same."""
+    """Appends rows. A row that cannot be written is told, and the others are written all the same."""
 
-    def __init__(self, path: Path, encode: Callable[[ResultRow], str]) -> None:
+    def __init__(self, path: Path, encode: Callable[[ResultRow], str], *, kept_bytes: int = 0) -> None:
         self.path = path
         self.write_error: str | None = None
         """The first thing that went wrong."""
         self._encode = encode
+        self._kept_bytes = kept_bytes
         self._file: BinaryIO | None = None
-        self._begun = False
+        self.has_begun = False
+        """Whether the file is this run's by now."""
         self._pending_sync: asyncio.TimerHandle | None = None
+        self._disk = ThreadPoolExecutor(max_workers=1, thread_name_prefix="journal")
 
     def __enter__(self) -> Self:
-        """Open the file; raises OSError. What is in it stays until the first row, in case there is none."""
+        """Open the file; raises OSError.
+
+        Its first `kept_bytes` stay; what else is in it stays until the first row, in case there is none.
+        """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file = self.path.open("ab", buffering=0)
         return self
@@ -37,24 +44,30 @@ class Journal:
     ) -> None:
         if self._pending_sync is not None:
             self._pending_sync.cancel()
-        self._sync()
+        self._disk.shutdown()
         assert self._file is not None
+        self._sync(self._file.fileno())
         self._file.close()
 
     def append(self, row: ResultRow) -> None:
         """Write a row now and have it on the disk within 200 ms."""
         assert self._file is not None
         try:
-            if not self._begun:
-                self._file.truncate(0)
-                self._file.seek(0)
-                self._begun = True
+            self.begin()
             self._write(self._encode(row).encode("utf-8", "replace"))
         except OSError as error:
             self.write_error = self.write_error or f"{self.path}: {error.strerror}"
             return
         if self._pending_sync is None:
-            self._pending_sync = asyncio.get_running_loop().call_later(SYNC_INTERVAL_S, self._sync)
+            self._pending_sync = asyncio.get_running_loop().call_later(SYNC_INTERVAL_S, self._sync_soon)
+
+    def begin(self) -> None:
+        """Drop what is in the file and does not stay; raises OSError."""
+        if not self.has_begun:
+            assert self._file is not None
+            self._file.truncate(self._kept_bytes)
+            self._file.seek(self._kept_bytes)
+            self.has_begun = True
 
     def _write(self, data: bytes) -> None:
         assert self._file is not None
@@ -69,10 +82,14 @@ class Journal:
             self._file.seek(start)
             raise
 
-    def _sync(self) -> None:
+    def _sync_soon(self) -> None:
+        # In a thread: a slow disk does not hold up answers, nor lengthen what they are measured to take.
         self._pending_sync = None
         assert self._file is not None
+        self._disk.submit(self._sync, self._file.fileno())
+
+    def _sync(self, file: int) -> None:
         try:
-            os.fsync(self._file.fileno())
+            os.fsync(file)
         except OSError as error:
             self.write_error = self.write_error or f"{self.path}: {error.strerror}"

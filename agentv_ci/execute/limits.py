@@ -1,23 +1,178 @@
-"""How many questions are asked at once."""
+"""How many questions are asked at once, and how that changes when a server has had enough.
+
+A refusal for being asked too often (HTTP 429) halves a target's slots and holds all of them back for as long as the
+server asks; every full round of answers gives one slot back. Failures of the server stop that growth for a round.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC
 
+from agentv_ci.contracts.exchange import Log, ProviderError, World
+from agentv_ci.contracts.report import ConcurrencyChange
 from agentv_ci.contracts.targets import Target, at_most, cases_at_once, own_workers
+
+MAX_CHANGES = 10_000
+"""Changes that are kept for the report."""
 
 
 class Limits:
     """`--workers` bounds the whole run and each target; without it a target's `workers` bounds that target."""
 
-    def __init__(self, workers: int | None, targets: Mapping[str, Target], answering: Iterable[str]) -> None:
-        self._slots = {
-            key: asyncio.Semaphore(at_most(target, workers or own_workers(target))) for key, target in targets.items()
-        }
+    def __init__(
+        self, workers: int | None, targets: Mapping[str, Target], answering: Iterable[str], world: World, log: Log
+    ) -> None:
         self.width = cases_at_once(workers, [targets[key] for key in dict.fromkeys(answering)])
         """Cases at once."""
+        self.changes: list[ConcurrencyChange] = []
+        """Every change of a target's slots, in order."""
+        self._log = log
+        self._limits = {
+            key: Limit(target.name, at_most(target, workers or own_workers(target)), world, self._tell)
+            for key, target in targets.items()
+        }
 
-    def slot(self, target: str) -> asyncio.Semaphore:
-        """Return what a question to a target must hold while it is asked."""
-        return self._slots[target]
+    def of(self, target: str) -> Limit:
+        """Return the slots of a target."""
+        return self._limits[target]
+
+    def _tell(self, change: ConcurrencyChange) -> None:
+        if len(self.changes) < MAX_CHANGES:
+            self.changes.append(change)
+        held = f", and waits {change.held_s:g} s" if change.held_s else ""
+        self._log(f"{change.target}: {change.before} → {change.after} at once{held}: {change.reason}")
+
+    async def close(self) -> None:
+        """End all waiting."""
+        for limit in self._limits.values():
+            await limit.close()
+
+
+class Limit:
+    """The slots of one target. Who waits for one gets it in the order of asking."""
+
+    def __init__(self, name: str, most: int, world: World, tell: Callable[[ConcurrencyChange], None]) -> None:
+        self.width = most
+        """Slots there are now."""
+        self.on_room: Callable[[], None] = lambda: None
+        """Called whenever there may be room for more."""
+        self._name = name
+        self._most = most
+        self._world = world
+        self._tell = tell
+        self._taken = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._answered = 0
+        """Answers since the last change or failure."""
+        self._stale = 0
+        """Questions that were already asked when the slots were last halved: their refusals say nothing new."""
+        self._held_until = 0.0
+        self._hold: asyncio.Task[None] | None = None
+        self._more_hold_s = 0.0
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """Hold a slot; what becomes of the question decides how many there are."""
+        await self._take()
+        try:
+            yield
+        except ProviderError as error:
+            self._failed(error, hold_s=0.0)
+            raise
+        else:
+            self._succeeded()
+        finally:
+            self._release()
+
+    async def pause(self, error: ProviderError, wait_s: float) -> None:
+        """Give the slot away until the question is asked again: after the wait, and when there is a slot."""
+        self._failed(error, hold_s=wait_s if error.retry_after_s is not None else 0.0)
+        self._release()
+        try:
+            await self._world.sleep(wait_s)
+            await self._take(first=True)
+        except BaseException:
+            # Whoever holds the slot gives it back.
+            self._taken += 1
+            raise
+
+    async def _take(self, *, first: bool = False) -> None:
+        if self._has_room() and not self._waiting:
+            self._taken += 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        (self._waiting.appendleft if first else self._waiting.append)(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._release()
+            raise
+
+    def _has_room(self) -> bool:
+        return self._hold is None and self._taken < self.width
+
+    def _release(self) -> None:
+        self._taken -= 1
+        self._stale = max(0, self._stale - 1)
+        self._admit()
+
+    def _admit(self) -> None:
+        while self._waiting and self._has_room():
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self._taken += 1
+                turn.set_result(None)
+        self.on_room()
+
+    def _succeeded(self) -> None:
+        self._answered += 1
+        if self.width < self._most and self._answered >= self.width:
+            self._change(self.width + 1, "answers without a refusal")
+
+    def _failed(self, error: ProviderError, *, hold_s: float) -> None:
+        self._answered = 0
+        if error.kind != "rate_limit" or not error.retryable:
+            return
+        held_s = self._hold_back(hold_s)
+        if not self._stale and (self.width > 1 or held_s):
+            self._stale = self._taken
+            self._change(max(1, self.width // 2), "HTTP 429", held_s)
+
+    def _change(self, width: int, reason: str, held_s: float = 0.0) -> None:
+        at = self._world.now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        change = ConcurrencyChange(
+            at=at, target=self._name, before=self.width, after=width, held_s=round(held_s, 3), reason=reason
+        )
+        self.width, self._answered = width, 0
+        self._tell(change)
+
+    def _hold_back(self, seconds: float) -> float:
+        """Let nobody ask for so long; returns how much longer that is than before."""
+        now = self._world.monotonic()
+        more_s = now + seconds - max(self._held_until, now)
+        if more_s <= 0:
+            return 0.0
+        self._held_until = now + seconds
+        if self._hold is None:
+            self._hold = asyncio.create_task(self._wait_out(more_s))
+        else:
+            self._more_hold_s += more_s
+        return more_s
+
+    async def _wait_out(self, seconds: float) -> None:
+        while seconds > 0:
+            await self._world.sleep(seconds)
+            seconds, self._more_hold_s = self._more_hold_s, 0.0
+        self._hold = None
+        self._admit()
+
+    async def close(self) -> None:
+        """End the waiting."""
+        if self._hold is not None:
+            self._hold.cancel()
+            await asyncio.gather(self._hold, return_exceptions=True)

@@ -29,6 +29,9 @@ from agentv_ci.contracts.results import (
 )
 from agentv_ci.contracts.targets import Target, model_name
 
+TrialKey = tuple[str, str, int]
+"""Suite, case id and number of a trial."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -43,7 +46,7 @@ class Trial:
     dry_run: bool
 
     @property
-    def key(self) -> tuple[str, str, int]:
+    def key(self) -> TrialKey:
         """Suite, case id and number: no two trials of a run have the same."""
         return self.case.suite, self.case.id, self.number
 
@@ -69,7 +72,8 @@ def graded_row(
             "finish_reason": response.finish_reason,
             "candidate_answer": response.answer,
             "usage": usage_record(response.usage),
-            "cost_usd": response.cost_usd,
+            "cost_usd": 0.0 if response.cached else response.cost_usd,
+            "cached": response.cached,
             "masked": response.masked or grade.masked,
             "request": dict(response.request),
             "output_messages": _messages(response) if include_trace else None,
@@ -138,6 +142,8 @@ def _row(trial: Trial, effort: Effort, grade: Grade, error_kind: ErrorKind | Non
         conversation_id=case.conversation_id,
         suite=case.suite,
         target=trial.target.name,
+        trials=case.trials,
+        require=case.require,
         provider="mock" if trial.dry_run else trial.target.provider,
         trial=trial.number,
         seed=trial.seed,

@@ -33,5 +33,3 @@ def _unsupported(plan: Plan) -> Iterator[tuple[str, str]]:
 def _settings(suite: PlanSuite) -> Iterator[str]:
     if suite.validators:
         yield "'validators'"
-    if suite.gate.max_cost_usd is not None:
-        yield "'max_cost_usd'"

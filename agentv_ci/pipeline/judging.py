@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.documents import Checked, Surroundings
 from agentv_ci.contracts.judge_set import JudgeSetDocument, LabelledAnswer
-from agentv_ci.errors import InvalidInput, NothingToRun, UsageError
+from agentv_ci.errors import Interrupted, InvalidInput, NothingToRun, UsageError
 from agentv_ci.load.discover import discover, find_dotenv
 from agentv_ci.pipeline.checking import Documents
 from agentv_ci.pipeline.compiling import Compiled, Origin, no_targets
-from agentv_ci.pipeline.running import Outside, RunFiles, Stored, carry_out
+from agentv_ci.pipeline.running import Outside, Prior, RunFiles, Stored, carry_out
 from agentv_ci.suggestions import did_you_mean, listed
 
 if TYPE_CHECKING:
@@ -140,8 +140,10 @@ async def check_judge(
     labels = {item.id: item for item in check.items}
     now = outside.world.now()
     answers = Stored(lambda: _answers(plan, labels, now), sum(case.trials for case in plan.cases))
-    write_error = await carry_out(plan, settings, files, outside, answers)
-    return measure(labels, plan.cases, read(files.results, files.form), write_error=write_error)
+    ending = await carry_out(plan, settings, files, outside, Prior(stored=answers))
+    if ending.stopped is not None:
+        raise Interrupted("interrupted; finished rows are kept")
+    return measure(labels, plan.cases, read(files.results, files.form), write_error=ending.write_error)
 
 
 def _answers(plan: Plan, labels: Mapping[str, LabelledAnswer], now: datetime) -> Iterator[ResultRow]:

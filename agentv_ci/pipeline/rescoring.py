@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.load.discover import find_root
 from agentv_ci.pipeline.compiling import Compiled, Selection, compile_paths
-from agentv_ci.pipeline.running import Outcome, Outside, RunFiles, Stored, carry_out, conclude
+from agentv_ci.pipeline.reporting import read_rows
+from agentv_ci.pipeline.running import Outcome, Outside, Prior, RunFiles, Stored, carry_out, conclude
 from agentv_ci.suggestions import listed
 
 if TYPE_CHECKING:
     from agentv_ci.compile.overrides import Overrides
     from agentv_ci.contracts.plan import PlanCase
-    from agentv_ci.contracts.results import ResultRow
     from agentv_ci.execute.engine import RunSettings
 
 CaseKey = tuple[str, str]
@@ -52,7 +52,7 @@ class Rescoring:
     def stored(self) -> Stored:
         """Return the rows of the plan's cases."""
         return Stored(
-            lambda: (row for row in _read(self.results) if (row.suite, row.eval_id) in self._keys), self._number
+            lambda: (row for row in read_rows(self.results) if (row.suite, row.eval_id) in self._keys), self._number
         )
 
 
@@ -147,13 +147,13 @@ async def rescore(
 
     files.refuse_to_overwrite(rescoring.compiled.origin)
     plan = override(rescoring.compiled.plan, overrides)
-    write_error = await carry_out(plan, settings, files, outside, rescoring.stored())
-    return conclude(plan, files, dry_run=settings.dry_run, write_error=write_error)
+    ending = await carry_out(plan, settings, files, outside, Prior(stored=rescoring.stored()))
+    return conclude(plan, files, ending)
 
 
 def _contents(results: Path) -> _Contents:
     contents = _Contents()
-    for row in _read(results):
+    for row in read_rows(results):
         key = (row.suite, row.eval_id)
         trials = contents.trials.setdefault(key, set())
         if row.trial in trials:
@@ -172,14 +172,3 @@ def _contents(results: Path) -> _Contents:
         contents.is_dry_run |= row.dry_run
         contents.has_no_messages += row.trace_summary is not None and row.output_messages is None
     return contents
-
-
-def _read(results: Path) -> Iterator[ResultRow]:
-    from agentv_ci.report.reporters import form_of, read
-
-    try:
-        yield from read(results, form_of(results))
-    except OSError as error:
-        raise UsageError(f"cannot read '{results}': {error.strerror}") from error
-    except ValueError as error:
-        raise UsageError(str(error)) from error

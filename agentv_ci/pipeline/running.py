@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentv_ci.errors import UsageError
+from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.outside import inert, shortened
 from agentv_ci.pipeline.checking import read_yaml
 from agentv_ci.pipeline.compiling import Compiled, Origin
@@ -17,11 +18,12 @@ if TYPE_CHECKING:
     from agentv_ci.compile.overrides import Overrides
     from agentv_ci.contracts.exchange import Ask, Grade, Log, Request, Response, Warn, World
     from agentv_ci.contracts.plan import Plan, PlanCase
-    from agentv_ci.contracts.report import RunReport
+    from agentv_ci.contracts.report import Ending, RunReport, ShardRecord
     from agentv_ci.contracts.results import ResultRow
     from agentv_ci.contracts.targets import Target
     from agentv_ci.execute.engine import Progress, RunSettings
     from agentv_ci.execute.materials import Materials
+    from agentv_ci.pipeline.resuming import Earlier
     from agentv_ci.redaction import Redactor
     from agentv_ci.report.outcomes import CaseOutcome
     from agentv_ci.report.reporters import ResultsFormat
@@ -41,6 +43,11 @@ class RunFiles:
     def report(self) -> Path:
         """The run report lies beside the results."""
         return self.results.with_suffix(".report.json")
+
+    @property
+    def written(self) -> dict[str, Path | None]:
+        """What lies where when a run has ended."""
+        return {"results": self.results, "report": self.report, "junit": self.junit}
 
     def refuse_to_overwrite(self, origin: Origin) -> None:
         """Raise UsageError when what a run leaves would lie where something else does."""
@@ -67,6 +74,8 @@ class Outside:
     log: Log | None
     """None: nobody listens."""
     warn: Warn
+    note: Callable[[str], None]
+    """Takes a sentence that people always see, and that is nothing to worry about."""
     watch: Callable[[Progress], None]
     """Is given the progress once, before the first case, and may look at it at any time."""
 
@@ -79,8 +88,35 @@ class Stored:
     number: int
 
 
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """How much of a plan runs."""
+
+    shard: ShardRecord | None = None
+    balance: Path | None = None
+    """Results whose durations balance the shards."""
+    resume: Path | None = None
+    """Results of an earlier run whose answers still hold."""
+
+
+EVERYTHING = Scope()
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """What a run begins with: rows of an earlier one that stay in the results, or answers to be scored."""
+
+    kept: Earlier | None = None
+    stored: Stored | None = None
+
+
 async def run_plan(
-    compiled: Compiled, overrides: Overrides, settings: RunSettings, files: RunFiles, outside: Outside
+    compiled: Compiled,
+    overrides: Overrides,
+    settings: RunSettings,
+    files: RunFiles,
+    outside: Outside,
+    scope: Scope = EVERYTHING,
 ) -> Outcome:
     """Run a plan, write its results and its reports.
 
@@ -88,52 +124,119 @@ async def run_plan(
     result can be written.
     """
     from agentv_ci.compile.overrides import override
+    from agentv_ci.pipeline.resuming import Resumable
 
     files.refuse_to_overwrite(compiled.origin)
-    plan = override(compiled.plan, overrides)
-    write_error = await carry_out(plan, settings, files, outside)
-    return conclude(plan, files, dry_run=settings.dry_run, write_error=write_error)
+    plan = _part(override(compiled.plan, overrides), scope)
+    resumable = Resumable(files.results, files.form, plan, dry_run=settings.dry_run)
+    prior = Prior()
+    if scope.resume is not None:
+        prior = Prior(kept=resumable.read(scope.resume))
+    ending = await carry_out(plan, settings, files, outside, prior)
+    ending = replace(ending, shard=scope.shard)
+    if scope.resume is None:
+        return conclude(plan, files, ending)
+    try:
+        resumable.tidy()
+    except OSError as error:
+        ending = replace(ending, write_error=ending.write_error or f"{files.results}: {error.strerror}")
+    return conclude(plan, files, ending, resumable.rows)
 
 
-async def carry_out(
-    plan: Plan, settings: RunSettings, files: RunFiles, outside: Outside, stored: Stored | None = None
-) -> str | None:
-    """Run a plan as it is and write its rows; with `stored` rows, score their answers again and ask only judges.
+def _part(plan: Plan, scope: Scope) -> Plan:
+    """Return what of a plan this run is about; its digest stays that of the whole."""
+    if scope.shard is None:
+        return plan
+    from agentv_ci.execute.shard import part_of
+    from agentv_ci.report.reporters import form_of, read
 
-    Returns why rows are missing from the file, if they are. Raises what `run_plan` raises.
+    durations: dict[tuple[str, str], list[int]] = {}
+    if scope.balance is not None:
+        try:
+            for row in read(scope.balance, form_of(scope.balance)):
+                durations.setdefault((row.suite, row.eval_id), []).append(row.duration_ms)
+        except (OSError, ValueError) as error:
+            raise UsageError(f"--balance: {error}") from error
+    return part_of(plan, scope.shard, {key: sum(each) / len(each) / 1000 for key, each in durations.items()})
+
+
+async def carry_out(plan: Plan, settings: RunSettings, files: RunFiles, outside: Outside, prior: Prior) -> Ending:
+    """Run a plan as it is and write its rows; of stored answers, ask only the judges.
+
+    Returns how it ended, also when somebody ended it. Raises what `run_plan` raises.
     """
+    from agentv_ci.contracts.report import Ending
     from agentv_ci.evaluate.requirements import require_packages
     from agentv_ci.execute import execute
-    from agentv_ci.execute.engine import Means, Progress
+    from agentv_ci.execute.engine import Account, Finished, Means, Progress
     from agentv_ci.execute.journal import Journal
     from agentv_ci.execute.materials import Materials
-    from agentv_ci.execute.settings import resolve_targets
     from agentv_ci.execute.unsupported import refuse_unsupported
     from agentv_ci.redaction import Redactor, secrets_of
-    from agentv_ci.report.reporters import encode
+    from agentv_ci.report.reporters import form
 
+    stored, kept = prior.stored, prior.kept
     refuse_unsupported(plan)
     require_packages(plan)
     _require_folders(plan, settings, answering=stored is None and not settings.dry_run)
     world = outside.world
     asked = _asked(plan) if stored is None else _judging(plan)
     left_out: list[str] = []
-    targets = dict(asked) if settings.dry_run else resolve_targets(asked, world.environ, left_out.append)
-    progress = Progress(total=sum(case.trials for case in plan.cases) if stored is None else stored.number)
+    targets = _resolved(asked, settings, world.environ, left_out.append)
+    finished = kept.finished if kept is not None else Finished()
+    trials = sum(case.trials for case in plan.cases) - len(finished.trials)
+    progress = Progress(total=trials if stored is None else stored.number)
     redactor = Redactor(secrets_of(plan.targets, targets, world.environ))
 
     voice = _Voice(outside, redactor)
     for sentence in left_out:
         voice.warn(sentence)
+    if kept is not None:
+        outside.note(kept.sentence)
+    account = Account()
+    encode = form(files.form).encode
     with (
         Materials(plan.files, settings.root) as materials,
-        Journal(files.results, lambda row: encode(row, files.form)) as journal,
+        Journal(files.results, encode, kept_bytes=kept.whole_bytes if kept is not None else 0) as journal,
     ):
         outside.watch(progress)
         grade = _grader(plan, settings.root, materials, world, voice)
-        means = Means(grade, journal, materials, world, voice.log, voice.warn, progress, redactor)
-        await execute(plan, targets, settings, means, stored.read() if stored is not None else None)
-    return journal.write_error
+        means = Means(grade, journal, materials, world, voice.log, voice.warn, progress, redactor, account)
+        rows = stored.read() if stored is not None else None
+        try:
+            await execute(plan, targets, settings, means, rows, finished)
+        except asyncio.CancelledError:
+            # Somebody ends the run: what there is by now is told like the end of any other.
+            if kept is None and not journal.has_begun:
+                raise Interrupted("interrupted before the first row; nothing was written") from None
+            account.stopped = "interrupted"
+        journal.begin()
+    return Ending(
+        dry_run=settings.dry_run,
+        write_error=journal.write_error,
+        stopped=account.stopped,
+        max_cost_usd=settings.max_cost_usd,
+        unpriced_models=account.unpriced_models,
+        concurrency=tuple(account.concurrency),
+    )
+
+
+def _resolved(
+    asked: Mapping[str, Target], settings: RunSettings, environ: Mapping[str, str], warn: Warn
+) -> dict[str, Target]:
+    """Return targets ready for use; those that nobody will ask need nothing of the environment."""
+    from agentv_ci.contracts.targets import MockTarget
+    from agentv_ci.execute.settings import resolve_targets
+
+    if settings.dry_run:
+        return dict(asked)
+    replayed = {
+        key: target
+        for key, target in asked.items()
+        if settings.replay is not None and not isinstance(target, MockTarget)
+    }
+    others = {key: target for key, target in asked.items() if key not in replayed}
+    return replayed | resolve_targets(others, environ, warn)
 
 
 class _Voice:
@@ -220,20 +323,32 @@ def _grader(
     return grade
 
 
-def conclude(plan: Plan, files: RunFiles, *, dry_run: bool, write_error: str | None) -> Outcome:
-    """Write the reports of a run whose rows are written; raises OSError."""
+def conclude(
+    plan: Plan, files: RunFiles, ending: Ending, rows: Callable[[], Iterable[ResultRow]] | None = None
+) -> Outcome:
+    """Write the reports of a run whose rows are written: all that are in the file, or `rows`. Raises OSError."""
     from agentv_ci.report import report
     from agentv_ci.report.reporters import read
 
-    def rows() -> Iterator[ResultRow]:
+    def written() -> Iterator[ResultRow]:
         return read(files.results, files.form)
 
-    run_report, outcomes = report(plan, rows(), dry_run=dry_run, write_error=write_error)
-    text = json.dumps(run_report.model_dump(by_alias=True), indent=2) + "\n"
-    files.report.write_text(text, encoding="utf-8")
+    rows = rows or written
+    run_report, outcomes = report(plan, rows(), ending)
+    write_report(run_report, files.report)
     if files.junit is not None:
-        from agentv_ci.report.reporters import junit
-
-        files.junit.parent.mkdir(parents=True, exist_ok=True)
-        files.junit.write_bytes(junit.render(rows()))
+        write_junit(rows(), files.junit)
     return Outcome(run_report, outcomes)
+
+
+def write_report(run_report: RunReport, path: Path) -> None:
+    """Write a run report; raises OSError."""
+    path.write_text(json.dumps(run_report.model_dump(by_alias=True), indent=2) + "\n", encoding="utf-8")
+
+
+def write_junit(rows: Iterable[ResultRow], path: Path) -> None:
+    """Write rows as JUnit XML; raises OSError."""
+    from agentv_ci.report.reporters import junit
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(junit.render(rows))

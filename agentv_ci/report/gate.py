@@ -2,81 +2,157 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from agentv_ci.contracts.plan import PlanSuite
-from agentv_ci.contracts.report import GateResult, GateSettings
+from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.report import Ending, GateResult, GateSettings
 from agentv_ci.contracts.results import PRECISION
-from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED
-from agentv_ci.report.outcomes import CaseOutcome
+from agentv_ci.errors import BUDGET, FAILED, INFRASTRUCTURE, INTERRUPTED, PASSED
+from agentv_ci.report.outcomes import CaseOutcome, Tally
 from agentv_ci.report.statistics import describe
 
-WORST_FIRST = (FAILED, INFRASTRUCTURE, PASSED)
+WORST_FIRST = (INTERRUPTED, BUDGET, FAILED, INFRASTRUCTURE, PASSED)
 
-VERDICTS: dict[int, Literal["pass", "fail", "error"]] = {PASSED: "pass", FAILED: "fail", INFRASTRUCTURE: "error"}
+Verdict = Literal["pass", "fail", "error", "budget", "interrupted", "nothing", "dry-run"]
+VERDICTS: dict[int, Verdict] = {
+    PASSED: "pass",
+    FAILED: "fail",
+    INFRASTRUCTURE: "error",
+    BUDGET: "budget",
+    INTERRUPTED: "interrupted",
+}
+Finding = tuple[int, str]
+"""An exit code and why."""
 
 
-def judge_run(
-    suites: Sequence[PlanSuite], outcomes: Sequence[CaseOutcome], *, dry_run: bool, write_error: str | None
-) -> GateResult:
-    """Return the gate's word over all suites; each has its own thresholds, and the worst exit code wins."""
-    settings = tuple(
+def settings_of(plan: Plan) -> tuple[GateSettings, ...]:
+    """Return the thresholds of a plan's suites."""
+    cases = Counter(case.suite for case in plan.cases)
+    return tuple(
         GateSettings(
             suite=suite.path,
+            cases=cases[suite.path],
             min_pass_rate=suite.gate.min_pass_rate,
             min_mean_score=suite.gate.min_mean_score,
             max_errors=suite.gate.max_errors,
+            max_cost_usd=suite.gate.max_cost_usd,
         )
-        for suite in suites
+        for suite in plan.suites
+        if suite.path in cases
     )
-    if dry_run:
-        return GateResult(verdict="dry-run", exit_code=PASSED, reasons=(), settings=settings)
-    if not suites:
-        reason = "nothing ran: no case was left to run"
-        return GateResult(verdict="nothing", exit_code=PASSED, reasons=(reason,), settings=())
-    codes, reasons = [PASSED], []
-    if write_error is not None:
-        codes.append(INFRASTRUCTURE)
-        reasons.append(f"results could not be written: {write_error}")
-    for suite in suites:
-        code, why = _judge_suite(suite, [each for each in outcomes if each.case.suite == suite.path])
-        codes.append(code)
-        reasons += [f"{suite.path}: {reason}" if len(suites) > 1 else reason for reason in why]
-    exit_code = next(code for code in WORST_FIRST if code in codes)
-    return GateResult(verdict=VERDICTS[exit_code], exit_code=exit_code, reasons=tuple(reasons), settings=settings)
 
 
-def _judge_suite(suite: PlanSuite, outcomes: Sequence[CaseOutcome]) -> tuple[int, list[str]]:
+def judge_run(
+    settings: Sequence[GateSettings],
+    outcomes: Sequence[CaseOutcome],
+    tally: Tally,
+    ending: Ending,
+    found: Iterable[Finding] = (),
+) -> GateResult:
+    """Return the gate's word over all suites; each has its own thresholds, and the worst exit code wins.
+
+    `found` is what is wrong with the results themselves, such as a part that is missing.
+    The quality of a shard is judged and told, but not enforced: `report` does that over the whole.
+    """
+    found = list(found)
+    if ending.dry_run:
+        reasons = tuple(reason for _, reason in found)
+        return _result("fail" if found else "dry-run", FAILED if found else PASSED, reasons, settings, ending)
+    if not settings:
+        reason = "nothing ran: no case was left to run" if ending.shard is None else "nothing ran: the shard is empty"
+        return _result("nothing", PASSED, (reason,), (), ending)
+    found = [*found, *_run_wide(settings, outcomes, tally, ending)]
+    for suite in settings:
+        own = [each for each in outcomes if each.case.suite == suite.suite]
+        about = f"{suite.suite}: " if len(settings) > 1 else ""
+        found += [(code, about + reason) for code, reason in _judge_suite(suite, own, tally, ending)]
+    codes = {code for code, _ in found} | {PASSED}
+    worst = next(code for code in WORST_FIRST if code in codes)
+    reasons = tuple(reason for _, reason in found)
+    exit_code = _of_shard(worst, outcomes, ending) if ending.shard is not None else worst
+    return _result(VERDICTS[worst], exit_code, reasons, settings, ending)
+
+
+def _result(
+    verdict: Verdict, exit_code: int, reasons: tuple[str, ...], settings: Sequence[GateSettings], ending: Ending
+) -> GateResult:
+    return GateResult(
+        verdict=verdict,
+        exit_code=exit_code,
+        reasons=reasons,
+        settings=tuple(settings),
+        max_cost_usd=ending.max_cost_usd,
+    )
+
+
+def _of_shard(worst: int, outcomes: Sequence[CaseOutcome], ending: Ending) -> int:
+    """Only what the whole cannot mend ends a shard with an error."""
+    if worst in (INTERRUPTED, BUDGET):
+        return worst
+    nothing_graded = all(outcome.verdict == "error" for outcome in outcomes)
+    return INFRASTRUCTURE if nothing_graded or ending.write_error is not None else PASSED
+
+
+def _run_wide(
+    settings: Sequence[GateSettings], outcomes: Sequence[CaseOutcome], tally: Tally, ending: Ending
+) -> Iterator[Finding]:
+    """What is wrong with the run as a whole."""
+    if ending.write_error is not None:
+        yield INFRASTRUCTURE, f"results could not be written: {ending.write_error}"
+    cases = max(len(outcomes), sum(each.cases for each in settings))
+    never_ran = cases - sum(bool(outcome.trials) for outcome in outcomes)
+    left = f"{never_ran} of {cases} cases never ran" if never_ran else "every case ran, not every trial"
+    match ending.stopped:
+        case "interrupted":
+            yield INTERRUPTED, f"interrupted: {left}"
+        case "budget":
+            yield BUDGET, f"the budget is used up: {left}"
+        case "fail-fast":
+            has_failed = any(outcome.verdict in ("fail", "borderline") for outcome in outcomes)
+            yield FAILED if has_failed else INFRASTRUCTURE, f"stopped at the first failure: {left}"
+        case None:
+            pass
+    cost = tally.cost_usd(each.suite for each in settings)
+    if ending.max_cost_usd is not None and cost is not None and cost > ending.max_cost_usd:
+        yield BUDGET, f"the run cost ${cost:.4f}, at most ${ending.max_cost_usd:g} is allowed"
+    is_bounded = ending.max_cost_usd is not None or any(each.max_cost_usd is not None for each in settings)
+    if is_bounded and ending.unpriced_models:
+        yield FAILED, f"the cost is not known: no price for {', '.join(ending.unpriced_models)}; set it under `prices`"
+
+
+def _judge_suite(
+    suite: GateSettings, outcomes: Sequence[CaseOutcome], tally: Tally, ending: Ending
+) -> Iterator[Finding]:
     quality = _quality(suite, outcomes)
-    errors = sum(outcome.errors for outcome in outcomes)
-    too_many = (
-        [f"{errors} errors, at most {suite.gate.max_errors} are allowed"] if errors > suite.gate.max_errors else []
-    )
-    graded = any(outcome.verdict != "error" for outcome in outcomes)
-    if not graded:
+    yield from ((FAILED, reason) for reason in quality)
+    cost = tally.cost_usd([suite.suite])
+    if suite.max_cost_usd is not None and cost is not None and cost > suite.max_cost_usd:
+        yield BUDGET, f"the suite cost ${cost:.4f}, at most ${suite.max_cost_usd:g} is allowed"
+    # Of merged results only the number of cases is known that have no row at all.
+    errors = sum(outcome.errors for outcome in outcomes) + max(0, suite.cases - len(outcomes))
+    if ending.stopped is not None:
+        # What never ran because the run was stopped is no error; that it was stopped is said elsewhere.
+        errors -= sum(outcome.missing for outcome in outcomes) + max(0, suite.cases - len(outcomes))
+    if errors > suite.max_errors:
+        yield INFRASTRUCTURE, f"{errors} errors, at most {suite.max_errors} are allowed"
+    if ending.stopped is None and all(outcome.verdict == "error" for outcome in outcomes):
         # Without a single grade there is no answer about quality, only about what broke.
-        return (INFRASTRUCTURE if too_many else FAILED), [*too_many, "no case was graded"]
-    if quality:
-        return FAILED, [*quality, *too_many]
-    return (INFRASTRUCTURE if too_many else PASSED), too_many
+        yield INFRASTRUCTURE if errors > suite.max_errors else FAILED, "no case was graded"
 
 
-def _quality(suite: PlanSuite, outcomes: Sequence[CaseOutcome]) -> list[str]:
+def _quality(suite: GateSettings, outcomes: Sequence[CaseOutcome]) -> list[str]:
     graded = [outcome for outcome in outcomes if outcome.verdict != "error"]
     if not graded:
         return []
     reasons = []
     rate = sum(outcome.verdict == "pass" for outcome in graded) / len(graded)
-    if round(rate, PRECISION) < round(suite.gate.min_pass_rate, PRECISION):
-        reasons.append("pass rate {} is below {}".format(*_apart(rate, suite.gate.min_pass_rate, ".{}%", least=1)))
+    if round(rate, PRECISION) < round(suite.min_pass_rate, PRECISION):
+        reasons.append("pass rate {} is below {}".format(*_apart(rate, suite.min_pass_rate, ".{}%", least=1)))
     mean = describe(graded).mean
-    if (
-        suite.gate.min_mean_score is not None
-        and mean is not None
-        and mean < round(suite.gate.min_mean_score, PRECISION)
-    ):
-        reasons.append("mean score {} is below {}".format(*_apart(mean, suite.gate.min_mean_score, ".{}f", least=3)))
+    if suite.min_mean_score is not None and mean is not None and mean < round(suite.min_mean_score, PRECISION):
+        reasons.append("mean score {} is below {}".format(*_apart(mean, suite.min_mean_score, ".{}f", least=3)))
     return reasons
 
 

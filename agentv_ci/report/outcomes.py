@@ -7,12 +7,14 @@ The score is the mean of the graded trials. A case passes when enough of all its
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from agentv_ci.contracts.exchange import Verdict
 from agentv_ci.contracts.plan import Plan, PlanCase
-from agentv_ci.contracts.results import BORDERLINE, PRECISION, EvaluatorResult, ResultRow, UsageRecord
+from agentv_ci.contracts.results import BORDERLINE, PRECISION, EvaluatorResult, ResultRow, RowSource, UsageRecord
 from agentv_ci.outside import shortened
 
 MAX_FINDING = 300
@@ -44,11 +46,29 @@ class TrialOutcome:
     """The same, evaluator by evaluator; empty when it passed."""
 
 
+CaseKey = tuple[str, str, str]
+"""Suite, case id and the name of the target that answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowCase:
+    """A case as its rows know it."""
+
+    id: str
+    suite: str
+    source: RowSource
+    trials: int
+    require: Literal["majority", "all", "any"]
+
+
+Case = PlanCase | RowCase
+
+
 @dataclass(frozen=True, slots=True)
 class CaseOutcome:
     """What became of a case."""
 
-    case: PlanCase
+    case: Case
     verdict: Verdict
     score: float
     flaky: bool
@@ -57,7 +77,12 @@ class CaseOutcome:
     @property
     def errors(self) -> int:
         """Trials without a verdict; trials that never ran count."""
-        return sum(trial.verdict == "error" for trial in self.trials) + self.case.trials - len(self.trials)
+        return sum(trial.verdict == "error" for trial in self.trials) + self.missing
+
+    @property
+    def missing(self) -> int:
+        """Trials that never ran."""
+        return self.case.trials - len(self.trials)
 
     @property
     def summary(self) -> str:
@@ -79,33 +104,63 @@ class CaseOutcome:
 class Tally:
     """Collects rows, keeping little more than their scores."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self) -> None:
         self.rows = 0
         self.usage = UsageRecord()
         """Tokens of answers and judges together."""
-        self._plan = plan
         self._findings_left = MAX_FINDINGS
-        self._trials: dict[tuple[str, str], list[TrialOutcome]] = {(case.suite, case.id): [] for case in plan.cases}
+        self._picodollars: Counter[str] = Counter()
+        """What rows cost, by suite: whole numbers come to the same sum in any order."""
+        self._cases: dict[CaseKey, Case] = {}
+        self._trials: dict[CaseKey, list[TrialOutcome]] = {}
+        self._learns = True
+
+    @classmethod
+    def of(cls, plan: Plan) -> Tally:
+        """Return a tally of a plan's cases; rows of other cases do not count."""
+        tally = cls()
+        tally._learns = False
+        for case in plan.cases:
+            tally._expect((case.suite, case.id, plan.targets[case.target].name), case)
+        return tally
+
+    def _expect(self, key: CaseKey, case: Case) -> None:
+        self._cases[key] = case
+        self._trials[key] = []
 
     def add(self, row: ResultRow) -> None:
-        """Take in a row; rows of other plans do not count."""
-        trials = self._trials.get((row.suite, row.eval_id))
-        if trials is None:
-            return
+        """Take in a row; without a plan it tells its case too."""
+        key = (row.suite, row.eval_id, row.target)
+        if key not in self._cases:
+            if not self._learns:
+                return
+            self._expect(key, RowCase(row.eval_id, row.suite, row.source, row.trials, row.require))
         self.rows += 1
         findings = _findings(row) if self._findings_left > 0 else ()
         self._findings_left -= len(findings)
-        trials.append(TrialOutcome(row.trial, row.verdict, row.score, shortened(_summary(row), MAX_FINDING), findings))
+        summary = shortened(_summary(row), MAX_FINDING)
+        self._trials[key].append(TrialOutcome(row.trial, row.verdict, row.score, summary, findings))
         for used in (row.usage, row.judge_usage):
             self.usage = _sum(self.usage, used)
+        for cost in (row.cost_usd, row.judge_cost_usd):
+            if cost is not None:
+                self._picodollars[row.suite] += round(cost * 1e12)
+
+    def cost_usd(self, suites: Iterable[str]) -> float | None:
+        """Return what answers and judges of some suites cost, as far as it is known; None when nothing is."""
+        known = [self._picodollars[suite] for suite in suites if suite in self._picodollars]
+        return sum(known) / 1e12 if known else None
 
     def outcomes(self) -> tuple[CaseOutcome, ...]:
-        """Return every case of the plan, in its order."""
-        return tuple(_outcome(case, self._trials) for case in self._plan.cases)
+        """Return every case: in the plan's order, else in that of the eval files."""
+        cases: Iterable[tuple[CaseKey, Case]] = self._cases.items()
+        if self._learns:
+            cases = sorted(cases, key=lambda known: (known[0][0], known[1].source.line, known[0]))
+        return tuple(_outcome(case, self._trials[key]) for key, case in cases)
 
 
-def _outcome(case: PlanCase, trials: Mapping[tuple[str, str], list[TrialOutcome]]) -> CaseOutcome:
-    ran = tuple(sorted(trials[case.suite, case.id], key=lambda trial: trial.number))
+def _outcome(case: Case, trials: Sequence[TrialOutcome]) -> CaseOutcome:
+    ran = tuple(sorted(trials, key=lambda trial: trial.number))
     graded = [trial for trial in ran if trial.verdict != "error"]
     if not graded:
         return CaseOutcome(case, "error", 0.0, flaky=False, trials=ran)
@@ -117,7 +172,7 @@ def _outcome(case: PlanCase, trials: Mapping[tuple[str, str], list[TrialOutcome]
     return CaseOutcome(case, verdict, score, flaky=0 < passed < len(graded), trials=ran)
 
 
-def _is_enough(passed: int, case: PlanCase) -> bool:
+def _is_enough(passed: int, case: Case) -> bool:
     match case.require:
         case "majority":
             return passed * 2 > case.trials

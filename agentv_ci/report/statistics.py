@@ -13,14 +13,16 @@ from agentv_ci.report.outcomes import CaseOutcome
 BINS = 5
 
 
-def count(outcomes: Sequence[CaseOutcome], *, rows: int) -> Counts:
-    """Count cases by verdict."""
+def count(outcomes: Sequence[CaseOutcome], *, rows: int, cases: int = 0) -> Counts:
+    """Count cases by verdict; of `cases` that are known, those without an outcome never ran."""
+    unknown = max(0, cases - len(outcomes))
     verdicts = [outcome.verdict for outcome in outcomes]
     return Counts(
-        cases=len(outcomes),
+        cases=len(outcomes) + unknown,
         passed=verdicts.count("pass"),
         failed=verdicts.count("fail") + verdicts.count("borderline"),
-        errored=verdicts.count("error"),
+        errored=verdicts.count("error") + unknown,
+        not_run=sum(not outcome.trials for outcome in outcomes) + unknown,
         flaky=sum(outcome.flaky for outcome in outcomes),
         rows=rows,
     )

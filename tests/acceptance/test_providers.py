@@ -279,7 +279,7 @@ class TestRetryConfiguration:
             Overrides(),
             RunSettings(root=repository.folder),
             RunFiles(repository.folder / "out.jsonl", "jsonl"),
-            Outside(world=world, log=lambda _: None, warn=lambda _: None, watch=lambda _: None),
+            Outside(world=world, log=lambda _: None, warn=lambda _: None, note=lambda _: None, watch=lambda _: None),
         )
 
     @pytest.mark.parametrize("provider", ["azure-openai", "anthropic", "gemini"])

@@ -22,13 +22,15 @@ def context(
     redact: Callable[[str], str] = lambda text: text,
 ) -> Context:
     """What providers work with; lines and warnings go into the lists."""
+    known = world or Waits().world()
     return Context(
         root=root,
         logs=root / "logs",
-        world=world or Waits().world(),
+        world=known,
         log=([] if log is None else log).append,
         warn=([] if warned is None else warned).append,
         redact=redact,
+        pause=lambda _, wait_s: known.sleep(wait_s),
     )
 
 

@@ -21,7 +21,7 @@ from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import CannotGoOn, TargetUnavailable, UsageError
 from agentv_ci.execute.engine import Progress, RunSettings
 from agentv_ci.pipeline.compiling import Selection, compile_paths
-from agentv_ci.pipeline.running import Outside, RunFiles, run_plan
+from agentv_ci.pipeline.running import EVERYTHING, Outcome, Outside, RunFiles, Scope, run_plan
 from agentv_ci.report.reporters import read
 from tests.conftest import Waits, environment, has_ended, write
 from tests.servers.chat_api import Reply, Step, answers, chat_api, fails, says
@@ -69,11 +69,13 @@ class Run:
             },
         )
 
-    async def start(self, *, between: Callable[[], None] = lambda: None, **settings: Any) -> None:
+    async def start(
+        self, *, between: Callable[[], None] = lambda: None, scope: Scope = EVERYTHING, **settings: Any
+    ) -> Outcome:
         """Compile and run; `between` happens after the one and before the other."""
         compiled = compile_paths(Selection(["evals"]), cwd=self.repository)
         between()
-        await run_plan(
+        return await run_plan(
             compiled,
             Overrides(),
             RunSettings(root=self.repository, **settings),
@@ -82,8 +84,10 @@ class Run:
                 world=replace(Waits(self.environ).world(), monotonic=self.clock),
                 log=self.log.append,
                 warn=self.warned.append,
+                note=self.log.append,
                 watch=self._watch,
             ),
+            scope,
         )
 
     def _watch(self, progress: Progress) -> None:
@@ -550,8 +554,9 @@ def test_a_cancelled_run_keeps_its_rows_and_leaves_no_process_behind(run: Run) -
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.05)
             task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
+            outcome = await task
+        assert (outcome.report.stopped, outcome.report.gate.exit_code) == ("interrupted", 130)
+        assert outcome.report.gate.reasons[0] == "interrupted: 2 of 3 cases never ran"
 
     asyncio.run(main())
     assert [row.eval_id for row in run.rows()] == ["one"]

@@ -8,6 +8,7 @@ import pytest
 
 from agentv_ci.contracts.targets import MockTarget, Target
 from agentv_ci.execute.limits import Limits
+from tests.conftest import Waits
 
 
 def targets(**workers: int | str | None) -> dict[str, Target]:
@@ -20,13 +21,24 @@ def targets(**workers: int | str | None) -> dict[str, Target]:
     }
 
 
+def limits_of(
+    workers: int | None,
+    known: dict[str, Target],
+    answering: list[str],
+    *,
+    waits: Waits | None = None,
+    log: list[str] | None = None,
+) -> Limits:
+    return Limits(workers, known, answering, (waits or Waits()).world(), ([] if log is None else log).append)
+
+
 def most_at_once(limits: Limits, *keys: str) -> int:
     """Ask all at once; return how many were asked at a time."""
     running = most = 0
 
     async def ask(key: str) -> None:
         nonlocal running, most
-        async with limits.slot(key):
+        async with limits.of(key).slot():
             running += 1
             most = max(most, running)
             await asyncio.sleep(0.001)
@@ -57,29 +69,29 @@ def most_at_once(limits: Limits, *keys: str) -> int:
 def test_the_run_is_as_wide_as_the_command_line_says_else_as_the_targets(
     workers: int | None, own: dict[str, int | None], width: int
 ) -> None:
-    assert Limits(workers, targets(**own), list(own) * 3).width == width
+    assert limits_of(workers, targets(**own), list(own) * 3).width == width
 
 
 def test_a_judge_does_not_widen_the_run() -> None:
-    assert Limits(None, targets(a=2, judge=8), ["a"]).width == 2
+    assert limits_of(None, targets(a=2, judge=8), ["a"]).width == 2
 
 
 @pytest.mark.parametrize(
     ("workers", "own", "most"), [(None, None, 1), (None, 3, 3), (2, None, 2), (2, 5, 2), (5, 2, 5)]
 )
 def test_a_target_is_asked_no_more_at_once_than_it_may_be(workers: int | None, own: int | None, most: int) -> None:
-    assert most_at_once(Limits(workers, targets(a=own), ["a"]), *["a"] * 20) == most
+    assert most_at_once(limits_of(workers, targets(a=own), ["a"]), *["a"] * 20) == most
 
 
 def test_targets_do_not_wait_for_each_other() -> None:
-    assert most_at_once(Limits(None, targets(a=1, b=2), ["a", "b"]), *["a", "b"] * 10) == 3
+    assert most_at_once(limits_of(None, targets(a=1, b=2), ["a", "b"]), *["a", "b"] * 10) == 3
 
 
 def test_a_question_that_fails_frees_its_slot() -> None:
-    limits = Limits(1, targets(a=None), ["a"])
+    limits = limits_of(1, targets(a=None), ["a"])
 
     async def fail() -> None:
-        async with limits.slot("a"):
+        async with limits.of("a").slot():
             raise ValueError("no answer")
 
     async def main() -> None:
@@ -91,5 +103,5 @@ def test_a_question_that_fails_frees_its_slot() -> None:
 
 
 def test_a_reference_that_a_dry_run_leaves_alone_counts_as_nothing_said() -> None:
-    limits = Limits(None, targets(a="${{ WORKERS }}"), ["a"])
+    limits = limits_of(None, targets(a="${{ WORKERS }}"), ["a"])
     assert (limits.width, most_at_once(limits, "a", "a", "a")) == (1, 1)

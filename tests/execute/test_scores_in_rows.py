@@ -142,7 +142,7 @@ def test_waiting_for_others_is_no_latency(folder: Path) -> None:
         Overrides(repeat=4),
         RunSettings(root=folder),
         RunFiles(folder / "r.jsonl", "jsonl"),
-        Outside(world, print, print, lambda _: None),
+        Outside(world, print, print, print, lambda _: None),
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("agentv_ci.execute.limits.cases_at_once", lambda *_: 4)

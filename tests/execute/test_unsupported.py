@@ -40,7 +40,6 @@ def documents(folder: Path, *, case: dict[str, Any], target: dict[str, Any] = MO
     [
         ({"execution": {"repeat": {"max": 3, "stop_when": "decided"}}}, {}, "case 'greets': 'stop_when'"),
         ({}, {"execution": {"validators": ["outlier_detection"]}}, "x.yaml: 'validators'"),
-        ({}, {"execution": {"gate": {"max_cost_usd": 1}}}, "x.yaml: 'max_cost_usd'"),
     ],
 )
 def test_setting_is_refused(

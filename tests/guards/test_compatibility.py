@@ -10,7 +10,7 @@ import pytest
 
 from agentv_ci.cli import run
 from agentv_ci.pipeline.compiling import read_plan
-from agentv_ci.report.reporters import jsonl
+from agentv_ci.report.reporters import read
 from agentv_ci.schemas import violations
 from tests.conftest import REPOSITORY
 
@@ -24,7 +24,7 @@ def test_documents_of_an_earlier_version_are_valid(folder: Path) -> None:
     assert violations("report-v1", json.loads((folder / "results.report.json").read_text("utf-8"))) == []
     for line in (folder / "results.jsonl").read_text("utf-8").splitlines():
         assert violations("result-v1", json.loads(line)) == []
-    assert list(jsonl.read(folder / "results.jsonl"))
+    assert list(read(folder / "results.jsonl", "jsonl"))
 
 
 @pytest.mark.parametrize("plan", ["plan.json", "plan-only-read.json"])

@@ -131,6 +131,7 @@ def test_readme_names_every_command_and_every_exit_status() -> None:
         errors.PASSED,
         errors.FAILED,
         errors.INFRASTRUCTURE,
+        errors.BUDGET,
         errors.BUG,
         errors.INTERRUPTED,
         *(kind.exit_code for kind in errors.CannotGoOn.__subclasses__()),

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanGate, PlanSource, PlanSuite
+from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import EvaluatorResult, ResultRow, RowSource
+from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.report import report
 from agentv_ci.report.outcomes import CaseOutcome
 from agentv_ci.schemas import schema_id
@@ -79,7 +81,7 @@ def plan(*cases: PlanCase, suites: Iterable[PlanSuite] | None = None) -> Plan:
         schema_=schema_id("plan-v1"),
         digest=DIGEST,
         suites=tuple(suites) if suites is not None else tuple(map(suite, dict.fromkeys(each.suite for each in cases))),
-        targets={},
+        targets={"default": MockTarget(name="default", provider="mock")},
         files={},
         cases=cases,
     )
@@ -130,7 +132,7 @@ def rows_of(of: PlanCase, *verdicts: Verdict) -> list[ResultRow]:
 
 def outcomes_of(of: Plan, rows: Iterable[ResultRow]) -> tuple[CaseOutcome, ...]:
     """What became of the cases of a plan."""
-    return report(of, rows, dry_run=False, write_error=None)[1]
+    return report(of, rows, Ending())[1]
 
 
 def finding(text: str) -> EvaluatorResult:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.plan import Plan, PlanCase
-from agentv_ci.contracts.report import GateResult, GateSettings
+from agentv_ci.contracts.report import Ending, GateResult, GateSettings
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report import report
 from tests.report.builders import SCORES, Verdict, case, plan, row, suite
@@ -38,14 +38,14 @@ def judged(
     cases = cases_of(ended, trials=trials)
     of = plan(*(each for each, _ in cases), suites=[suite(A, **gate)])
     rows = [found for _, listed in cases for found in listed]
-    return report(of, rows, dry_run=dry_run, write_error=write_error)[0].gate
+    return report(of, rows, Ending(dry_run=dry_run, write_error=write_error))[0].gate
 
 
 def judged_together(**ended: str) -> GateResult:
     """The gate's word over suites a, b, c."""
     cases = [each for name, words in ended.items() for each in cases_of(words, f"evals/{name}.yaml")]
     of = plan(*(each for each, _ in cases), suites=[suite(f"evals/{name}.yaml") for name in ended])
-    return report(of, [found for _, listed in cases for found in listed], dry_run=False, write_error=None)[0].gate
+    return report(of, [found for _, listed in cases for found in listed], Ending())[0].gate
 
 
 def said(gate: GateResult) -> tuple[str, int, tuple[str, ...]]:
@@ -133,7 +133,7 @@ def test_errored_cases_do_not_count_in_the_pass_rate() -> None:
 def test_mean_has_no_float_noise(score: float) -> None:
     one = case()
     of = plan(one, suites=[suite(A, min_mean_score=0.8)])
-    assert report(of, [row("pass", score, of=one)], dry_run=False, write_error=None)[0].gate.exit_code == 0
+    assert report(of, [row("pass", score, of=one)], Ending())[0].gate.exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -189,18 +189,15 @@ def test_every_suite_has_its_own_thresholds() -> None:
     first, second = case(suite=A), case(suite=B)
     of = plan(first, second, suites=[suite(A, min_pass_rate=0.0), suite(B, max_errors=1)])
     rows = [row("fail", of=first), row("error", of=second)]
-    gate = report(of, rows, dry_run=False, write_error=None)[0].gate
+    gate = report(of, rows, Ending())[0].gate
     assert said(gate) == ("fail", 1, (f"{B}: no case was graded",))
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_thresholds_that_were_applied_are_told(dry_run: bool) -> None:
     of = plan(case(suite=A), suites=[suite(A, min_pass_rate=0.5, min_mean_score=0.25, max_errors=3), suite(B)])
-    gate = report(of, [], dry_run=dry_run, write_error=None)[0].gate
-    assert gate.settings == (
-        GateSettings(suite=A, min_pass_rate=0.5, min_mean_score=0.25, max_errors=3),
-        GateSettings(suite=B, min_pass_rate=1.0, min_mean_score=None, max_errors=0),
-    )
+    gate = report(of, [], Ending(dry_run=dry_run))[0].gate
+    assert gate.settings == (GateSettings(suite=A, cases=1, min_pass_rate=0.5, min_mean_score=0.25, max_errors=3),)
 
 
 @pytest.mark.parametrize(("passes", "cases", "min_pass_rate"), [(1999, 2000, 1.0), (1, 3, 0.3334), (5, 9, 0.5556)])
@@ -216,7 +213,7 @@ def test_reason_tells_two_figures_apart_when_the_pass_rate_is_just_missed(
 def test_reason_tells_two_figures_apart_when_the_mean_is_just_missed(mean: float, min_mean_score: float) -> None:
     one = case()
     of = plan(one, suites=[suite(A, min_pass_rate=0.0, min_mean_score=min_mean_score)])
-    (reason,) = report(of, [row("borderline", mean, of=one)], dry_run=False, write_error=None)[0].gate.reasons
+    (reason,) = report(of, [row("borderline", mean, of=one)], Ending())[0].gate.reasons
     reached, wanted = re.findall(r"\d\.\d+", reason)
     assert reached != wanted
 
@@ -246,7 +243,7 @@ def runs(draw: st.DrawFn) -> Run:
 @given(runs())
 def test_verdict_exit_code_and_reasons_never_disagree(run: Run) -> None:
     of, rows, dry_run, write_error = run
-    found = report(of, rows, dry_run=dry_run, write_error=write_error)[0]
+    found = report(of, rows, Ending(dry_run=dry_run, write_error=write_error))[0]
     gate = found.gate
     if dry_run:
         assert said(gate) == ("dry-run", 0, ())
@@ -286,9 +283,9 @@ def test_exit_code_is_the_worst_of_what_the_table_says_of_every_suite(run: Run) 
     of, rows, _, write_error = run
     codes = {expected_code(of, rows, each.path) for each in of.suites} | ({4} if write_error else set())
     worst = next(code for code in (1, 4, 0) if code in codes)
-    assert report(of, rows, dry_run=False, write_error=write_error)[0].gate.exit_code == worst
+    assert report(of, rows, Ending(write_error=write_error))[0].gate.exit_code == worst
 
 
 def test_report_names_the_plan_it_is_of() -> None:
     of = plan(case())
-    assert report(of, [], dry_run=False, write_error=None)[0].plan_digest == of.digest
+    assert report(of, [], Ending())[0].plan_digest == of.digest

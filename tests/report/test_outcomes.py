@@ -184,7 +184,7 @@ def test_cases_of_the_same_id_are_told_apart_by_their_suite() -> None:
 
 
 def test_row_of_another_plan_does_not_count() -> None:
-    tally = Tally(plan(case("a")))
+    tally = Tally.of(plan(case("a")))
     tally.add(row(of=case("b")))
     tally.add(row(of=case("a", suite="evals/b.yaml")))
     assert (tally.rows, [each.verdict for each in tally.outcomes()]) == (0, ["error"])
@@ -198,7 +198,7 @@ def test_trials_are_sorted_by_their_number() -> None:
 
 def test_tokens_of_answers_and_judges_are_summed() -> None:
     one = case(trials=3)
-    tally = Tally(plan(one))
+    tally = Tally.of(plan(one))
     tally.add(row(of=one, usage=UsageRecord(input_tokens=10, output_tokens=2, total_tokens=12)))
     tally.add(row(of=one, trial=2, judge_usage=UsageRecord(input_tokens=5, total_tokens=5, cached_tokens=1)))
     tally.add(row(of=one, trial=3))
@@ -206,6 +206,6 @@ def test_tokens_of_answers_and_judges_are_summed() -> None:
 
 
 def test_tokens_are_unknown_when_nobody_tells_them() -> None:
-    tally = Tally(plan(case()))
+    tally = Tally.of(plan(case()))
     tally.add(row())
     assert tally.usage == UsageRecord()

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.plan import Plan
-from agentv_ci.contracts.report import Counts, Statistics
+from agentv_ci.contracts.report import Counts, Ending, Statistics
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report import report
 from agentv_ci.report.outcomes import CaseOutcome
@@ -41,8 +41,8 @@ def test_every_case_is_counted_once_by_its_verdict() -> None:
         *rows_of(cases[3], "error", "error"),
         *rows_of(cases[4], "fail"),
     ]
-    found = report(plan(*cases), rows, dry_run=False, write_error=None)[0]
-    assert found.counts == Counts(cases=5, passed=1, failed=3, errored=1, flaky=1, rows=9)
+    found = report(plan(*cases), rows, Ending())[0]
+    assert found.counts == Counts(cases=5, passed=1, failed=3, errored=1, not_run=0, flaky=1, rows=9)
 
 
 def test_borderline_counts_as_failed() -> None:
@@ -148,14 +148,14 @@ def runs(draw: st.DrawFn) -> tuple[Plan, list[ResultRow], list[ResultRow]]:
 @given(runs())
 def test_report_does_not_depend_on_the_order_of_the_rows(run: tuple[Plan, list[ResultRow], list[ResultRow]]) -> None:
     of, rows, shuffled = run
-    assert report(of, shuffled, dry_run=False, write_error=None) == report(of, rows, dry_run=False, write_error=None)
+    assert report(of, shuffled, Ending()) == report(of, rows, Ending())
 
 
 @settings(deadline=None, derandomize=True, max_examples=50)
 @given(runs())
 def test_counts_of_verdicts_add_up_to_the_cases(run: tuple[Plan, list[ResultRow], list[ResultRow]]) -> None:
     of, rows, _ = run
-    counts = report(of, rows, dry_run=False, write_error=None)[0].counts
+    counts = report(of, rows, Ending())[0].counts
     assert counts.passed + counts.failed + counts.errored == counts.cases == len(of.cases)
     assert counts.rows == len(rows)
 

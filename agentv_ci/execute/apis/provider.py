@@ -99,7 +99,12 @@ class ApiProvider:
 
         try:
             response, tries = await with_retries(
-                once, self._policy, self._context.world, on_retry, timeout_s=request.timeout_s
+                once,
+                self._policy,
+                on_retry,
+                uniform=self._context.world.uniform,
+                pause=self._context.pause,
+                timeout_s=request.timeout_s,
             )
         except ProviderError as error:
             error.requests += adjusted
@@ -111,7 +116,9 @@ class ApiProvider:
     async def _post(self, body: JsonObject, timeout_s: float) -> Response:
         # The target's stand last: the transport knows no case of names, and of two spellings the later one wins.
         headers = {**self._api.headers, **(self._target.headers or {})}
+        begun = self._context.world.monotonic()
         reply = await self._transport.post(self._api.path, headers=headers, body=body, timeout_s=timeout_s)
+        took_s = self._context.world.monotonic() - begun
         response = self._api.response(reply)
         if response.finish_reason in CUT:
             self._context.warn(
@@ -119,7 +126,13 @@ class ApiProvider:
             )
         # A model that was offered tools and called none has a trace too.
         has_trace = response.has_trace or bool(body.get("tools") or body.get("functions"))
-        return replace(response, request=sent(body, self._api.question), has_trace=has_trace)
+        return replace(
+            response,
+            request=sent(body, self._api.question),
+            has_trace=has_trace,
+            # Of the try that was answered: how long a server was too busy says nothing about the answer.
+            duration_ms=round(took_s * 1000),
+        )
 
     def _adjust(self, error: ProviderError, sent_body: JsonObject) -> bool:
         """Whether the question goes out again, without what the model does not take."""

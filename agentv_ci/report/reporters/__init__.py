@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Literal, assert_never
+from typing import Literal, Protocol, assert_never
 
 from agentv_ci.contracts.results import ResultRow
 
 ResultsFormat = Literal["jsonl", "yaml"]
+
+LAST_FIELD, LAST_BYTES = b"dry_run", 40
+"""The last field of a row, which is always written, and the bytes at the end in which it stands."""
+
+
+class Form(Protocol):
+    """How rows are written."""
+
+    def encode(self, row: ResultRow) -> str:
+        """Return a row as it is appended to a file."""
+        ...
+
+    def items(self, path: Path) -> Iterator[bytes]:
+        """Yield the rows of a file as they stand there; raises OSError."""
+        ...
+
+    def parse(self, item: bytes, path: Path, number: int) -> ResultRow:
+        """Return what row `number` of a file says; raises ValueError with the place of what is no row."""
+        ...
 
 
 def form_of(path: Path) -> ResultsFormat:
@@ -16,31 +36,39 @@ def form_of(path: Path) -> ResultsFormat:
     return "yaml" if path.suffix in (".yaml", ".yml") else "jsonl"
 
 
-def encode(row: ResultRow, form: ResultsFormat) -> str:
-    """Return a row as it is appended to a results file."""
-    match form:
+def form(name: ResultsFormat) -> Form:
+    """Return a form by its name."""
+    match name:
         case "jsonl":
             from agentv_ci.report.reporters import jsonl
 
-            return jsonl.encode(row)
+            return jsonl
         case "yaml":
             from agentv_ci.report.reporters import yaml
 
-            return yaml.encode(row)
+            return yaml
         case _:
-            assert_never(form)
+            assert_never(name)
 
 
-def read(path: Path, form: ResultsFormat) -> Iterator[ResultRow]:
-    """Return the rows of a results file; raises ValueError with the place of what is no row."""
-    match form:
-        case "jsonl":
-            from agentv_ci.report.reporters import jsonl
+def read(path: Path, name: ResultsFormat) -> Iterator[ResultRow]:
+    """Yield the rows of a results file; raises OSError, and ValueError with the place of what is no row."""
+    how = form(name)
+    return (how.parse(item, path, number) for number, item in enumerate(how.items(path), 1))
 
-            return jsonl.read(path)
-        case "yaml":
-            from agentv_ci.report.reporters import yaml
 
-            return yaml.read(path)
-        case _:
-            assert_never(form)
+def read_whole(path: Path, name: ResultsFormat) -> Iterator[tuple[bytes, ResultRow]]:
+    """Yield the rows of a file whose writer may have been killed, as they stand there and as what they say.
+
+    A last one that was torn counts as absent. Raises what `read` raises.
+    """
+    how = form(name)
+    number, last = 0, b""
+    for item in how.items(path):
+        if number:
+            yield last, how.parse(last, path, number)
+        number, last = number + 1, item
+    if last.endswith(b"\n") and LAST_FIELD in last[-LAST_BYTES:]:
+        # A disk that lost its power may hold anything at its end.
+        with suppress(ValueError):
+            yield last, how.parse(last, path, number)

@@ -17,11 +17,15 @@ def encode(row: ResultRow) -> str:
     return json.dumps(row.model_dump(exclude_none=True)) + "\n"
 
 
-def read(path: Path) -> Iterator[ResultRow]:
-    """Yield the rows of a file; raises ValueError naming the line that is no row."""
+def items(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file; one that was torn has no line break. Raises OSError."""
     with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                yield ResultRow.model_validate(json.loads(line))
-            except (ValueError, ValidationError, RecursionError) as error:
-                raise ValueError(f"{path}:{number}: not a result row: {error}") from error
+        yield from file
+
+
+def parse(item: bytes, path: Path, number: int) -> ResultRow:
+    """Return the row in line `number`; raises ValueError naming a line that is none."""
+    try:
+        return ResultRow.model_validate(json.loads(item))
+    except (ValueError, ValidationError, RecursionError) as error:
+        raise ValueError(f"{path}:{number}: not a result row: {error}") from error

@@ -34,15 +34,22 @@ def render(report: RunReport, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]
     """Yield the summary: errors, failures, figures, the gate."""
     if report.dry_run:
         yield Line("dry run: the mock answered, no score below means anything", "warn")
-    yield from _cases("errors", [each for each in outcomes if each.verdict == "error"])
+    # What a stopped run did not come to is counted, not listed.
+    errors = [each for each in outcomes if each.verdict == "error" and (each.trials or report.stopped is None)]
+    yield from _cases("errors", errors)
     failed = [each for each in outcomes if each.verdict in ("fail", "borderline")]
     yield from _cases("failures, worst first", sorted(failed, key=lambda each: each.score))
     counts = report.counts
-    flaky = f", {counts.flaky} flaky" if counts.flaky else ""
+    never_ran = counts.not_run if report.stopped else 0
+    said = [f"{counts.passed} passed", f"{counts.failed} failed", f"{counts.errored - never_ran} errors"]
+    said += [f"{never_ran} never ran"] if never_ran else []
+    said += [f"{counts.flaky} flaky"] if counts.flaky else []
     noun = "case" if counts.cases == 1 else "cases"
-    yield Line(f"{counts.cases} {noun}: {counts.passed} passed, {counts.failed} failed, {counts.errored} errors{flaky}")
+    shard = f" in shard {report.shard.index}/{report.shard.total}" if report.shard is not None else ""
+    yield Line(f"{counts.cases} {noun}{shard}: {', '.join(said)}")
     yield from _statistics(report.statistics)
     yield from _usage(report.usage)
+    yield from _cost(report)
     yield from _gate(report)
 
 
@@ -100,6 +107,18 @@ def _usage(usage: UsageRecord) -> Iterator[Line]:
         )
 
 
+def _cost(report: RunReport) -> Iterator[Line]:
+    if report.cost_usd is not None:
+        yield Line(f"cost: ${report.cost_usd:.4f}, judges included")
+    if report.unpriced_models:
+        names = ", ".join(printable(each) for each in report.unpriced_models)
+        yield Line(f"no price is known for {names}: the cost lacks it", "warn")
+    lowered = sum(change.after < change.before for change in report.concurrency)
+    if lowered:
+        times = "once" if lowered == 1 else f"{lowered} times"
+        yield Line(f"asked too often for a server, and slowed down {times}; see the run report", "warn")
+
+
 def _gate(report: RunReport) -> Iterator[Line]:
     match report.gate.verdict:
         case "pass":
@@ -109,7 +128,8 @@ def _gate(report: RunReport) -> Iterator[Line]:
         case "nothing":
             yield Line(f"gate: {', '.join(report.gate.reasons)}", "warn")
         case _:
-            yield Line("gate: not passed", "bad")
+            enforced = " (not enforced: `agentv-ci report` judges all shards)" if report.gate.exit_code == 0 else ""
+            yield Line(f"gate: not passed{enforced}", "bad")
             for reason in report.gate.reasons:
                 yield Line(f"  {reason}", "bad")
 

@@ -54,26 +54,25 @@ def _is_printable(value: JsonValue) -> bool:
     return not isinstance(value, str) or value.replace("\n", "").isprintable()
 
 
-def read(path: Path) -> Iterator[ResultRow]:
-    """Yield the rows of a file, one after the other; raises ValueError for what is none."""
-    for number, item in enumerate(_items(path), 1):
-        try:
-            yield ResultRow.model_validate(_load(item))
-        except (YAMLError, ValidationError, RecursionError) as error:
-            raise ValueError(f"{path}: item {number} is not a result row: {error}") from error
-
-
-def _items(path: Path) -> Iterator[str]:
-    """Cut the sequence at its dashes: a file of many rows is never held as a whole."""
-    lines: list[str] = []
-    with path.open(encoding="utf-8", newline="") as file:
+def items(path: Path) -> Iterator[bytes]:
+    """Cut the sequence at its dashes: a file of many rows is never held as a whole. Raises OSError."""
+    lines: list[bytes] = []
+    with path.open("rb") as file:
         for line in file:
-            if line.startswith("- ") and lines:
-                yield "".join(lines)
+            if line.startswith(b"- ") and lines:
+                yield b"".join(lines)
                 lines = []
             lines.append(line)
     if lines:
-        yield "".join(lines)
+        yield b"".join(lines)
+
+
+def parse(item: bytes, path: Path, number: int) -> ResultRow:
+    """Return the row that item `number` is; raises ValueError for what is none."""
+    try:
+        return ResultRow.model_validate(_load(item.decode("utf-8")))
+    except (YAMLError, ValidationError, RecursionError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: item {number} is not a result row: {error}") from error
 
 
 def _load(item: str) -> JsonValue:

@@ -221,6 +221,7 @@ def test_an_answer_comes_back_with_model_and_usage_and_what_was_asked() -> None:
         usage=Usage(input_tokens=100, output_tokens=10, total_tokens=110, cached_tokens=20),
         finish_reason="stop",
         requests=1,
+        duration_ms=0,
         request={"messages": api.requests[0]["body"]["messages"]},
     )
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import OutputMessageRecord, ResultRow, ToolCallRecord, TraceSummary, UsageRecord
-from agentv_ci.report.reporters import encode, read
+from agentv_ci.report.reporters import form, read
 from tests.report.builders import NASTY, any_text, finding, row, well_formed, well_formed_text
 
 json_values: st.SearchStrategy[JsonValue] = st.recursive(
@@ -53,18 +53,20 @@ def calling_with(depth: int) -> ResultRow:
 
 def read_back(folder: Path, *rows: ResultRow) -> list[ResultRow]:
     path = folder / "results.jsonl"
-    path.write_bytes("".join(encode(each, "jsonl") for each in rows).encode("utf-8"))
+    path.write_bytes("".join(form("jsonl").encode(each) for each in rows).encode("utf-8"))
     return list(read(path, "jsonl"))
 
 
 def test_row_is_one_line_of_json() -> None:
-    assert encode(row(), "jsonl") == (
+    assert form("jsonl").encode(row()) == (
         '{"schema_version": 1, "timestamp": "2030-01-02T03:04:05.000Z", "eval_id": "one", "dataset": "a", '
-        '"suite": "evals/a.yaml", "target": "default", "provider": "mock", "trial": 1, '
+        '"suite": "evals/a.yaml", "target": "default", "provider": "mock", "trial": 1, "trials": 1, '
+        '"require": "majority", '
         '"digest": "0000000000000000000000000000000000000000000000000000000000000000", "status": "ok", '
         '"verdict": "pass", "score": 1.0, "hits": [], "misses": [], "reasoning": "", "candidate_answer": "Hello", '
-        '"evaluator_results": [], "attempts": 1, "requests": 1, "duration_ms": 1500, "request": {}, '
-        '"source": {"path": "evals/a.yaml", "line": 3}, "masked": false, "dry_run": false, "metadata": {}}\n'
+        '"evaluator_results": [], "attempts": 1, "requests": 1, "duration_ms": 1500, "cached": false, '
+        '"request": {}, "source": {"path": "evals/a.yaml", "line": 3}, "metadata": {}, "masked": false, '
+        '"dry_run": false}\n'
     )
 
 
@@ -104,7 +106,7 @@ def test_special_text_is_read_back_as_it_was(tmp_path: Path, text: str) -> None:
 @settings(deadline=None, derandomize=True, max_examples=50)
 @given(any_text)
 def test_any_text_is_one_ascii_line(text: str) -> None:
-    line = encode(saying(text), "jsonl")
+    line = form("jsonl").encode(saying(text))
     assert line.isascii()
     assert line.splitlines() == [line.removesuffix("\n")]
 
@@ -118,11 +120,11 @@ def test_any_row_is_read_back_as_it_was(texts: list[str], value: JsonValue) -> N
 
 
 @pytest.mark.parametrize(
-    "line", ["", "{", "null", "[]", "{}", "not json", encode(row(), "jsonl")[:-30], "[" * 100_000, "\xff"]
+    "line", ["", "{", "null", "[]", "{}", "not json", form("jsonl").encode(row())[:-30], "[" * 100_000, "\xff"]
 )
 def test_line_that_is_no_row_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "results.jsonl"
-    path.write_bytes(encode(row(), "jsonl").encode() + line.encode("latin-1") + b"\n")
+    path.write_bytes(form("jsonl").encode(row()).encode() + line.encode("latin-1") + b"\n")
     with pytest.raises(ValueError, match=r"results\.jsonl:2: "):
         list(read(path, "jsonl"))
 
@@ -142,6 +144,6 @@ def test_line_that_is_no_row_is_named(tmp_path: Path, line: str) -> None:
 )
 def test_row_that_does_not_keep_the_contract_is_refused(tmp_path: Path, changed: dict[str, JsonValue]) -> None:
     path = tmp_path / "results.jsonl"
-    path.write_text(json.dumps({**json.loads(encode(row(), "jsonl")), **changed}) + "\n", encoding="utf-8")
+    path.write_text(json.dumps({**json.loads(form("jsonl").encode(row())), **changed}) + "\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"results\.jsonl:1: not a result row"):
         list(read(path, "jsonl"))

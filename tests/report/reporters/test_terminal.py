@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from agentv_ci.contracts.plan import PlanCase, PlanSuite
+from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow, UsageRecord
 from agentv_ci.report import report
 from agentv_ci.report.reporters.terminal import Line, render
@@ -25,8 +26,7 @@ COMMANDING = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 def rendered(
     cases: Sequence[PlanCase], rows: Sequence[ResultRow], *, suites: Sequence[PlanSuite] | None = None, **given: Any
 ) -> list[Line]:
-    run = {"dry_run": False, "write_error": None, **given}
-    return list(render(*report(plan(*cases, suites=suites), rows, **run)))
+    return list(render(*report(plan(*cases, suites=suites), rows, Ending(**given))))
 
 
 def printed(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import EvaluatorResult, ResultRow
 from agentv_ci.report import report
 from agentv_ci.report.outcomes import MAX_FINDING
@@ -27,7 +28,7 @@ def result(name: str = "c", verdict: str = "fail", score: float = 0.0, **given: 
 def listed(*results: EvaluatorResult, of: ResultRow | None = None) -> list[str]:
     """Return the lines below the case."""
     failed = (of or row("fail")).model_copy(update={"evaluator_results": results})
-    shown = [line.text for line in render(*report(plan(case()), [failed], dry_run=False, write_error=None))]
+    shown = [line.text for line in render(*report(plan(case()), [failed], Ending()))]
     return [line[4:] for line in shown if line.startswith("    ")]
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.pipeline.checking import read_yaml
-from agentv_ci.report.reporters import encode, read
+from agentv_ci.report.reporters import form, read
 from tests.report.builders import NASTY, any_text, row, well_formed
 from tests.report.reporters.test_jsonl import calling_with, json_values, saying
 
@@ -28,7 +28,7 @@ class Appended:
 
     def append(self, added: ResultRow) -> None:
         with self.path.open("ab") as file:
-            file.write(encode(added, "yaml").encode("utf-8"))
+            file.write(form("yaml").encode(added).encode("utf-8"))
 
     def rows(self) -> list[ResultRow]:
         return list(read(self.path, "yaml"))
@@ -43,7 +43,7 @@ def read_back(folder: Path, *rows: ResultRow) -> list[ResultRow]:
 
 def test_row_is_an_item_of_a_sequence_with_long_text_in_blocks() -> None:
     text = "first line\n\n  indented: yes\n# no remark\n"
-    written = encode(row(candidate_answer=text, metadata={"a": [1, {"b": None}], "yes": "no"}), "yaml")
+    written = form("yaml").encode(row(candidate_answer=text, metadata={"a": [1, {"b": None}], "yes": "no"}))
     assert written == (
         """\
 - schema_version: 1
@@ -54,6 +54,8 @@ def test_row_is_an_item_of_a_sequence_with_long_text_in_blocks() -> None:
   target: default
   provider: mock
   trial: 1
+  trials: 1
+  require: majority
   digest: '0000000000000000000000000000000000000000000000000000000000000000'
   status: ok
   verdict: pass
@@ -70,24 +72,25 @@ def test_row_is_an_item_of_a_sequence_with_long_text_in_blocks() -> None:
   attempts: 1
   requests: 1
   duration_ms: 1500
+  cached: false
   request: {}
   source:
     path: evals/a.yaml
     line: 3
-  masked: false
-  dry_run: false
   metadata:
     a:
     - 1
     - b:
     yes: no
+  masked: false
+  dry_run: false
 """
     )
 
 
 def test_long_line_is_not_folded() -> None:
     text = "word " * 500
-    assert f"  candidate_answer: '{text}'\n" in encode(row(candidate_answer=text), "yaml")
+    assert f"  candidate_answer: '{text}'\n" in form("yaml").encode(row(candidate_answer=text))
 
 
 def special(text: str, written: Callable[[str], str] = str) -> ResultRow:
@@ -178,7 +181,7 @@ def test_rows_read_the_same_with_the_reader_of_documents(tmp_path: Path) -> None
 
 def test_both_forms_hold_the_same_row(tmp_path: Path) -> None:
     one = saying("a\nb")
-    (tmp_path / "results.jsonl").write_text(encode(one, "jsonl"), encoding="utf-8")
+    (tmp_path / "results.jsonl").write_text(form("jsonl").encode(one), encoding="utf-8")
     assert list(read(tmp_path / "results.jsonl", "jsonl")) == read_back(tmp_path, one)
 
 
@@ -189,7 +192,7 @@ def test_file_without_rows_is_read_as_none(tmp_path: Path) -> None:
 
 def test_item_that_is_no_row_is_named(tmp_path: Path) -> None:
     path = tmp_path / "results.yaml"
-    path.write_text(encode(row(), "yaml") + "- eval_id: two\n", encoding="utf-8")
+    path.write_text(form("yaml").encode(row()) + "- eval_id: two\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"results\.yaml: item 2 is not a result row"):
         list(read(path, "yaml"))
 
@@ -204,9 +207,9 @@ def test_file_that_is_no_list_of_rows_is_refused(tmp_path: Path, text: str) -> N
 
 REFUSED = """
 import pathlib, sys
-from agentv_ci.report.reporters import yaml
+from agentv_ci.report import reporters
 try:
-    list(yaml.read(pathlib.Path(sys.argv[1])))
+    list(reporters.read(pathlib.Path(sys.argv[1]), 'yaml'))
 except ValueError:
     print("refused")
 """

@@ -1,0 +1,48 @@
+"""`agentv-ci cache`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from agentv_ci.cli.options import color_option
+from agentv_ci.execute.cache import CACHE, Contents, Store
+
+folder_option = click.option(
+    "--cache-dir", metavar="DIR", default=str(CACHE), show_default=True, help="Where the cache lies."
+)
+
+
+@click.group("cache")
+def command() -> None:
+    """Look at the response cache, or empty it.
+
+    \b
+    Examples:
+      agentv-ci cache info
+      agentv-ci cache clear --cache-dir /tmp/answers
+    """
+
+
+@command.command()
+@folder_option
+@color_option
+def info(cache_dir: str) -> int:
+    """Say how many answers there are, and how large they are."""
+    click.echo(f"{cache_dir}: {_said(Store(Path(cache_dir)).contents())}")
+    return 0
+
+
+@command.command()
+@folder_option
+@color_option
+def clear(cache_dir: str) -> int:
+    """Remove all answers; other files stay."""
+    click.echo(f"{cache_dir}: {_said(Store(Path(cache_dir)).clear())} removed")
+    return 0
+
+
+def _said(contents: Contents) -> str:
+    size = contents.size_bytes / 1024
+    return f"{contents.files} {'answer' if contents.files == 1 else 'answers'}, {size:,.1f} KiB"

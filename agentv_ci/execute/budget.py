@@ -1,0 +1,58 @@
+"""What a run has cost so far, and whether it may go on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from agentv_ci.contracts.exchange import Response, Warn
+from agentv_ci.contracts.plan import PlanSuite
+from agentv_ci.contracts.targets import CliTarget, MockTarget, Target, model_name
+
+
+class Budget:
+    """Adds up the cost of answers and judges as they come."""
+
+    def __init__(self, most_usd: float | None, suites: Mapping[str, PlanSuite], shards: int, warn: Warn) -> None:
+        self.spent_usd = 0.0
+        """In all."""
+        self.unpriced: dict[str, None] = {}
+        """Models whose price nobody knows, in the order of their answers."""
+        self._most_usd = None if most_usd is None else most_usd / shards
+        mosts = ((path, suite.gate.max_cost_usd) for path, suite in suites.items())
+        self._most_by_suite = {path: most / shards for path, most in mosts if most is not None}
+        self._spent_by_suite: Counter[str] = Counter()
+        self._is_bounded = most_usd is not None or bool(self._most_by_suite)
+        self._warn = warn
+
+    def add(self, cost_usd: float, suite: str) -> None:
+        """Count what somebody has spent on a suite."""
+        self.spent_usd += cost_usd
+        self._spent_by_suite[suite] += cost_usd  # type: ignore[assignment]  # dollars count like anything else
+
+    def answered(self, target: Target, response: Response, suite: str) -> None:
+        """Count what an answer cost; what the cache or a recording gives costs nothing."""
+        if response.cached:
+            return
+        if response.cost_usd is not None:
+            self.add(response.cost_usd, suite)
+        elif not isinstance(target, (CliTarget, MockTarget)):
+            self._miss_price(model_name(target) or response.model or target.name)
+
+    def _miss_price(self, model: str) -> None:
+        if model in self.unpriced:
+            return
+        self.unpriced[model] = None
+        if self._is_bounded:
+            self._warn(f"no price is known for '{model}', so max_cost cannot be kept; set one under `prices`")
+
+    def is_exhausted(self, suite: str) -> bool:
+        """Whether nothing of a suite may begin any more."""
+        return _is_used_up(self._spent_by_suite[suite], self._most_by_suite.get(suite)) or _is_used_up(
+            self.spent_usd, self._most_usd
+        )
+
+
+def _is_used_up(spent_usd: float, most_usd: float | None) -> bool:
+    # Nothing at all may be the budget of a run that costs nothing.
+    return most_usd is not None and spent_usd > 0 and spent_usd >= most_usd

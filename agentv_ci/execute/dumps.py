@@ -1,0 +1,87 @@
+"""What people look at when an evaluation surprises them: every prompt and every trace as a file (`--dump-prompts`)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from agentv_ci.canonical import digest_of
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.exchange import Request, Response, Warn
+from agentv_ci.contracts.targets import Target
+from agentv_ci.execute.rows import Trial
+from agentv_ci.outside import well_formed
+from agentv_ci.redaction import MASK, Redactor
+
+
+@dataclass(slots=True)
+class Dumps:
+    """Writes prompts and traces, free of secrets; a folder that takes no files is told once."""
+
+    prompts: Path | None
+    traces: Path | None
+    redactor: Redactor
+    warn: Warn
+    _asked: Counter[tuple[str, str, int]] = field(default_factory=Counter)
+
+    def prompt(self, trial: Trial, target: Target, request: Request) -> None:
+        """Write what a target is about to be asked."""
+        if self.prompts is None:
+            return
+        self._asked[trial.key] += 1
+        question = {name: value for name, value in asdict(request).items() if name not in ("case_id", "sample")}
+        document = {
+            **_about(trial),
+            "target": target.name,
+            "provider": target.provider,
+            "settings": _shown(target),
+            "attempt": request.attempt + 1,
+            "request": question,
+        }
+        self._write(self.prompts / f"{_name(trial)}.{self._asked[trial.key]}.json", document)
+
+    def trace(self, trial: Trial, response: Response) -> None:
+        """Write what a target answered, message by message."""
+        if self.traces is None:
+            return
+        document = {
+            **_about(trial),
+            "target": trial.target.name,
+            "model": response.model,
+            "answer": response.answer,
+            "messages": [asdict(message) for message in response.messages],
+            "reports_tool_calls": response.has_trace,
+        }
+        self._write(self.traces / f"{_name(trial)}.json", document)
+
+    def _write(self, path: Path, document: Mapping[str, object]) -> None:
+        data: JsonValue = json.loads(json.dumps(document, default=str))
+        text = json.dumps(self.redactor.value(well_formed(data)), ensure_ascii=False, indent=2)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text + "\n", encoding="utf-8")
+        except OSError as error:
+            self.warn(f"cannot write '{path.parent}': {error.strerror}")
+
+
+def _about(trial: Trial) -> JsonObject:
+    return {"eval_id": trial.case.id, "suite": trial.case.suite, "trial": trial.number, "seed": trial.seed}
+
+
+def _shown(target: Target) -> JsonObject:
+    """Settings for people: what is secret is masked, whatever it is."""
+    settings: JsonObject = target.model_dump(mode="json", exclude_none=True, exclude={"name", "provider"})
+    for name in target.secrets & settings.keys():
+        value = settings[name]
+        settings[name] = dict.fromkeys(value, MASK) if isinstance(value, dict) else MASK
+    return settings
+
+
+def _name(trial: Trial) -> str:
+    """A file name that says the case, and that no other case of the run has."""
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", trial.case.id).strip(".")[:60] or "unnamed"
+    return f"{readable}-{digest_of(json.dumps([trial.case.suite, trial.case.id]))[:8]}.trial-{trial.number}"

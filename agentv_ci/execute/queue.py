@@ -1,0 +1,87 @@
+"""Which trial is next: the first one, in the plan's order, whose target has room for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from agentv_ci.execute.limits import Limits
+from agentv_ci.execute.rows import Trial
+
+
+class Lane:
+    """The trials of one target, in order."""
+
+    def __init__(self, target: str, trials: Iterator[tuple[int, Trial]]) -> None:
+        self.target = target
+        self.answering = 0
+        """Trials that wait for their answers."""
+        self._trials = trials
+        self._next = next(trials, None)
+
+    @property
+    def place(self) -> int | None:
+        """Where the next trial stands in the run; None when there is none."""
+        return None if self._next is None else self._next[0]
+
+    def take(self) -> Trial:
+        """Return the next trial."""
+        assert self._next is not None, "there is a next trial, or nobody takes it"
+        (_, trial), self._next = self._next, next(self._trials, None)
+        return trial
+
+
+class Queue:
+    """Hands out trials to all workers of a run; one that is free gets the next at once."""
+
+    def __init__(self, lanes: Iterable[Lane], limits: Limits, is_wanted: Callable[[Trial], bool]) -> None:
+        self._lanes = {lane.target: lane for lane in lanes}
+        self._limits = limits
+        self._is_wanted = is_wanted
+        self._waiting: list[asyncio.Future[None]] = []
+        self._is_stopped = False
+        for lane in self._lanes.values():
+            limits.of(lane.target).on_room = self._wake
+
+    def stop(self) -> None:
+        """Hand out nothing more."""
+        self._is_stopped = True
+        self._wake()
+
+    async def next(self) -> Trial | None:
+        """Return the next trial; waits until there is room for one. None: there are no more."""
+        while not self._is_stopped:
+            coming = [lane for lane in self._lanes.values() if lane.place is not None]
+            if not coming:
+                return None
+            free = [lane for lane in coming if lane.answering < self._limits.of(lane.target).width]
+            if not free:
+                await self._room()
+                continue
+            trial = min(free, key=lambda lane: lane.place or 0).take()
+            if self._is_wanted(trial):
+                return trial
+        return None
+
+    @contextmanager
+    def answering(self, trial: Trial) -> Iterator[None]:
+        """Count a trial as one that its target has not answered yet."""
+        lane = self._lanes[trial.case.target]
+        lane.answering += 1
+        try:
+            yield
+        finally:
+            lane.answering -= 1
+            self._wake()
+
+    async def _room(self) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        await turn
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for turn in waiting:
+            if not turn.done():
+                turn.set_result(None)

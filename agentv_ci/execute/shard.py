@@ -1,0 +1,70 @@
+"""Parts of a plan for several machines: exact, disjoint, the same on every machine, and about equally long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+from agentv_ci.contracts.plan import (
+    FilePart,
+    Plan,
+    PlanCase,
+    PlanCompositeEvaluator,
+    PlanEvaluator,
+    PlanLlmJudgeEvaluator,
+    PlanRubricEvaluator,
+    PlanScript,
+    TextPart,
+    flat,
+)
+from agentv_ci.contracts.report import ShardRecord
+
+CHARACTERS_A_QUESTION = 4_000
+"""Text that takes as long as a question by itself."""
+JUDGEMENT, SCRIPT, CHECK = 1.0, 0.5, 0.01
+"""How long evaluators take, as multiples of a question."""
+
+
+def part_of(plan: Plan, shard: ShardRecord, durations_s: Mapping[tuple[str, str], float]) -> Plan:
+    """Return the cases of one shard, in order; digest and everything else are those of the whole plan.
+
+    The longest case goes first, to the shard that has the least to do: the classic rule of Graham (1969), at most a
+    third longer than the best possible split. `durations_s` has seconds by suite and case id; cases without any count
+    as much as the others' median, and without any at all the size of questions and the kinds of evaluators decide.
+    """
+    weights = _weights(plan.cases, durations_s)
+    loads = [0.0] * shard.total
+    chosen: list[int] = []
+    for place in sorted(range(len(weights)), key=lambda place: (-weights[place], place)):
+        # Of shards that have as little to do, the first.
+        lightest = min(range(shard.total), key=loads.__getitem__)
+        loads[lightest] += weights[place]
+        if lightest == shard.index - 1:
+            chosen.append(place)
+    return plan.model_copy(update={"cases": tuple(plan.cases[place] for place in sorted(chosen))})
+
+
+def _weights(cases: Sequence[PlanCase], durations_s: Mapping[tuple[str, str], float]) -> list[float]:
+    if not durations_s:
+        return [case.trials * _size(case) for case in cases]
+    usual = median(durations_s.values())
+    return [case.trials * durations_s.get((case.suite, case.id), usual) for case in cases]
+
+
+def _size(case: PlanCase) -> float:
+    parts = [part for message in case.input_messages for part in message.content]
+    characters = sum(len(part.text) for part in parts if isinstance(part, TextPart))
+    characters += CHARACTERS_A_QUESTION // 4 * sum(isinstance(part, FilePart) for part in parts)
+    return 1.0 + characters / CHARACTERS_A_QUESTION + sum(map(_effort, flat(case.evaluators)))
+
+
+def _effort(evaluator: PlanEvaluator) -> float:
+    match evaluator:
+        case PlanLlmJudgeEvaluator() | PlanRubricEvaluator():
+            return JUDGEMENT
+        case PlanCompositeEvaluator(aggregator=aggregator):
+            return {"llm_judge": JUDGEMENT, "code": SCRIPT}.get(aggregator.type, CHECK)
+        case PlanScript():
+            return SCRIPT
+        case _:
+            return CHECK

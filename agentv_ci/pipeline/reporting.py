@@ -1,0 +1,109 @@
+"""Results → one report: shards are merged, and whatever a run reports is reported again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentv_ci.errors import NothingToRun, UsageError
+from agentv_ci.pipeline.running import Outcome, RunFiles, write_junit, write_report
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.results import ResultRow
+    from agentv_ci.report.merging import Part
+
+
+@dataclass(frozen=True, slots=True)
+class Merging:
+    """Result files that are reported as one run."""
+
+    results: Sequence[Path]
+    expected_shards: int | None
+    """How many parts of one plan they must be; None: they may be anything."""
+    out: RunFiles | None
+    """Where all rows go together, with a run report beside them."""
+    junit: Path | None
+
+
+def report_results(merging: Merging) -> Outcome:
+    """Report several result files as one run.
+
+    Raises UsageError for what cannot be read, NothingToRun when there is nothing in them, OSError.
+    """
+    from agentv_ci.report.merging import merge
+
+    _refuse_to_overwrite(merging)
+    parts = [_part(path) for path in merging.results]
+
+    def located() -> Iterator[tuple[Part, ResultRow]]:
+        for part, path in zip(parts, merging.results, strict=True):
+            yield from ((part, row) for row in read_rows(path))
+
+    def rows() -> Iterator[ResultRow]:
+        return (row for _, row in located())
+
+    run_report, outcomes = merge(parts, located(), merging.expected_shards)
+    if not outcomes and all(part.report is None for part in parts):
+        raise NothingToRun("these files have no rows")
+    if merging.out is not None:
+        _write_rows(merging.out, rows())
+        write_report(run_report, merging.out.report)
+    if merging.junit is not None:
+        write_junit(rows(), merging.junit)
+    return Outcome(run_report, outcomes)
+
+
+def read_rows(results: Path) -> Iterator[ResultRow]:
+    """Yield the rows of a file; raises UsageError for one that cannot be read."""
+    from agentv_ci.report.reporters import form_of, read
+
+    try:
+        yield from read(results, form_of(results))
+    except OSError as error:
+        raise UsageError(f"cannot read '{results}': {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _refuse_to_overwrite(merging: Merging) -> None:
+    read = [each for path in merging.results for each in (path.resolve(), report_of(path).resolve())]
+    if len(set(merging.results)) < len(merging.results):
+        raise UsageError("a results file is named twice")
+    out = [merging.out.results, merging.out.report] if merging.out is not None else []
+    for written in (*out, *([merging.junit] if merging.junit is not None else [])):
+        if written.resolve() in read:
+            raise UsageError(f"'{written}' is an input of this report and would be overwritten")
+
+
+def report_of(results: Path) -> Path:
+    """Return where the run report of a results file lies."""
+    return results.with_suffix(".report.json")
+
+
+def _part(results: Path) -> Part:
+    from pydantic import ValidationError
+
+    from agentv_ci.contracts.report import RunReport
+    from agentv_ci.report.merging import Part
+
+    path = report_of(results)
+    try:
+        report = RunReport.model_validate(json.loads(path.read_bytes()))
+    except FileNotFoundError:
+        report = None
+    except (OSError, ValueError, ValidationError, RecursionError) as error:
+        raise UsageError(f"'{path}' is not a run report that this version reads: {error}") from error
+    return Part(results.name, report)
+
+
+def _write_rows(files: RunFiles, rows: Iterator[ResultRow]) -> None:
+    from agentv_ci.report.reporters import form
+
+    encode = form(files.form).encode
+    files.results.parent.mkdir(parents=True, exist_ok=True)
+    with files.results.open("w", encoding="utf-8") as file:
+        for row in rows:
+            file.write(encode(row))

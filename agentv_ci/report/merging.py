@@ -1,0 +1,169 @@
+"""Several result files as one run: shards of a plan, or runs of several suites."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from agentv_ci.contracts.report import Ending, GateSettings, RunReport, Stop
+from agentv_ci.contracts.results import ResultRow
+from agentv_ci.errors import FAILED
+from agentv_ci.report.gate import judge_run
+from agentv_ci.report.outcomes import CaseOutcome, Tally
+from agentv_ci.report.statistics import count, describe
+from agentv_ci.schemas import schema_id
+
+MAX_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A result file and the run report beside it."""
+
+    name: str
+    report: RunReport | None
+    """None: there is none, since the run did not come to its end."""
+
+
+def merge(
+    parts: Sequence[Part], rows: Iterable[tuple[Part, ResultRow]], expected_shards: int | None
+) -> tuple[RunReport, tuple[CaseOutcome, ...]]:
+    """Return what several files come to together; the gate is the one that their reports hold.
+
+    With `expected_shards` they must be exactly the parts of one plan: what is missing, doubled or foreign is a reason
+    of the gate. So is a row that is there twice, whatever is expected.
+    """
+    tally = Tally()
+    seen = _Seen()
+    for part, row in rows:
+        if seen.is_new(part, row):
+            tally.add(row)
+    outcomes = tally.outcomes()
+    reports = [part.report for part in parts if part.report is not None]
+    settings = _settings(reports, outcomes)
+    ending = _ending(reports)
+    found = [*_unfinished(parts), *_incomplete(parts, expected_shards), *_differing(reports), *seen.doubled()]
+    found += seen.lost(parts)
+    plans = {each.plan_digest for each in reports}
+    run_report = RunReport(
+        schema_=schema_id("report-v1"),
+        plan_digest=plans.pop() if len(plans) == 1 else None,
+        shard=None,
+        stopped=ending.stopped,
+        dry_run=ending.dry_run,
+        counts=count(outcomes, rows=tally.rows, cases=sum(each.cases for each in settings)),
+        statistics=describe(outcomes),
+        gate=judge_run(settings, outcomes, tally, ending, ((FAILED, reason) for reason in found)),
+        usage=tally.usage,
+        cost_usd=tally.cost_usd(each.suite for each in settings),
+        unpriced_models=ending.unpriced_models,
+        concurrency=ending.concurrency,
+        write_error=ending.write_error,
+    )
+    return run_report, outcomes
+
+
+class _Seen:
+    """Which trials stand in which files."""
+
+    def __init__(self) -> None:
+        self._keys: set[tuple[str, str, str, int]] = set()
+        self._doubled: dict[str, None] = {}
+        self._rows: dict[str, int] = {}
+
+    def is_new(self, part: Part, row: ResultRow) -> bool:
+        self._rows[part.name] = self._rows.get(part.name, 0) + 1
+        key = (row.suite, row.eval_id, row.target, row.trial)
+        if key in self._keys:
+            self._doubled[f"trial {row.trial} of '{row.eval_id}' ({row.target}) in {part.name}"] = None
+            return False
+        self._keys.add(key)
+        return True
+
+    def doubled(self) -> Iterator[str]:
+        if self._doubled:
+            named = list(self._doubled)
+            more = f" and {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else ""
+            yield f"there twice: {', '.join(named[:MAX_NAMED])}{more}"
+
+    def lost(self, parts: Iterable[Part]) -> Iterator[str]:
+        for part in parts:
+            rows = self._rows.get(part.name, 0)
+            if part.report is not None and part.report.counts.rows != rows:
+                yield f"{part.name} has {rows} rows, and its run report says {part.report.counts.rows}"
+
+
+def _settings(reports: Sequence[RunReport], outcomes: Sequence[CaseOutcome]) -> tuple[GateSettings, ...]:
+    """The thresholds of all suites; without a report that knows them, the default ones."""
+    by_suite: dict[str, GateSettings] = {}
+    for each in (settings for report in reports for settings in report.gate.settings):
+        known = by_suite.get(each.suite)
+        cases = each.cases + (known.cases if known is not None else 0)
+        by_suite[each.suite] = (known or each).model_copy(update={"cases": cases})
+    for outcome in outcomes:
+        suite = outcome.case.suite
+        if suite not in by_suite:
+            cases = sum(each.case.suite == suite for each in outcomes)
+            by_suite[suite] = GateSettings(suite=suite, cases=cases)
+    return tuple(by_suite[suite] for suite in sorted(by_suite))
+
+
+def _ending(reports: Sequence[RunReport]) -> Ending:
+    stops = {each.stopped for each in reports}
+    return Ending(
+        dry_run=any(each.dry_run for each in reports),
+        write_error=next((each.write_error for each in reports if each.write_error is not None), None),
+        stopped=next((stop for stop in reversed(get_args(Stop)) if stop in stops), None),
+        max_cost_usd=next((each.gate.max_cost_usd for each in reports if each.gate.max_cost_usd is not None), None),
+        unpriced_models=tuple(dict.fromkeys(model for each in reports for model in each.unpriced_models)),
+        concurrency=tuple(change for each in reports for change in each.concurrency),
+    )
+
+
+def _unfinished(parts: Iterable[Part]) -> Iterator[str]:
+    for part in parts:
+        if part.report is None:
+            yield f"{part.name} has no run report beside it: its run did not end; finish it with --resume"
+
+
+def _incomplete(parts: Sequence[Part], expected: int | None) -> Iterator[str]:
+    if expected is None:
+        return
+    plan = _plan_of(parts)
+    found: dict[int, list[str]] = {}
+    for part in parts:
+        if part.report is None:
+            continue
+        shard = part.report.shard
+        if part.report.plan_digest != plan:
+            yield f"{part.name} is of another plan"
+        elif shard is None and expected > 1:
+            yield f"{part.name} is no shard but a whole run"
+        elif shard is not None and shard.total != expected:
+            yield f"{part.name} is shard {shard.index}/{shard.total}, not one of {expected}"
+        else:
+            found.setdefault(shard.index if shard is not None else 1, []).append(part.name)
+    missing = [f"{index}/{expected}" for index in range(1, expected + 1) if index not in found]
+    if missing:
+        yield f"{'shard' if len(missing) == 1 else 'shards'} {', '.join(missing)} missing"
+    for index, names in sorted(found.items()):
+        if len(names) > 1:
+            yield f"shard {index}/{expected} is there {len(names)} times: {', '.join(names)}"
+
+
+def _plan_of(parts: Sequence[Part]) -> str | None:
+    """The plan that most parts are of; of as many, the first one's."""
+    digests = [part.report.plan_digest for part in parts if part.report is not None]
+    return max(dict.fromkeys(digests), key=digests.count, default=None)
+
+
+def _differing(reports: Sequence[RunReport]) -> Iterator[str]:
+    if len({each.dry_run for each in reports}) > 1:
+        yield "some of these runs are dry runs"
+    if len({each.gate.max_cost_usd for each in reports}) > 1:
+        yield "these runs had different budgets (--max-cost)"
+    thresholds: dict[str, set[str]] = {}
+    for each in (settings for report in reports for settings in report.gate.settings):
+        thresholds.setdefault(each.suite, set()).add(each.model_dump_json(exclude={"cases"}))
+    yield from (f"{suite}: these runs had different gates" for suite, each in thresholds.items() if len(each) > 1)
