@@ -20,6 +20,10 @@ MAX_CHANGES = 10_000
 """Changes that are kept for the report."""
 
 
+WORTH_TELLING_S = 1.0
+"""A wait that grows by less is not told again: many questions are refused within moments of each other."""
+
+
 class Limits:
     """`--workers` bounds the whole run and each target; without it a target's `workers` bounds that target."""
 
@@ -139,7 +143,10 @@ class Limit:
         if error.kind != "rate_limit" or not error.retryable:
             return
         held_s = self._hold_back(hold_s)
-        if not self._stale and (self.width > 1 or held_s):
+        if self._stale:
+            if held_s >= WORTH_TELLING_S:
+                self._change(self.width, "HTTP 429", held_s)
+        elif self.width > 1 or held_s:
             self._stale = self._taken
             self._change(max(1, self.width // 2), "HTTP 429", held_s)
 

@@ -15,6 +15,8 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.outside import MAX_DEPTH, well_formed
 
+WITHIN = (b" ", b"\n", b"\r", b"#")
+"""What lines inside an item begin with."""
 MAX_INDICATORS = 5_000
 """Characters that may open a level, up to which an item is surely not too deep."""
 
@@ -59,7 +61,8 @@ def items(path: Path) -> Iterator[bytes]:
     lines: list[bytes] = []
     with path.open("rb") as file:
         for line in file:
-            if line.startswith(b"- ") and lines:
+            # A dash, or what a machine that lost its power may leave at the end.
+            if lines and line[:1] not in WITHIN:
                 yield b"".join(lines)
                 lines = []
             lines.append(line)
