@@ -445,8 +445,9 @@ def test_unfit_value_of_a_variable_is_told_in_words_of_the_document() -> None:
 
 def test_scheme_in_capitals_is_trusted_like_any_other() -> None:
     def trusted(url: str) -> bool:
-        context_of = Transport(url, ca_bundle=None, world=Waits().world())._context  # noqa: SLF001  # nothing else shows it
-        return bool(context_of.get_ca_certs())
+        transport = Transport(url, ca_bundle=None, world=Waits().world())
+        context = transport._ssl_context(None)  # noqa: SLF001  # nothing else shows it
+        return context is not None and bool(context.get_ca_certs())
 
     assert trusted("https://example.com")
     assert trusted("HTTPS://example.com")

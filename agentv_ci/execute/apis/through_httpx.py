@@ -1,0 +1,101 @@
+"""What httpx knows about requests; its door. It loads slowly, so only what needs it imports this module."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+import httpx
+
+from agentv_ci.execute.apis.wire import (
+    CONNECT_TIMEOUT_S,
+    WRITE_TIMEOUT_S,
+    Answer,
+    DecodingError,
+    unreachable,
+    within_bounds,
+)
+
+UNREACHABLE = (httpx.HTTPError, httpx.InvalidURL, ImportError, ValueError, OverflowError, ExceptionGroup)
+"""ImportError: a SOCKS proxy without its package. ValueError, OverflowError: an address or a proxy that is none."""
+
+
+class Through:
+    """See Wire: through proxies of the environment, and to addresses that are no plain text."""
+
+    def __init__(self, base_url: str, context: ssl.SSLContext | None, *, trusts_environment: bool) -> None:
+        self._base_url = base_url
+        # Without a context nobody is trusted: plain HTTP needs no trust, and loading it is slow.
+        self._context = context or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self._trusts_environment = trusts_environment
+        self._idle: list[httpx.AsyncClient] = []
+
+    async def post(self, path: str, *, headers: Mapping[str, str], content: bytes, timeout_s: float) -> Answer:
+        """Return the answer; raises ProviderError when there is none."""
+        limits = httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S, write=WRITE_TIMEOUT_S)
+        try:
+            async with self._client() as client:
+                url = self._base_url + path
+                async with client.stream("POST", url, content=content, headers=headers, timeout=limits) as response:
+                    body = await within_bounds(response.aiter_bytes())
+                    return Answer(response.status_code, response.headers, body)
+        except UNREACHABLE as error:
+            raise unreachable(error, self._base_url) from error
+
+    @asynccontextmanager
+    async def _client(self) -> AsyncIterator[httpx.AsyncClient]:
+        if self._idle:
+            client = self._idle.pop()
+        else:
+            client = httpx.AsyncClient(
+                verify=self._context,
+                trust_env=self._trusts_environment,
+                limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
+            )
+        try:
+            yield client
+        finally:
+            # A cookie would go to whichever question comes next.
+            client.cookies.clear()
+            self._idle.append(client)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        while self._idle:
+            await self._idle.pop().aclose()
+
+
+class _Pieces(httpx.AsyncByteStream):
+    def __init__(self, pieces: AsyncIterator[bytes]) -> None:
+        self._pieces = pieces
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._pieces
+
+
+def unpacked(headers: Sequence[tuple[bytes, bytes]], pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield a body as its headers say it was before it was packed; raises DecodingError."""
+    return _unpacked(httpx.Response(200, headers=headers, stream=_Pieces(pieces)))
+
+
+async def _unpacked(response: httpx.Response) -> AsyncIterator[bytes]:
+    try:
+        async for piece in response.aiter_bytes():
+            yield piece
+    except httpx.DecodingError as error:
+        raise DecodingError(str(error)) from error
+
+
+def trust() -> ssl.SSLContext:
+    """Return whom HTTPS trusts: what SSL_CERT_FILE or SSL_CERT_DIR names, else certifi's list; raises OSError."""
+    return httpx.create_ssl_context(trust_env=True)
+
+
+async def get_status(url: str, *, timeout_s: float, trusts_environment: bool) -> int:
+    """Return the status of a GET; raises ProviderError when there is none."""
+    try:
+        async with httpx.AsyncClient(trust_env=trusts_environment, timeout=timeout_s) as client:
+            return (await client.get(url)).status_code
+    except UNREACHABLE as error:
+        raise unreachable(error, url) from error
