@@ -139,7 +139,9 @@ def printable(text: str) -> str:
     Line breaks and tabs stay.
     """
     plain = ANSI.sub("", text)
-    return plain if plain.isprintable() else "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in plain)
+    if plain.replace("\n", "").replace("\t", "").isprintable():
+        return plain
+    return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in plain)
 
 
 def inert(text: str) -> str:

@@ -29,6 +29,11 @@ def prices_as_of() -> str:
     return str(_document()["as_of"])
 
 
+def load_prices() -> None:
+    """Read the table now."""
+    _table()
+
+
 @cache
 def _document() -> Mapping[str, object]:
     loaded: Mapping[str, object] = json.loads((Path(__file__).parent / "prices.json").read_text("utf-8"))

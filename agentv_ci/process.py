@@ -10,7 +10,7 @@ import contextlib
 import fcntl
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,7 +35,7 @@ RUNNER_VARIABLES = frozenset(
 
 
 _running: set[int] = set()
-"""Process groups that would outlive this process."""
+"""Leaders of sessions that would outlive this process."""
 
 Listener = Callable[[int, bytes], None]
 """Takes what a process prints as it comes: 1 or 2 for the output it came through, and bytes."""
@@ -80,9 +80,8 @@ def child_environment(environ: Mapping[str, str], extra: Mapping[str, str] | Non
 
 def kill_all() -> None:
     """End everything that runs now, for whoever cannot wait for it to be ended in order."""
-    for group in tuple(_running):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(group, signal.SIGKILL)
+    for leader in tuple(_running):
+        _signal_session(leader, signal.SIGKILL)
 
 
 async def run(
@@ -141,6 +140,10 @@ class _Output(asyncio.SubprocessProtocol):
         self._open = {STDOUT, STDERR}
         self._drained = loop.create_future()
 
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.SubprocessTransport)
+        _running.add(transport.get_pid())
+
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         self._size += len(data)
         if self._size > MAX_OUTPUT_BYTES:
@@ -161,6 +164,11 @@ class _Output(asyncio.SubprocessProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # the protocol's
         _settle(self.closed)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the command has ended, and nobody can print in its name any more."""
+        return self.ended.done() and not self._open
 
     async def answered(self) -> None:
         """Wait until the process has ended, and a moment longer for what it printed last."""
@@ -202,7 +210,6 @@ async def _start(
     except (OSError, ValueError) as error:
         # ValueError: a NUL in an argument or a name.
         raise _not_started(argv, cwd, error) from error
-    _running.add(started[0].get_pid())
     _widen(started[0])
     return started
 
@@ -232,21 +239,39 @@ def _feed(transport: asyncio.SubprocessTransport, data: bytes) -> None:
 
 
 async def _ask_to_end(transport: asyncio.SubprocessTransport, output: _Output) -> None:
-    _signal(transport, signal.SIGTERM)
+    _signal_session(transport.get_pid(), signal.SIGTERM)
     await asyncio.wait((output.ended,), timeout=GRACE_S)
 
 
 async def _end(transport: asyncio.SubprocessTransport, output: _Output, *, spares_children: bool = False) -> None:
     """End a process with everything it started, and close its pipes, whoever else holds them."""
-    if not spares_children:
-        _signal(transport, signal.SIGKILL)
-        # Closed before it has ended, a process may be waited for twice, and its status is lost.
-        await asyncio.wait((output.ended,), timeout=GRACE_S)
-    transport.close()
-    _running.discard(transport.get_pid())
+    try:
+        if not spares_children:
+            # Who has ended and holds no output any more is looked for by group alone: that takes no time.
+            _signal_session(transport.get_pid(), signal.SIGKILL, whole=not output.is_quiet)
+            # Closed before it has ended, a process may be waited for twice, and its status is lost.
+            await asyncio.wait((output.ended,), timeout=GRACE_S)
+    finally:
+        transport.close()
+        _running.discard(transport.get_pid())
     await output.closed
 
 
-def _signal(transport: asyncio.SubprocessTransport, number: signal.Signals) -> None:
+def _signal_session(leader: int, number: signal.Signals, *, whole: bool = True) -> None:
+    """Signal a process with everything it started; `timeout` and shells make groups of their own in its session."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(transport.get_pid(), number)
+        os.killpg(leader, number)
+    for process in _in_session(leader) if whole else ():
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(process, number)
+
+
+def _in_session(leader: int) -> Iterator[int]:
+    """Yield the processes of a session, where the system lists them (proc(5): the fourth field behind the name)."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
+        except OSError:
+            continue
+        if len(fields) > 3 and int(fields[3]) == leader:
+            yield int(entry.name)

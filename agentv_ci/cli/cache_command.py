@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from agentv_ci.cli.options import color_option
+from agentv_ci.cli.options import FILE, color_option
 from agentv_ci.execute.cache import CACHE, Contents, Store
 
 folder_option = click.option(
-    "--cache-dir", metavar="DIR", default=str(CACHE), show_default=True, help="Where the cache lies."
+    "--cache-dir", type=FILE, metavar="DIR", default=str(CACHE), show_default=True, help="Where the cache lies."
 )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from agentv_ci.cli.options import color_option, eval_id_option, target_option, targets_option
+from agentv_ci.cli.options import FILE, color_option, eval_id_option, target_option, targets_option
 from agentv_ci.cli.output import one_line, show_count, show_diagnostics, show_line
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.pipeline.compiling import (
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--out",
     default="-",
+    type=FILE,
     metavar="FILE",
     help="Where the plan goes; - is standard output. With --diff or --estimate only a file is written.",
     show_default=True,
@@ -42,9 +43,15 @@ if TYPE_CHECKING:
 @targets_option
 @target_option
 @eval_id_option
-@click.option("--schemas", metavar="DIR", help="Write the published schemas there; without a PATH, nothing else.")
 @click.option(
-    "--diff", "old_plan", metavar="OLD_PLAN", help="Print which cases an older plan has not, or has otherwise, and why."
+    "--schemas", type=FILE, metavar="DIR", help="Write the published schemas there; without a PATH, nothing else."
+)
+@click.option(
+    "--diff",
+    "old_plan",
+    type=FILE,
+    metavar="OLD_PLAN",
+    help="Print which cases an older plan has not, or has otherwise, and why.",
 )
 @click.option(
     "--format",

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
 
 import click
 
 from agentv_ci.cli.options import (
+    FILE,
     Range,
-    ShardType,
     color_option,
     eval_id_option,
+    form_and_name,
     form_option,
     gate_options,
     junit_option,
@@ -23,13 +25,26 @@ from agentv_ci.cli.options import (
 from agentv_ci.cli.output import show_diagnostics, show_line
 from agentv_ci.cli.running import run, show_outcome, stamp
 from agentv_ci.compile.overrides import Overrides
-from agentv_ci.contracts.report import ShardRecord
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.cache import CACHE
 from agentv_ci.execute.engine import RunSettings
+from agentv_ci.execute.shard import Shard
 from agentv_ci.pipeline.compiling import Selection, compile_paths, only_changed
 from agentv_ci.pipeline.running import RunFiles, Scope, run_plan
 from agentv_ci.report.reporters import ResultsFormat, form_of
+
+
+class ShardType(click.ParamType[Shard]):
+    """`I/N`: the I-th of N parts."""
+
+    name = "I/N"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Shard:
+        """Return the part; says what is wrong with anything else."""
+        found = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", str(value))
+        if found is None or not 1 <= int(found[1]) <= int(found[2]):
+            self.fail(f"{value!r} is not I/N with I from 1 to N, such as 2/4", param, ctx)
+        return Shard(index=int(found[1]), total=int(found[2]))
 
 
 @click.command("eval")
@@ -40,10 +55,13 @@ from agentv_ci.report.reporters import ResultsFormat, form_of
 @click.option(
     "--only-changed",
     "old_plan",
+    type=FILE,
     metavar="OLD_PLAN",
     help="Only cases that this plan does not have; written by `compile`.",
 )
-@click.option("--out", metavar="PATH", help="Results file; default: .agentv/results/eval_<timestamp>.<format>.")
+@click.option(
+    "--out", type=FILE, metavar="PATH", help="Results file; default: .agentv/results/eval_<timestamp>.<format>."
+)
 @form_option
 @workers_option
 @click.option("--repeat", type=click.IntRange(min=1), metavar="N", help="Trials per case.")
@@ -62,16 +80,18 @@ from agentv_ci.report.reporters import ResultsFormat, form_of
 )
 @click.option("--dry-run", is_flag=True, help="The mock answers for every target and judge; nothing is gated.")
 @click.option("--cache/--no-cache", "wants_cache", help="Keep answers, and ask nothing twice (default: off).")
-@click.option("--cache-dir", metavar="DIR", help=f"Where answers are kept; default: {CACHE}.")
-@click.option("--record", metavar="DIR", help="Keep every answer there, for --replay.")
-@click.option("--replay", metavar="DIR", help="Take all answers from there and ask nobody; needs no keys.")
-@click.option("--resume", metavar="FILE", help="Keep what these results hold already, and run the rest into them.")
+@click.option("--cache-dir", type=FILE, metavar="DIR", help=f"Where answers are kept; default: {CACHE}.")
+@click.option("--record", type=FILE, metavar="DIR", help="Keep every answer there, for --replay.")
+@click.option("--replay", type=FILE, metavar="DIR", help="Take all answers from there and ask nobody; needs no keys.")
+@click.option(
+    "--resume", type=FILE, metavar="FILE", help="Keep what these results hold already, and run the rest into them."
+)
 @click.option("--shard", type=ShardType(), help="Only the I-th of N parts; `report` judges them together.")
-@click.option("--balance", metavar="FILE", help="Results whose durations make the parts equally long.")
+@click.option("--balance", type=FILE, metavar="FILE", help="Results whose durations make the parts equally long.")
 @click.option("--fail-fast", is_flag=True, help="Begin nothing more after the first case that fails or errs.")
 @click.option("--dump-prompts", is_flag=True, help="Write every question to .agentv/prompts/.")
 @click.option("--dump-traces", is_flag=True, help="Write the messages of every answer to .agentv/traces/.")
-@click.option("--dump-dir", metavar="DIR", help="Where prompts/ and traces/ go instead of .agentv/.")
+@click.option("--dump-dir", type=FILE, metavar="DIR", help="Where prompts/ and traces/ go instead of .agentv/.")
 @click.option("--include-trace", is_flag=True, help="Keep full output messages in the rows.")
 @gate_options
 @click.option(
@@ -90,7 +110,7 @@ def command(
     eval_ids: tuple[str, ...],
     old_plan: str | None,
     out: str | None,
-    form: ResultsFormat,
+    form: ResultsFormat | None,
     workers: int | None,
     repeat: int | None,
     seed: int | None,
@@ -102,7 +122,7 @@ def command(
     record: str | None,
     replay: str | None,
     resume: str | None,
-    shard: ShardRecord | None,
+    shard: Shard | None,
     balance: str | None,
     fail_fast: bool,
     dump_prompts: bool,
@@ -135,6 +155,7 @@ def command(
     _refuse_alone("--cache-dir", cache_dir, "--cache", wants=wants_cache)
     _refuse_alone("--balance", balance, "--shard", wants=shard)
     _refuse_alone("--dump-dir", dump_dir, "--dump-prompts or --dump-traces", wants=dump_prompts or dump_traces)
+    _refuse_together(("--cache", wants_cache), ("--dry-run", dry_run))
     if replay is not None and not (cwd / replay).is_dir():
         raise UsageError(f"--replay: there is no folder '{replay}'", hint="make it with --record")
     compiled = compile_paths(Selection(paths, targets, target, eval_ids), cwd=cwd)
@@ -170,10 +191,11 @@ def command(
         traces=dumps / "traces" if dump_traces else None,
         shards=shard.total if shard is not None else 1,
     )
-    results = Path(out or resume or Path(".agentv", "results", f"eval_{stamp()}.{form}"))
-    if resume is not None:
-        form = form_of(Path(resume))
-    files = RunFiles(cwd / results, form, cwd / junit if junit else None)
+    written = form_and_name(form, out or resume)
+    results = Path(out or resume or Path(".agentv", "results", f"eval_{stamp()}.{written}"))
+    if resume is not None and form_of(Path(resume)) != written:
+        raise UsageError(f"--resume {resume} and --out {out} are not written alike", hint="give them the same suffix")
+    files = RunFiles(cwd / results, written, cwd / junit if junit else None)
     scope = Scope(shard, cwd / balance if balance else None, cwd / resume if resume else None)
     work = partial(run_plan, compiled, overrides, settings, files, scope=scope)
     outcome = run(work, files, dotenv_files=compiled.origin.dotenv_files, verbose=verbose)

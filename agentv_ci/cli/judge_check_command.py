@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from agentv_ci.cli.options import SHARE, Range, color_option, targets_option, verbose_option, workers_option
+from agentv_ci.cli.options import FILE, SHARE, Range, color_option, targets_option, verbose_option, workers_option
 from agentv_ci.cli.output import one_line, show_diagnostics, show_line
 from agentv_ci.cli.running import run, stamp
 from agentv_ci.compile.overrides import Overrides
@@ -53,7 +53,7 @@ MAX_REASON = 200
     metavar="N",
     help="Most judgements that cannot be had.",
 )
-@click.option("--out", metavar="PATH", help="Rows; default: .agentv/results/judge-check_<timestamp>.jsonl.")
+@click.option("--out", type=FILE, metavar="PATH", help="Rows; default: .agentv/results/judge-check_<timestamp>.jsonl.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @verbose_option
 @color_option

@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
-from typing import TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from agentv_ci.contracts.report import ShardRecord
+from agentv_ci.errors import UsageError
+
+if TYPE_CHECKING:
+    from agentv_ci.report.reporters import ResultsFormat
 
 F = TypeVar("F", bound=Callable[..., object])
 
+
+class FileName(click.ParamType[str]):
+    """The name of a file or folder. Nothing is none: `--replay "$UNSET"` is a mistake, not a wish to ask everybody."""
+
+    name = "path"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name; says that it is missing."""
+        if not value.strip():
+            self.fail("the name is empty", param, ctx)
+        return value
+
+
+FILE = FileName()
+
+
 targets_option = click.option(
     "--targets",
+    type=FILE,
     metavar="FILE",
     help="The targets file; default: targets.yaml or .agentv/targets.yaml beside the eval file or above it.",
 )
@@ -23,9 +43,12 @@ eval_id_option = click.option(
     "--eval-id", "eval_ids", metavar="ID", multiple=True, help="Only this case; globs; may be given again."
 )
 form_option = click.option(
-    "--output-format", "form", type=click.Choice(["jsonl", "yaml"]), default="jsonl", show_default=True
+    "--output-format",
+    "form",
+    type=click.Choice(["jsonl", "yaml"]),
+    help="How rows are written; default: as the name of --out says, else jsonl.",
 )
-junit_option = click.option("--junit", metavar="FILE", help="Write JUnit XML too.")
+junit_option = click.option("--junit", type=FILE, metavar="FILE", help="Write JUnit XML too.")
 verbose_option = click.option(
     "--verbose", is_flag=True, help="Tell every question, retry and verdict on standard error."
 )
@@ -38,31 +61,34 @@ workers_option = click.option(
 )
 
 
-class ShardType(click.ParamType[ShardRecord]):
-    """`I/N`: the I-th of N parts."""
-
-    name = "I/N"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> ShardRecord:
-        """Return the part; says what is wrong with anything else."""
-        found = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", str(value))
-        if found is None or not 1 <= int(found[1]) <= int(found[2]):
-            self.fail(f"{value!r} is not I/N with I from 1 to N, such as 2/4", param, ctx)
-        return ShardRecord(index=int(found[1]), total=int(found[2]))
-
-
 class Range(click.FloatRange):
-    """A range of numbers; NaN, which compares with nothing, is in none."""
+    """A range of numbers; NaN, which compares with nothing, is in none, and nothing is infinite."""
 
     def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the number; click says what is wrong with another one."""
         number: float = super().convert(value, param, ctx)
-        if math.isnan(number):
+        if not math.isfinite(number):
             self.fail(f"{value!r} is not a number", param, ctx)
         return number
 
 
 SHARE = Range(0, 1)
+
+
+def form_and_name(form: ResultsFormat | None, out: str | None) -> ResultsFormat:
+    """Return how rows are written: as is said, else as the name says; raises UsageError where the two disagree.
+
+    Whoever reads the file goes by its name.
+    """
+    from agentv_ci.report.reporters import form_of
+
+    if out is None:
+        return form or "jsonl"
+    named = form_of(Path(out))
+    if form is not None and form != named:
+        other = ".yaml" if form == "yaml" else ".jsonl"
+        raise UsageError(f"--output-format {form} does not go with --out {out}", hint=f"give it a name in {other}")
+    return named
 
 
 def gate_options(command: F) -> F:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from agentv_ci.cli.options import color_option, junit_option
+from agentv_ci.cli.options import FILE, color_option, junit_option
 from agentv_ci.cli.running import show_outcome
-from agentv_ci.errors import UsageError
 from agentv_ci.pipeline.reporting import Merging, report_results
 from agentv_ci.pipeline.running import RunFiles
 from agentv_ci.report.reporters import form_of
@@ -22,7 +21,7 @@ from agentv_ci.report.reporters import form_of
     metavar="N",
     help="The files must be exactly the N parts of one plan; what is missing, doubled or foreign fails the gate.",
 )
-@click.option("--out", metavar="FILE", help="Write all rows there too, with a run report beside them.")
+@click.option("--out", type=FILE, metavar="FILE", help="Write all rows there too, with a run report beside them.")
 @junit_option
 @color_option
 def command(results: tuple[str, ...], expect_shards: int | None, out: str | None, junit: str | None) -> int:
@@ -37,10 +36,8 @@ def command(results: tuple[str, ...], expect_shards: int | None, out: str | None
     """
     cwd = Path.cwd()
     written = cwd / out if out else None
-    if written is not None and written.exists() and not written.is_file():
-        raise UsageError(f"results go into a file, and '{written}' is none")
     files = RunFiles(written, form_of(written)) if written is not None else None
     xml = cwd / junit if junit else None
-    outcome = report_results(Merging(tuple(cwd / each for each in results), expect_shards, files, xml))
+    outcome = report_results(Merging(tuple(cwd / each for each in results), results, expect_shards, files, xml))
     show_outcome(outcome, {**(files.written if files is not None else {}), "junit": xml}, cwd)
     return outcome.report.gate.exit_code

@@ -8,8 +8,10 @@ from pathlib import Path
 import click
 
 from agentv_ci.cli.options import (
+    FILE,
     color_option,
     eval_id_option,
+    form_and_name,
     form_option,
     gate_options,
     junit_option,
@@ -34,7 +36,7 @@ from agentv_ci.report.reporters import ResultsFormat
 @targets_option
 @target_option
 @eval_id_option
-@click.option("--out", metavar="PATH", help="Results file; default: <results>.rescored.<format>.")
+@click.option("--out", type=FILE, metavar="PATH", help="Results file; default: <results>.rescored.<format>.")
 @form_option
 @workers_option
 @click.option("--dry-run", is_flag=True, help="The mock answers for every judge; nothing is gated.")
@@ -49,7 +51,7 @@ def command(
     target: str | None,
     eval_ids: tuple[str, ...],
     out: str | None,
-    form: ResultsFormat,
+    form: ResultsFormat | None,
     workers: int | None,
     dry_run: bool,
     threshold: float | None,
@@ -82,8 +84,9 @@ def command(
         threshold=threshold, min_pass_rate=min_pass_rate, min_mean_score=min_mean_score, max_errors=max_errors
     )
     settings = RunSettings(root=origin.root, workers=workers, dry_run=dry_run or rescoring.is_dry_run)
-    written = cwd / out if out else stored.with_suffix(f".rescored.{form}")
-    files = RunFiles(written, form, cwd / junit if junit else None)
+    how = form_and_name(form, out)
+    written = cwd / out if out else stored.with_suffix(f".rescored.{how}")
+    files = RunFiles(written, how, cwd / junit if junit else None)
     work = partial(rescore, rescoring, overrides, settings, files)
     outcome = run(work, files, dotenv_files=origin.dotenv_files, verbose=verbose)
     show_outcome(outcome, files.written, cwd)

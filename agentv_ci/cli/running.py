@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import random
+import resource
 import signal
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -26,6 +27,7 @@ from agentv_ci.report.reporters import terminal
 
 T = TypeVar("T")
 
+MANY_FILES = 65_536
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -59,6 +61,8 @@ def run(
         with contextlib.suppress(OSError):
             show_warning(sentence)
 
+    _allow_connections()
+
     async def main() -> T:
         _end_on_signals()
         async with show_progress(live=not verbose) as watch:
@@ -70,6 +74,15 @@ def run(
         raise Interrupted("interrupted; finished rows are kept") from error
     except OSError as error:
         raise UsageError(f"cannot write '{error.filename or files.results}': {error.strerror}") from error
+
+
+def _allow_connections() -> None:
+    """Take all the file numbers that the system allows: each question under way has one."""
+    least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MANY_FILES if most == resource.RLIM_INFINITY else min(most, MANY_FILES)
+    if least < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def show_warning(sentence: str) -> None:
@@ -111,7 +124,8 @@ def show_outcome(outcome: Outcome, written: Mapping[str, Path | None], cwd: Path
         if path is not None:
             show_line(f"{name}: {_short(path, cwd)}", "plain")
     if outcome.report.stopped == "interrupted":
-        show_error("interrupted; finished rows are kept", None)
+        with contextlib.suppress(OSError):  # the terminal has gone, which is what ended the run
+            show_error("interrupted; finished rows are kept", None)
 
 
 def _short(path: Path, cwd: Path) -> Path:

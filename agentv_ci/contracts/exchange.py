@@ -46,6 +46,8 @@ class InputFile:
     path: Path
     """Absolute, and holding the text that the plan knows."""
     is_guideline: bool
+    sha256: str
+    """Of that text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,7 @@ class ShardRecord(Recorded):
 
     index: Annotated[int, Field(ge=1)] = Field(description="From 1.")
     total: Annotated[int, Field(ge=1)] = Field(description="How many parts there are.")
+    cases: Annotated[int, Field(ge=0)] = Field(description="Cases of the whole plan.")
 
 
 class ConcurrencyChange(Recorded):
@@ -90,6 +91,10 @@ class Ending:
     write_error: str | None = None
     """Why rows are missing from the file."""
     stopped: Stop | None = None
+    incomplete: tuple[str, ...] = ()
+    """What is wrong with merged results themselves."""
+    unrecorded: int = 0
+    """Questions of a replay that had no recording."""
     shard: ShardRecord | None = None
     max_cost_usd: float | None = None
     """Most the whole run may cost."""
@@ -106,6 +111,8 @@ class RunReport(Recorded):
     )
     shard: ShardRecord | None = Field(description="The part that ran; null for all of it.")
     stopped: Stop | None = Field(None, description="Why not everything ran.")
+    incomplete: Items[str] = Field((), description="Of merged results: what is missing, doubled or foreign.")
+    unrecorded: int = Field(0, description="Questions of a replay that had no recording.")
     dry_run: bool = Field(description="Whether the mock answered in place of the targets.")
     counts: Counts = Field(description="Cases by verdict.")
     statistics: Statistics = Field(description="Scores of graded cases.")

@@ -33,6 +33,10 @@ class Batch:
         self._log = log
         self._asking: asyncio.Task[Mapping[TrialKey, Response]] | None = None
 
+    def __contains__(self, key: TrialKey) -> bool:
+        """Whether a trial's question is among those that are asked together."""
+        return key in self._requests
+
     async def answer(self, key: TrialKey) -> Response | None:
         """Return the answer to a trial's question; None when the batch failed and the question is still open."""
         if self._asking is None:

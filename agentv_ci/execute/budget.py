@@ -37,20 +37,28 @@ class Budget:
         if response.cost_usd is not None:
             self.add(response.cost_usd, suite)
         elif not isinstance(target, (CliTarget, MockTarget)):
-            self._miss_price(model_name(target) or response.model or target.name)
+            self.miss_price(_named(target, response))
 
-    def _miss_price(self, model: str) -> None:
+    def miss_price(self, model: str) -> None:
+        """Name a model whose share in the cost nobody knows."""
         if model in self.unpriced:
             return
         self.unpriced[model] = None
         if self._is_bounded:
-            self._warn(f"no price is known for '{model}', so max_cost cannot be kept; set one under `prices`")
+            self._warn(f"the cost of '{model}' is not known, so max_cost cannot be kept; set its price under `prices`")
 
     def is_exhausted(self, suite: str) -> bool:
         """Whether nothing of a suite may begin any more."""
         return _is_used_up(self._spent_by_suite[suite], self._most_by_suite.get(suite)) or _is_used_up(
             self.spent_usd, self._most_usd
         )
+
+
+def _named(target: Target, response: Response) -> str:
+    name = model_name(target) or response.model or target.name
+    usage = response.usage
+    is_counted = usage is not None and usage.input_tokens is not None and usage.output_tokens is not None
+    return name if is_counted else f"{name} (which does not tell its tokens)"
 
 
 def _is_used_up(spent_usd: float, most_usd: float | None) -> bool:

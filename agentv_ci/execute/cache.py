@@ -6,30 +6,35 @@ then renamed, so that several processes can share a folder; one that cannot be r
 
 from __future__ import annotations
 
-import hashlib
+import errno
 import json
 import os
 import re
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from agentv_ci.canonical import digest_of, exact
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Request, Response
-from agentv_ci.contracts.targets import Target
+from agentv_ci.contracts.targets import REFERENCE_PATTERN, Target
+from agentv_ci.outside import read_json
+from agentv_ci.redaction import SECRET_WORDS
 
 CACHE = Path(".agentv", "cache")
 """Where the cache lies, relative to the working directory."""
 VERSION = 1
 NAME = re.compile(r"[0-9a-f]{64}\.json")
 FOLDER = re.compile(r"[0-9a-f]{2}")
+HEAD = b'{\n "version": '
+"""What every file of ours begins with."""
+TRIES = 3
 UNASKED = ("timeout_s", "attempt", "sample", "files", "cwd", "case_id")
-"""What of a request does not stand in its key as it is."""
+"""What of a request stands in its key in another way, or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,47 +55,46 @@ class Store:
     def find(self, key: str) -> Response | None:
         """Return the answer to a question, marked as a stored one; None when there is none that can be read."""
         try:
-            entry = json.loads(self._place(key).read_bytes())
-            if entry["version"] != VERSION:
+            entry = read_json(self._place(key).read_text("utf-8"), strict=True)
+            if not isinstance(entry, dict) or entry.get("version") != VERSION:
                 return None
-            response = _RESPONSE.validate_python(entry["response"])
-        except (OSError, ValueError, ValidationError, KeyError, TypeError, RecursionError):
+            response = _responses().validate_python(entry.get("response"))
+        except (OSError, ValueError):
             return None
-        return replace(response, cached=True, requests=0)
+        return replace(response, cached=True, requests=0) if _is_sound(response) else None
 
     def keep(self, key: str, asked: JsonObject, response: Response) -> None:
         """Write an answer, and for people what was asked; raises OSError."""
-        entry = {"version": VERSION, "asked": asked, "response": _RESPONSE.dump_python(response, mode="json")}
+        entry = {"version": VERSION, "asked": asked, "response": _responses().dump_python(response, mode="json")}
         place = self._place(key)
         if self._outside_git:
             self._ignore()
-        place.parent.mkdir(parents=True, exist_ok=True)
         # ASCII: an answer may hold characters that no file can.
         text = json.dumps(entry, indent=1) + "\n"
-        with tempfile.NamedTemporaryFile("w", dir=place.parent, suffix=".new", delete=False) as file:
-            try:
-                file.write(text)
-                file.close()
-                Path(file.name).replace(place)
-            except BaseException:
-                with suppress(OSError):
-                    Path(file.name).unlink()
-                raise
+        for _ in range(TRIES):
+            # Somebody may be clearing the folder.
+            with suppress(FileNotFoundError):
+                place.parent.mkdir(parents=True, exist_ok=True)
+                _replace(place, text)
+                return
+        raise FileNotFoundError(errno.ENOENT, "the folder is removed all the time", str(place))
 
     def contents(self) -> Contents:
         """Count what lies here; raises OSError."""
-        sizes = [path.stat().st_size for path in self._files()]
+        sizes = [size for _, size in self._files()]
         return Contents(len(sizes), sum(sizes))
 
     def clear(self) -> Contents:
         """Remove all answers, and nothing else that may lie here; returns what was removed. Raises OSError."""
-        removed = self.contents()
-        for path in tuple(self._files()):
-            path.unlink(missing_ok=True)
+        removed: list[int] = []
+        for path, size in tuple(self._files()):
+            with suppress(FileNotFoundError):
+                path.unlink()
+                removed.append(size)
             with suppress(OSError):
                 # It holds something else, or another process has removed it.
                 path.parent.rmdir()
-        return removed
+        return Contents(len(removed), sum(removed))
 
     def _ignore(self) -> None:
         mark = self.folder / ".gitignore"
@@ -101,32 +105,75 @@ class Store:
     def _place(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}.json"
 
-    def _files(self) -> Iterator[Path]:
-        if not self.folder.is_dir():
-            return
-        for folder in sorted(self.folder.iterdir()):
-            if FOLDER.fullmatch(folder.name) and folder.is_dir():
-                yield from (path for path in sorted(folder.iterdir()) if NAME.fullmatch(path.name))
+    def _files(self) -> Iterator[tuple[Path, int]]:
+        """Yield our files and their sizes; other processes may remove them meanwhile."""
+        for folder in _listed(self.folder):
+            if FOLDER.fullmatch(folder.name) and folder.is_dir() and not folder.is_symlink():
+                for path in _listed(folder):
+                    with suppress(FileNotFoundError):
+                        if _is_ours(path):
+                            yield path, path.stat().st_size
 
 
-_RESPONSE = TypeAdapter(Response)
+def _listed(folder: Path) -> Sequence[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except FileNotFoundError:
+        return ()
 
 
-def key_of(target: JsonObject, request: Request, trial: int, *, root: Path, knows_case: bool) -> str:
-    """Return the key of a question to a target with these settings; raises OSError for files that cannot be read.
+def _is_ours(path: Path) -> bool:
+    if not NAME.fullmatch(path.name) or not path.name.startswith(path.parent.name) or path.is_symlink():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(HEAD)) == HEAD
 
-    With `knows_case` the target may see the case's id and the folder of its eval file, as commands do.
+
+def _replace(place: Path, text: str) -> None:
+    """Write a file that is there as a whole or not at all."""
+    scratch = place.with_name(f"{place.stem}.{os.getpid()}.new")
+    try:
+        scratch.write_text(text, encoding="utf-8")
+        scratch.replace(place)
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def _is_sound(response: Response) -> bool:
+    """Whether figures of a file that anybody may have edited are figures at all."""
+    usage = response.usage
+    counts = [] if usage is None else [usage.input_tokens, usage.output_tokens, usage.total_tokens, usage.cached_tokens]
+    return all(figure is None or figure >= 0 for figure in (response.duration_ms, response.cost_usd, *counts))
+
+
+@cache
+def _responses() -> TypeAdapter[Response]:
+    return TypeAdapter(Response)
+
+
+def key_of(target: JsonObject, request: Request, *, trial: int, occurrence: int = 0, case: JsonValue = None) -> str:
+    """Return the key of a question to a target with these settings.
+
+    `occurrence` tells the questions of a trial apart that are alike, such as those of two judges; `case` is what the
+    target may know of the case besides the question.
     """
     question = {name: value for name, value in asdict(request).items() if name not in UNASKED}
-    files: list[JsonValue] = [
-        [file.path.name, file.is_guideline, hashlib.sha256(file.path.read_bytes()).hexdigest()]
-        for file in request.files
-    ]
-    key: JsonObject = {"version": VERSION, "target": target, "question": _json(question), "files": files}
-    key["trial"] = trial
-    if knows_case:
-        key["case"] = [request.case_id, os.path.relpath(request.cwd, root)]
-    return digest_of(json.dumps(exact(key)))
+    files: list[JsonValue] = [[file.path.name, file.is_guideline, file.sha256] for file in request.files]
+    return digest_of(
+        json.dumps(
+            exact(
+                {
+                    "version": VERSION,
+                    "target": target,
+                    "question": _json(question),
+                    "files": files,
+                    "trial": trial,
+                    "occurrence": occurrence,
+                    "case": case,
+                }
+            )
+        )
+    )
 
 
 def _json(value: object) -> JsonValue:
@@ -143,5 +190,21 @@ def settings_of(authored: Target, resolved: Target | None) -> JsonObject:
     written: JsonObject = authored.model_dump(mode="json", exclude_none=True, exclude=unasked)
     if resolved is None:
         return written
-    known = resolved.model_dump(mode="json", exclude_none=True, exclude=unasked | set(authored.secrets))
-    return known | {name: value for name, value in written.items() if name in authored.secrets}
+    known: JsonObject = resolved.model_dump(mode="json", exclude_none=True, exclude=unasked)
+    return known | {
+        name: _veiled(value, known.get(name)) for name, value in written.items() if name in authored.secrets
+    }
+
+
+def _veiled(written: JsonValue, used: JsonValue) -> JsonValue:
+    """Return a secret setting as it is written; of a map, what only its contract calls secret is what is used."""
+    if not isinstance(written, dict) or not isinstance(used, dict):
+        return written
+    return {name: value if _names_secret(value) else used.get(name) for name, value in written.items()}
+
+
+def _names_secret(value: JsonValue) -> bool:
+    """Whether a value is a reference to a variable that its name calls secret."""
+    if not isinstance(value, str) or not re.match(REFERENCE_PATTERN, value):
+        return False
+    return value.strip("${} \t").upper().rsplit("_", 1)[-1] in SECRET_WORDS

@@ -14,8 +14,11 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Request, Response, Warn
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.rows import Trial
-from agentv_ci.outside import well_formed
+from agentv_ci.outside import MAX_DEPTH, well_formed
 from agentv_ci.redaction import MASK, Redactor
+
+MAX_NAME = 40
+"""Characters of a case's id in a file name, which may take four bytes each."""
 
 
 @dataclass(slots=True)
@@ -60,7 +63,7 @@ class Dumps:
 
     def _write(self, path: Path, document: Mapping[str, object]) -> None:
         data: JsonValue = json.loads(json.dumps(document, default=str))
-        text = json.dumps(self.redactor.value(well_formed(data)), ensure_ascii=False, indent=2)
+        text = json.dumps(self.redactor.value(well_formed(data, 2 * MAX_DEPTH)), ensure_ascii=False, indent=2)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text + "\n", encoding="utf-8")
@@ -83,5 +86,5 @@ def _shown(target: Target) -> JsonObject:
 
 def _name(trial: Trial) -> str:
     """A file name that says the case, and that no other case of the run has."""
-    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", trial.case.id).strip(".")[:60] or "unnamed"
+    readable = re.sub(r"[^\w.-]+", "-", trial.case.id).strip(".")[:MAX_NAME] or "unnamed"
     return f"{readable}-{digest_of(json.dumps([trial.case.suite, trial.case.id]))[:8]}.trial-{trial.number}"

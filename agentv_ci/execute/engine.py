@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -20,16 +21,17 @@ from agentv_ci.contracts.exchange import (
     ProviderError,
     Request,
     Response,
+    Verdict,
     Warn,
     World,
 )
-from agentv_ci.contracts.plan import Plan, PlanCase
+from agentv_ci.contracts.plan import Plan, PlanCase, targets_of
 from agentv_ci.contracts.report import ConcurrencyChange, Stop
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.cache import Store
-from agentv_ci.execute.context import Context
+from agentv_ci.execute.context import Context, unwritable
 from agentv_ci.execute.dumps import Dumps
 from agentv_ci.execute.failures import Failures
 from agentv_ci.execute.journal import Journal
@@ -37,7 +39,16 @@ from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.prompt import build_request
 from agentv_ci.execute.queue import Lane, Queue
-from agentv_ci.execute.rows import Effort, Trial, TrialKey, failed_row, graded_row, regraded_row, stored_response
+from agentv_ci.execute.rows import (
+    Effort,
+    Trial,
+    TrialKey,
+    failed_row,
+    graded_row,
+    regraded_row,
+    stored_response,
+    trial_keys,
+)
 from agentv_ci.execute.targets import Desk, OpenTargets, Stores
 from agentv_ci.redaction import Redactor
 
@@ -94,15 +105,22 @@ class Account:
     """Why there is more in the plan than has run."""
     concurrency: list[ConcurrencyChange] = field(default_factory=list)
     unpriced_models: tuple[str, ...] = ()
+    unrecorded: int = 0
+    """Questions of a replay that had no recording."""
+    write_error: str | None = None
+    """Why something is missing of what was to be kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
     """What need not run any more, of an earlier run of the same plan."""
 
-    trials: Collection[TrialKey] = frozenset()
+    trials: AbstractSet[TrialKey] = frozenset()
     cost_usd: Mapping[str, float] = field(default_factory=dict)
     """What it has cost, by suite."""
+    unpriced_models: tuple[str, ...] = ()
+    """Models whose share is not in that."""
+    verdicts: Mapping[TrialKey, Verdict] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +158,8 @@ class Engine:
         self._budget = Budget(settings.max_cost_usd, self._suites, settings.shards, means.warn)
         for suite, cost_usd in finished.cost_usd.items():
             self._budget.add(cost_usd, suite)
+        for model in finished.unpriced_models:
+            self._budget.miss_price(model)
         self._failures = Failures()
         self._dumps = Dumps(settings.prompts, settings.traces, means.redactor, means.warn)
         self._queue = Queue(self._lanes(), self._limits, self._is_wanted)
@@ -164,7 +184,16 @@ class Engine:
             record=Store(settings.record) if settings.record is not None else None,
             replay=Store(settings.replay) if settings.replay is not None else None,
         )
-        return Desk(self._limits, self._budget, stores, self._dumps, means.redactor, self._count_retry)
+        return Desk(
+            self._limits,
+            self._budget,
+            stores,
+            self._dumps,
+            means.redactor,
+            self._count_retry,
+            self._count_unrecorded,
+            self._lose,
+        )
 
     async def run(self, stored: Iterable[ResultRow] | None) -> None:
         """Run every trial, or score stored rows again; rows go to the journal as they come.
@@ -174,14 +203,25 @@ class Engine:
         async with AsyncExitStack() as opened:
             opened.push_async_callback(self._limits.close)
             opened.callback(self._settle)
-            for key, target in self._targets.items():
+            asked = still_asked(self._plan, self._finished) if stored is None else self._targets.keys()
+            for key in sorted(asked):
+                target = self._targets[key]
                 await self._open.open(key, self._settings.workers, opened)
                 if target.provider_batching is True and stored is None:
                     self._open.open_batch(key, self._questions(key), opened)
             work = self._answer_all if stored is None else self._rescorer(iter(stored))
+            if self._settings.fail_fast and self._is_lost_already():
+                self._fail_fast()
             async with asyncio.TaskGroup() as workers:
                 for _ in range(min(self._limits.width, self._means.progress.total)):
                     workers.create_task(work())
+
+    def _is_lost_already(self) -> bool:
+        """Whether what an earlier run left has a case that cannot pass any more."""
+        cases = {(case.suite, case.id): case for case in self._plan.cases}
+        verdicts = self._finished.verdicts.items()
+        lost = {self._failures.add(cases[suite, case_id], verdict) for (suite, case_id, _), verdict in verdicts}
+        return True in lost
 
     def _settle(self) -> None:
         self._means.account.unpriced_models = tuple(self._budget.unpriced)
@@ -225,10 +265,15 @@ class Engine:
     async def _answer_all(self) -> None:
         """What one worker does."""
         while (trial := await self._queue.next()) is not None:
-            row = await self._watched(self._run(trial))
+            with self._queue.running(trial):
+                row = await self._watched(self._run(trial))
+            self._open.forget(trial)
             if self._settings.fail_fast and self._failures.add(trial.case, row.verdict):
-                self._means.account.stopped = self._means.account.stopped or "fail-fast"
-                self._queue.stop()
+                self._fail_fast()
+
+    def _fail_fast(self) -> None:
+        if self._queue.stop():
+            self._means.account.stopped = self._means.account.stopped or "fail-fast"
 
     def _rescorer(self, stored: Iterator[ResultRow]) -> Callable[[], Coroutine[None, None, None]]:
         cases = {(case.suite, case.id): case for case in self._plan.cases}
@@ -253,16 +298,26 @@ class Engine:
         progress.cost_usd = self._budget.spent_usd
         return row
 
+    def _count_unrecorded(self) -> None:
+        self._means.account.unrecorded += 1
+
+    def _lose(self, reason: str) -> None:
+        self._means.account.write_error = self._means.account.write_error or reason
+
     def _count_retry(self) -> None:
         self._means.progress.retries += 1
 
     async def _run(self, trial: Trial) -> ResultRow:
         case = trial.case
-        request = self._request(case, trial.seed)
         label = _label(case, trial.number)
         try:
-            with self._queue.answering(trial):
-                response, effort = await self._attempts(trial, request, label)
+            request = self._request(case, trial.seed)
+        except OSError as error:
+            failure = unwritable(error)
+            self._means.redactor.clean(failure)
+            return failed_row(trial, Effort(1, 0, 0), failure, now=self._means.world.now())
+        try:
+            response, effort = await self._attempts(trial, request, label)
         except _GivenUp as given_up:
             return failed_row(trial, given_up.effort, given_up.error, now=self._means.world.now())
         if not response.answer.strip():
@@ -279,7 +334,7 @@ class Engine:
             self._means.log(f"{label}: asks {trial.target.name}" + (f", attempt {attempt + 1}" if attempt else ""))
             begun = self._means.world.monotonic()
             try:
-                response = await self._open.answer(trial, replace(request, attempt=attempt))
+                response = await self._answer(trial, replace(request, attempt=attempt))
             except ProviderError as error:
                 requests += error.requests
                 took_ms = round((self._means.world.monotonic() - begun) * 1000)
@@ -290,6 +345,13 @@ class Engine:
             else:
                 return response, Effort(attempt + 1, requests + response.requests, response.duration_ms or 0)
         raise AssertionError("the last attempt ends the loop")
+
+    async def _answer(self, trial: Trial, request: Request) -> Response:
+        try:
+            return await self._open.answer(trial, request)
+        except OSError as error:
+            # Such as no free file number: that of one question ends no run.
+            raise unwritable(error) from error
 
     async def _rescore(self, row: ResultRow, case: PlanCase) -> ResultRow:
         """Return a row whose stored answer is scored as the plan says; one without an answer stays as it is."""
@@ -338,6 +400,12 @@ class Engine:
 
     def _folder(self, case: PlanCase) -> Path:
         return (self._settings.root / case.suite).parent
+
+
+def still_asked(plan: Plan, finished: Finished) -> AbstractSet[str]:
+    """Return the keys of the targets that are asked anything yet."""
+    left = (case for case in plan.cases if any(key not in finished.trials for key in trial_keys(case)))
+    return {key for case in left for key in targets_of(case)}
 
 
 class _GivenUp(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,12 +19,25 @@ SYNC_INTERVAL_S = 0.2
 class Journal:
     """Appends rows. A row that cannot be written is told, and the others are written all the same."""
 
-    def __init__(self, path: Path, encode: Callable[[ResultRow], str], *, kept_bytes: int = 0) -> None:
+    def __init__(
+        self,
+        path: Path,
+        encode: Callable[[ResultRow], str],
+        *,
+        keeps: tuple[Path, int] | None = None,
+        outdates: Path | None = None,
+    ) -> None:
+        """Append to a file.
+
+        `keeps`: a file, and how many of its first bytes the results begin with. `outdates`: what speaks of the file as
+        it is, and is removed when that changes.
+        """
         self.path = path
         self.write_error: str | None = None
         """The first thing that went wrong."""
         self._encode = encode
-        self._kept_bytes = kept_bytes
+        self._keeps = keeps
+        self._outdates = outdates
         self._file: BinaryIO | None = None
         self.has_begun = False
         """Whether the file is this run's by now."""
@@ -33,7 +47,7 @@ class Journal:
     def __enter__(self) -> Self:
         """Open the file; raises OSError.
 
-        Its first `kept_bytes` stay; what else is in it stays until the first row, in case there is none.
+        What is in it stays until the first row, in case there is none.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file = self.path.open("ab", buffering=0)
@@ -63,11 +77,19 @@ class Journal:
 
     def begin(self) -> None:
         """Drop what is in the file and does not stay; raises OSError."""
-        if not self.has_begun:
-            assert self._file is not None
-            self._file.truncate(self._kept_bytes)
-            self._file.seek(self._kept_bytes)
-            self.has_begun = True
+        if self.has_begun:
+            return
+        assert self._file is not None
+        kept, whole_bytes = self._keeps or (self.path, 0)
+        if whole_bytes and not kept.samefile(self.path):
+            self._file.truncate(0)
+            with kept.open("rb") as rows:
+                shutil.copyfileobj(rows, self._file)
+        self._file.truncate(whole_bytes)
+        self._file.seek(whole_bytes)
+        if self._outdates is not None:
+            self._outdates.unlink(missing_ok=True)
+        self.has_begun = True
 
     def _write(self, data: bytes) -> None:
         assert self._file is not None

@@ -20,6 +20,8 @@ MAX_CHANGES = 10_000
 """Changes that are kept for the report."""
 
 
+LONGEST_HOLD_S = 60.0
+"""The longest wish of a server that is granted when the question it refused is not asked again."""
 WORTH_TELLING_S = 1.0
 """A wait that grows by less is not told again: many questions are refused within moments of each other."""
 
@@ -70,6 +72,8 @@ class Limit:
         self._tell = tell
         self._taken = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
+        self._repeating: deque[asyncio.Future[None]] = deque()
+        """Questions that were asked before; they go first."""
         self._answered = 0
         """Answers since the last change or failure."""
         self._stale = 0
@@ -85,7 +89,9 @@ class Limit:
         try:
             yield
         except ProviderError as error:
-            self._failed(error, hold_s=0.0)
+            # The next question is refused too; nobody waits longer for it than a repeated one would.
+            hint_s = error.retry_after_s or 0.0
+            self._failed(error, hold_s=hint_s if hint_s <= LONGEST_HOLD_S else 0.0)
             raise
         else:
             self._succeeded()
@@ -105,11 +111,11 @@ class Limit:
             raise
 
     async def _take(self, *, first: bool = False) -> None:
-        if self._has_room() and not self._waiting:
+        if self._has_room() and not self._repeating and (first or not self._waiting):
             self._taken += 1
             return
         turn = asyncio.get_running_loop().create_future()
-        (self._waiting.appendleft if first else self._waiting.append)(turn)
+        (self._repeating if first else self._waiting).append(turn)
         try:
             await turn
         except asyncio.CancelledError:
@@ -126,14 +132,17 @@ class Limit:
         self._admit()
 
     def _admit(self) -> None:
-        while self._waiting and self._has_room():
-            turn = self._waiting.popleft()
+        while (self._repeating or self._waiting) and self._has_room():
+            turn = (self._repeating or self._waiting).popleft()
             if not turn.done():
                 self._taken += 1
                 turn.set_result(None)
         self.on_room()
 
     def _succeeded(self) -> None:
+        if self._stale:
+            # Asked when there were more slots, it says nothing of how many are too many.
+            return
         self._answered += 1
         if self.width < self._most and self._answered >= self.width:
             self._change(self.width + 1, "answers without a refusal")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -89,10 +90,15 @@ class Materials:
         places = {each.path: _below(each.path) for each in references}
         folders = (Path(self._scratch.name, str(number)) for number in count())
         folder = next(each for each in folders if not any((each / place).exists() for place in places.values()))
-        for reference in references:
-            copy = folder / places[reference.path]
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(self._files[reference.sha256].text.encode("utf-8"))
+        try:
+            for reference in references:
+                copy = folder / places[reference.path]
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_bytes(self._files[reference.sha256].text.encode("utf-8"))
+        except OSError:
+            # Half a set fills a full disk for everybody else.
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         return {path: folder / place for path, place in places.items()}
 
 

@@ -119,5 +119,5 @@ def _input_files(messages: Sequence[PlanMessage], locate: Callable[[FileReferenc
         for part in message.content:
             if isinstance(part, FilePart) and part.path not in found:
                 path = locate(FileReference(path=part.path, sha256=part.sha256))
-                found[part.path] = InputFile(path, is_guideline=part.type == "guideline")
+                found[part.path] = InputFile(path, part.type == "guideline", part.sha256)
     return tuple(found.values())

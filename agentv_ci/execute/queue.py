@@ -15,8 +15,8 @@ class Lane:
 
     def __init__(self, target: str, trials: Iterator[tuple[int, Trial]]) -> None:
         self.target = target
-        self.answering = 0
-        """Trials that wait for their answers."""
+        self.running = 0
+        """Trials under way: asked, or judged."""
         self._trials = trials
         self._next = next(trials, None)
 
@@ -24,6 +24,11 @@ class Lane:
     def place(self) -> int | None:
         """Where the next trial stands in the run; None when there is none."""
         return None if self._next is None else self._next[0]
+
+    def rest(self) -> Iterator[Trial]:
+        """Take all that is left."""
+        while self._next is not None:
+            yield self.take()
 
     def take(self) -> Trial:
         """Return the next trial."""
@@ -44,10 +49,11 @@ class Queue:
         for lane in self._lanes.values():
             limits.of(lane.target).on_room = self._wake
 
-    def stop(self) -> None:
-        """Hand out nothing more."""
+    def stop(self) -> bool:
+        """Hand out nothing more; returns whether anything was left."""
         self._is_stopped = True
         self._wake()
+        return any(self._is_wanted(trial) for lane in self._lanes.values() for trial in lane.rest())
 
     async def next(self) -> Trial | None:
         """Return the next trial; waits until there is room for one. None: there are no more."""
@@ -55,7 +61,7 @@ class Queue:
             coming = [lane for lane in self._lanes.values() if lane.place is not None]
             if not coming:
                 return None
-            free = [lane for lane in coming if lane.answering < self._limits.of(lane.target).width]
+            free = [lane for lane in coming if lane.running < self._limits.of(lane.target).width]
             if not free:
                 await self._room()
                 continue
@@ -65,14 +71,14 @@ class Queue:
         return None
 
     @contextmanager
-    def answering(self, trial: Trial) -> Iterator[None]:
-        """Count a trial as one that its target has not answered yet."""
+    def running(self, trial: Trial) -> Iterator[None]:
+        """Count a trial as under way; one that waits for a slow judge takes no place that another target brings."""
         lane = self._lanes[trial.case.target]
-        lane.answering += 1
+        lane.running += 1
         try:
             yield
         finally:
-            lane.answering -= 1
+            lane.running -= 1
             self._wake()
 
     async def _room(self) -> None:

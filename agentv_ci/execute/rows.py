@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -49,6 +50,11 @@ class Trial:
     def key(self) -> TrialKey:
         """Suite, case id and number: no two trials of a run have the same."""
         return self.case.suite, self.case.id, self.number
+
+
+def trial_keys(case: PlanCase) -> Iterator[TrialKey]:
+    """Yield the keys of a case's trials."""
+    return ((case.suite, case.id, number) for number in range(1, case.trials + 1))
 
 
 @dataclass(frozen=True, slots=True)

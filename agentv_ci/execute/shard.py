@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heapreplace
 from statistics import median
 
 from agentv_ci.contracts.plan import (
@@ -17,7 +19,6 @@ from agentv_ci.contracts.plan import (
     TextPart,
     flat,
 )
-from agentv_ci.contracts.report import ShardRecord
 
 CHARACTERS_A_QUESTION = 4_000
 """Text that takes as long as a question by itself."""
@@ -25,7 +26,16 @@ JUDGEMENT, SCRIPT, CHECK = 1.0, 0.5, 0.01
 """How long evaluators take, as multiples of a question."""
 
 
-def part_of(plan: Plan, shard: ShardRecord, durations_s: Mapping[tuple[str, str], float]) -> Plan:
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A part of a plan."""
+
+    index: int
+    """From 1."""
+    total: int
+
+
+def part_of(plan: Plan, shard: Shard, durations_s: Mapping[tuple[str, str], float]) -> Plan:
     """Return the cases of one shard, in order; digest and everything else are those of the whole plan.
 
     The longest case goes first, to the shard that has the least to do: the classic rule of Graham (1969), at most a
@@ -33,21 +43,22 @@ def part_of(plan: Plan, shard: ShardRecord, durations_s: Mapping[tuple[str, str]
     as much as the others' median, and without any at all the size of questions and the kinds of evaluators decide.
     """
     weights = _weights(plan.cases, durations_s)
-    loads = [0.0] * shard.total
+    # Least to do, fewest cases, first in order: what takes no time is dealt out too.
+    loads = [(0.0, 0, index) for index in range(1, shard.total + 1)]
     chosen: list[int] = []
     for place in sorted(range(len(weights)), key=lambda place: (-weights[place], place)):
-        # Of shards that have as little to do, the first.
-        lightest = min(range(shard.total), key=loads.__getitem__)
-        loads[lightest] += weights[place]
-        if lightest == shard.index - 1:
+        load, cases, index = loads[0]
+        heapreplace(loads, (load + weights[place], cases + 1, index))
+        if index == shard.index:
             chosen.append(place)
     return plan.model_copy(update={"cases": tuple(plan.cases[place] for place in sorted(chosen))})
 
 
 def _weights(cases: Sequence[PlanCase], durations_s: Mapping[tuple[str, str], float]) -> list[float]:
-    if not durations_s:
+    known = [durations_s[case.suite, case.id] for case in cases if (case.suite, case.id) in durations_s]
+    if not known:
         return [case.trials * _size(case) for case in cases]
-    usual = median(durations_s.values())
+    usual = median(known)
     return [case.trials * durations_s.get((case.suite, case.id), usual) for case in cases]
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
-from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import ProviderError, Request, Response
 from agentv_ci.contracts.targets import HttpTarget, MockTarget, Target, model_name
 from agentv_ci.errors import TargetUnavailable
@@ -18,7 +19,7 @@ from agentv_ci.execute.costs import cost_of_response
 from agentv_ci.execute.dumps import Dumps
 from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.providers import BatchProvider, Provider, open_provider
-from agentv_ci.execute.rows import Trial
+from agentv_ci.execute.rows import Trial, TrialKey
 from agentv_ci.redaction import Redactor
 
 
@@ -33,6 +34,14 @@ class Stores:
     replay: Store | None = None
     """Looked into instead of asking anybody."""
 
+    def __bool__(self) -> bool:
+        return self.cache is not None or self.keeps_recordings
+
+    @property
+    def keeps_recordings(self) -> bool:
+        """Whether recordings are made or used."""
+        return self.record is not None or self.replay is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Desk:
@@ -45,6 +54,27 @@ class Desk:
     redactor: Redactor
     on_retry: Callable[[], None]
     """Told of every repeated request."""
+    on_unrecorded: Callable[[], None]
+    """Told of every question of a replay that has no recording."""
+    on_lost: Callable[[str], None]
+    """Told why a recording is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What a target is asked, and where answers to it are kept."""
+
+    key: str
+    """Of the target."""
+    target: Target
+    request: Request
+    trial: Trial
+    cached: str | None = None
+    """Its key in the cache; None: it has none."""
+    recorded: str | None = None
+    """Its key among recordings; None: it has none."""
+    identity: str | None = None
+    """What questions of a trial have in common that are alike."""
 
 
 class OpenTargets:
@@ -67,6 +97,8 @@ class OpenTargets:
         self._batches: dict[str, Batch] = {}
         self._settings = {key: settings_of(authored[key], resolved[key]) for key in resolved}
         self._written = {key: settings_of(authored[key], None) for key in resolved}
+        self._alike: dict[TrialKey, Counter[str | None]] = {}
+        """How often each trial that runs has asked the same."""
 
     async def open(self, key: str, workers: int | None, stack: AsyncExitStack) -> None:
         """Make a target ready; raises TargetUnavailable when it cannot be asked at all."""
@@ -119,34 +151,36 @@ class OpenTargets:
         requests = {
             trial.key: request
             for trial, request in questions
-            if self._desk.stores.cache is None or self._stored(key, request, trial) is None
+            if self._stored(self._question(key, request, trial)) is None
         }
-        slot = self._desk.limits.of(key).slot()
-        batch = Batch(target.name, provider, requests, slot=slot, world=self._context.world, log=self._context.log)
-        self._batches[key] = batch
-        stack.push_async_callback(batch.close)
+        if requests:
+            slot = self._desk.limits.of(key).slot()
+            batch = Batch(target.name, provider, requests, slot=slot, world=self._context.world, log=self._context.log)
+            self._batches[key] = batch
+            stack.push_async_callback(batch.close)
 
     async def answer(self, trial: Trial, request: Request) -> Response:
         """Return a trial's answer out of its target's batch, else the answer to its own question."""
-        key = trial.case.target
-        batch = self._batches.get(key)
-        if batch is None or request.attempt:
-            return await self.ask(key, request, trial)
+        batch = self._batches.get(trial.case.target)
+        if batch is None or request.attempt or trial.key not in batch:
+            return await self.ask(trial.case.target, request, trial)
         answered = await batch.answer(trial.key)
         if answered is None:
-            return await self.ask(key, request, trial)
-        self._desk.dumps.prompt(trial, self._resolved[key], request)
-        return self._taken(key, request, trial, self._desk.redactor.response(answered))
+            return await self.ask(trial.case.target, request, trial)
+        question = self._question(trial.case.target, request, trial)
+        self._desk.dumps.prompt(trial, question.target, request)
+        return self._taken(question, self._desk.redactor.response(answered))
 
     async def ask(self, key: str, request: Request, trial: Trial) -> Response:
         """Return the answer to a question; raises ProviderError, cleaned."""
-        target = self._resolved[key]
-        self._desk.dumps.prompt(trial, target, request)
-        stored = self._stored(key, request, trial)
+        question = self._question(key, request, trial)
+        self._desk.dumps.prompt(trial, question.target, request)
+        stored = self._stored(question)
         if stored is not None:
-            return stored
-        if self._is_replayed(target):
-            raise ProviderError("request", _not_recorded(target, self._desk.stores), requests=0)
+            return self._found(question, stored)
+        if self._is_replayed(question.target):
+            self._desk.on_unrecorded()
+            raise ProviderError("request", _not_recorded(question.target, self._desk.stores), requests=0)
         async with self._desk.limits.of(key).slot():
             begun = self._context.world.monotonic()
             try:
@@ -156,27 +190,73 @@ class OpenTargets:
                 raise
             if response.duration_ms is None:
                 response = replace(response, duration_ms=round((self._context.world.monotonic() - begun) * 1000))
-        return self._taken(key, request, trial, response)
+        return self._taken(question, response)
 
-    def _taken(self, key: str, request: Request, trial: Trial, response: Response) -> Response:
-        """Price, count and keep an answer; what the mock says in a target's place costs nothing."""
-        if self._dry_run:
-            return response
-        target = self._resolved[key]
-        response = replace(response, cost_usd=cost_of_response(target, response, trial.suite.prices))
-        self._desk.budget.answered(target, response, trial.case.suite)
+    def forget(self, trial: Trial) -> None:
+        """Let go of what only matters while a trial runs."""
+        self._alike.pop(trial.key, None)
+
+    def _found(self, question: _Question, stored: Response) -> Response:
+        self._count(question)
+        if self._desk.stores.record is not None:
+            self._keep(self._desk.stores.record, question.recorded, question, stored)
+        return self._priced(question, self._desk.redactor.response(stored))
+
+    def _taken(self, question: _Question, response: Response) -> Response:
+        """Keep, price and count an answer."""
+        self._count(question)
         stores = self._desk.stores
-        if stores.cache is not None:
-            self._keep(stores.cache, target, self._settings[key], request, trial, response)
-        if stores.record is not None:
-            self._keep(stores.record, target, self._written[key], request, trial, response)
+        for store, name in ((stores.cache, question.cached), (stores.record, question.recorded)):
+            if store is not None:
+                self._keep(store, name, question, response)
+        response = self._priced(question, response)
+        if not self._dry_run:
+            self._desk.budget.answered(question.target, response, question.trial.case.suite)
         return response
 
-    def _keep(
-        self, store: Store, target: Target, settings: JsonObject, request: Request, trial: Trial, response: Response
-    ) -> None:
-        if isinstance(target, MockTarget):
+    def _priced(self, question: _Question, response: Response) -> Response:
+        """Return an answer with its cost; what the mock says in a target's place costs nothing."""
+        if self._dry_run:
+            return response
+        return replace(response, cost_usd=cost_of_response(question.target, response, question.trial.suite.prices))
+
+    def _count(self, question: _Question) -> None:
+        if question.identity is not None:
+            self._alike.setdefault(question.trial.key, Counter())[question.identity] += 1
+
+    def _question(self, key: str, request: Request, trial: Trial) -> _Question:
+        """Return a question with its keys, which are formed before anybody can change the files that it names."""
+        target, stores = self._resolved[key], self._desk.stores
+        plain = _Question(key, target, request, trial)
+        if self._dry_run or isinstance(target, MockTarget) or not stores:
+            return plain
+        cached, recorded = self._keys(plain, 0)
+        identity = cached or recorded
+        # Questions of a trial that are alike, such as those of two judges, are told apart by their order.
+        before = self._alike.get(trial.key, Counter[str | None]())[identity]
+        if before:
+            cached, recorded = self._keys(plain, before)
+        return replace(plain, cached=cached, recorded=recorded, identity=identity)
+
+    def _keys(self, question: _Question, occurrence: int) -> tuple[str | None, str | None]:
+        """Return a question's keys in the cache and among recordings."""
+        request, trial, stores = question.request, question.trial, self._desk.stores
+        case: JsonValue = [trial.case.suite, request.case_id]
+        # Commands and agents may see the case; a recording is to give the same run again, whoever was asked.
+        seen = None if isinstance(question.target, HttpTarget) else case
+        cached = recorded = None
+        if stores.cache is not None:
+            settings = self._settings[question.key]
+            cached = key_of(settings, request, trial=trial.number, occurrence=occurrence, case=seen)
+        if stores.keeps_recordings:
+            settings = self._written[question.key]
+            recorded = key_of(settings, request, trial=trial.number, occurrence=occurrence, case=case)
+        return cached, recorded
+
+    def _keep(self, store: Store, name: str | None, question: _Question, response: Response) -> None:
+        if name is None:
             return
+        trial, target = question.trial, question.target
         asked: JsonObject = {
             "target": target.name,
             "model": model_name(target) or response.model,
@@ -185,27 +265,18 @@ class OpenTargets:
             "trial": trial.number,
         }
         try:
-            store.keep(self._key(settings, target, request, trial), asked, response)
+            store.keep(name, asked, response)
         except OSError as error:
             self._context.warn(f"an answer cannot be kept in '{store.folder}': {error.strerror}")
+            if store is self._desk.stores.record:
+                self._desk.on_lost(f"{store.folder}: {error.strerror}")
 
-    def _stored(self, key: str, request: Request, trial: Trial) -> Response | None:
-        target = self._resolved[key]
-        if self._dry_run or isinstance(target, MockTarget):
-            return None
-        for store, settings in (
-            (self._desk.stores.replay, self._written[key]),
-            (self._desk.stores.cache, self._settings[key]),
-        ):
-            if store is not None:
-                found = store.find(self._key(settings, target, request, trial))
-                if found is not None:
-                    return self._desk.redactor.response(found)
+    def _stored(self, question: _Question) -> Response | None:
+        stores = self._desk.stores
+        for store, name in ((stores.replay, question.recorded), (stores.cache, question.cached)):
+            if store is not None and name is not None and (found := store.find(name)) is not None:
+                return found
         return None
-
-    def _key(self, settings: JsonObject, target: Target, request: Request, trial: Trial) -> str:
-        knows_case = not isinstance(target, HttpTarget)
-        return key_of(settings, request, trial.number, root=self._context.root, knows_case=knows_case)
 
 
 def _not_recorded(target: Target, stores: Stores) -> str:

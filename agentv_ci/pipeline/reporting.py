@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv_ci.errors import NothingToRun, UsageError
-from agentv_ci.pipeline.running import Outcome, RunFiles, write_junit, write_report
+from agentv_ci.pipeline.compiling import Origin
+from agentv_ci.pipeline.running import Outcome, RunFiles, report_of, write_junit, write_report
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.results import ResultRow
@@ -21,6 +22,8 @@ class Merging:
     """Result files that are reported as one run."""
 
     results: Sequence[Path]
+    names: Sequence[str]
+    """As people call them."""
     expected_shards: int | None
     """How many parts of one plan they must be; None: they may be anything."""
     out: RunFiles | None
@@ -36,11 +39,11 @@ def report_results(merging: Merging) -> Outcome:
     from agentv_ci.report.merging import merge
 
     _refuse_to_overwrite(merging)
-    parts = [_part(path) for path in merging.results]
+    parts = [_part(path, name) for path, name in zip(merging.results, merging.names, strict=True)]
 
     def located() -> Iterator[tuple[Part, ResultRow]]:
         for part, path in zip(parts, merging.results, strict=True):
-            yield from ((part, row) for row in read_rows(path))
+            yield from ((part, row) for row in (read_rows(path) if part.report is not None else _whole_rows(path)))
 
     def rows() -> Iterator[ResultRow]:
         return (row for _, row in located())
@@ -52,6 +55,7 @@ def report_results(merging: Merging) -> Outcome:
         _write_rows(merging.out, rows())
         write_report(run_report, merging.out.report)
     if merging.junit is not None:
+        merging.junit.parent.mkdir(parents=True, exist_ok=True)
         write_junit(rows(), merging.junit)
     return Outcome(run_report, outcomes)
 
@@ -68,22 +72,28 @@ def read_rows(results: Path) -> Iterator[ResultRow]:
         raise UsageError(str(error)) from error
 
 
+def _whole_rows(results: Path) -> Iterator[ResultRow]:
+    """Yield the rows of a run that did not come to its end; its last row may be torn."""
+    from agentv_ci.report.reporters import form_of, read_whole
+
+    try:
+        yield from (row for _, row in read_whole(results, form_of(results)))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read '{results}': {error}") from error
+
+
 def _refuse_to_overwrite(merging: Merging) -> None:
-    read = [each for path in merging.results for each in (path.resolve(), report_of(path).resolve())]
-    if len(set(merging.results)) < len(merging.results):
+    if len({path.resolve() for path in merging.results}) < len(merging.results):
         raise UsageError("a results file is named twice")
-    out = [merging.out.results, merging.out.report] if merging.out is not None else []
-    for written in (*out, *([merging.junit] if merging.junit is not None else [])):
-        if written.resolve() in read:
-            raise UsageError(f"'{written}' is an input of this report and would be overwritten")
+    sources = tuple(each for path in merging.results for each in (path, report_of(path)))
+    origin = Origin(merging.results[0].parent, (), sources, ())
+    if merging.out is not None:
+        replace(merging.out, junit=merging.junit).refuse_to_overwrite(origin)
+    elif merging.junit is not None:
+        origin.refuse_to_overwrite([merging.junit])
 
 
-def report_of(results: Path) -> Path:
-    """Return where the run report of a results file lies."""
-    return results.with_suffix(".report.json")
-
-
-def _part(results: Path) -> Part:
+def _part(results: Path, name: str) -> Part:
     from pydantic import ValidationError
 
     from agentv_ci.contracts.report import RunReport
@@ -96,7 +106,7 @@ def _part(results: Path) -> Part:
         report = None
     except (OSError, ValueError, ValidationError, RecursionError) as error:
         raise UsageError(f"'{path}' is not a run report that this version reads: {error}") from error
-    return Part(results.name, report)
+    return Part(name, report)
 
 
 def _write_rows(files: RunFiles, rows: Iterator[ResultRow]) -> None:

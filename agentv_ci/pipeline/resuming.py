@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from agentv_ci.errors import UsageError
 
 if TYPE_CHECKING:
+    from agentv_ci.contracts.exchange import Verdict
     from agentv_ci.contracts.plan import Plan, PlanCase
     from agentv_ci.contracts.results import ResultRow
     from agentv_ci.execute.engine import Finished
@@ -24,6 +25,7 @@ class Earlier:
     """What an earlier run left."""
 
     finished: Finished
+    path: Path
     whole_bytes: int
     """How much of its file are whole rows."""
     sentence: str
@@ -36,7 +38,12 @@ class _Kept:
 
     place: int
     is_answered: bool
+    verdict: Verdict
+    is_stale: bool
+    """Whether the plan says something else today of what the row repeats of it."""
     cost_usd: float
+    unpriced: tuple[str, ...]
+    """Models whose share nobody knows."""
 
 
 @dataclass(slots=True)
@@ -56,30 +63,35 @@ class Resumable:
         self._form = form
         self._plan = plan
         self._dry_run = dry_run
+        self._cases = {(case.suite, case.id): case for case in plan.cases}
+        self._datasets = {suite.path: suite.dataset for suite in plan.suites}
 
     def read(self, earlier: Path) -> Earlier:
-        """Read an earlier run's results and have them lie where this run's go.
+        """Read an earlier run's results.
 
         Raises UsageError for a file that cannot be read or has nothing to do with the plan.
         """
         from agentv_ci.execute.engine import Finished
 
         if not earlier.exists():
-            return Earlier(Finished(), 0, f"'{earlier}' does not exist yet: everything runs")
+            return Earlier(Finished(), earlier, 0, f"'{earlier}' does not exist yet: everything runs")
         survey = self._survey(earlier)
         if survey.rows and not survey.last:
             raise UsageError(
                 f"none of the {survey.rows} rows in '{earlier}' is of this run: other cases, targets, digests or seeds",
                 hint="leave out --resume to run everything, into another file",
             )
-        if earlier.resolve() != self._results.resolve():
-            self._results.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(earlier, self._results)
         answered = {key: kept for key, kept in survey.last.items() if kept.is_answered}
         costs: dict[str, float] = {}
         for (suite, _, _), kept in answered.items():
             costs[suite] = costs.get(suite, 0.0) + kept.cost_usd
-        return Earlier(Finished(answered.keys(), costs), survey.whole_bytes, self._sentence(earlier, survey))
+        finished = Finished(
+            trials=answered.keys(),
+            cost_usd=costs,
+            unpriced_models=tuple(dict.fromkeys(model for kept in answered.values() for model in kept.unpriced)),
+            verdicts={key: kept.verdict for key, kept in answered.items()},
+        )
+        return Earlier(finished, earlier, survey.whole_bytes, self._sentence(earlier, survey))
 
     def _sentence(self, earlier: Path, survey: _Survey) -> str:
         total = sum(case.trials for case in self._plan.cases)
@@ -93,41 +105,87 @@ class Resumable:
 
     def rows(self) -> Iterator[ResultRow]:
         """Yield the rows of this plan, the last one of each trial; raises OSError and UsageError."""
-        last = self._survey(self._results).last
-        for place, (_, row) in enumerate(_read(self._results, self._form)):
-            if (kept := last.get(key_of(row))) is not None and kept.place == place:
-                yield row
+        return (row for _, row in self._counting(self._survey(self._results)))
 
     def tidy(self) -> None:
         """Leave nothing in the file but those rows; raises OSError, and then the file is as it was."""
+        from agentv_ci.report.reporters import form
+
         survey = self._survey(self._results)
-        if len(survey.last) == survey.rows:
+        if len(survey.last) == survey.rows and not any(kept.is_stale for kept in survey.last.values()):
             return
-        tidied = self._results.with_name(f".{self._results.name}.tidied")
+        encode = form(self._form).encode
+        # Where a link leads.
+        results = self._results.resolve()
+        tidied = results.with_name(f".{results.name}.tidied")
         try:
             with tidied.open("wb") as file:
-                for place, (item, row) in enumerate(_read(self._results, self._form)):
-                    if (kept := survey.last.get(key_of(row))) is not None and kept.place == place:
-                        file.write(item)
+                for item, row in self._counting(survey):
+                    file.write(item if item is not None else encode(row).encode("utf-8", "replace"))
                 file.flush()
                 os.fsync(file.fileno())
-            tidied.replace(self._results)
+            shutil.copymode(results, tidied)
+            tidied.replace(results)
         finally:
             tidied.unlink(missing_ok=True)
 
+    def _counting(self, survey: _Survey) -> Iterator[tuple[bytes | None, ResultRow]]:
+        """Yield the rows that count, with their text where the plan still says what they repeat of it."""
+        for place, (item, row) in enumerate(_read(self._results, self._form)):
+            kept = survey.last.get(key_of(row))
+            if kept is not None and kept.place == place:
+                yield (None, self._renewed(row)) if kept.is_stale else (item, row)
+
+    def _renewed(self, row: ResultRow) -> ResultRow:
+        return row.model_copy(update=self._told(self._cases[row.suite, row.eval_id]))
+
+    def _told(self, case: PlanCase) -> dict[str, object]:
+        """What rows repeat of the plan and no digest covers."""
+        from agentv_ci.contracts.results import RowSource
+
+        return {
+            "dataset": self._datasets[case.suite],
+            "conversation_id": case.conversation_id,
+            "trials": case.trials,
+            "require": case.require,
+            "source": RowSource(path=case.source.path, line=case.source.line),
+            "metadata": case.metadata,
+        }
+
     def _survey(self, path: Path) -> _Survey:
         """Find the row that counts of every trial: the last one, but none after an answer."""
-        cases = {(case.suite, case.id): case for case in self._plan.cases}
         survey = _Survey()
         for place, (item, row) in enumerate(_read(path, self._form)):
             survey.rows += 1
             survey.whole_bytes += len(item)
-            case = cases.get((row.suite, row.eval_id))
+            case = self._cases.get((row.suite, row.eval_id))
             known = survey.last.get(key_of(row))
             if case is not None and self._fits(row, case) and (known is None or not known.is_answered):
-                cost_usd = (row.cost_usd or 0.0) + (row.judge_cost_usd or 0.0)
-                survey.last[key_of(row)] = _Kept(place, row.status == "ok", cost_usd)
+                survey.last[key_of(row)] = self._kept(place, row, case)
         return survey
+
+    def _kept(self, place: int, row: ResultRow, case: PlanCase) -> _Kept:
+        return _Kept(
+            place=place,
+            is_answered=row.status == "ok",
+            verdict=row.verdict,
+            is_stale=any(getattr(row, name) != value for name, value in self._told(case).items()),
+            cost_usd=(row.cost_usd or 0.0) + (row.judge_cost_usd or 0.0),
+            unpriced=tuple(self._unpriced(row, case)),
+        )
+
+    def _unpriced(self, row: ResultRow, case: PlanCase) -> Iterator[str]:
+        from agentv_ci.contracts.plan import judges_of
+        from agentv_ci.contracts.targets import CliTarget, MockTarget, model_name
+
+        def charges(key: str) -> bool:
+            return not self._dry_run and not isinstance(self._plan.targets[key], (CliTarget, MockTarget))
+
+        if row.cost_usd is None and charges(case.target):
+            yield model_name(self._plan.targets[case.target]) or row.model or row.target
+        if row.judge_usage is not None and row.judge_cost_usd is None:
+            for key in filter(charges, judges_of(case)):
+                yield model_name(self._plan.targets[key]) or self._plan.targets[key].name
 
     def _fits(self, row: ResultRow, case: PlanCase) -> bool:
         seed = case.seeds[row.trial - 1] if row.trial <= len(case.seeds) else None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,12 +25,19 @@ if TYPE_CHECKING:
     from agentv_ci.contracts.targets import Target
     from agentv_ci.execute.engine import Progress, RunSettings
     from agentv_ci.execute.materials import Materials
+    from agentv_ci.execute.shard import Shard
     from agentv_ci.pipeline.resuming import Earlier
     from agentv_ci.redaction import Redactor
     from agentv_ci.report.outcomes import CaseOutcome
     from agentv_ci.report.reporters import ResultsFormat
 
 MAX_LOG_LINE = 4_000
+
+
+def report_of(results: Path) -> Path:
+    """Return where the run report of a results file lies."""
+    known = results.suffix in (".jsonl", ".yaml", ".yml")
+    return results.with_suffix(".report.json") if known else results.with_name(f"{results.name}.report.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +51,7 @@ class RunFiles:
     @property
     def report(self) -> Path:
         """The run report lies beside the results."""
-        return self.results.with_suffix(".report.json")
+        return report_of(self.results)
 
     @property
     def written(self) -> dict[str, Path | None]:
@@ -50,12 +59,14 @@ class RunFiles:
         return {"results": self.results, "report": self.report, "junit": self.junit}
 
     def refuse_to_overwrite(self, origin: Origin) -> None:
-        """Raise UsageError when what a run leaves would lie where something else does."""
-        origin.refuse_to_overwrite([self.results, self.report, *([self.junit] if self.junit else [])])
+        """Raise UsageError when what a run leaves would lie where something else does, or cannot lie."""
         if self.results.name == "-":
             raise UsageError("rows go into a file that later commands read; name one with --out")
-        if self.results.exists() and not self.results.is_file():
-            raise UsageError(f"results go into a file, and '{self.results}' is none")
+        written = [self.results, self.report, *([self.junit] if self.junit else [])]
+        origin.refuse_to_overwrite(written)
+        for path in written:
+            if path.is_dir() or (path == self.results and path.exists() and not path.is_file()):
+                raise UsageError(f"results and reports go into files, and '{path}' is none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +103,7 @@ class Stored:
 class Scope:
     """How much of a plan runs."""
 
-    shard: ShardRecord | None = None
+    shard: Shard | None = None
     balance: Path | None = None
     """Results whose durations balance the shards."""
     resume: Path | None = None
@@ -127,13 +138,15 @@ async def run_plan(
     from agentv_ci.pipeline.resuming import Resumable
 
     files.refuse_to_overwrite(compiled.origin)
-    plan = _part(override(compiled.plan, overrides), scope)
+    whole = override(compiled.plan, overrides)
+    plan, shard = _part(whole, scope)
+    _require_recordings(settings)
     resumable = Resumable(files.results, files.form, plan, dry_run=settings.dry_run)
     prior = Prior()
     if scope.resume is not None:
         prior = Prior(kept=resumable.read(scope.resume))
     ending = await carry_out(plan, settings, files, outside, prior)
-    ending = replace(ending, shard=scope.shard)
+    ending = replace(ending, shard=shard)
     if scope.resume is None:
         return conclude(plan, files, ending)
     try:
@@ -143,10 +156,22 @@ async def run_plan(
     return conclude(plan, files, ending, resumable.rows)
 
 
-def _part(plan: Plan, scope: Scope) -> Plan:
-    """Return what of a plan this run is about; its digest stays that of the whole."""
+def _require_recordings(settings: RunSettings) -> None:
+    """Raise UsageError when answers cannot be recorded."""
+    if settings.record is not None:
+        try:
+            settings.record.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"--record: cannot make '{settings.record}': {error.strerror}") from error
+        if not os.access(settings.record, os.W_OK | os.X_OK):
+            raise UsageError(f"--record: nothing can be written into '{settings.record}'")
+
+
+def _part(plan: Plan, scope: Scope) -> tuple[Plan, ShardRecord | None]:
+    """Return what of a plan this run is about, and which part that is; its digest stays that of the whole."""
     if scope.shard is None:
-        return plan
+        return plan, None
+    from agentv_ci.contracts.report import ShardRecord
     from agentv_ci.execute.shard import part_of
     from agentv_ci.report.reporters import form_of, read
 
@@ -157,7 +182,8 @@ def _part(plan: Plan, scope: Scope) -> Plan:
                 durations.setdefault((row.suite, row.eval_id), []).append(row.duration_ms)
         except (OSError, ValueError) as error:
             raise UsageError(f"--balance: {error}") from error
-    return part_of(plan, scope.shard, {key: sum(each) / len(each) / 1000 for key, each in durations.items()})
+    part = part_of(plan, scope.shard, {key: sum(each) / len(each) / 1000 for key, each in durations.items()})
+    return part, ShardRecord(index=scope.shard.index, total=scope.shard.total, cases=len(plan.cases))
 
 
 async def carry_out(plan: Plan, settings: RunSettings, files: RunFiles, outside: Outside, prior: Prior) -> Ending:
@@ -168,7 +194,7 @@ async def carry_out(plan: Plan, settings: RunSettings, files: RunFiles, outside:
     from agentv_ci.contracts.report import Ending
     from agentv_ci.evaluate.requirements import require_packages
     from agentv_ci.execute import execute
-    from agentv_ci.execute.engine import Account, Finished, Means, Progress
+    from agentv_ci.execute.engine import Account, Finished, Means, Progress, still_asked
     from agentv_ci.execute.journal import Journal
     from agentv_ci.execute.materials import Materials
     from agentv_ci.execute.unsupported import refuse_unsupported
@@ -178,12 +204,14 @@ async def carry_out(plan: Plan, settings: RunSettings, files: RunFiles, outside:
     stored, kept = prior.stored, prior.kept
     refuse_unsupported(plan)
     require_packages(plan)
-    _require_folders(plan, settings, answering=stored is None and not settings.dry_run)
+    answering = stored is None and not settings.dry_run and settings.replay is None
+    _require_folders(plan, settings, answering=answering)
     world = outside.world
-    asked = _asked(plan) if stored is None else _judging(plan)
-    left_out: list[str] = []
-    targets = _resolved(asked, settings, world.environ, left_out.append)
     finished = kept.finished if kept is not None else Finished()
+    asked = _asked(plan) if stored is None else _judging(plan)
+    needed = still_asked(plan, finished) if stored is None else asked.keys()
+    left_out: list[str] = []
+    targets = asked | _resolved({key: asked[key] for key in needed}, settings, world.environ, left_out.append)
     trials = sum(case.trials for case in plan.cases) - len(finished.trials)
     progress = Progress(total=trials if stored is None else stored.number)
     redactor = Redactor(secrets_of(plan.targets, targets, world.environ))
@@ -197,7 +225,12 @@ async def carry_out(plan: Plan, settings: RunSettings, files: RunFiles, outside:
     encode = form(files.form).encode
     with (
         Materials(plan.files, settings.root) as materials,
-        Journal(files.results, encode, kept_bytes=kept.whole_bytes if kept is not None else 0) as journal,
+        Journal(
+            files.results,
+            encode,
+            keeps=(kept.path, kept.whole_bytes) if kept is not None else None,
+            outdates=files.report,
+        ) as journal,
     ):
         outside.watch(progress)
         grade = _grader(plan, settings.root, materials, world, voice)
@@ -213,7 +246,8 @@ async def carry_out(plan: Plan, settings: RunSettings, files: RunFiles, outside:
         journal.begin()
     return Ending(
         dry_run=settings.dry_run,
-        write_error=journal.write_error,
+        write_error=journal.write_error or account.write_error,
+        unrecorded=account.unrecorded,
         stopped=account.stopped,
         max_cost_usd=settings.max_cost_usd,
         unpriced_models=account.unpriced_models,
@@ -301,9 +335,15 @@ def _require_folders(plan: Plan, settings: RunSettings, *, answering: bool) -> N
 def _grader(
     plan: Plan, root: Path, materials: Materials, world: World, voice: _Voice
 ) -> Callable[[PlanCase, Request, Response, Ask], Awaitable[Grade]]:
+    from agentv_ci.contracts.plan import flat
     from agentv_ci.evaluate import evaluate
-    from agentv_ci.evaluate.evaluators import Tools
+    from agentv_ci.evaluate.evaluators import Tools, load_evaluators
     from agentv_ci.evaluate.submission import Submission
+    from agentv_ci.prices import load_prices
+
+    # In the middle of a run there may be no free file number for what is loaded when it is needed.
+    load_prices()
+    load_evaluators(each for case in plan.cases for each in flat(case.evaluators))
 
     async def grade(case: PlanCase, request: Request, response: Response, ask: Ask) -> Grade:
         tools = Tools(
@@ -334,11 +374,43 @@ def conclude(
         return read(files.results, files.form)
 
     rows = rows or written
-    run_report, outcomes = report(plan, rows(), ending)
-    write_report(run_report, files.report)
-    if files.junit is not None:
-        write_junit(rows(), files.junit)
+    try:
+        run_report, outcomes = report(plan, rows(), ending)
+    except (OSError, ValueError, UsageError) as error:
+        # Somebody else has had their hands on the file.
+        rows = tuple
+        ending = replace(ending, write_error=ending.write_error or _why(error, files.results))
+        run_report, outcomes = report(plan, (), ending)
+    lost = _lost(files.junit, lambda path: write_junit(rows(), path)) if files.junit is not None else None
+    lost = lost or _lost(files.report, lambda path: write_report(run_report, path))
+    if lost is not None:
+        # What the run came to is told all the same, and that nobody will find it there.
+        ending = replace(ending, write_error=ending.write_error or lost)
+        run_report, outcomes = report(plan, rows(), ending)
+        _lost(files.report, lambda path: write_report(run_report, path))
     return Outcome(run_report, outcomes)
+
+
+def _lost(path: Path, write: Callable[[Path], None]) -> str | None:
+    """Write a file as a whole or not at all; returns why it is not there."""
+    scratch = path.with_name(f".{path.name}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.is_file():
+            # A pipe, or a device.
+            write(path)
+            return None
+        write(scratch)
+        scratch.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            scratch.unlink(missing_ok=True)
+        return _why(error, path)
+    return None
+
+
+def _why(error: Exception, path: Path) -> str:
+    return f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error)
 
 
 def write_report(run_report: RunReport, path: Path) -> None:
@@ -350,5 +422,4 @@ def write_junit(rows: Iterable[ResultRow], path: Path) -> None:
     """Write rows as JUnit XML; raises OSError."""
     from agentv_ci.report.reporters import junit
 
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(junit.render(rows))

@@ -29,6 +29,7 @@ def report(plan: Plan, rows: Iterable[ResultRow], ending: Ending) -> tuple[RunRe
         plan_digest=plan.digest,
         shard=ending.shard,
         stopped=ending.stopped,
+        unrecorded=ending.unrecorded,
         dry_run=ending.dry_run,
         counts=count(outcomes, rows=tally.rows),
         statistics=describe(outcomes),

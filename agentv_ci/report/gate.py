@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from agentv_ci.contracts.plan import Plan
@@ -45,43 +45,38 @@ def settings_of(plan: Plan) -> tuple[GateSettings, ...]:
 
 
 def judge_run(
-    settings: Sequence[GateSettings],
-    outcomes: Sequence[CaseOutcome],
-    tally: Tally,
-    ending: Ending,
-    found: Iterable[Finding] = (),
+    settings: Sequence[GateSettings], outcomes: Sequence[CaseOutcome], tally: Tally, ending: Ending
 ) -> GateResult:
     """Return the gate's word over all suites; each has its own thresholds, and the worst exit code wins.
 
-    `found` is what is wrong with the results themselves, such as a part that is missing.
     The quality of a shard is judged and told, but not enforced: `report` does that over the whole.
     """
-    found = list(found)
+    found = [(FAILED, reason) for reason in ending.incomplete]
     if ending.dry_run:
-        reasons = tuple(reason for _, reason in found)
-        return _result("fail" if found else "dry-run", FAILED if found else PASSED, reasons, settings, ending)
-    if not settings:
-        reason = "nothing ran: no case was left to run" if ending.shard is None else "nothing ran: the shard is empty"
-        return _result("nothing", PASSED, (reason,), (), ending)
-    found = [*found, *_run_wide(settings, outcomes, tally, ending)]
+        return _result("fail" if found else "dry-run", found, settings, ending)
+    if not settings and not found:
+        nothing = "no case was left to run" if ending.shard is None else "the shard is empty"
+        return _result("nothing", [(PASSED, f"nothing ran: {nothing}")], (), ending)
+    found += _run_wide(settings, outcomes, tally, ending)
     for suite in settings:
         own = [each for each in outcomes if each.case.suite == suite.suite]
         about = f"{suite.suite}: " if len(settings) > 1 else ""
         found += [(code, about + reason) for code, reason in _judge_suite(suite, own, tally, ending)]
-    codes = {code for code, _ in found} | {PASSED}
-    worst = next(code for code in WORST_FIRST if code in codes)
-    reasons = tuple(reason for _, reason in found)
-    exit_code = _of_shard(worst, outcomes, ending) if ending.shard is not None else worst
-    return _result(VERDICTS[worst], exit_code, reasons, settings, ending)
+    result = _result(None, found, settings, ending)
+    if ending.shard is None:
+        return result
+    return result.model_copy(update={"exit_code": _of_shard(result.exit_code, outcomes, ending)})
 
 
 def _result(
-    verdict: Verdict, exit_code: int, reasons: tuple[str, ...], settings: Sequence[GateSettings], ending: Ending
+    verdict: Verdict | None, found: Sequence[Finding], settings: Sequence[GateSettings], ending: Ending
 ) -> GateResult:
+    codes = {code for code, _ in found} | {PASSED}
+    worst = next(code for code in WORST_FIRST if code in codes)
     return GateResult(
-        verdict=verdict,
-        exit_code=exit_code,
-        reasons=reasons,
+        verdict=verdict or VERDICTS[worst],
+        exit_code=worst,
+        reasons=tuple(reason for _, reason in found),
         settings=tuple(settings),
         max_cost_usd=ending.max_cost_usd,
     )
@@ -92,7 +87,8 @@ def _of_shard(worst: int, outcomes: Sequence[CaseOutcome], ending: Ending) -> in
     if worst in (INTERRUPTED, BUDGET):
         return worst
     nothing_graded = all(outcome.verdict == "error" for outcome in outcomes)
-    return INFRASTRUCTURE if nothing_graded or ending.write_error is not None else PASSED
+    is_lost = ending.write_error is not None or ending.unrecorded > 0
+    return INFRASTRUCTURE if nothing_graded or is_lost else PASSED
 
 
 def _run_wide(
@@ -101,6 +97,9 @@ def _run_wide(
     """What is wrong with the run as a whole."""
     if ending.write_error is not None:
         yield INFRASTRUCTURE, f"results could not be written: {ending.write_error}"
+    if ending.unrecorded:
+        questions = "1 question has" if ending.unrecorded == 1 else f"{ending.unrecorded} questions have"
+        yield INFRASTRUCTURE, f"{questions} no recording; make it with --record"
     cases = max(len(outcomes), sum(each.cases for each in settings))
     never_ran = cases - sum(bool(outcome.trials) for outcome in outcomes)
     left = f"{never_ran} of {cases} cases never ran" if never_ran else "every case ran, not every trial"
@@ -119,7 +118,7 @@ def _run_wide(
         yield BUDGET, f"the run cost ${cost:.4f}, at most ${ending.max_cost_usd:g} is allowed"
     is_bounded = ending.max_cost_usd is not None or any(each.max_cost_usd is not None for each in settings)
     if is_bounded and ending.unpriced_models:
-        yield FAILED, f"the cost is not known: no price for {', '.join(ending.unpriced_models)}; set it under `prices`"
+        yield FAILED, f"the cost is not known: none for {', '.join(ending.unpriced_models)}; set prices under `prices`"
 
 
 def _judge_suite(
@@ -139,7 +138,8 @@ def _judge_suite(
         yield INFRASTRUCTURE, f"{errors} errors, at most {suite.max_errors} are allowed"
     if ending.stopped is None and all(outcome.verdict == "error" for outcome in outcomes):
         # Without a single grade there is no answer about quality, only about what broke.
-        yield INFRASTRUCTURE if errors > suite.max_errors else FAILED, "no case was graded"
+        broke = errors > suite.max_errors or ending.unrecorded > 0
+        yield INFRASTRUCTURE if broke else FAILED, "no case was graded"
 
 
 def _quality(suite: GateSettings, outcomes: Sequence[CaseOutcome]) -> list[str]:

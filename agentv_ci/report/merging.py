@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from agentv_ci.contracts.report import Ending, GateSettings, RunReport, Stop
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.errors import FAILED
 from agentv_ci.report.gate import judge_run
 from agentv_ci.report.outcomes import CaseOutcome, Tally
 from agentv_ci.report.statistics import count, describe
@@ -17,7 +17,7 @@ from agentv_ci.schemas import schema_id
 MAX_NAMED = 5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Part:
     """A result file and the run report beside it."""
 
@@ -31,8 +31,8 @@ def merge(
 ) -> tuple[RunReport, tuple[CaseOutcome, ...]]:
     """Return what several files come to together; the gate is the one that their reports hold.
 
-    With `expected_shards` they must be exactly the parts of one plan: what is missing, doubled or foreign is a reason
-    of the gate. So is a row that is there twice, whatever is expected.
+    With `expected_shards`, or when one of them is a shard, they must be exactly the parts of one plan: what is missing,
+    doubled or foreign is a reason of the gate. So is a row that is there twice, whatever is expected.
     """
     tally = Tally()
     seen = _Seen()
@@ -42,19 +42,22 @@ def merge(
     outcomes = tally.outcomes()
     reports = [part.report for part in parts if part.report is not None]
     settings = _settings(reports, outcomes)
-    ending = _ending(reports)
-    found = [*_unfinished(parts), *_incomplete(parts, expected_shards), *_differing(reports), *seen.doubled()]
-    found += seen.lost(parts)
+    expected = expected_shards or next((each.shard.total for each in reports if each.shard is not None), None)
+    found = [*_unfinished(parts), *_incomplete(parts, expected), *_differing(reports), *seen.doubled()]
+    found += [*seen.lost(parts), *(reason for report in reports for reason in report.incomplete)]
+    ending = replace(_ending(reports), incomplete=tuple(dict.fromkeys(found)))
     plans = {each.plan_digest for each in reports}
     run_report = RunReport(
         schema_=schema_id("report-v1"),
         plan_digest=plans.pop() if len(plans) == 1 else None,
         shard=None,
         stopped=ending.stopped,
+        incomplete=ending.incomplete,
+        unrecorded=ending.unrecorded,
         dry_run=ending.dry_run,
         counts=count(outcomes, rows=tally.rows, cases=sum(each.cases for each in settings)),
         statistics=describe(outcomes),
-        gate=judge_run(settings, outcomes, tally, ending, ((FAILED, reason) for reason in found)),
+        gate=judge_run(settings, outcomes, tally, ending),
         usage=tally.usage,
         cost_usd=tally.cost_usd(each.suite for each in settings),
         unpriced_models=ending.unpriced_models,
@@ -70,10 +73,10 @@ class _Seen:
     def __init__(self) -> None:
         self._keys: set[tuple[str, str, str, int]] = set()
         self._doubled: dict[str, None] = {}
-        self._rows: dict[str, int] = {}
+        self._rows: Counter[Part] = Counter()
 
     def is_new(self, part: Part, row: ResultRow) -> bool:
-        self._rows[part.name] = self._rows.get(part.name, 0) + 1
+        self._rows[part] += 1
         key = (row.suite, row.eval_id, row.target, row.trial)
         if key in self._keys:
             self._doubled[f"trial {row.trial} of '{row.eval_id}' ({row.target}) in {part.name}"] = None
@@ -89,7 +92,7 @@ class _Seen:
 
     def lost(self, parts: Iterable[Part]) -> Iterator[str]:
         for part in parts:
-            rows = self._rows.get(part.name, 0)
+            rows = self._rows[part]
             if part.report is not None and part.report.counts.rows != rows:
                 yield f"{part.name} has {rows} rows, and its run report says {part.report.counts.rows}"
 
@@ -116,6 +119,7 @@ def _ending(reports: Sequence[RunReport]) -> Ending:
         write_error=next((each.write_error for each in reports if each.write_error is not None), None),
         stopped=next((stop for stop in reversed(get_args(Stop)) if stop in stops), None),
         max_cost_usd=next((each.gate.max_cost_usd for each in reports if each.gate.max_cost_usd is not None), None),
+        unrecorded=sum(each.unrecorded for each in reports),
         unpriced_models=tuple(dict.fromkeys(model for each in reports for model in each.unpriced_models)),
         concurrency=tuple(change for each in reports for change in each.concurrency),
     )
@@ -135,21 +139,41 @@ def _incomplete(parts: Sequence[Part], expected: int | None) -> Iterator[str]:
     for part in parts:
         if part.report is None:
             continue
-        shard = part.report.shard
-        if part.report.plan_digest != plan:
-            yield f"{part.name} is of another plan"
-        elif shard is None and expected > 1:
-            yield f"{part.name} is no shard but a whole run"
-        elif shard is not None and shard.total != expected:
-            yield f"{part.name} is shard {shard.index}/{shard.total}, not one of {expected}"
+        foreign = _foreign(part.name, part.report, plan, expected)
+        if foreign is not None:
+            yield foreign
         else:
-            found.setdefault(shard.index if shard is not None else 1, []).append(part.name)
+            found.setdefault(part.report.shard.index if part.report.shard is not None else 1, []).append(part.name)
     missing = [f"{index}/{expected}" for index in range(1, expected + 1) if index not in found]
     if missing:
         yield f"{'shard' if len(missing) == 1 else 'shards'} {', '.join(missing)} missing"
+    if not missing:
+        yield from _split_otherwise(parts, expected)
     for index, names in sorted(found.items()):
         if len(names) > 1:
             yield f"shard {index}/{expected} is there {len(names)} times: {', '.join(names)}"
+
+
+def _foreign(name: str, report: RunReport, plan: str | None, expected: int) -> str | None:
+    """Say why a part is none of these; None: it is."""
+    shard = report.shard
+    if report.plan_digest != plan:
+        return f"{name} is of another plan"
+    if shard is None and expected > 1:
+        return f"{name} is no shard but a whole run"
+    if shard is not None and shard.total != expected:
+        return f"{name} is shard {shard.index}/{shard.total}, not one of {expected}"
+    return None
+
+
+def _split_otherwise(parts: Sequence[Part], expected: int) -> Iterator[str]:
+    """All parts are there, but not of one split: of other durations, other parts come out."""
+    reports = [part.report for part in parts if part.report is not None and part.report.shard is not None]
+    of_plan = {report.shard.cases for report in reports if report.shard is not None}
+    there = sum(report.counts.cases for report in reports)
+    if of_plan and of_plan != {there} and len(reports) == expected:
+        cases = " or ".join(map(str, sorted(of_plan)))
+        yield f"the shards have {there} cases together and the plan has {cases}: they were not split alike (--balance)"
 
 
 def _plan_of(parts: Sequence[Part]) -> str | None:

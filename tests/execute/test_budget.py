@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
 
-from agentv_ci.contracts.exchange import OutputMessage, Response
+from agentv_ci.contracts.exchange import OutputMessage, Response, Usage
 from agentv_ci.contracts.targets import CliTarget, CodexTarget, MockTarget, OpenAITarget, Target
 from agentv_ci.execute.budget import Budget
 from tests.report.builders import suite
@@ -19,9 +20,12 @@ COMMAND = CliTarget(name="command", provider="cli", command_template="x")
 MOCK = MockTarget(name="mock", provider="mock")
 
 
-def answer(cost_usd: float | None = None, *, model: str | None = None, cached: bool = False) -> Response:
+def answer(
+    cost_usd: float | None = None, *, model: str | None = None, cached: bool = False, counted: bool = True
+) -> Response:
     messages = (OutputMessage("assistant", "42"),)
-    return Response("42", messages, has_trace=False, model=model, cost_usd=cost_usd, cached=cached)
+    told = Response("42", messages, has_trace=False, model=model, cost_usd=cost_usd, cached=cached)
+    return replace(told, usage=Usage(100, 10, 110) if counted else None)
 
 
 NONE: Mapping[str, float] = MappingProxyType({})
@@ -85,6 +89,7 @@ def test_what_was_kept_costs_nothing_again() -> None:
         (GPT, answer(), ["gpt-2030"]),
         (CODEX, answer(model="served"), ["served"]),
         (CODEX, answer(), ["codex"]),
+        (GPT, answer(counted=False), ["gpt-2030 (which does not tell its tokens)"]),
         (COMMAND, answer(), []),
         (MOCK, answer(), []),
     ],

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import (
     CalledTool,
     ChatMessage,
@@ -27,7 +28,7 @@ from agentv_ci.contracts.exchange import (
 from agentv_ci.contracts.targets import MockTarget, OpenAITarget
 from agentv_ci.execute.cache import Store, key_of, settings_of
 from tests.conftest import environment
-from tests.report.builders import any_text
+from tests.report.builders import well_formed_text
 
 KEY = "ab" + "0" * 62
 ANSWER = Response(
@@ -60,13 +61,13 @@ def question(tmp_path: Path, text: str = "rules") -> Request:
         chat=(ChatMessage("user", "6 × 7?"),),
         timeout_s=600,
         cwd=tmp_path / "evals",
-        files=(InputFile(file, is_guideline=True),),
+        files=(InputFile(file, is_guideline=True, sha256=text),),
     )
 
 
-def key(request: Request, trial: int = 1, *, of: OpenAITarget | None = None, knows_case: bool = False) -> str:
+def key(request: Request, trial: int = 1, *, of: OpenAITarget | None = None) -> str:
     asked = of or target()
-    return key_of(settings_of(asked, asked), request, trial, root=request.cwd.parent, knows_case=knows_case)
+    return key_of(settings_of(asked, asked), request, trial=trial)
 
 
 def test_an_answer_comes_back_as_it_was_and_marked(tmp_path: Path) -> None:
@@ -76,7 +77,7 @@ def test_an_answer_comes_back_as_it_was_and_marked(tmp_path: Path) -> None:
     assert store.find("cd" + KEY[2:]) is None
 
 
-@given(text=any_text)
+@given(text=well_formed_text)
 def test_every_answer_comes_back(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     store = Store(tmp_path_factory.mktemp("cache"))
     store.keep(KEY, {}, replace(ANSWER, answer=text, request={"prompt": text}))
@@ -124,11 +125,14 @@ def test_every_trial_has_an_answer_of_its_own(tmp_path: Path) -> None:
     assert len({key(question(tmp_path), trial) for trial in (1, 2, 3)}) == 3
 
 
-def test_commands_and_agents_may_see_the_case_and_its_folder(tmp_path: Path) -> None:
+CASES: tuple[JsonValue, ...] = (None, ["a.yaml", "one"], ["b.yaml", "one"])
+
+
+def test_the_case_and_the_order_of_alike_questions_tell_them_apart(tmp_path: Path) -> None:
     asked = question(tmp_path)
-    others = [asked, replace(asked, case_id="two"), replace(asked, cwd=tmp_path / "evals" / "deep")]
-    assert len({key_of({}, other, 1, root=tmp_path, knows_case=True) for other in others}) == 3
-    assert len({key_of({}, other, 1, root=tmp_path, knows_case=False) for other in others}) == 1
+    keys = {key_of({}, asked, trial=1, case=case) for case in CASES}
+    keys |= {key_of({}, asked, trial=1, occurrence=occurrence) for occurrence in (0, 1, 2)}
+    assert len(keys) == 5
 
 
 @pytest.mark.parametrize(

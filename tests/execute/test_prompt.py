@@ -169,8 +169,8 @@ def test_the_files_of_a_case_are_listed_once_in_order_with_their_place(talk: Con
     code, rules = talk.file("src/a.js", "let a;"), talk.guideline("rules.md", "Be brief.")
     request = talk.request(says("system", rules), says("user", code, "Q", rules), says("user", code))
     assert request.files == (
-        InputFile(ROOT / "rules.md", is_guideline=True),
-        InputFile(ROOT / "src/a.js", is_guideline=False),
+        InputFile(ROOT / "rules.md", is_guideline=True, sha256=rules.sha256),
+        InputFile(ROOT / "src/a.js", is_guideline=False, sha256=code.sha256),
     )
 
 

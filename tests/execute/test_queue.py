@@ -45,7 +45,7 @@ class Line:
             if found is None:
                 return
             took.append(found.case.id)
-            with self.queue.answering(found):
+            with self.queue.running(found):
                 await asyncio.sleep(seconds)
 
 
@@ -75,7 +75,7 @@ def test_a_busy_target_holds_up_no_other() -> None:
     async def main() -> None:
         first = await line.queue.next()
         assert first is not None
-        with line.queue.answering(first):
+        with line.queue.running(first):
             second = await line.queue.next()
             assert second is not None
             took.extend([first.case.id, second.case.id])
@@ -104,7 +104,7 @@ def test_nothing_more_is_handed_out_when_it_is_stopped(waiting: bool) -> None:
     async def main() -> tuple[object, object]:
         first = await line.queue.next()
         assert first is not None
-        with line.queue.answering(first):
+        with line.queue.running(first):
             next_one = asyncio.create_task(line.queue.next())
             if waiting:
                 await asyncio.sleep(0)

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.plan import Plan, PlanLlmJudgeEvaluator, PlanMessage, TextPart
-from agentv_ci.contracts.report import ShardRecord
-from agentv_ci.execute.shard import part_of
+from agentv_ci.execute.shard import Shard, part_of
 from tests.conftest import agentv_ci, write
 from tests.report.builders import case, plan
 
@@ -23,7 +22,7 @@ MOCK = {"name": "default", "provider": "mock", "response": "42"}
 
 
 def parts(whole: Plan, total: int, durations_s: dict[tuple[str, str], float] | None = None) -> list[list[str]]:
-    shards = [ShardRecord(index=index, total=total) for index in range(1, total + 1)]
+    shards = [Shard(index, total) for index in range(1, total + 1)]
     return [[each.id for each in part_of(whole, shard, durations_s or {}).cases] for shard in shards]
 
 
@@ -64,7 +63,7 @@ def test_no_part_is_longer_than_the_bound_of_the_rule(seconds: list[float], tota
 
 def test_a_part_keeps_the_digest_of_the_whole() -> None:
     whole = plan(case("a"), case("b"))
-    part = part_of(whole, ShardRecord(index=1, total=2), {})
+    part = part_of(whole, Shard(1, 2), {})
     assert part.digest == whole.digest
     assert len(part.cases) == 1
 

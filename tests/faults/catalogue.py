@@ -35,8 +35,6 @@ class Fault:
     share: int = 10
     """How often it stands in a mix of all."""
     timeout_s: float | None = None
-    defect: str | None = None
-    """What agentv-ci makes of it for the moment; such a fault stands in no mix."""
 
 
 def reply(
@@ -250,9 +248,7 @@ def _catalogue() -> Iterator[tuple[str, Fault]]:
     yield "bomb", Fault((reply(lambda _: _bomb(), content_encoding="gzip"),), "malformed", share=1)
     yield "asks-to-wait-an-hour", Fault((fails(429, retry_after="3600"),), "rate_limit")
     yield "quota", Fault((fails(429, kind="insufficient_quota"),), "rate_limit")
-    # DEFECT: what follows an answer on the same connection is taken for the answer to the next question.
-    mixed = "the second answer to a question is taken for the answer to the next one"
-    yield "answered-twice", Fault((Play(_twice),), defect=mixed)
+    yield "answered-twice", Fault((Play(_twice),))
     inner = reply(b'{"error": {"message": "no", "code": 429}}')
     yield "error-with-status-200", Fault((inner,), "rate_limit", RETRIES + 1)
 

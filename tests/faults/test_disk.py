@@ -68,8 +68,6 @@ def has_summary(done: Finished, cases: int, passed: int) -> bool:
     return f"{cases} cases: {passed} passed, " in done.out and "gate: " in done.out
 
 
-# DEFECT: the run report is written to the same full disk, which ends the command as a usage error without a summary.
-@pytest.mark.xfail(strict=True, reason="a full disk ends with exit status 2 and without the summary")
 @pytest.mark.parametrize("form", ["jsonl", "yaml"])
 def test_rows_that_fit_on_the_disk_are_kept_and_the_end_says_what_is_missing(
     form: ResultsFormat, repository: Path, small_disk: Path
@@ -103,8 +101,6 @@ def test_a_row_that_is_too_long_is_missing_and_the_ones_after_it_are_kept(
     assert report["write_error"] == f"{repository / f'r.{form}'}: File too large"
 
 
-# DEFECT: a run report that cannot be written is a usage error, told without the summary; half a file stays behind.
-@pytest.mark.xfail(strict=True, reason="a report that cannot be written ends with exit status 2")
 def test_a_run_report_that_cannot_be_written_is_told_beside_the_summary_and_no_half_is_left(
     repository: Path, small_disk: Path
 ) -> None:
@@ -119,8 +115,6 @@ def test_a_run_report_that_cannot_be_written_is_told_beside_the_summary_and_no_h
     assert not report.exists() or json.loads(report.read_text("utf-8"))
 
 
-# DEFECT: a JUnit file that cannot be written is a usage error that names the results, told without the summary.
-@pytest.mark.xfail(strict=True, reason="a JUnit file that cannot be written ends with exit status 2")
 def test_a_junit_file_that_cannot_be_written_is_told_beside_the_summary(repository: Path) -> None:
     documents(repository, [{"id": "one"}, {"id": "two"}], tool("echo 42"))
     done = agentv_ci("eval", "evals", "--out", "r.jsonl", "--junit", "/dev/full", cwd=repository)
@@ -137,8 +131,6 @@ def test_a_place_nobody_can_write_to_is_told_before_anybody_is_asked(repository:
     assert (done.code, (repository / "asked").exists()) == (2, False)
 
 
-# DEFECT: a results file that is gone when the run ends is a usage error, and no report says how the run went.
-@pytest.mark.xfail(strict=True, reason="a results file that is gone ends with exit status 2")
 def test_results_that_are_deleted_under_the_run_are_said_to_be_missing(repository: Path) -> None:
     command = "echo 42; echo {EVAL_ID} >> ../asked; [ {EVAL_ID} != two ] || rm ../r.jsonl"
     documents(repository, [{"id": name} for name in ("one", "two", "three")], tool(command))
@@ -148,8 +140,6 @@ def test_results_that_are_deleted_under_the_run_are_said_to_be_missing(repositor
     assert done.code == 4
 
 
-# DEFECT: a line that is no row, written by whoever else has the file, is called a bug of agentv-ci.
-@pytest.mark.xfail(strict=True, reason="a results file that somebody else writes into ends with exit status 70")
 def test_results_that_somebody_else_writes_into_are_named_with_the_line(repository: Path) -> None:
     command = "echo 42; [ {EVAL_ID} != two ] || echo junk >> ../r.jsonl"
     documents(repository, [{"id": name} for name in ("one", "two", "three")], tool(command))
@@ -166,8 +156,6 @@ def test_results_that_are_emptied_under_the_run_are_counted_as_they_are(reposito
     assert (done.code, has_summary(done, 3, 2)) == (4, True)
 
 
-# DEFECT: a question whose files cannot be copied ends the whole run as a bug, and the other rows are lost.
-@pytest.mark.xfail(strict=True, reason="a question whose files cannot be copied ends with exit status 70")
 def test_a_question_whose_files_cannot_be_copied_is_a_row_and_touches_no_other(
     repository: Path, small_disk: Path
 ) -> None:
@@ -185,8 +173,6 @@ def test_a_question_whose_files_cannot_be_copied_is_a_row_and_touches_no_other(
     assert done.code == 4
 
 
-# DEFECT: prices are read when the first answer has come; without a free file number that ends the run as a bug.
-@pytest.mark.xfail(strict=True, reason="without a free file number the run ends with exit status 70")
 def test_when_no_more_files_may_be_open_every_case_still_has_its_row(repository: Path) -> None:
     with faulty_api(PLAYS) as api:
         asked = [{"id": name, "input_messages": question(f"case: {name}; fault: drip")} for name in CASES]
@@ -259,7 +245,7 @@ def test_a_run_that_a_full_disk_has_cut_short_is_completed_once_there_is_room(
 
 @pytest.mark.parametrize(
     "flags",
-    [["--cache", "--cache-dir"], ["--record"], ["--dump-prompts", "--dump-dir"], ["--dump-traces", "--dump-dir"]],
+    [["--cache", "--cache-dir"], ["--dump-prompts", "--dump-dir"], ["--dump-traces", "--dump-dir"]],
 )
 def test_what_is_only_kept_for_later_may_be_lost_on_a_full_disk_and_that_is_said(
     flags: list[str], repository: Path, small_disk: Path
@@ -270,6 +256,15 @@ def test_what_is_only_kept_for_later_may_be_lost_on_a_full_disk_and_that_is_said
     assert ids(repository / "r.jsonl") == ["one", "two", "three"]
     said(done, str(small_disk), "No space left on device")
     assert (done.code, has_summary(done, 3, 3)) == (0, True)
+
+
+def test_a_recording_that_is_lost_on_a_full_disk_is_no_success(repository: Path, small_disk: Path) -> None:
+    (small_disk / "full").write_bytes(b" " * DISK_BYTES)
+    documents(repository, [{"id": name} for name in ("one", "two", "three")], tool("echo 42"))
+    done = agentv_ci("eval", "evals", "--out", "r.jsonl", "--record", str(small_disk), cwd=repository)
+    assert ids(repository / "r.jsonl") == ["one", "two", "three"]
+    said(done, str(small_disk), "No space left on device")
+    assert (done.code, has_summary(done, 3, 3)) == (4, True)
 
 
 def test_an_answer_in_the_cache_that_is_only_half_there_is_asked_for_again(repository: Path) -> None:
@@ -284,8 +279,6 @@ def test_an_answer_in_the_cache_that_is_only_half_there_is_asked_for_again(repos
     assert (done.code, ids(repository / "r.jsonl")) == (0, ["one", "two"])
 
 
-# DEFECT: with a cache, a file of the question that cannot be read any more ends the whole run as a bug.
-@pytest.mark.xfail(strict=True, reason="a file that is gone while the cache is asked ends with exit status 70")
 def test_a_file_of_a_question_that_is_deleted_between_two_attempts_costs_no_other_case_its_row(
     repository: Path,
 ) -> None:

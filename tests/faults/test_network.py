@@ -50,12 +50,7 @@ def around(fault: str) -> dict[str, str]:
     return {f"{place}-{fault}": fault if place == "at" else SOUND for place in ("before", "at", "after", "last")}
 
 
-def known(fault: str) -> Any:
-    defect = CATALOGUE[fault].defect
-    return pytest.param(fault, marks=[pytest.mark.xfail(strict=True, reason=defect)] if defect else [])
-
-
-@pytest.mark.parametrize("fault", [known(fault) for fault in CATALOGUE])
+@pytest.mark.parametrize("fault", CATALOGUE)
 def test_a_fault_is_the_row_it_should_be_and_touches_no_other(
     fault: str, api: FaultyApi, waits: Waits, repository: Path
 ) -> None:
@@ -132,8 +127,6 @@ def test_a_fault_of_a_judge_is_its_evaluators_error_and_the_answer_is_kept(
     assert api.heard[name] == CATALOGUE[fault].requests // CATALOGUE[fault].attempts
 
 
-# DEFECT: a body that is packed twice is unpacked as a whole before its size is looked at.
-@pytest.mark.xfail(strict=True, reason="a body that is packed twice takes all memory, which ends the run as a bug")
 def test_a_small_body_that_unpacks_to_gigabytes_is_malformed_and_takes_no_memory(
     api: FaultyApi, repository: Path
 ) -> None:

@@ -29,7 +29,7 @@ CaseKey = tuple[str, str]
 
 def mix() -> Mapping[CaseKey, str]:
     """Return the fault of every case: each as often as its share says, in an order that is always the same."""
-    known = {name: fault.share for name, fault in CATALOGUE.items() if name != SOUND and fault.defect is None}
+    known = {name: fault.share for name, fault in CATALOGUE.items() if name != SOUND}
     kinds = [name for name, share in known.items() for _ in range(share)]
     faults = [*islice(cycle(kinds), FAULTY), *[SOUND] * (CASES - FAULTY)]
     random.Random(20_300_102).shuffle(faults)

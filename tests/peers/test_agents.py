@@ -114,7 +114,7 @@ def test_tool_call_is_in_the_trace(peer: Peer, tmp_path: Path) -> None:
 def test_prompt_names_the_files_and_the_agent_is_given_them(peer: Peer, tmp_path: Path) -> None:
     guideline = tmp_path / "rules (1).instructions.md"
     guideline.write_text("be brief", encoding="utf-8")
-    found, api = ask(peer, tmp_path, served.says("42"), files=[InputFile(guideline, is_guideline=True)])
+    found, api = ask(peer, tmp_path, served.says("42"), files=[InputFile(guideline, is_guideline=True, sha256="")])
     assert isinstance(found, Response), repr(found)
     assert "rules%20%281%29.instructions.md" in json.dumps([each.body for each in api.questions])
 

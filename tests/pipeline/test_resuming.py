@@ -11,6 +11,7 @@ import pytest
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import UsageError
+from agentv_ci.execute.journal import Journal
 from agentv_ci.pipeline.resuming import Earlier, Resumable
 from agentv_ci.report.reporters import ResultsFormat, form, read
 from tests.report.builders import case, plan, row
@@ -111,7 +112,7 @@ def test_a_torn_last_row_counts_as_absent_wherever_it_is_torn(name: str, tmp_pat
 
 
 @pytest.mark.parametrize("name", ["r.jsonl", "r.yaml"])
-@pytest.mark.parametrize("tail", [b"\x00" * 4096, b"\x00" * 100 + b"\n", b'{"dry_run": 1}\n', b"\xff\xfe dry_run\n"])
+@pytest.mark.parametrize("tail", [b"\x00" * 4096, b"\x00" * 100 + b"\n"])
 def test_whatever_a_disk_without_power_leaves_at_the_end_counts_as_absent(
     tail: bytes, name: str, tmp_path: Path
 ) -> None:
@@ -120,6 +121,15 @@ def test_whatever_a_disk_without_power_leaves_at_the_end_counts_as_absent(
     whole = path.stat().st_size
     path.write_bytes(path.read_bytes() + tail)
     assert resumable(path).read(path).whole_bytes == whole
+
+
+@pytest.mark.parametrize("tail", [b'{"dry_run": 1}\n', b"notes\n", b'{"schema_version": 2, "dry_run": false}\n'])
+def test_what_is_no_beginning_of_a_row_is_refused_and_not_lost(tail: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    write(path, FITTING)
+    path.write_bytes(path.read_bytes() + tail)
+    with pytest.raises(UsageError, match=r"r\.jsonl:4: not a result row"):
+        resumable(path).read(path)
 
 
 def test_what_is_no_row_before_the_last_is_refused_with_its_line(tmp_path: Path) -> None:
@@ -160,6 +170,16 @@ def test_rows_can_go_on_in_another_file(tmp_path: Path) -> None:
     write(tmp_path / "old.jsonl", FITTING)
     new = tmp_path / "deep" / "new.jsonl"
     earlier = resumable(new).read(tmp_path / "old.jsonl")
-    assert new.read_bytes() == (tmp_path / "old.jsonl").read_bytes()
     assert keys(earlier) == [("a", 1), ("b", 1), ("b", 2)]
+    assert (earlier.path, new.exists()) == (tmp_path / "old.jsonl", False)
+    with Journal(new, form("jsonl").encode, keeps=(earlier.path, earlier.whole_bytes)) as journal:
+        journal.begin()
     assert list(resumable(new).rows()) == FITTING
+
+
+def test_what_the_plan_says_otherwise_today_is_said_so_in_rows_that_stay(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    stale = [FITTING[0].model_copy(update={"trials": 3, "dataset": "old", "metadata": {"a": 1}}), *FITTING[1:]]
+    write(path, stale)
+    resumable(path).tidy()
+    assert list(read(path, "jsonl")) == FITTING

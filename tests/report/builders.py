@@ -106,6 +106,8 @@ def row(
         target="default",
         provider="mock",
         trial=trial,
+        trials=of.trials,
+        require=of.require,
         digest=of.digest,
         status="error" if is_error else "ok",
         verdict=verdict,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Ending, RunReport, ShardRecord
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.execute.shard import part_of
+from agentv_ci.execute.shard import Shard, part_of
 from agentv_ci.report import report
 from agentv_ci.report.merging import Part, merge
 from tests.report.builders import DIGEST, case, plan, row, rows_of, suite
@@ -43,8 +43,8 @@ def merged(*files: File, expect: int | None = None) -> RunReport:
 
 def shard(index: int, total: int, *, of: Plan | None = None, verdict: Any = "pass", **ending: Any) -> File:
     whole = of or plan(*(case(name) for name in "abcd"))
-    record = ShardRecord(index=index, total=total)
-    part = part_of(whole, record, {})
+    record = ShardRecord(index=index, total=total, cases=len(whole.cases))
+    part = part_of(whole, Shard(index, total), {})
     return ran(f"{index}.jsonl", part, [row(verdict, of=each) for each in part.cases], shard=record, **ending)
 
 
@@ -185,8 +185,8 @@ def test_any_split_in_any_order_comes_to_what_the_whole_run_comes_to(
     }
     files = []
     for index in range(1, total + 1):
-        record = ShardRecord(index=index, total=total)
-        part = part_of(whole, record, {})
+        record = ShardRecord(index=index, total=total, cases=len(whole.cases))
+        part = part_of(whole, Shard(index, total), {})
         of_part = [found for each in part.cases for found in rows[each.id]]
         random.Random(seed).shuffle(of_part)
         files.append(ran(f"{index}.jsonl", part, of_part, shard=record))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, assert_never
@@ -58,6 +59,12 @@ class Evaluator(Protocol):
     async def evaluate(self, submission: Submission) -> Score:
         """Return the score; what cannot be scored is a Score with an error, never an exception."""
         ...
+
+
+def load_evaluators(evaluators: Iterable[PlanEvaluator]) -> None:
+    """Import what these evaluators need."""
+    for kind in sorted({each.type for each in evaluators}):
+        importlib.import_module(f"{__name__}.{kind}")
 
 
 @dataclass(slots=True)

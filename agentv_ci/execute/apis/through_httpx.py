@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 import httpx
@@ -14,10 +14,10 @@ from agentv_ci.execute.apis.wire import (
     Answer,
     DecodingError,
     unreachable,
-    within_bounds,
+    whole,
 )
 
-UNREACHABLE = (httpx.HTTPError, httpx.InvalidURL, ImportError, ValueError, OverflowError, ExceptionGroup)
+UNREACHABLE = (httpx.HTTPError, httpx.InvalidURL, DecodingError, ImportError, ValueError, OverflowError, ExceptionGroup)
 """ImportError: a SOCKS proxy without its package. ValueError, OverflowError: an address or a proxy that is none."""
 
 
@@ -38,7 +38,7 @@ class Through:
             async with self._client() as client:
                 url = self._base_url + path
                 async with client.stream("POST", url, content=content, headers=headers, timeout=limits) as response:
-                    body = await within_bounds(response.aiter_bytes())
+                    body = await whole(response.aiter_raw(), response.headers)
                     return Answer(response.status_code, response.headers, body)
         except UNREACHABLE as error:
             raise unreachable(error, self._base_url) from error
@@ -52,6 +52,7 @@ class Through:
                 verify=self._context,
                 trust_env=self._trusts_environment,
                 limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
+                headers={"accept-encoding": "gzip, deflate"},
             )
         try:
             yield client
@@ -64,27 +65,6 @@ class Through:
         """Close all connections."""
         while self._idle:
             await self._idle.pop().aclose()
-
-
-class _Pieces(httpx.AsyncByteStream):
-    def __init__(self, pieces: AsyncIterator[bytes]) -> None:
-        self._pieces = pieces
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._pieces
-
-
-def unpacked(headers: Sequence[tuple[bytes, bytes]], pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield a body as its headers say it was before it was packed; raises DecodingError."""
-    return _unpacked(httpx.Response(200, headers=headers, stream=_Pieces(pieces)))
-
-
-async def _unpacked(response: httpx.Response) -> AsyncIterator[bytes]:
-    try:
-        async for piece in response.aiter_bytes():
-            yield piece
-    except httpx.DecodingError as error:
-        raise DecodingError(str(error)) from error
 
 
 def trust() -> ssl.SSLContext:

@@ -2,13 +2,14 @@
 
 One shared httpx client does work proportional to its width on every request, and a client with a single connection
 still takes twice as long as the engine below it. So plain addresses are asked through that engine, httpcore, with a
-connection for each question under way. What httpx knows better stays there: proxies, odd addresses, packed answers.
+connection for each question under way. What httpx knows better stays there: proxies and odd addresses.
 """
 
 from __future__ import annotations
 
 import re
 import ssl
+import zlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ PLAIN = re.compile(
 """Addresses that need no repair: the server gets them as they are written."""
 
 
+PACKINGS = frozenset({"gzip", "x-gzip", "deflate"})
 WRITTEN_AS_THEY_ARE = "/?:@!$&'()*+,;=%~"
 
 
@@ -104,7 +106,10 @@ class Direct:
         try:
             yield connection
         finally:
-            self._idle.append(connection)
+            if _is_clean(connection):
+                self._idle.append(connection)
+            else:
+                await connection.aclose()
 
     async def close(self) -> None:
         """Close all connections."""
@@ -137,24 +142,57 @@ def _request(url: str, headers: Mapping[str, str], content: bytes, timeout_s: fl
 
 async def _read(response: httpcore.Response) -> Answer:
     headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
-    pieces = response.aiter_stream()
-    if headers.get("content-encoding", "identity") != "identity":
-        from agentv_ci.execute.apis.through_httpx import unpacked
-
-        pieces = unpacked(response.headers, pieces)
-    return Answer(response.status, headers, await within_bounds(pieces))
+    return Answer(response.status, headers, await whole(response.aiter_stream(), headers))
 
 
-async def within_bounds(pieces: AsyncIterator[bytes]) -> bytes:
-    """Return a body as a whole; raises ProviderError for one that nobody would want in memory."""
+def _is_clean(connection: httpcore.AsyncConnectionPool) -> bool:
+    """Whether nothing follows an answer: it would be taken for the answer to the next question."""
+    # httpcore does not tell. Without these names a connection counts as clean, as it does for httpcore.
+    for each in connection.connections:
+        state = getattr(getattr(each, "_connection", None), "_h11_state", None)
+        if state is not None and state.trailing_data[0]:
+            return False
+    return True
+
+
+async def whole(pieces: AsyncIterator[bytes], headers: Mapping[str, str]) -> bytes:
+    """Return a body, unpacked as its headers say; raises ProviderError for one that nobody would want in memory."""
     chunks: list[bytes] = []
     size = 0
     async for chunk in pieces:
         size += len(chunk)
-        if size > MAX_BODY_BYTES:
-            raise ProviderError("malformed", f"the answer has more than {MAX_BODY_BYTES // 1024 // 1024} MiB")
+        _require_bounds(size)
         chunks.append(chunk)
-    return b"".join(chunks)
+    body = b"".join(chunks)
+    packings = [each.strip().lower() for each in headers.get("content-encoding", "").split(",")]
+    for packing in reversed([each for each in packings if each in PACKINGS]):
+        body = _unpacked(body, packing)
+    return body
+
+
+def _unpacked(data: bytes, packing: str) -> bytes:
+    """Unpack no more than an answer may have, however much there is."""
+    try:
+        body = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(data, MAX_BODY_BYTES + 1)
+    except zlib.error as error:
+        if packing != "deflate":
+            raise DecodingError(str(error)) from error
+        body = _without_frame(data)
+    _require_bounds(len(body))
+    return body
+
+
+def _without_frame(data: bytes) -> bytes:
+    """Unpack what some servers take for deflate: without the frame of RFC 1950."""
+    try:
+        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, MAX_BODY_BYTES + 1)
+    except zlib.error as error:
+        raise DecodingError(str(error)) from error
+
+
+def _require_bounds(size: int) -> None:
+    if size > MAX_BODY_BYTES:
+        raise ProviderError("malformed", f"the answer has more than {MAX_BODY_BYTES // 1024 // 1024} MiB")
 
 
 def unreachable(error: Exception, url: str) -> ProviderError:

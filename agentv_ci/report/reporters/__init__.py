@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Literal, Protocol, assert_never
 
 from agentv_ci.contracts.results import ResultRow
 
 ResultsFormat = Literal["jsonl", "yaml"]
-
-LAST_FIELD, LAST_BYTES = b"dry_run", 40
-"""The last field of a row, which is always written, and the bytes at the end in which it stands."""
 
 
 class Form(Protocol):
@@ -24,6 +20,10 @@ class Form(Protocol):
 
     def items(self, path: Path) -> Iterator[bytes]:
         """Yield the rows of a file as they stand there; raises OSError."""
+        ...
+
+    def is_torn(self, item: bytes) -> bool:
+        """Whether an item is the beginning of a row whose writer did not come to its end."""
         ...
 
     def parse(self, item: bytes, path: Path, number: int) -> ResultRow:
@@ -68,7 +68,7 @@ def read_whole(path: Path, name: ResultsFormat) -> Iterator[tuple[bytes, ResultR
         if number:
             yield last, how.parse(last, path, number)
         number, last = number + 1, item
-    if last.endswith(b"\n") and LAST_FIELD in last[-LAST_BYTES:]:
-        # A disk that lost its power may hold anything at its end.
-        with suppress(ValueError):
-            yield last, how.parse(last, path, number)
+    # A disk that lost its power may leave zeros at the end.
+    if not last.strip(b"\0\r\n") or how.is_torn(last):
+        return
+    yield last, how.parse(last, path, number)

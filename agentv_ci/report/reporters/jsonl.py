@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from agentv_ci.contracts.results import ResultRow
+
+LAST = re.compile(rb'"dry_run": (true|false)\}\r?\n\Z')
+"""The last field of a row, which is always written."""
 
 
 def encode(row: ResultRow) -> str:
@@ -21,6 +25,12 @@ def items(path: Path) -> Iterator[bytes]:
     """Yield the lines of a file; one that was torn has no line break. Raises OSError."""
     with path.open("rb") as file:
         yield from file
+
+
+def is_torn(item: bytes) -> bool:
+    """Whether a line is the beginning of a row, and not its end."""
+    head = b'{"schema_version": 1,'
+    return (item.startswith(head) or head.startswith(item)) and not LAST.search(item)
 
 
 def parse(item: bytes, path: Path, number: int) -> ResultRow:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.outside import MAX_DEPTH, well_formed
 
+LAST = re.compile(rb"\n  dry_run: (true|false)\r?\n\Z")
+"""The last field of a row, which is always written."""
 WITHIN = (b" ", b"\n", b"\r", b"#")
 """What lines inside an item begin with."""
 MAX_INDICATORS = 5_000
@@ -68,6 +71,12 @@ def items(path: Path) -> Iterator[bytes]:
             lines.append(line)
     if lines:
         yield b"".join(lines)
+
+
+def is_torn(item: bytes) -> bool:
+    """Whether an item is the beginning of a row, and not its end."""
+    head = b"- schema_version: 1"
+    return (item.startswith(head) or head.startswith(item)) and not LAST.search(item)
 
 
 def parse(item: bytes, path: Path, number: int) -> ResultRow:

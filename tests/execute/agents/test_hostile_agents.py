@@ -422,7 +422,7 @@ def test_an_output_file_over_the_limit_of_outputs_is_a_failed_command(tmp_path: 
 
 def test_no_copy_of_a_file_takes_the_place_of_another(tmp_path: Path) -> None:
     write(tmp_path, {"a/x.md": "A", "b/x.md": "B", "c/x.md.1": "C"})
-    files = [InputFile(tmp_path / name, is_guideline=False) for name in ("a/x.md", "b/x.md", "c/x.md.1")]
+    files = [InputFile(tmp_path / name, is_guideline=False, sha256="") for name in ("a/x.md", "b/x.md", "c/x.md.1")]
     assert json.loads(answer(ask(codex(tmp_path, OPENS), question(*files), root=tmp_path))) == ["A", "B", "C"]
 
 
@@ -443,7 +443,7 @@ def test_a_file_of_any_name_can_be_opened_by_its_link(tmp_path: Path) -> None:
         "prompt.md",
     ]
     write(tmp_path / "files", {name: name for name in names})
-    request = question(*(InputFile(tmp_path / "files" / name, is_guideline=True) for name in names))
+    request = question(*(InputFile(tmp_path / "files" / name, is_guideline=True, sha256="") for name in names))
     assert json.loads(answer(ask(codex(tmp_path, OPENS), request, root=tmp_path))) == names
 
 
@@ -659,7 +659,12 @@ def test_a_guideline_is_proven_as_it_was_when_it_was_asked_for(later: str, tmp_p
     said = "\n".join([*tokens([link]), "hello"])
     body = f"answer({said!r})\nPath({str(link.path)!r}).{later}"
     warned: list[str] = []
-    found = ask(editor(tmp_path, body), question(InputFile(link.path, is_guideline=True)), root=tmp_path, warned=warned)
+    found = ask(
+        editor(tmp_path, body),
+        question(InputFile(link.path, is_guideline=True, sha256="")),
+        root=tmp_path,
+        warned=warned,
+    )
     assert (answer(found), warned) == ("hello", [])
 
 

@@ -26,7 +26,7 @@ def test_files_are_copied_and_everything_is_removed(scratch: Path, tmp_path: Pat
     (tmp_path / "a.md").write_text("a", encoding="utf-8")
 
     async def main() -> None:
-        async with workspace("codex", [InputFile(tmp_path / "a.md", is_guideline=True)]) as place:
+        async with workspace("codex", [InputFile(tmp_path / "a.md", is_guideline=True, sha256="")]) as place:
             (link,) = place.links
             assert (link.path.read_text("utf-8"), link.is_guideline) == ("a", True)
             link.path.write_text("changed", encoding="utf-8")
@@ -38,7 +38,7 @@ def test_files_are_copied_and_everything_is_removed(scratch: Path, tmp_path: Pat
 
 def test_file_that_is_gone_is_a_failure_and_leaves_nothing(scratch: Path, tmp_path: Path) -> None:
     async def main() -> None:
-        async with workspace("codex", [InputFile(tmp_path / "gone.md", is_guideline=False)]):
+        async with workspace("codex", [InputFile(tmp_path / "gone.md", is_guideline=False, sha256="")]):
             raise AssertionError
 
     with pytest.raises(ProviderError, match="cannot write the files of the question"):

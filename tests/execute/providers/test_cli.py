@@ -182,7 +182,7 @@ def test_attempts_count_from_zero(tmp_path: Path) -> None:
 
 
 def files(*paths: str, guidelines: Sequence[str] = ()) -> tuple[InputFile, ...]:
-    return tuple(InputFile(Path(path), is_guideline=path in guidelines) for path in paths)
+    return tuple(InputFile(Path(path), is_guideline=path in guidelines, sha256="") for path in paths)
 
 
 ATTACHED = files("/r/a b.md", "/r/it's.js", "/r/rules.md", guidelines=["/r/rules.md"])
