@@ -13,8 +13,9 @@ from agentv_ci.execute.apis.wire import (
     WRITE_TIMEOUT_S,
     Answer,
     DecodingError,
+    require_bounds,
+    unpacked,
     unreachable,
-    whole,
 )
 
 UNREACHABLE = (httpx.HTTPError, httpx.InvalidURL, DecodingError, ImportError, ValueError, OverflowError, ExceptionGroup)
@@ -38,8 +39,8 @@ class Through:
             async with self._client() as client:
                 url = self._base_url + path
                 async with client.stream("POST", url, content=content, headers=headers, timeout=limits) as response:
-                    body = await whole(response.aiter_raw(), response.headers)
-                    return Answer(response.status_code, response.headers, body)
+                    body = await _whole(response)
+                    return Answer(response.status_code, response.headers, unpacked(body, response.headers))
         except UNREACHABLE as error:
             raise unreachable(error, self._base_url) from error
 
@@ -65,6 +66,16 @@ class Through:
         """Close all connections."""
         while self._idle:
             await self._idle.pop().aclose()
+
+
+async def _whole(response: httpx.Response) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    async for piece in response.aiter_raw():
+        size += len(piece)
+        require_bounds(size)
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 def trust() -> ssl.SSLContext:

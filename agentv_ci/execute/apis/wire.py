@@ -1,24 +1,23 @@
-"""Requests over connections of one's own; the door to httpcore.
+"""Requests over connections of one's own.
 
 One shared httpx client does work proportional to its width on every request, and a client with a single connection
-still takes twice as long as the engine below it. So plain addresses are asked through that engine, httpcore, with a
-connection for each question under way. What httpx knows better stays there: proxies and odd addresses.
+still takes several times as long as the protocol itself. So plain addresses have a connection for each question under
+way. What httpx knows better stays there: proxies and odd addresses.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 import ssl
 import zlib
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
-from urllib.parse import quote
-
-import httpcore
+from urllib.parse import quote, urlsplit
 
 from agentv_ci.contracts.exchange import ProviderError
+from agentv_ci.execute.apis.connection import BROKEN, Address, Connection, connect
 
 CONNECT_TIMEOUT_S = 10.0
 WRITE_TIMEOUT_S = 30.0
@@ -40,14 +39,7 @@ class DecodingError(Exception):
     """A body that is not packed as its headers say."""
 
 
-UNREACHABLE = (
-    httpcore.NetworkError,
-    httpcore.TimeoutException,
-    httpcore.ProtocolError,
-    DecodingError,
-    ValueError,
-    OverflowError,
-)
+UNREACHABLE = (*BROKEN, DecodingError, ValueError, OverflowError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,92 +70,63 @@ class Direct:
 
     def __init__(self, base_url: str, context: ssl.SSLContext | None) -> None:
         self._base_url = base_url
-        self._context = context
-        self._idle: list[httpcore.AsyncConnectionPool] = []
+        parts = urlsplit(base_url)
+        assert parts.hostname is not None, "a plain address has a host"
+        is_encrypted = parts.scheme == "https"
+        port = parts.port or (443 if is_encrypted else 80)
+        self._address = Address(parts.hostname, port, context if is_encrypted else None)
+        self._path = parts.path
+        self._own_headers = {
+            "host": parts.netloc,
+            "accept": "*/*",
+            "accept-encoding": "gzip, deflate",
+            "user-agent": "agentv-ci",
+        }
+        self._idle: list[Connection] = []
 
     async def post(self, path: str, *, headers: Mapping[str, str], content: bytes, timeout_s: float) -> Answer:
         """Return the answer; raises ProviderError when there is none."""
-        url = self._base_url + quote(path, safe=WRITTEN_AS_THEY_ARE)
+        named = {**self._own_headers, **headers, "content-length": str(len(content))}
+        target = self._path + quote(path, safe=WRITTEN_AS_THEY_ARE)
         try:
-            async with self._connection() as connection:
-                response = await connection.handle_async_request(_request(url, headers, content, timeout_s))
-                try:
-                    return await _read(response)
-                finally:
-                    await response.aclose()
+            connection = await self._connection()
+            try:
+                status, told, body = await connection.post(
+                    target, named, content, timeout_s=timeout_s, on_bytes=require_bounds
+                )
+            finally:
+                self._put_back(connection)
+            return Answer(status, told, unpacked(body, told))
         except UNREACHABLE as error:
             raise unreachable(error, self._base_url) from error
 
-    @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[httpcore.AsyncConnectionPool]:
-        if self._idle:
+    async def _connection(self) -> Connection:
+        while self._idle:
             connection = self._idle.pop()
+            if connection.is_fresh(KEEPALIVE_S):
+                return connection
+            connection.close()
+        return await connect(self._address, timeout_s=CONNECT_TIMEOUT_S)
+
+    def _put_back(self, connection: Connection) -> None:
+        if connection.may_be_used_again():
+            self._idle.append(connection)
         else:
-            # A pool of one: it knows when a connection cannot be used again.
-            connection = httpcore.AsyncConnectionPool(
-                ssl_context=self._context, max_connections=1, keepalive_expiry=KEEPALIVE_S
-            )
-        try:
-            yield connection
-        finally:
-            if _is_clean(connection):
-                self._idle.append(connection)
-            else:
-                await connection.aclose()
+            connection.close()
 
     async def close(self) -> None:
         """Close all connections."""
         while self._idle:
-            await self._idle.pop().aclose()
+            self._idle.pop().close()
+        # The loop lets go of them in its next round, which may be its last.
+        await asyncio.sleep(0)
 
 
-def _request(url: str, headers: Mapping[str, str], content: bytes, timeout_s: float) -> httpcore.Request:
-    address = httpcore.URL(url)
-    host = address.host.decode("ascii")
-    host = f"[{host}]" if ":" in host else host
-    named = {
-        "host": host if address.port is None else f"{host}:{address.port}",
-        "accept": "*/*",
-        "accept-encoding": "gzip, deflate",
-        "user-agent": "agentv-ci",
-        **headers,
-        "content-length": str(len(content)),
-    }
-    return httpcore.Request(
-        b"POST",
-        address,
-        headers=[(name.encode("ascii"), value.encode("ascii")) for name, value in named.items()],
-        content=content,
-        extensions={
-            "timeout": {"connect": CONNECT_TIMEOUT_S, "read": timeout_s, "write": WRITE_TIMEOUT_S, "pool": None}
-        },
-    )
+def unpacked(body: bytes, headers: Mapping[str, str]) -> bytes:
+    """Return a body as it was before it was packed; raises DecodingError, and ProviderError for one that is too long.
 
-
-async def _read(response: httpcore.Response) -> Answer:
-    headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
-    return Answer(response.status, headers, await whole(response.aiter_stream(), headers))
-
-
-def _is_clean(connection: httpcore.AsyncConnectionPool) -> bool:
-    """Whether nothing follows an answer: it would be taken for the answer to the next question."""
-    # httpcore does not tell. Without these names a connection counts as clean, as it does for httpcore.
-    for each in connection.connections:
-        state = getattr(getattr(each, "_connection", None), "_h11_state", None)
-        if state is not None and state.trailing_data[0]:
-            return False
-    return True
-
-
-async def whole(pieces: AsyncIterator[bytes], headers: Mapping[str, str]) -> bytes:
-    """Return a body, unpacked as its headers say; raises ProviderError for one that nobody would want in memory."""
-    chunks: list[bytes] = []
-    size = 0
-    async for chunk in pieces:
-        size += len(chunk)
-        _require_bounds(size)
-        chunks.append(chunk)
-    body = b"".join(chunks)
+    Packings that nobody asked for are left as they are.
+    """
     packings = [each.strip().lower() for each in headers.get("content-encoding", "").split(",")]
     for packing in reversed([each for each in packings if each in PACKINGS]):
         body = _unpacked(body, packing)
@@ -178,7 +141,7 @@ def _unpacked(data: bytes, packing: str) -> bytes:
         if packing != "deflate":
             raise DecodingError(str(error)) from error
         body = _without_frame(data)
-    _require_bounds(len(body))
+    require_bounds(len(body))
     return body
 
 
@@ -190,13 +153,14 @@ def _without_frame(data: bytes) -> bytes:
         raise DecodingError(str(error)) from error
 
 
-def _require_bounds(size: int) -> None:
+def require_bounds(size: int) -> None:
+    """Raise ProviderError for a body that nobody would want in memory."""
     if size > MAX_BODY_BYTES:
         raise ProviderError("malformed", f"the answer has more than {MAX_BODY_BYTES // 1024 // 1024} MiB")
 
 
 def unreachable(error: Exception, url: str) -> ProviderError:
-    """Return the failure of a request that had no answer; httpx and httpcore name theirs alike."""
+    """Return the failure of a request that had no answer; httpx and `connection` name theirs alike."""
     name = type(error).__name__
     # Only what leads to the server: an address may hold a password.
     url = without_login(url)
