@@ -20,7 +20,10 @@ def main() -> None:
     gc.set_threshold(ALLOCATIONS_BETWEEN_COLLECTIONS)
     from agentv_ci.cli import run  # click is not needed to say a version
 
-    sys.exit(run(sys.argv[1:]))
+    status = run(sys.argv[1:])
+    # The interpreter looks for circles once more when it ends, among all that a run has held; it all goes anyway.
+    gc.freeze()
+    sys.exit(status)
 
 
 if __name__ == "__main__":

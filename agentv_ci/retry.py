@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TypeVar
+from functools import partial
+from typing import Generic, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
@@ -72,54 +73,91 @@ async def with_retries(
     `on_retry` is told the error, the number of the retry (from 1) and the wait in seconds; `pause` then waits. What it
     takes longer than that is for others' sake and does not count.
     """
-    tries = 0
-    last: ProviderError | None = None
-    loop = asyncio.get_running_loop()
-
-    async def attempt() -> T:
-        nonlocal tries, last
-        tries += 1
-        try:
-            return await call()
-        except ProviderError as error:
-            error.requests = tries
-            last = error
-            raise
-
-    def wait(state: RetryCallState) -> float:
-        error = _error(state)
-        return policy.delay_s(state.attempt_number - 1, error.retry_after_s, uniform)
-
-    async def sleep(seconds: float) -> None:
-        assert last is not None, "there is a wait after a failure only"
-        deadline = limit.when()
-        assert deadline is not None, "it is only put off below"
-        left_s = deadline - loop.time()
-        if seconds > left_s:
-            last.detail += f" (no time to wait {seconds:g} s)"
-            raise last
-        limit.reschedule(None)
-        await pause(last, seconds)
-        limit.reschedule(loop.time() + left_s - seconds)
-
-    def tell(state: RetryCallState) -> None:
-        assert state.next_action is not None
-        on_retry(_error(state), state.attempt_number, state.next_action.sleep)
-
-    retrying = AsyncRetrying(
-        stop=stop_after_attempt(policy.max_retries + 1),
-        wait=wait,
-        retry=retry_if_exception(policy.retries),
-        before_sleep=tell,
-        sleep=sleep,
-        reraise=True,
-    )
+    question = _Question(call, policy, on_retry, uniform, pause)
     try:
         async with asyncio.timeout(timeout_s) as limit:
-            return await retrying(attempt), tries
+            return await question.answer(limit), question.tries
     except TimeoutError as error:
-        before = f"; before that: {last.detail}" if last is not None else ""
-        raise ProviderError("timeout", f"no answer within {timeout_s:g} s{before}", requests=tries) from error
+        before = f"; before that: {question.last.detail}" if question.last is not None else ""
+        detail = f"no answer within {timeout_s:g} s{before}"
+        raise ProviderError("timeout", detail, requests=question.tries) from error
+
+
+@dataclass(slots=True)
+class _Question(Generic[T]):
+    """What is asked until there is an answer, or none is to be had."""
+
+    call: Callable[[], Awaitable[T]]
+    policy: RetryPolicy
+    on_retry: Callable[[ProviderError, int, float], None]
+    uniform: Callable[[float, float], float]
+    pause: Callable[[ProviderError, float], Awaitable[None]]
+    tries: int = 0
+    last: ProviderError | None = None
+
+    async def answer(self, limit: asyncio.Timeout) -> T:
+        """Ask, and ask again as the policy says, within the limit."""
+        try:
+            # Most questions need no more, and then all that follows would take a tenth of their time.
+            return await self._attempt()
+        except ProviderError as error:
+            if not self.policy.retries(error):
+                raise
+            first = error
+        retrying = AsyncRetrying(
+            stop=stop_after_attempt(self.policy.max_retries + 1),
+            wait=self._wait_s,
+            retry=retry_if_exception(self.policy.retries),
+            before_sleep=partial(self._tell, limit),
+            sleep=partial(self._sleep, limit),
+            reraise=True,
+        )
+        return await retrying(_failing_first(first, self._attempt))
+
+    async def _attempt(self) -> T:
+        self.tries += 1
+        try:
+            return await self.call()
+        except ProviderError as error:
+            error.requests = self.tries
+            self.last = error
+            raise
+
+    def _wait_s(self, state: RetryCallState) -> float:
+        return self.policy.delay_s(state.attempt_number - 1, _error(state).retry_after_s, self.uniform)
+
+    def _tell(self, limit: asyncio.Timeout, state: RetryCallState) -> None:
+        assert state.next_action is not None
+        if state.next_action.sleep <= _left_s(limit):
+            self.on_retry(_error(state), state.attempt_number, state.next_action.sleep)
+
+    async def _sleep(self, limit: asyncio.Timeout, seconds: float) -> None:
+        assert self.last is not None, "there is a wait after a failure only"
+        left_s = _left_s(limit)
+        if seconds > left_s:
+            self.last.detail += f" (no time to wait {seconds:g} s)"
+            raise self.last
+        limit.reschedule(None)
+        await self.pause(self.last, seconds)
+        limit.reschedule(asyncio.get_running_loop().time() + left_s - seconds)
+
+
+def _left_s(limit: asyncio.Timeout) -> float:
+    deadline = limit.when()
+    assert deadline is not None, "it is only put off during a wait"
+    return deadline - asyncio.get_running_loop().time()
+
+
+def _failing_first(error: ProviderError, call: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
+    """Return `call` with a failure in front that has happened already."""
+    failures = [error]
+
+    async def next_call() -> T:
+        if failures:
+            raise failures.pop()
+        return await call()
+
+    return next_call
 
 
 def _error(state: RetryCallState) -> ProviderError:

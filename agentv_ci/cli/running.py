@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import random
 import resource
@@ -62,6 +63,8 @@ def run(
             show_warning(sentence)
 
     _allow_connections()
+    # The plan stays until the end: nobody need look for circles in it again and again.
+    gc.freeze()
 
     async def main() -> T:
         _end_on_signals()

@@ -334,7 +334,7 @@ class Engine:
             self._means.log(f"{label}: asks {trial.target.name}" + (f", attempt {attempt + 1}" if attempt else ""))
             begun = self._means.world.monotonic()
             try:
-                response = await self._answer(trial, replace(request, attempt=attempt))
+                response = await self._answer(trial, replace(request, attempt=attempt) if attempt else request)
             except ProviderError as error:
                 requests += error.requests
                 took_ms = round((self._means.world.monotonic() - begun) * 1000)

@@ -218,7 +218,8 @@ class OpenTargets:
         """Return an answer with its cost; what the mock says in a target's place costs nothing."""
         if self._dry_run:
             return response
-        return replace(response, cost_usd=cost_of_response(question.target, response, question.trial.suite.prices))
+        cost_usd = cost_of_response(question.target, response, question.trial.suite.prices)
+        return replace(response, cost_usd=cost_usd) if cost_usd != response.cost_usd else response
 
     def _count(self, question: _Question) -> None:
         if question.identity is not None:

@@ -97,7 +97,8 @@ class Connection(asyncio.Protocol):
         `timeout_s` bounds each wait for bytes; `on_bytes` is told how many the body has by now, and may raise. Raises
         what BROKEN lists.
         """
-        parts = (h11.Request(method="POST", target=target, headers=[*headers.items()]), h11.Data(data=content), h11.EndOfMessage())
+        request = h11.Request(method="POST", target=target, headers=[*headers.items()])
+        parts = (request, h11.Data(data=content), h11.EndOfMessage())
         self._transport.write(b"".join(self._http.send(part) or b"" for part in parts))
         status, found = 0, {}
         body: list[bytes] = []

@@ -111,7 +111,8 @@ class ApiProvider:
             if error.retry_after_s is not None and error.retry_after_s > self._policy.max_delay_s:
                 error.detail += f" (asks to wait {error.retry_after_s:g} s, longer than retry_max_delay_ms)"
             raise
-        return replace(response, requests=tries + adjusted)
+        requests = tries + adjusted
+        return replace(response, requests=requests) if requests > 1 else response
 
     async def _post(self, body: JsonObject, timeout_s: float) -> Response:
         # The target's stand last: the transport knows no case of names, and of two spellings the later one wins.
