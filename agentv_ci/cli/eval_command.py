@@ -27,10 +27,11 @@ from agentv_ci.cli.running import run, show_outcome, stamp
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.cache import CACHE
-from agentv_ci.execute.engine import RunSettings
+from agentv_ci.execute.run import RunSettings
 from agentv_ci.execute.shard import Shard
 from agentv_ci.pipeline.compiling import Selection, compile_paths, only_changed
-from agentv_ci.pipeline.running import RunFiles, Scope, run_plan
+from agentv_ci.pipeline.concluding import RunFiles
+from agentv_ci.pipeline.running import Scope, run_plan
 from agentv_ci.report.reporters import ResultsFormat, form_of
 
 
@@ -189,7 +190,6 @@ def command(
         replay=cwd / replay if replay else None,
         prompts=dumps / "prompts" if dump_prompts else None,
         traces=dumps / "traces" if dump_traces else None,
-        shards=shard.total if shard is not None else 1,
     )
     written = form_and_name(form, out or resume)
     results = Path(out or resume or Path(".agentv", "results", f"eval_{stamp()}.{written}"))

@@ -15,10 +15,10 @@ from agentv_ci.cli.output import one_line, show_diagnostics, show_line
 from agentv_ci.cli.running import run, stamp
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.errors import UsageError
-from agentv_ci.execute.engine import RunSettings
+from agentv_ci.execute.run import RunSettings
 from agentv_ci.outside import shortened
+from agentv_ci.pipeline.concluding import RunFiles
 from agentv_ci.pipeline.judging import JudgeCheck, check_judge, prepare_judge_check
-from agentv_ci.pipeline.running import RunFiles
 from agentv_ci.report.agreement import Agreement, Demands, JudgedItem, judge_agreement
 
 MAX_SHOWN = 20

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 import click
 
-from agentv_ci.execute.engine import Progress
+from agentv_ci.execute.run import Progress
 
 PLAIN_INTERVAL_S = 5.0
 LIVE_INTERVAL_S = 0.1

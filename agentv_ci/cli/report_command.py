@@ -8,8 +8,8 @@ import click
 
 from agentv_ci.cli.options import FILE, color_option, junit_option
 from agentv_ci.cli.running import show_outcome
+from agentv_ci.pipeline.concluding import RunFiles
 from agentv_ci.pipeline.reporting import Merging, report_results
-from agentv_ci.pipeline.running import RunFiles
 from agentv_ci.report.reporters import form_of
 
 

@@ -23,10 +23,10 @@ from agentv_ci.cli.options import (
 from agentv_ci.cli.output import show_diagnostics, show_line
 from agentv_ci.cli.running import run, show_outcome, show_warning
 from agentv_ci.compile.overrides import Overrides
-from agentv_ci.execute.engine import RunSettings
+from agentv_ci.execute.run import RunSettings
 from agentv_ci.pipeline.compiling import Selection
+from agentv_ci.pipeline.concluding import RunFiles
 from agentv_ci.pipeline.rescoring import prepare_rescoring, rescore
-from agentv_ci.pipeline.running import RunFiles
 from agentv_ci.report.reporters import ResultsFormat
 
 

@@ -22,7 +22,8 @@ from agentv_ci.cli.progress import show_progress
 from agentv_ci.contracts.exchange import World
 from agentv_ci.errors import INTERRUPTED, Interrupted, UsageError
 from agentv_ci.load.environment import with_dotenv
-from agentv_ci.pipeline.running import Outcome, Outside, RunFiles
+from agentv_ci.pipeline.concluding import Outcome, RunFiles
+from agentv_ci.pipeline.running import Outside
 from agentv_ci.process import kill_all
 from agentv_ci.report.reporters import terminal
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import Target
-from agentv_ci.execute.engine import Engine, Finished, Means, RunSettings
+from agentv_ci.execute.engine import Engine
+from agentv_ci.execute.run import Finished, Means, RunSettings
 
 __all__ = ["execute"]
 

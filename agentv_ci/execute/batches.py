@@ -31,7 +31,7 @@ class Batch:
         self._provider = provider
         self._requests = requests
         self._log = log
-        self._asking: asyncio.Task[Mapping[TrialKey, Response]] | None = None
+        self._asking: asyncio.Task[dict[TrialKey, Response]] | None = None
 
     def __contains__(self, key: TrialKey) -> bool:
         """Whether a trial's question is among those that are asked together."""
@@ -43,9 +43,9 @@ class Batch:
             self._asking = asyncio.create_task(self._ask())
         # Shielded: a trial that is cancelled does not take the others' answers with it.
         answers = await asyncio.shield(self._asking)
-        return answers.get(key)
+        return answers.pop(key, None)
 
-    async def _ask(self) -> Mapping[TrialKey, Response]:
+    async def _ask(self) -> dict[TrialKey, Response]:
         self._log(f"{self._name}: asks {len(self._requests)} questions in one batch")
         begun = self._world.monotonic()
         try:

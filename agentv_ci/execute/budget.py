@@ -37,7 +37,7 @@ class Budget:
         if response.cost_usd is not None:
             self.add(response.cost_usd, suite)
         elif not isinstance(target, (CliTarget, MockTarget)):
-            self.miss_price(_named(target, response))
+            self.miss_price(unpriced_name(target, response))
 
     def miss_price(self, model: str) -> None:
         """Name a model whose share in the cost nobody knows."""
@@ -54,7 +54,8 @@ class Budget:
         )
 
 
-def _named(target: Target, response: Response) -> str:
+def unpriced_name(target: Target, response: Response) -> str:
+    """Return how an answer whose cost nobody knows is told."""
     name = model_name(target) or response.model or target.name
     usage = response.usage
     is_counted = usage is not None and usage.input_tokens is not None and usage.output_tokens is not None

@@ -47,6 +47,10 @@ class Dumps:
         }
         self._write(self.prompts / f"{_name(trial)}.{self._asked[trial.key]}.json", document)
 
+    def forget(self, trial: Trial) -> None:
+        """Let go of a trial that has ended."""
+        self._asked.pop(trial.key, None)
+
     def trace(self, trial: Trial, response: Response) -> None:
         """Write what a target answered, message by message."""
         if self.traces is None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -15,18 +15,12 @@ from agentv_ci.contracts.exchange import (
     ChatMessage,
     ErrorKind,
     Grade,
-    GradeAnswer,
     JudgeQuestion,
-    Log,
     ProviderError,
     Request,
     Response,
-    Verdict,
-    Warn,
-    World,
 )
 from agentv_ci.contracts.plan import Plan, PlanCase, targets_of
-from agentv_ci.contracts.report import ConcurrencyChange, Stop
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.budget import Budget
@@ -34,111 +28,25 @@ from agentv_ci.execute.cache import Store
 from agentv_ci.execute.context import Context, unwritable
 from agentv_ci.execute.dumps import Dumps
 from agentv_ci.execute.failures import Failures
-from agentv_ci.execute.journal import Journal
 from agentv_ci.execute.limits import Limits
-from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.prompt import build_request
 from agentv_ci.execute.queue import Lane, Queue
 from agentv_ci.execute.rows import (
     Effort,
     Trial,
-    TrialKey,
     failed_row,
     graded_row,
     regraded_row,
     stored_response,
     trial_keys,
 )
+from agentv_ci.execute.run import Finished, Means, RunSettings
 from agentv_ci.execute.targets import Desk, OpenTargets, Stores
-from agentv_ci.redaction import Redactor
+from agentv_ci.outside import shortened
 
+MAX_WARNING = 300
 REPEATED: frozenset[ErrorKind] = frozenset({"timeout", "process"})
 """Failures that another attempt may mend; providers have repeated everything else themselves."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunSettings:
-    """How a plan is run; nothing here changes what a case means."""
-
-    root: Path
-    """The repository the plan's paths are relative to."""
-    logs: Path = Path(".agentv", "logs")
-    """Where agents' logs go."""
-    workers: int | None = None
-    dry_run: bool = False
-    include_trace: bool = False
-    fail_fast: bool = False
-    max_cost_usd: float | None = None
-    """Bounds the whole run; the suites of the plan may have bounds of their own."""
-    shards: int = 1
-    """In how many parts the plan runs; each has its share of the budgets."""
-    cache: Path | None = None
-    record: Path | None = None
-    replay: Path | None = None
-    prompts: Path | None = None
-    """Where prompts are dumped."""
-    traces: Path | None = None
-    """Where messages of answers are dumped."""
-
-
-@dataclass(slots=True)
-class Progress:
-    """How far a run is, in trials."""
-
-    total: int
-    done: int = 0
-    running: int = 0
-    passed: int = 0
-    failed: int = 0
-    errored: int = 0
-    retries: int = 0
-    """Questions and attempts that were repeated."""
-    cost_usd: float = 0.0
-    """Of answers and judges so far."""
-
-
-@dataclass(slots=True)
-class Account:
-    """What a run has to tell besides its rows; complete when it has ended, however it has."""
-
-    stopped: Stop | None = None
-    """Why there is more in the plan than has run."""
-    concurrency: list[ConcurrencyChange] = field(default_factory=list)
-    unpriced_models: tuple[str, ...] = ()
-    unrecorded: int = 0
-    """Questions of a replay that had no recording."""
-    write_error: str | None = None
-    """Why something is missing of what was to be kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """What need not run any more, of an earlier run of the same plan."""
-
-    trials: AbstractSet[TrialKey] = frozenset()
-    cost_usd: Mapping[str, float] = field(default_factory=dict)
-    """What it has cost, by suite."""
-    unpriced_models: tuple[str, ...] = ()
-    """Models whose share is not in that."""
-    verdicts: Mapping[TrialKey, Verdict] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Means:
-    """What a run works with."""
-
-    grade: GradeAnswer
-    journal: Journal
-    """Takes a row the moment its trial ends."""
-    materials: Materials
-    world: World
-    log: Log
-    warn: Warn
-    progress: Progress
-    """Kept up to date for whoever shows it."""
-    redactor: Redactor
-    """Takes secrets out of answers, errors and log lines, where they enter."""
-    account: Account
 
 
 class Engine:
@@ -312,12 +220,9 @@ class Engine:
         label = _label(case, trial.number)
         try:
             request = self._request(case, trial.seed)
-        except OSError as error:
-            failure = unwritable(error)
-            self._means.redactor.clean(failure)
-            return failed_row(trial, Effort(1, 0, 0), failure, now=self._means.world.now())
-        try:
             response, effort = await self._attempts(trial, request, label)
+        except ProviderError as error:
+            return failed_row(trial, Effort(1, 0, 0), error, now=self._means.world.now())
         except _GivenUp as given_up:
             return failed_row(trial, given_up.effort, given_up.error, now=self._means.world.now())
         if not response.answer.strip():
@@ -350,8 +255,7 @@ class Engine:
         try:
             return await self._open.answer(trial, request)
         except OSError as error:
-            # Such as no free file number: that of one question ends no run.
-            raise unwritable(error) from error
+            raise self._unwritable(error) from error
 
     async def _rescore(self, row: ResultRow, case: PlanCase) -> ResultRow:
         """Return a row whose stored answer is scored as the plan says; one without an answer stays as it is."""
@@ -360,8 +264,12 @@ class Engine:
             return row
         trial = self._trial(case, row.trial, row.seed)
         response = stored_response(row)
-        grade = await self._grade(trial, self._request(case, row.seed), response, _label(case, row.trial))
         now, dry_run = self._means.world.now(), self._settings.dry_run
+        try:
+            request = self._request(case, row.seed)
+        except ProviderError as error:
+            return failed_row(trial, Effort(row.attempts, row.requests, row.duration_ms), error, now=now)
+        grade = await self._grade(trial, request, response, _label(case, row.trial))
         return regraded_row(row, case, grade, now=now, dry_run=dry_run)
 
     async def _grade(self, trial: Trial, request: Request, response: Response, label: str) -> Grade:
@@ -371,11 +279,22 @@ class Engine:
             found = "; ".join(each.hits if each.verdict == "pass" else each.misses) or each.reasoning
             self._means.log(f"{label}: {each.name} ({each.type}): {each.verdict}, score {each.score:.3f}: {found}")
             if each.status == "error":
-                self._means.warn(f"evaluator '{each.name}' could not score: {each.reasoning}")
+                self._means.warn(f"evaluator '{each.name}' could not score: {shortened(each.reasoning, MAX_WARNING)}")
         return grade
 
     def _request(self, case: PlanCase, seed: int | None) -> Request:
-        return build_request(case, self._plan.files, self._means.materials.locate, cwd=self._folder(case), seed=seed)
+        """Return a case's question; raises ProviderError where its files cannot be laid out."""
+        locate = self._means.materials.locate
+        try:
+            return build_request(case, self._plan.files, locate, cwd=self._folder(case), seed=seed)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> ProviderError:
+        """Such as a full disk, or no free file number: that of one question ends no run."""
+        failure = unwritable(error)
+        self._means.redactor.clean(failure)
+        return failure
 
     def _judge_of(self, trial: Trial) -> Ask:
         """A judge is a target like any other; it gets one text or a chat, whichever it takes."""
@@ -393,6 +312,7 @@ class Engine:
                 max_output_tokens=question.max_output_tokens,
                 sample=question.sample,
             )
+            self._means.log(f"{_label(case, trial.number)}: asks {self._targets[target].name} to judge")
             response = await self._open.ask(target, request, trial)
             return replace(response, cost_usd=0.0) if response.cached else response
 

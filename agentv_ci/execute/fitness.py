@@ -12,8 +12,8 @@ from agentv_ci.contracts.targets import AzureOpenAITarget, CliTarget, HttpTarget
 
 REFERENCE = re.compile(r"\s*\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}\s*")
 
-FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding", "connection"})
-"""Headers that say where a request ends; the client's own."""
+FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding", "connection", "upgrade"})
+"""Headers that say where a request ends, and in which protocol; the client's own."""
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 NO_ADDRESS = "it does not begin with http:// or https:// and a host"
 

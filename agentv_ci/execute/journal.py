@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
-import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import BinaryIO, Self
 from agentv_ci.contracts.results import ResultRow
 
 SYNC_INTERVAL_S = 0.2
+COPIED_BYTES = 1024 * 1024
 
 
 class Journal:
@@ -39,6 +40,7 @@ class Journal:
         self._keeps = keeps
         self._outdates = outdates
         self._file: BinaryIO | None = None
+        self._is_new = False
         self.has_begun = False
         """Whether the file is this run's by now."""
         self._pending_sync: asyncio.TimerHandle | None = None
@@ -50,6 +52,7 @@ class Journal:
         What is in it stays until the first row, in case there is none.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._is_new = not self.path.exists()
         self._file = self.path.open("ab", buffering=0)
         return self
 
@@ -61,6 +64,10 @@ class Journal:
         self._disk.shutdown()
         assert self._file is not None
         self._sync(self._file.fileno())
+        if self._is_new and not self.has_begun:
+            # Nothing came of the run: an empty file would look like one that was killed.
+            with contextlib.suppress(OSError):
+                self.path.unlink()
         self._file.close()
 
     def append(self, row: ResultRow) -> None:
@@ -75,6 +82,13 @@ class Journal:
         if self._pending_sync is None:
             self._pending_sync = asyncio.get_running_loop().call_later(SYNC_INTERVAL_S, self._sync_soon)
 
+    def finish(self) -> None:
+        """Leave a file of this run, also when it had no row."""
+        try:
+            self.begin()
+        except OSError as error:
+            self.write_error = self.write_error or f"{self.path}: {error.strerror}"
+
     def begin(self) -> None:
         """Drop what is in the file and does not stay; raises OSError."""
         if self.has_begun:
@@ -84,9 +98,12 @@ class Journal:
         if whole_bytes and not kept.samefile(self.path):
             self._file.truncate(0)
             with kept.open("rb") as rows:
-                shutil.copyfileobj(rows, self._file)
+                while (left := whole_bytes - self._file.tell()) and (piece := rows.read(min(left, COPIED_BYTES))):
+                    self._write(piece)
         self._file.truncate(whole_bytes)
         self._file.seek(whole_bytes)
+        if whole_bytes and not _ends_its_line(self.path, whole_bytes):
+            self._write(b"\n")
         if self._outdates is not None:
             self._outdates.unlink(missing_ok=True)
         self.has_begun = True
@@ -115,3 +132,10 @@ class Journal:
             os.fsync(file)
         except OSError as error:
             self.write_error = self.write_error or f"{self.path}: {error.strerror}"
+
+
+def _ends_its_line(path: Path, size: int) -> bool:
+    """Whether a file of that size ends with a line break; other programs leave it out."""
+    with path.open("rb") as file:
+        file.seek(size - 1)
+        return file.read(1) == b"\n"

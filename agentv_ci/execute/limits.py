@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC
 
-from agentv_ci.contracts.exchange import Log, ProviderError, World
+from agentv_ci.contracts.exchange import ErrorKind, Log, ProviderError, World
 from agentv_ci.contracts.report import ConcurrencyChange
 from agentv_ci.contracts.targets import Target, at_most, cases_at_once, own_workers
 
@@ -22,6 +22,8 @@ MAX_CHANGES = 10_000
 
 LONGEST_HOLD_S = 60.0
 """The longest wish of a server that is granted when the question it refused is not asked again."""
+PAUSING: frozenset[ErrorKind] = frozenset({"rate_limit", "server", "network", "timeout"})
+"""Failures that may come of too many questions; the others would come of a single one too."""
 WORTH_TELLING_S = 1.0
 """A wait that grows by less is not told again: many questions are refused within moments of each other."""
 
@@ -89,7 +91,7 @@ class Limit:
         try:
             yield
         except ProviderError as error:
-            # The next question is refused too; nobody waits longer for it than a repeated one would.
+            # The next question would be refused too.
             hint_s = error.retry_after_s or 0.0
             self._failed(error, hold_s=hint_s if hint_s <= LONGEST_HOLD_S else 0.0)
             raise
@@ -148,7 +150,8 @@ class Limit:
             self._change(self.width + 1, "answers without a refusal")
 
     def _failed(self, error: ProviderError, *, hold_s: float) -> None:
-        self._answered = 0
+        if error.kind in PAUSING:
+            self._answered = 0
         if error.kind != "rate_limit" or not error.retryable:
             return
         held_s = self._hold_back(hold_s)

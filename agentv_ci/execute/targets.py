@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from itertools import count
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import ProviderError, Request, Response
@@ -97,8 +97,8 @@ class OpenTargets:
         self._batches: dict[str, Batch] = {}
         self._settings = {key: settings_of(authored[key], resolved[key]) for key in resolved}
         self._written = {key: settings_of(authored[key], None) for key in resolved}
-        self._alike: dict[TrialKey, Counter[str | None]] = {}
-        """How often each trial that runs has asked the same."""
+        self._alike: dict[TrialKey, dict[str | None, set[int]]] = {}
+        """Which places are taken among the questions of a trial that are alike."""
 
     async def open(self, key: str, workers: int | None, stack: AsyncExitStack) -> None:
         """Make a target ready; raises TargetUnavailable when it cannot be asked at all."""
@@ -164,16 +164,30 @@ class OpenTargets:
         batch = self._batches.get(trial.case.target)
         if batch is None or request.attempt or trial.key not in batch:
             return await self.ask(trial.case.target, request, trial)
+        question = self._question(trial.case.target, request, trial)
         answered = await batch.answer(trial.key)
         if answered is None:
-            return await self.ask(trial.case.target, request, trial)
-        question = self._question(trial.case.target, request, trial)
+            return await self._asked(question)
         self._desk.dumps.prompt(trial, question.target, request)
         return self._taken(question, self._desk.redactor.response(answered))
 
     async def ask(self, key: str, request: Request, trial: Trial) -> Response:
         """Return the answer to a question; raises ProviderError, cleaned."""
-        question = self._question(key, request, trial)
+        return await self._asked(self._question(key, request, trial))
+
+    async def _asked(self, question: _Question) -> Response:
+        """Take a place among the questions that are alike; one that gets no answer leaves it to the next attempt."""
+        taken = self._alike.setdefault(question.trial.key, {}).setdefault(question.identity, set())
+        place = next(number for number in count() if number not in taken)
+        taken.add(place)
+        try:
+            return await self._answered(self._placed(question, place) if place else question)
+        except BaseException:
+            taken.discard(place)
+            raise
+
+    async def _answered(self, question: _Question) -> Response:
+        key, request, trial = question.key, question.request, question.trial
         self._desk.dumps.prompt(trial, question.target, request)
         stored = self._stored(question)
         if stored is not None:
@@ -195,16 +209,15 @@ class OpenTargets:
     def forget(self, trial: Trial) -> None:
         """Let go of what only matters while a trial runs."""
         self._alike.pop(trial.key, None)
+        self._desk.dumps.forget(trial)
 
     def _found(self, question: _Question, stored: Response) -> Response:
-        self._count(question)
         if self._desk.stores.record is not None:
             self._keep(self._desk.stores.record, question.recorded, question, stored)
         return self._priced(question, self._desk.redactor.response(stored))
 
     def _taken(self, question: _Question, response: Response) -> Response:
         """Keep, price and count an answer."""
-        self._count(question)
         stores = self._desk.stores
         for store, name in ((stores.cache, question.cached), (stores.record, question.recorded)):
             if store is not None:
@@ -221,23 +234,20 @@ class OpenTargets:
         cost_usd = cost_of_response(question.target, response, question.trial.suite.prices)
         return replace(response, cost_usd=cost_usd) if cost_usd != response.cost_usd else response
 
-    def _count(self, question: _Question) -> None:
-        if question.identity is not None:
-            self._alike.setdefault(question.trial.key, Counter())[question.identity] += 1
-
     def _question(self, key: str, request: Request, trial: Trial) -> _Question:
         """Return a question with its keys, which are formed before anybody can change the files that it names."""
-        target, stores = self._resolved[key], self._desk.stores
-        plain = _Question(key, target, request, trial)
-        if self._dry_run or isinstance(target, MockTarget) or not stores:
-            return plain
-        cached, recorded = self._keys(plain, 0)
-        identity = cached or recorded
-        # Questions of a trial that are alike, such as those of two judges, are told apart by their order.
-        before = self._alike.get(trial.key, Counter[str | None]())[identity]
-        if before:
-            cached, recorded = self._keys(plain, before)
-        return replace(plain, cached=cached, recorded=recorded, identity=identity)
+        return self._placed(_Question(key, self._resolved[key], request, trial), 0)
+
+    def _placed(self, question: _Question, occurrence: int) -> _Question:
+        """Return a question with the keys of its place among those of its trial that are alike, such as two judges'."""
+        if not self._keeps(question.target):
+            return question
+        cached, recorded = self._keys(question, occurrence)
+        return replace(question, cached=cached, recorded=recorded, identity=question.identity or cached or recorded)
+
+    def _keeps(self, target: Target) -> bool:
+        """Whether answers of a target are kept anywhere."""
+        return not self._dry_run and not isinstance(target, MockTarget) and bool(self._desk.stores)
 
     def _keys(self, question: _Question, occurrence: int) -> tuple[str | None, str | None]:
         """Return a question's keys in the cache and among recordings."""

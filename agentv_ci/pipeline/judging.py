@@ -16,7 +16,8 @@ from agentv_ci.errors import Interrupted, InvalidInput, NothingToRun, UsageError
 from agentv_ci.load.discover import discover, find_dotenv
 from agentv_ci.pipeline.checking import Documents
 from agentv_ci.pipeline.compiling import Compiled, Origin, no_targets
-from agentv_ci.pipeline.running import Outside, Prior, RunFiles, Stored, carry_out
+from agentv_ci.pipeline.concluding import RunFiles
+from agentv_ci.pipeline.running import Outside, Prior, Stored, carry_out
 from agentv_ci.suggestions import did_you_mean, listed
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from agentv_ci.contracts.plan import Plan
     from agentv_ci.contracts.results import ResultRow
     from agentv_ci.contracts.targets import Target
-    from agentv_ci.execute.engine import RunSettings
+    from agentv_ci.execute.run import RunSettings
     from agentv_ci.report.agreement import Agreement
 
 ANSWERS = "labelled answers"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.pipeline.compiling import Origin
-from agentv_ci.pipeline.running import Outcome, RunFiles, report_of, write_junit, write_report
+from agentv_ci.pipeline.concluding import Outcome, RunFiles, report_of, write_junit, write_report
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.results import ResultRow

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.load.discover import find_root
 from agentv_ci.pipeline.compiling import Compiled, Selection, compile_paths
+from agentv_ci.pipeline.concluding import Outcome, RunFiles, conclude
 from agentv_ci.pipeline.reporting import read_rows
-from agentv_ci.pipeline.running import Outcome, Outside, Prior, RunFiles, Stored, carry_out, conclude
+from agentv_ci.pipeline.running import Outside, Prior, Stored, carry_out
 from agentv_ci.suggestions import listed
 
 if TYPE_CHECKING:
     from agentv_ci.compile.overrides import Overrides
     from agentv_ci.contracts.plan import PlanCase
-    from agentv_ci.execute.engine import RunSettings
+    from agentv_ci.execute.run import RunSettings
 
 CaseKey = tuple[str, str]
 """Suite and id."""

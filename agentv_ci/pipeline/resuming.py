@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from agentv_ci.contracts.exchange import Verdict
     from agentv_ci.contracts.plan import Plan, PlanCase
     from agentv_ci.contracts.results import ResultRow
-    from agentv_ci.execute.engine import Finished
     from agentv_ci.execute.rows import TrialKey
+    from agentv_ci.execute.run import Finished
     from agentv_ci.report.reporters import ResultsFormat
 
 
@@ -71,11 +71,14 @@ class Resumable:
 
         Raises UsageError for a file that cannot be read or has nothing to do with the plan.
         """
-        from agentv_ci.execute.engine import Finished
+        from agentv_ci.execute.run import Finished
 
         if not earlier.exists():
             return Earlier(Finished(), earlier, 0, f"'{earlier}' does not exist yet: everything runs")
-        survey = self._survey(earlier)
+        try:
+            survey = self._survey(earlier)
+        except OSError as error:
+            raise UsageError(f"--resume: cannot read '{earlier}': {error.strerror}") from error
         if survey.rows and not survey.last:
             raise UsageError(
                 f"none of the {survey.rows} rows in '{earlier}' is of this run: other cases, targets, digests or seeds",
@@ -177,12 +180,14 @@ class Resumable:
     def _unpriced(self, row: ResultRow, case: PlanCase) -> Iterator[str]:
         from agentv_ci.contracts.plan import judges_of
         from agentv_ci.contracts.targets import CliTarget, MockTarget, model_name
+        from agentv_ci.execute.budget import unpriced_name
+        from agentv_ci.execute.rows import stored_response
 
         def charges(key: str) -> bool:
             return not self._dry_run and not isinstance(self._plan.targets[key], (CliTarget, MockTarget))
 
         if row.cost_usd is None and charges(case.target):
-            yield model_name(self._plan.targets[case.target]) or row.model or row.target
+            yield unpriced_name(self._plan.targets[case.target], stored_response(row))
         if row.judge_usage is not None and row.judge_cost_usd is None:
             for key in filter(charges, judges_of(case)):
                 yield model_name(self._plan.targets[key]) or self._plan.targets[key].name

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
 import os
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,67 +12,25 @@ from typing import TYPE_CHECKING
 from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.outside import inert, shortened
 from agentv_ci.pipeline.checking import read_yaml
-from agentv_ci.pipeline.compiling import Compiled, Origin
+from agentv_ci.pipeline.compiling import Compiled
+from agentv_ci.pipeline.concluding import Outcome, RunFiles, conclude, why
 
 if TYPE_CHECKING:
     from agentv_ci.compile.overrides import Overrides
     from agentv_ci.contracts.exchange import Ask, Grade, Log, Request, Response, Warn, World
     from agentv_ci.contracts.plan import Plan, PlanCase
-    from agentv_ci.contracts.report import Ending, RunReport, ShardRecord
+    from agentv_ci.contracts.report import Ending, ShardRecord
     from agentv_ci.contracts.results import ResultRow
     from agentv_ci.contracts.targets import Target
-    from agentv_ci.execute.engine import Progress, RunSettings
     from agentv_ci.execute.materials import Materials
+    from agentv_ci.execute.run import Progress, RunSettings
     from agentv_ci.execute.shard import Shard
     from agentv_ci.pipeline.resuming import Earlier
     from agentv_ci.redaction import Redactor
-    from agentv_ci.report.outcomes import CaseOutcome
-    from agentv_ci.report.reporters import ResultsFormat
 
 MAX_LOG_LINE = 4_000
-
-
-def report_of(results: Path) -> Path:
-    """Return where the run report of a results file lies."""
-    known = results.suffix in (".jsonl", ".yaml", ".yml")
-    return results.with_suffix(".report.json") if known else results.with_name(f"{results.name}.report.json")
-
-
-@dataclass(frozen=True, slots=True)
-class RunFiles:
-    """Where a run leaves what it found."""
-
-    results: Path
-    form: ResultsFormat
-    junit: Path | None = None
-
-    @property
-    def report(self) -> Path:
-        """The run report lies beside the results."""
-        return report_of(self.results)
-
-    @property
-    def written(self) -> dict[str, Path | None]:
-        """What lies where when a run has ended."""
-        return {"results": self.results, "report": self.report, "junit": self.junit}
-
-    def refuse_to_overwrite(self, origin: Origin) -> None:
-        """Raise UsageError when what a run leaves would lie where something else does, or cannot lie."""
-        if self.results.name == "-":
-            raise UsageError("rows go into a file that later commands read; name one with --out")
-        written = [self.results, self.report, *([self.junit] if self.junit else [])]
-        origin.refuse_to_overwrite(written)
-        for path in written:
-            if path.is_dir() or (path == self.results and path.exists() and not path.is_file()):
-                raise UsageError(f"results and reports go into files, and '{path}' is none")
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a run came to."""
-
-    report: RunReport
-    cases: tuple[CaseOutcome, ...]
+MAX_WARNED = 1_000
+"""Warnings that are remembered, so as not to be said again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +93,11 @@ async def run_plan(
     from agentv_ci.compile.overrides import override
     from agentv_ci.pipeline.resuming import Resumable
 
-    files.refuse_to_overwrite(compiled.origin)
+    resumed = scope.resume if scope.resume != files.results else None
+    read = tuple(path for path in (scope.balance, resumed) if path is not None)
+    files.refuse_to_overwrite(replace(compiled.origin, sources=(*compiled.origin.sources, *read)))
+    if scope.shard is not None:
+        settings = replace(settings, shards=scope.shard.total)
     whole = override(compiled.plan, overrides)
     plan, shard = _part(whole, scope)
     _require_recordings(settings)
@@ -149,10 +109,13 @@ async def run_plan(
     ending = replace(ending, shard=shard)
     if scope.resume is None:
         return conclude(plan, files, ending)
+    if ending.stopped == "interrupted":
+        # Whoever ends a run may have seen that it is not the one that was meant.
+        return conclude(plan, files, ending, resumable.rows)
     try:
         resumable.tidy()
-    except OSError as error:
-        ending = replace(ending, write_error=ending.write_error or f"{files.results}: {error.strerror}")
+    except (OSError, UsageError) as error:
+        ending = replace(ending, write_error=ending.write_error or why(error, files.results))
     return conclude(plan, files, ending, resumable.rows)
 
 
@@ -179,7 +142,8 @@ def _part(plan: Plan, scope: Scope) -> tuple[Plan, ShardRecord | None]:
     if scope.balance is not None:
         try:
             for row in read(scope.balance, form_of(scope.balance)):
-                durations.setdefault((row.suite, row.eval_id), []).append(row.duration_ms)
+                if row.status == "ok":
+                    durations.setdefault((row.suite, row.eval_id), []).append(row.duration_ms)
         except (OSError, ValueError) as error:
             raise UsageError(f"--balance: {error}") from error
     part = part_of(plan, scope.shard, {key: sum(each) / len(each) / 1000 for key, each in durations.items()})
@@ -194,9 +158,10 @@ async def carry_out(plan: Plan, settings: RunSettings, files: RunFiles, outside:
     from agentv_ci.contracts.report import Ending
     from agentv_ci.evaluate.requirements import require_packages
     from agentv_ci.execute import execute
-    from agentv_ci.execute.engine import Account, Finished, Means, Progress, still_asked
+    from agentv_ci.execute.engine import still_asked
     from agentv_ci.execute.journal import Journal
     from agentv_ci.execute.materials import Materials
+    from agentv_ci.execute.run import Account, Finished, Means, Progress
     from agentv_ci.execute.unsupported import refuse_unsupported
     from agentv_ci.redaction import Redactor, secrets_of
     from agentv_ci.report.reporters import form
@@ -243,7 +208,7 @@ async def carry_out(plan: Plan, settings: RunSettings, files: RunFiles, outside:
             if kept is None and not journal.has_begun:
                 raise Interrupted("interrupted before the first row; nothing was written") from None
             account.stopped = "interrupted"
-        journal.begin()
+        journal.finish()
     return Ending(
         dry_run=settings.dry_run,
         write_error=journal.write_error or account.write_error,
@@ -289,7 +254,8 @@ class _Voice:
     def warn(self, sentence: str) -> None:
         """Tell what people always see."""
         if (line := self._clean(sentence)) not in self._warned:
-            self._warned.add(line)
+            if len(self._warned) < MAX_WARNED:
+                self._warned.add(line)
             self._outside.warn(line)
 
     def _clean(self, line: str) -> str:
@@ -361,65 +327,3 @@ def _grader(
         return await evaluate(case, Submission(case, request, response, plan.files, folder), tools)
 
     return grade
-
-
-def conclude(
-    plan: Plan, files: RunFiles, ending: Ending, rows: Callable[[], Iterable[ResultRow]] | None = None
-) -> Outcome:
-    """Write the reports of a run whose rows are written: all that are in the file, or `rows`. Raises OSError."""
-    from agentv_ci.report import report
-    from agentv_ci.report.reporters import read
-
-    def written() -> Iterator[ResultRow]:
-        return read(files.results, files.form)
-
-    rows = rows or written
-    try:
-        run_report, outcomes = report(plan, rows(), ending)
-    except (OSError, ValueError, UsageError) as error:
-        # Somebody else has had their hands on the file.
-        rows = tuple
-        ending = replace(ending, write_error=ending.write_error or _why(error, files.results))
-        run_report, outcomes = report(plan, (), ending)
-    lost = _lost(files.junit, lambda path: write_junit(rows(), path)) if files.junit is not None else None
-    lost = lost or _lost(files.report, lambda path: write_report(run_report, path))
-    if lost is not None:
-        # What the run came to is told all the same, and that nobody will find it there.
-        ending = replace(ending, write_error=ending.write_error or lost)
-        run_report, outcomes = report(plan, rows(), ending)
-        _lost(files.report, lambda path: write_report(run_report, path))
-    return Outcome(run_report, outcomes)
-
-
-def _lost(path: Path, write: Callable[[Path], None]) -> str | None:
-    """Write a file as a whole or not at all; returns why it is not there."""
-    scratch = path.with_name(f".{path.name}.new")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and not path.is_file():
-            # A pipe, or a device.
-            write(path)
-            return None
-        write(scratch)
-        scratch.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            scratch.unlink(missing_ok=True)
-        return _why(error, path)
-    return None
-
-
-def _why(error: Exception, path: Path) -> str:
-    return f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error)
-
-
-def write_report(run_report: RunReport, path: Path) -> None:
-    """Write a run report; raises OSError."""
-    path.write_text(json.dumps(run_report.model_dump(by_alias=True), indent=2) + "\n", encoding="utf-8")
-
-
-def write_junit(rows: Iterable[ResultRow], path: Path) -> None:
-    """Write rows as JUnit XML; raises OSError."""
-    from agentv_ci.report.reporters import junit
-
-    path.write_bytes(junit.render(rows))

@@ -51,13 +51,13 @@ def judge_run(
 
     The quality of a shard is judged and told, but not enforced: `report` does that over the whole.
     """
-    found = [(FAILED, reason) for reason in ending.incomplete]
+    found = [*_ended_badly(settings, outcomes, ending)]
     if ending.dry_run:
-        return _result("fail" if found else "dry-run", found, settings, ending)
+        return _result(None if found else "dry-run", found, settings, ending)
     if not settings and not found:
         nothing = "no case was left to run" if ending.shard is None else "the shard is empty"
         return _result("nothing", [(PASSED, f"nothing ran: {nothing}")], (), ending)
-    found += _run_wide(settings, outcomes, tally, ending)
+    found += _costs(settings, tally, ending)
     for suite in settings:
         own = [each for each in outcomes if each.case.suite == suite.suite]
         about = f"{suite.suite}: " if len(settings) > 1 else ""
@@ -91,10 +91,11 @@ def _of_shard(worst: int, outcomes: Sequence[CaseOutcome], ending: Ending) -> in
     return INFRASTRUCTURE if nothing_graded or is_lost else PASSED
 
 
-def _run_wide(
-    settings: Sequence[GateSettings], outcomes: Sequence[CaseOutcome], tally: Tally, ending: Ending
+def _ended_badly(
+    settings: Sequence[GateSettings], outcomes: Sequence[CaseOutcome], ending: Ending
 ) -> Iterator[Finding]:
-    """What is wrong with the run as a whole."""
+    """What is wrong with how a run ended, whatever its answers are worth."""
+    yield from ((FAILED, reason) for reason in ending.incomplete)
     if ending.write_error is not None:
         yield INFRASTRUCTURE, f"results could not be written: {ending.write_error}"
     if ending.unrecorded:
@@ -113,6 +114,10 @@ def _run_wide(
             yield FAILED if has_failed else INFRASTRUCTURE, f"stopped at the first failure: {left}"
         case None:
             pass
+
+
+def _costs(settings: Sequence[GateSettings], tally: Tally, ending: Ending) -> Iterator[Finding]:
+    """What is wrong with the cost of the run as a whole."""
     cost = tally.cost_usd(each.suite for each in settings)
     if ending.max_cost_usd is not None and cost is not None and cost > ending.max_cost_usd:
         yield BUDGET, f"the run cost ${cost:.4f}, at most ${ending.max_cost_usd:g} is allowed"

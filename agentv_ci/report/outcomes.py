@@ -138,7 +138,7 @@ class Tally:
         self.rows += 1
         findings = _findings(row) if self._findings_left > 0 else ()
         self._findings_left -= len(findings)
-        summary = shortened(_summary(row), MAX_FINDING)
+        summary = "" if row.verdict == "pass" else shortened(_summary(row), MAX_FINDING)
         self._trials[key].append(TrialOutcome(row.trial, row.verdict, row.score, summary, findings))
         for used in (row.usage, row.judge_usage):
             self.usage = _sum(self.usage, used)

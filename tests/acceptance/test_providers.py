@@ -13,9 +13,10 @@ import pytest
 
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.exchange import World
-from agentv_ci.execute.engine import RunSettings
+from agentv_ci.execute.run import RunSettings
 from agentv_ci.pipeline.compiling import Selection, compile_paths
-from agentv_ci.pipeline.running import Outside, RunFiles, run_plan
+from agentv_ci.pipeline.concluding import RunFiles
+from agentv_ci.pipeline.running import Outside, run_plan
 from tests.conftest import Finished, Waits, agentv_ci, write
 from tests.servers import model_api as served
 from tests.servers.model_api import ModelApi, Step, model_api
@@ -120,7 +121,7 @@ class TestProviderIntegration:
         done = repository.eval()
         assert done.code == 4
         assert "executable 'no-such-codex' is not on PATH" in done.err
-        assert repository.rows == []
+        assert not (repository.folder / "out.jsonl").exists()
 
     def test_malformed_stream_is_attached(self, repository: Repository) -> None:
         agent = repository.folder / "codex"
@@ -246,7 +247,7 @@ class TestCliTemplate:
         done = repository.eval()
         assert done.code == 4
         assert "target 'default' is not available: health check" in done.err
-        assert repository.rows == []
+        assert not (repository.folder / "out.jsonl").exists()
 
     def test_health_check_runs_once(self, repository: Repository) -> None:
         probe = {"type": "command", "command_template": "echo x >> probes"}

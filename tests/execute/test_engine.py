@@ -19,9 +19,10 @@ import pytest
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import CannotGoOn, TargetUnavailable, UsageError
-from agentv_ci.execute.engine import Progress, RunSettings
+from agentv_ci.execute.run import Progress, RunSettings
 from agentv_ci.pipeline.compiling import Selection, compile_paths
-from agentv_ci.pipeline.running import EVERYTHING, Outcome, Outside, RunFiles, Scope, run_plan
+from agentv_ci.pipeline.concluding import Outcome, RunFiles
+from agentv_ci.pipeline.running import EVERYTHING, Outside, Scope, run_plan
 from agentv_ci.report.reporters import read
 from tests.conftest import Waits, environment, has_ended, write
 from tests.servers.chat_api import Reply, Step, answers, chat_api, fails, says
@@ -464,7 +465,7 @@ def test_a_target_that_is_not_ready_ends_the_run_before_the_first_case(
         run()
     assert ("'default'" in caught.value.message, reason in caught.value.message) == (True, True)
     assert not (run.repository / "evals" / "asked").exists()
-    assert run.rows() == []
+    assert not run.results.exists()
 
 
 def test_a_judge_that_is_not_ready_ends_the_run_before_the_first_case(run: Run) -> None:

@@ -15,9 +15,10 @@ from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.exchange import Response, Usage, World
 from agentv_ci.contracts.targets import OpenAITarget
 from agentv_ci.execute.costs import cost_of_response
-from agentv_ci.execute.engine import RunSettings
+from agentv_ci.execute.run import RunSettings
 from agentv_ci.pipeline.compiling import Selection, compile_paths
-from agentv_ci.pipeline.running import Outside, RunFiles, run_plan
+from agentv_ci.pipeline.concluding import RunFiles
+from agentv_ci.pipeline.running import Outside, run_plan
 from tests.conftest import NOW, write
 from tests.servers.model_api import model_api, says
 

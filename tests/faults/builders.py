@@ -13,9 +13,10 @@ from typing import Any
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.exchange import World
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.execute.engine import RunSettings
+from agentv_ci.execute.run import RunSettings
 from agentv_ci.pipeline.compiling import Selection, compile_paths
-from agentv_ci.pipeline.running import Outside, RunFiles, run_plan
+from agentv_ci.pipeline.concluding import RunFiles
+from agentv_ci.pipeline.running import Outside, run_plan
 from agentv_ci.report.reporters import read
 from tests.conftest import Finished, environment, write
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.plan import Plan, PlanCase
-from agentv_ci.contracts.report import Ending, GateResult, GateSettings
+from agentv_ci.contracts.report import Ending, GateResult, GateSettings, Stop
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report import report
 from tests.report.builders import SCORES, Verdict, case, plan, row, suite
@@ -32,13 +32,19 @@ def cases_of(ended: str, path: str = A, trials: int = 1) -> list[tuple[PlanCase,
 
 
 def judged(
-    ended: str, *, trials: int = 1, dry_run: bool = False, write_error: str | None = None, **gate: Any
+    ended: str,
+    *,
+    trials: int = 1,
+    dry_run: bool = False,
+    write_error: str | None = None,
+    stopped: Stop | None = None,
+    **gate: Any,
 ) -> GateResult:
     """The gate's word over one suite."""
     cases = cases_of(ended, trials=trials)
     of = plan(*(each for each, _ in cases), suites=[suite(A, **gate)])
     rows = [found for _, listed in cases for found in listed]
-    return report(of, rows, Ending(dry_run=dry_run, write_error=write_error))[0].gate
+    return report(of, rows, Ending(dry_run=dry_run, write_error=write_error, stopped=stopped))[0].gate
 
 
 def judged_together(**ended: str) -> GateResult:
@@ -154,9 +160,19 @@ def test_results_that_cannot_be_written_fail_the_run(ended: str, code: int, reas
 
 
 @pytest.mark.parametrize("ended", ["p", "f", "e", "-", "p f e -"])
-@pytest.mark.parametrize("write_error", [None, "disk full"])
-def test_dry_run_is_not_gated(ended: str, write_error: str | None) -> None:
-    assert said(judged(ended, dry_run=True, write_error=write_error)) == ("dry-run", 0, ())
+def test_dry_run_is_not_gated(ended: str) -> None:
+    assert said(judged(ended, dry_run=True)) == ("dry-run", 0, ())
+
+
+@pytest.mark.parametrize(
+    ("ending", "verdict", "code", "reason"),
+    [
+        ({"write_error": "disk full"}, "error", 4, "results could not be written: disk full"),
+        ({"stopped": "interrupted"}, "interrupted", 130, "interrupted: 1 of 2 cases never ran"),
+    ],
+)
+def test_how_a_dry_run_ended_is_told_all_the_same(ending: dict[str, Any], verdict: str, code: int, reason: str) -> None:
+    assert said(judged("f -", dry_run=True, **ending)) == (verdict, code, (reason,))
 
 
 @pytest.mark.parametrize(
@@ -246,7 +262,8 @@ def test_verdict_exit_code_and_reasons_never_disagree(run: Run) -> None:
     found = report(of, rows, Ending(dry_run=dry_run, write_error=write_error))[0]
     gate = found.gate
     if dry_run:
-        assert said(gate) == ("dry-run", 0, ())
+        lost = ("error", 4, (f"results could not be written: {write_error}",))
+        assert said(gate) == (("dry-run", 0, ()) if write_error is None else lost)
     else:
         assert gate.verdict == VERDICT_OF_CODE[gate.exit_code]
         assert (gate.exit_code == 0) == (not gate.reasons)

@@ -16,6 +16,7 @@ import h11
 
 MOST_UNREAD_BYTES = 1024 * 1024
 MOST_HEADER_BYTES = 100 * 1024
+PIECE_BYTES = 64 * 1024
 HAPPY_EYEBALLS_S = 0.25
 """Wait before another address of a host is tried as well (RFC 8305, section 8)."""
 
@@ -65,7 +66,8 @@ async def connect(address: Address, *, timeout_s: float) -> Connection:
             )
     except TimeoutError as error:
         raise ConnectTimeout from error
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
+        # UnicodeError: a name that no host can have.
         raise ConnectError(str(error)) from error
     return connection
 
@@ -127,7 +129,8 @@ class Connection(asyncio.Protocol):
             if not data and self._http.their_state is h11.SEND_RESPONSE:
                 raise h11.RemoteProtocolError("Server disconnected without sending a response.")
             self._http.receive_data(data)
-        assert isinstance(event, h11.Event), "only answers that switch protocols pause, and nobody asks for that"
+        if not isinstance(event, h11.Event):
+            raise h11.RemoteProtocolError("The server wants to speak another protocol.")
         return event
 
     async def _read(self, timeout_s: float) -> bytes:
@@ -140,6 +143,10 @@ class Connection(asyncio.Protocol):
                 raise ReadTimeout from error
         if self._pieces:
             data = self._pieces.popleft()
+            if len(data) > PIECE_BYTES:
+                # h11 looks at the length of headers between pieces only.
+                self._pieces.appendleft(data[PIECE_BYTES:])
+                data = data[:PIECE_BYTES]
             self._unread_bytes -= len(data)
             if self._unread_bytes <= MOST_UNREAD_BYTES and not self._transport.is_closing():
                 self._transport.resume_reading()

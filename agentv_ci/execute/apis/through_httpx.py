@@ -10,6 +10,7 @@ import httpx
 
 from agentv_ci.execute.apis.wire import (
     CONNECT_TIMEOUT_S,
+    USER_AGENT,
     WRITE_TIMEOUT_S,
     Answer,
     DecodingError,
@@ -53,7 +54,7 @@ class Through:
                 verify=self._context,
                 trust_env=self._trusts_environment,
                 limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
-                headers={"accept-encoding": "gzip, deflate"},
+                headers={"accept-encoding": "gzip, deflate", "user-agent": USER_AGENT},
             )
         try:
             yield client

@@ -14,8 +14,11 @@ from agentv_ci.contracts.exchange import ProviderError, World
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.answers import one_line
 from agentv_ci.execute.apis.refusals import refused
-from agentv_ci.execute.apis.wire import PLAIN, Answer, Direct, Wire, without_login
+from agentv_ci.execute.apis.wire import Answer, Direct, Wire, is_plain, without_login
 from agentv_ci.outside import read_json
+
+PROXIES = {"http", "https", "all"}
+"""Kinds of proxies that the process's environment may name; httpx reads them there too."""
 
 
 class Transport:
@@ -28,7 +31,7 @@ class Transport:
 
     def _open(self, context: ssl.SSLContext | None) -> Wire:
         trusts_environment = not _is_loopback(self._base_url)
-        if PLAIN.fullmatch(self._base_url) and not (trusts_environment and getproxies()):
+        if is_plain(self._base_url) and not (trusts_environment and PROXIES & getproxies().keys()):
             return Direct(self._base_url, context)
         from agentv_ci.execute.apis.through_httpx import Through
 

@@ -26,11 +26,19 @@ MAX_BODY_BYTES = 32 * 1024 * 1024
 """Unpacked; no answer in text is longer."""
 
 PLAIN = re.compile(
-    r"https?://(?:[A-Za-z0-9.-]+|\[[0-9a-f:]+\])(?::[1-9][0-9]{0,3}|:[1-5][0-9]{4})?(?:/[A-Za-z0-9._~!$&'()*+,;=:@/%-]*)?"
+    r"https?://(?:[A-Za-z0-9.-]+|\[[0-9a-f:]+\])(?::[1-9][0-9]{0,4})?(?:/[A-Za-z0-9._~!$&'()*+,;=:@/%-]*)?"
 )
-"""Addresses that need no repair: the server gets them as they are written."""
 
 
+def is_plain(url: str) -> bool:
+    """Whether an address needs no repair: the server gets it as it is written."""
+    try:
+        return PLAIN.fullmatch(url) is not None and urlsplit(url).port != 0
+    except ValueError:
+        return False
+
+
+USER_AGENT = "agentv-ci"
 PACKINGS = frozenset({"gzip", "x-gzip", "deflate"})
 WRITTEN_AS_THEY_ARE = "/?:@!$&'()*+,;=%~"
 
@@ -80,7 +88,7 @@ class Direct:
             "host": parts.netloc,
             "accept": "*/*",
             "accept-encoding": "gzip, deflate",
-            "user-agent": "agentv-ci",
+            "user-agent": USER_AGENT,
         }
         self._idle: list[Connection] = []
 

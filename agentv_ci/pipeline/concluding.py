@@ -1,0 +1,126 @@
+"""Rows of a run → its report, in memory and in files."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentv_ci.errors import UsageError
+from agentv_ci.pipeline.compiling import Origin
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.plan import Plan
+    from agentv_ci.contracts.report import Ending, RunReport
+    from agentv_ci.contracts.results import ResultRow
+    from agentv_ci.report.outcomes import CaseOutcome
+    from agentv_ci.report.reporters import ResultsFormat
+
+
+def report_of(results: Path) -> Path:
+    """Return where the run report of a results file lies."""
+    known = results.suffix in (".jsonl", ".yaml", ".yml")
+    return results.with_suffix(".report.json") if known else results.with_name(f"{results.name}.report.json")
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """Where a run leaves what it found."""
+
+    results: Path
+    form: ResultsFormat
+    junit: Path | None = None
+
+    @property
+    def report(self) -> Path:
+        """The run report lies beside the results."""
+        return report_of(self.results)
+
+    @property
+    def written(self) -> dict[str, Path | None]:
+        """What lies where when a run has ended."""
+        return {"results": self.results, "report": self.report, "junit": self.junit}
+
+    def refuse_to_overwrite(self, origin: Origin) -> None:
+        """Raise UsageError when what a run leaves would lie where something else does, or cannot lie."""
+        if self.results.name == "-":
+            raise UsageError("rows go into a file that later commands read; name one with --out")
+        written = [self.results, self.report, *([self.junit] if self.junit else [])]
+        origin.refuse_to_overwrite(written)
+        for path in written:
+            if path.is_dir() or (path == self.results and path.exists() and not path.is_file()):
+                raise UsageError(f"results and reports go into files, and '{path}' is none")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run came to."""
+
+    report: RunReport
+    cases: tuple[CaseOutcome, ...]
+
+
+def conclude(
+    plan: Plan, files: RunFiles, ending: Ending, rows: Callable[[], Iterable[ResultRow]] | None = None
+) -> Outcome:
+    """Write the reports of a run whose rows are written: all that are in the file, or `rows`. Raises OSError."""
+    from agentv_ci.report import report
+    from agentv_ci.report.reporters import read
+
+    def written() -> Iterator[ResultRow]:
+        return read(files.results, files.form)
+
+    rows = rows or written
+    try:
+        run_report, outcomes = report(plan, rows(), ending)
+    except (OSError, ValueError, UsageError) as error:
+        # Somebody else has had their hands on the file.
+        rows = tuple
+        ending = replace(ending, write_error=ending.write_error or why(error, files.results))
+        run_report, outcomes = report(plan, (), ending)
+    lost = _lost(files.junit, lambda path: write_junit(rows(), path)) if files.junit is not None else None
+    lost = lost or _lost(files.report, lambda path: write_report(run_report, path))
+    if lost is not None:
+        # What the run came to is told all the same, and that nobody will find it there.
+        ending = replace(ending, write_error=ending.write_error or lost)
+        run_report, outcomes = report(plan, rows(), ending)
+        _lost(files.report, lambda path: write_report(run_report, path))
+    return Outcome(run_report, outcomes)
+
+
+def _lost(path: Path, write: Callable[[Path], None]) -> str | None:
+    """Write a file as a whole or not at all; returns why it is not there."""
+    scratch = path.with_name(f".{path.name}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.is_file():
+            # A pipe, or a device.
+            write(path)
+            return None
+        write(scratch)
+        scratch.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            scratch.unlink(missing_ok=True)
+        return why(error, path)
+    return None
+
+
+def why(error: Exception, path: Path) -> str:
+    """Return why a file is not as it should be, for people."""
+    return f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error)
+
+
+def write_report(run_report: RunReport, path: Path) -> None:
+    """Write a run report; raises OSError."""
+    path.write_text(json.dumps(run_report.model_dump(by_alias=True), indent=2) + "\n", encoding="utf-8")
+
+
+def write_junit(rows: Iterable[ResultRow], path: Path) -> None:
+    """Write rows as JUnit XML; raises OSError."""
+    from agentv_ci.report.reporters import junit
+
+    path.write_bytes(junit.render(rows))
