@@ -7,6 +7,7 @@ connections, all answers that came together are worked through before any of the
 from __future__ import annotations
 
 import asyncio
+import select
 import ssl
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -165,7 +166,14 @@ class Connection(asyncio.Protocol):
 
     def is_fresh(self, longest_s: float) -> bool:
         """Whether a connection that waits for a question is likely still good for one."""
-        return self._is_still() and asyncio.get_running_loop().time() - self._idle_since < longest_s
+        is_young = asyncio.get_running_loop().time() - self._idle_since < longest_s
+        return is_young and self._is_still() and not self._has_news()
+
+    def _has_news(self) -> bool:
+        """Whether the server has closed the connection, or said something, of which the loop has not heard yet."""
+        news = select.poll()
+        news.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return bool(news.poll(0))
 
     def _is_still(self) -> bool:
         return not (self._pieces or self._is_over or self._transport.is_closing())
