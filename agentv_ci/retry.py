@@ -8,7 +8,6 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -185,6 +184,8 @@ def retry_hint_s(headers: Mapping[str, str], now: datetime) -> float | None:
 
 def _until(date: str, now: datetime) -> float:
     """Seconds until an HTTP date, in any of its three forms (RFC 9110, section 5.6.7), which all are in UTC."""
+    from email.utils import parsedate_to_datetime  # slow to import, and hardly a server says a date
+
     try:
         moment = parsedate_to_datetime(date)
         moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

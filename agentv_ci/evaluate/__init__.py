@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 
 from agentv_ci.contracts.exchange import Grade
 from agentv_ci.contracts.plan import PlanCase
+from agentv_ci.evaluate.concurrency import side_by_side
 from agentv_ci.evaluate.evaluators import Tools, score_one
 from agentv_ci.evaluate.scoring import combine
 from agentv_ci.evaluate.submission import Submission
@@ -19,6 +19,6 @@ async def evaluate(case: PlanCase, submission: Submission, tools: Tools) -> Grad
 
     Never raises for an evaluator that breaks: that one's error is part of the grade, the others keep their scores.
     """
-    outcomes = await asyncio.gather(*(score_one(each, submission, tools) for each in case.evaluators))
+    outcomes = await side_by_side(case.evaluators, lambda each: score_one(each, submission, tools))
     grade = combine(outcomes, case.threshold)
     return replace(grade, judge_usage=tools.judge_usage, judge_cost_usd=tools.judge_cost_usd, masked=tools.masked)

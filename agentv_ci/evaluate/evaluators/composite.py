@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import assert_never
@@ -17,6 +16,7 @@ from agentv_ci.contracts.plan import (
     PlanWeightedAverage,
     json_text,
 )
+from agentv_ci.evaluate.concurrency import side_by_side
 from agentv_ci.evaluate.evaluators.judging import Judges
 from agentv_ci.evaluate.evaluators.prompts import aggregate_question, prompt_text
 from agentv_ci.evaluate.evaluators.replies import MOST_FINDINGS, read_score
@@ -48,7 +48,7 @@ class Composite:
 
         A member that could not score is an error of the whole; one whose measure the target does not give is left out.
         """
-        outcomes = await asyncio.gather(*(self._score(each, submission) for each in self._settings.evaluators))
+        outcomes = await side_by_side(self._settings.evaluators, lambda each: self._score(each, submission))
         members = settled(outcomes)
         if broken := [each for each in members if each.status == "error"]:
             reasons = "; ".join(f"member '{each.name}': {each.reasoning}" for each in broken)

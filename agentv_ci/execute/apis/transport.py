@@ -7,7 +7,6 @@ import ssl
 from collections.abc import Mapping
 from ipaddress import ip_address
 from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import ProviderError, World
@@ -31,7 +30,7 @@ class Transport:
 
     def _open(self, context: ssl.SSLContext | None) -> Wire:
         trusts_environment = not _is_loopback(self._base_url)
-        if is_plain(self._base_url) and not (trusts_environment and PROXIES & getproxies().keys()):
+        if is_plain(self._base_url) and not (trusts_environment and _has_proxies()):
             return Direct(self._base_url, context)
         from agentv_ci.execute.apis.through_httpx import Through
 
@@ -78,6 +77,12 @@ class Transport:
     async def close(self) -> None:
         """Close all connections."""
         await self._wire.close()
+
+
+def _has_proxies() -> bool:
+    from urllib.request import getproxies  # slow to import, and only asked where a proxy could stand between
+
+    return bool(PROXIES & getproxies().keys())
 
 
 async def probe_status(url: str, *, timeout_s: float) -> int:
