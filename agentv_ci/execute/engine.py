@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -127,9 +127,10 @@ class Engine:
     def _is_lost_already(self) -> bool:
         """Whether what an earlier run left has a case that cannot pass any more."""
         cases = {(case.suite, case.id): case for case in self._plan.cases}
-        verdicts = self._finished.verdicts.items()
-        lost = {self._failures.add(cases[suite, case_id], verdict) for (suite, case_id, _), verdict in verdicts}
-        return True in lost
+        is_lost = False
+        for (suite, case_id, _), verdict in self._finished.verdicts.items():
+            is_lost |= self._failures.add(cases[suite, case_id], verdict)
+        return is_lost
 
     def _settle(self) -> None:
         self._means.account.unpriced_models = tuple(self._budget.unpriced)
@@ -158,8 +159,11 @@ class Engine:
     def _questions(self, target: str) -> Iterator[tuple[Trial, Request]]:
         for case in self._plan.cases:
             if case.target == target:
-                wanted = (trial for trial in self._trials(case) if trial.key not in self._finished.trials)
-                yield from ((trial, self._request(case, trial.seed)) for trial in wanted)
+                for trial in self._trials(case):
+                    # One whose files cannot be laid out fails when its turn comes, not with all others.
+                    with suppress(ProviderError):
+                        if trial.key not in self._finished.trials:
+                            yield trial, self._request(case, trial.seed)
 
     def _is_wanted(self, trial: Trial) -> bool:
         """Whether a trial whose turn it is runs; a suite without money left does not hold up the others."""

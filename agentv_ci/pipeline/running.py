@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MAX_LOG_LINE = 4_000
 MAX_WARNED = 1_000
-"""Warnings that are remembered, so as not to be said again."""
+"""More different ones nobody reads, and to remember them all would take ever more memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,9 +253,8 @@ class _Voice:
 
     def warn(self, sentence: str) -> None:
         """Tell what people always see."""
-        if (line := self._clean(sentence)) not in self._warned:
-            if len(self._warned) < MAX_WARNED:
-                self._warned.add(line)
+        if (line := self._clean(sentence)) not in self._warned and len(self._warned) < MAX_WARNED:
+            self._warned.add(line)
             self._outside.warn(line)
 
     def _clean(self, line: str) -> str:
