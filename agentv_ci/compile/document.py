@@ -6,13 +6,15 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping
 from typing import BinaryIO
 
+from pydantic import BaseModel
+
 from agentv_ci.compile.digest import StreamedDigest, case_digest
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.plan import Plan, PlanCase
 
 
-def as_published(part: Plan | PlanCase, *, exclude: set[str] | None = None) -> JsonObject:
+def as_published(part: BaseModel, *, exclude: set[str] | None = None) -> JsonObject:
     """Return a plan, or a case of one, as the data that is published."""
     return part.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=exclude)
 
@@ -83,4 +85,9 @@ class PlanDocument:
 
 
 def _rest(plan: Plan) -> JsonObject:
-    return as_published(plan, exclude={"schema_", "digest", "cases"})
+    # Part by part: what writes whole plans takes 10 ms to build.
+    return {
+        "suites": [as_published(suite) for suite in plan.suites],
+        "targets": {key: as_published(target) for key, target in plan.targets.items()},
+        "files": {key: as_published(text) for key, text in plan.files.items()},
+    }

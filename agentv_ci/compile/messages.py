@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wcmatch import glob
-
 from agentv_ci.compile.files import Files
 from agentv_ci.contracts.evals import Content, ContentBlock, ExpectedMessage, InputMessage
 from agentv_ci.contracts.plan import FilePart, FileReference, PlanMessage, PlanToolCall, TextPart, json_text
 from agentv_ci.contracts.source import Source
-
-GLOB_FLAGS = glob.GLOBSTAR | glob.DOTGLOB | glob.FORCEUNIX
 
 
 class MessageCompiler:
@@ -48,7 +44,7 @@ class MessageCompiler:
         if block.type == "text":
             return TextPart(text=block.value)
         file = self._files.add(self._source, block.value)
-        is_guideline = guidelines and glob.globmatch(file.path, self._patterns, flags=GLOB_FLAGS)
+        is_guideline = guidelines and _matches(file.path, self._patterns)
         return FilePart(type="guideline" if is_guideline else "file", path=file.path, sha256=file.sha256)
 
 
@@ -79,3 +75,9 @@ def _text(part: TextPart | FilePart, files: Files) -> str:
     if isinstance(part, TextPart):
         return part.text
     return files.text(FileReference(path=part.path, sha256=part.sha256))
+
+
+def _matches(path: str, patterns: list[str]) -> bool:
+    from wcmatch import glob  # only files need it
+
+    return glob.globmatch(path, patterns, flags=glob.GLOBSTAR | glob.DOTGLOB | glob.FORCEUNIX)

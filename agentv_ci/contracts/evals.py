@@ -1,7 +1,7 @@
 """The eval document: what people ask of an agent and how they want it judged."""
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -160,16 +160,13 @@ class EvalDocument(Authored):
 
     def execution_of(self, case: EvalCase) -> CaseExecution:
         """Return how a case runs: its own settings, then the file's, key by key."""
-        merged = CaseExecution(target=self.target) if self.target else CaseExecution()
-        layers = (
-            self.execution,
-            CaseExecution(evaluators=case.evaluators) if case.evaluators else None,
-            case.execution,
-        )
-        for layer in layers:
+        # All of it was validated where it was read.
+        merged: dict[str, Any] = {"target": self.target} if self.target else {}
+        own = CaseExecution.model_construct(evaluators=case.evaluators) if case.evaluators else None
+        for layer in (self.execution, own, case.execution):
             if layer is not None:
                 given = {name: getattr(layer, name) for name in CaseExecution.model_fields}
                 if not layer.evaluators:
                     given["evaluators"] = None  # an empty list declares none
-                merged = merged.model_copy(update={name: value for name, value in given.items() if value is not None})
-        return merged
+                merged |= {name: value for name, value in given.items() if value is not None}
+        return CaseExecution.model_construct(**merged)

@@ -71,9 +71,9 @@ def graded_row(
 ) -> ResultRow:
     """Return the row of an answered trial."""
     kind: ErrorKind | None = "evaluator" if grade.verdict == "error" else None
-    row = _row(trial, effort, grade, kind, now)
-    return row.model_copy(
-        update={
+    return ResultRow(
+        **{
+            **_row(trial, effort, grade, kind, now),
             "model": response.model or (None if trial.dry_run else model_name(trial.target)),
             "finish_reason": response.finish_reason,
             "candidate_answer": response.answer,
@@ -132,16 +132,16 @@ def regraded_row(row: ResultRow, case: PlanCase, grade: Grade, *, now: datetime,
 def failed_row(trial: Trial, effort: Effort, error: ProviderError, *, now: datetime) -> ResultRow:
     """Return the row of a trial whose target gave no answer."""
     nothing = Grade(score=0.0, verdict="error", hits=(), misses=(), reasoning="", outcomes=(), error=error.detail)
-    row = _row(trial, effort, nothing, error.kind, now).model_copy(update={"masked": error.masked})
+    row = ResultRow(**{**_row(trial, effort, nothing, error.kind, now), "masked": error.masked})
     if error.printed is None:
         return row
     printed = PrintedRecord(stdout=error.printed.stdout, stderr=error.printed.stderr)
     return row.model_copy(update={"printed": printed})
 
 
-def _row(trial: Trial, effort: Effort, grade: Grade, error_kind: ErrorKind | None, now: datetime) -> ResultRow:
+def _row(trial: Trial, effort: Effort, grade: Grade, error_kind: ErrorKind | None, now: datetime) -> dict[str, Any]:
     case = trial.case
-    return ResultRow(
+    return dict(
         **_graded(case, grade, error_kind, now),
         eval_id=case.id,
         dataset=trial.suite.dataset,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import Warn
@@ -26,7 +26,6 @@ def resolve_targets(
     missing: list[str] = []
     problems: list[str] = []
     resolved: dict[str, Target] = {}
-    contract = TypeAdapter[Target](Target)
     for key, target in targets.items():
         found = _Resolution(target, environ)
         if found.missing:
@@ -36,7 +35,7 @@ def resolve_targets(
         for sentence in found.notes():
             warn(f"{target.name}: {sentence}")
         try:
-            resolved[key] = contract.validate_python(found.data, strict=False)
+            resolved[key] = type(target).model_validate(found.data, strict=False)
             problems += [f"target '{target.name}': {sentence}" for sentence in unfit(resolved[key], found.sources)]
         except ValidationError as error:
             problems += [f"target '{target.name}': {sentence}" for sentence in _wrong(error, found.sources)]
@@ -140,7 +139,7 @@ def _wrong(error: ValidationError, sources: Mapping[str, str]) -> Iterator[str]:
     """One sentence a field: of a value that may be several things, what the first of them says."""
     said: dict[str, str] = {}
     for each in error.errors(include_url=False, include_context=False, include_input=False):
-        field, *behind = each["loc"][1:]
+        field, *behind = each["loc"]
         place = ".".join([str(field), *(str(step) for step in behind if isinstance(step, int))])
         said.setdefault(place, each["msg"])
     for place, sentence in said.items():
