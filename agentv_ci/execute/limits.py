@@ -82,7 +82,6 @@ class Limit:
         """Questions that were already asked when the slots were last halved: their refusals say nothing new."""
         self._held_until = 0.0
         self._hold: asyncio.Task[None] | None = None
-        self._more_hold_s = 0.0
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
@@ -178,15 +177,12 @@ class Limit:
             return 0.0
         self._held_until = now + seconds
         if self._hold is None:
-            self._hold = asyncio.create_task(self._wait_out(more_s))
-        else:
-            self._more_hold_s += more_s
+            self._hold = asyncio.create_task(self._wait_out())
         return more_s
 
-    async def _wait_out(self, seconds: float) -> None:
-        while seconds > 0:
-            await self._world.sleep(seconds)
-            seconds, self._more_hold_s = self._more_hold_s, 0.0
+    async def _wait_out(self) -> None:
+        while (left_s := self._held_until - self._world.monotonic()) > 0:
+            await self._world.sleep(left_s)
         self._hold = None
         self._admit()
 

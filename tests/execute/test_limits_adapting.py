@@ -123,8 +123,8 @@ def test_nobody_asks_while_the_server_wants_rest_and_a_repeated_question_goes_fi
         held = asyncio.Event()
 
         async def sleep(seconds: float) -> None:
-            scene.waits.slept.append(seconds)
             await held.wait()
+            scene.waits.slept.append(seconds)
 
         scene.limit = Limit("gpt", 2, replace(scene.waits.world(), sleep=sleep), scene.changes.append)
 
@@ -152,8 +152,11 @@ def test_nobody_asks_while_the_server_wants_rest_and_a_repeated_question_goes_fi
 
 def test_a_longer_wish_prolongs_the_wait_and_a_shorter_one_does_not() -> None:
     async def act(scene: Scene) -> None:
-        world = replace(scene.waits.world(), monotonic=lambda: 0.0)
-        scene.limit = Limit("gpt", 8, world, scene.changes.append)
+        async def sleep(seconds: float) -> None:
+            await asyncio.sleep(0.01)
+            scene.waits.slept.append(seconds)
+
+        scene.limit = Limit("gpt", 8, replace(scene.waits.world(), sleep=sleep), scene.changes.append)
         begun = asyncio.Barrier(4)
 
         async def refused(hint_s: float) -> None:

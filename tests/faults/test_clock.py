@@ -134,5 +134,6 @@ def test_a_clock_that_jumps_at_every_look_makes_nobody_wait_long_and_loses_no_ro
         assert row.duration_ms >= 0
         assert (row.error_kind, row.requests == wanted) in ((None, True), (kind, False))
     assert {row.status for row in rows} == {"ok", "error"}
-    assert all(0 <= waited_s <= LONGEST_S for waited_s in waits.slept)
+    # A wait is what is left until a moment, and the moment is a rounded sum.
+    assert all(0 <= waited_s <= LONGEST_S + 1e-6 for waited_s in waits.slept), max(waits.slept)
     assert len(waits.slept) >= sum(row.requests - 1 for row in rows)
