@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
+from agentv_ci.contracts.evals import VALIDATORS
 from agentv_ci.contracts.evaluators import AuthoredEvaluator
 from agentv_ci.contracts.plan import PlanEvaluator
 from agentv_ci.contracts.targets import Target
@@ -25,7 +26,10 @@ def written(folder: str) -> str:
 CORPUS, CHECKED = written("valid"), written("checked")
 README = (REPOSITORY / "README.md").read_text("utf-8")
 
-NOT_KINDS = {"__init__", "criteria", "dialects", "judging", "matching", "prompts", "replies", "scripts"}
+NOT_KINDS = {
+    *("__init__", "criteria", "dialects", "judging", "matching", "prompts", "replies", "scripts"),
+    *("issues", "runs"),
+}
 """Modules that several kinds share."""
 
 
@@ -65,13 +69,18 @@ def test_evaluator_is_complete(kind: str) -> None:
 def test_no_file_is_without_a_kind() -> None:
     assert files(PACKAGE / "execute" / "providers") == {kind.replace("-", "_") for kind in kinds(Target, "provider")}
     assert files(PACKAGE / "evaluate" / "evaluators") == set(kinds(AuthoredEvaluator, "type"))
+    assert files(PACKAGE / "validators") == {*VALIDATORS}
 
 
 def test_plan_knows_the_evaluators_that_authors_know() -> None:
     assert set(kinds(PlanEvaluator, "type")) == set(kinds(AuthoredEvaluator, "type"))
 
 
-FAMILIES = {"providers": "agentv_ci.execute.providers", "evaluators": "agentv_ci.evaluate.evaluators"}
+FAMILIES = {
+    "providers": "agentv_ci.execute.providers",
+    "evaluators": "agentv_ci.evaluate.evaluators",
+    "validators": "agentv_ci.validators",
+}
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -1,0 +1,134 @@
+"""The family of run validators: what is checked in the report of a finished scenario.
+
+A validator is a function of a scenario report and of its settings. It returns `{"issues": [{"id", "severity",
+"message", "path"}], "summary": {...}}`, the same for the same input, leaves its input as it is, and never raises.
+Besides the built-in ones there are those that a program registers, and those that packages bring as entry points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from agentv_ci.contracts.evals import VALIDATORS
+from agentv_ci.outside import shortened, well_formed_text
+from agentv_ci.suggestions import did_you_mean, listed
+from agentv_ci.validators.issues import normalized
+
+ENTRY_POINTS = "agentv_ci.validators"
+LONGEST_ERROR = 2000
+"""Characters that are kept of what an exception says."""
+
+Validator = Callable[[dict[str, Any], dict[str, Any] | None], dict[str, Any]]
+
+_registered: dict[str, Validator] = {}
+
+
+class UnknownValidator(KeyError):
+    """No validator has this key."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def register_validator(key: str, fn: Validator) -> None:
+    """Make a validator known in this process; it replaces what had the key, built-in ones too.
+
+    Raises TypeError for a key that is no text or a validator that cannot be called, ValueError for an empty key.
+    """
+    if not isinstance(key, str):
+        raise TypeError(f"the key of a validator is a text, not {type(key).__name__}")
+    if not key:
+        raise ValueError("the key of a validator is empty")
+    _registered[key] = _callable(fn)
+
+
+def get_validator(key: str) -> Validator:
+    """Return a validator: a registered one, else a built-in one, else that of a package.
+
+    Raises UnknownValidator, a KeyError, where there is none, TypeError where a package brings what cannot be called,
+    and whatever its import raises.
+    """
+    if key in _registered:
+        return _registered[key]
+    built_in = _built_in(key)
+    if built_in is not None:
+        return built_in
+    plugin = next((each for each in _plugins() if each.name == key), None)
+    if plugin is None:
+        known = list_validators()
+        raise UnknownValidator(f"unknown validator '{key}'{did_you_mean(key, known)}; validators are {listed(known)}")
+    return _callable(plugin.load())
+
+
+def list_validators() -> list[str]:
+    """Return the keys of all validators, sorted."""
+    return sorted({*VALIDATORS, *_registered, *(each.name for each in _plugins())})
+
+
+def apply_validator(key: str, report: dict[str, Any], context: dict[str, Any] | None) -> dict[str, Any]:
+    """Return `{"validator", "issues", "summary"}`, or `{"validator", "error"}`: one that breaks stops nothing else."""
+    try:
+        validator = get_validator(key)
+    except UnknownValidator as error:
+        return _failed(key, str(error))
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # a package may do anything while it is imported
+        return _failed(key, f"it cannot be loaded: {_told(error)}")
+    try:
+        returned = validator(report, context)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever breaks one validator, the others still count
+        return _failed(key, f"it broke: {_told(error)}")
+    try:
+        return {"validator": key, **normalized(returned)}
+    except ValueError as error:
+        return _failed(key, f"what it returned cannot be read: {error}")
+
+
+def _built_in(key: str) -> Validator | None:
+    """Return a built-in validator. The modules load when they are needed."""
+    match key:
+        case "determinism_check":
+            from agentv_ci.validators import determinism_check
+
+            return determinism_check.validate
+        case "fairness_balance":
+            from agentv_ci.validators import fairness_balance
+
+            return fairness_balance.validate
+        case "outlier_detection":
+            from agentv_ci.validators import outlier_detection
+
+            return outlier_detection.validate
+        case "reproducibility_metadata":
+            from agentv_ci.validators import reproducibility_metadata
+
+            return reproducibility_metadata.validate
+        case "schema_adherence":
+            from agentv_ci.validators import schema_adherence
+
+            return schema_adherence.validate
+        case "structural_consistency":
+            from agentv_ci.validators import structural_consistency
+
+            return structural_consistency.validate
+        case _:
+            return None
+
+
+def _plugins() -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group=ENTRY_POINTS))
+
+
+def _callable(fn: Validator) -> Validator:
+    if not callable(fn):
+        raise TypeError(f"a validator is a function, not {type(fn).__name__}")
+    return fn
+
+
+def _failed(key: str, error: str) -> dict[str, Any]:
+    return {"validator": key, "error": shortened(well_formed_text(error), LONGEST_ERROR)}
+
+
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

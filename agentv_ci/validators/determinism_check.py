@@ -1,0 +1,162 @@
+"""Whether runs that should have answered alike did."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.outside import MAX_DEPTH
+from agentv_ci.validators.issues import findings, issue
+from agentv_ci.validators.runs import (
+    Run,
+    found_at,
+    is_seed,
+    is_success,
+    label_of,
+    number_of,
+    numbered_runs,
+    settings_of,
+    shown,
+)
+
+Group = list[tuple[int, Run]]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where two outputs differ."""
+
+    steps: tuple[str, ...]
+    one: tuple[object, ...]
+    """What the first has there; nothing where it has no such field."""
+    other: tuple[object, ...]
+
+
+def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Compare the outputs of successful runs that share runner, seed and case with that of their first one.
+
+    1 is 1.0, and true is not 1; NaN is NaN; values that JSON cannot hold and what is nested too deep are the same only
+    as themselves. A run whose seed is no integer has none and is not compared.
+
+    Settings: `tolerance`, the largest difference of two numbers that are the same (0.0); `fields`, dot paths into the
+    output. A field that both lack is the same, one that only one has is not. By default the top-level keys are compared
+    that both have, or the outputs as they are where one is no object. Settings of a wrong form count as left out.
+
+    In the summary, `groups` counts those of runs with a seed, and `inconsistencies` the fields that differ.
+    """
+    settings = settings_of(context)
+    tolerance = _tolerance(settings.get("tolerance"))
+    fields = _fields(settings.get("fields"))
+    issues: list[JsonObject] = []
+    groups: dict[tuple[str, int, str], Group] = {}
+    for index, run in numbered_runs(report):
+        seed = run.get("seed")
+        if not is_seed(seed):
+            issues.append(issue("missing_seed", "warning", f"run {index} has no seed", "runs", index, "seed"))
+            continue
+        same = groups.setdefault((label_of(run.get("runner_key")), int(seed), label_of(run.get("case_id"))), [])
+        if is_success(run):
+            same.append((index, run))
+        else:
+            skipped = f"run {index} is not compared: its status is {shown(run.get('status'))}"
+            issues.append(issue("non_success_skipped", "info", skipped, "runs", index, "status"))
+    for (runner, seed, _), group in groups.items():
+        mismatches = [*_mismatches(group, fields, tolerance)]
+        if len(group) > 1 and not mismatches:
+            same_outputs = f"runs {_listed(group)} of {shown(runner)} with seed {seed} have the same output"
+            mismatches = [issue("determinism_ok", "info", same_outputs)]
+        issues += mismatches
+    return findings(
+        issues,
+        {
+            "groups": len(groups),
+            "checked_pairs": sum(max(0, len(group) - 1) for group in groups.values()),
+            "inconsistencies": sum(each["id"] == "determinism_mismatch" for each in issues),
+            "tolerance": tolerance,
+            "fields": None if fields is None else [*fields],
+        },
+    )
+
+
+def _tolerance(setting: object) -> float:
+    tolerance = number_of(setting)
+    return tolerance if tolerance is not None and tolerance >= 0 else 0.0
+
+
+def _fields(setting: object) -> tuple[str, ...] | None:
+    paths = tuple(each for each in setting if isinstance(each, str)) if isinstance(setting, list) else ()
+    return paths or None
+
+
+def _mismatches(group: Group, fields: Sequence[str] | None, tolerance: float) -> Iterator[JsonObject]:
+    for index, run in group[1:]:
+        baseline, first = group[0]
+        for found in _differences(first.get("output"), run.get("output"), fields, tolerance):
+            where = f" at '{'.'.join(found.steps)}'" if found.steps else ""
+            message = f"run {index} differs from run {baseline}{where}: {_told(found.other)}, not {_told(found.one)}"
+            yield issue("determinism_mismatch", "error", message, "runs", index, "output", *found.steps)
+
+
+def _differences(one: object, other: object, fields: Sequence[str] | None, tolerance: float) -> Iterator[Difference]:
+    if fields is not None:
+        compared = [(tuple(path.split(".")), found_at(one, path), found_at(other, path)) for path in fields]
+    elif isinstance(one, dict) and isinstance(other, dict):
+        common = [key for key in one if isinstance(key, str) and key in other]
+        compared = [((key,), (one[key],), (other[key],)) for key in common]
+    else:
+        compared = [((), (one,), (other,))]
+    for steps, here, there in compared:
+        if not _is_same(here, there, tolerance):
+            yield Difference(steps, here, there)
+
+
+def _is_same(one: object, other: object, tolerance: float, levels: int = MAX_DEPTH) -> bool:
+    if one is other:
+        return True
+    if levels < 0:
+        return False
+    match one, other:
+        case (bool(), _) | (_, bool()):
+            return False
+        case int() | float(), int() | float():
+            return one == other or _is_near(one, other, tolerance)
+        case str(), str():
+            return one == other
+        case dict(), dict():
+            return one.keys() == other.keys() and all(
+                _is_same(value, other[key], tolerance, levels - 1) for key, value in one.items()
+            )
+        case list() | tuple(), list() | tuple():
+            return len(one) == len(other) and all(
+                _is_same(*pair, tolerance, levels - 1) for pair in zip(one, other, strict=True)
+            )
+        case _:
+            return False
+
+
+def _is_near(one: float, other: float, tolerance: float) -> bool:
+    """Whether two different numbers count as the same."""
+    if not (_is_finite(one) and _is_finite(other)):
+        return one != one and other != other  # noqa: PLR0124  # both are NaN
+    return tolerance > 0 and abs(_exact(one) - _exact(other)) <= _exact(tolerance)
+
+
+def _is_finite(number: float) -> bool:
+    return isinstance(number, int) or math.isfinite(number)
+
+
+def _exact(number: float) -> Fraction:
+    """Of a float the shortest digits that mean it: 0.3 is 0.1 from 0.2, whatever binary fractions say."""
+    return Fraction(number) if isinstance(number, int) else Fraction(repr(float(number)))
+
+
+def _told(value: tuple[object, ...]) -> str:
+    return shown(value[0]) if value else "nothing"
+
+
+def _listed(group: Group) -> str:
+    return ", ".join(str(index) for index, _ in group)

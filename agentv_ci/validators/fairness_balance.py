@@ -1,0 +1,102 @@
+"""Whether a metric is about the same in every group of runs."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.results import PRECISION
+from agentv_ci.validators.issues import findings, issue
+from agentv_ci.validators.runs import Run, found_at, is_success, label_of, number_of, numbered_runs, settings_of, shown
+
+DEFAULT_GROUP = "runner_key"
+DEFAULT_THRESHOLD = 0.1
+
+
+def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Compare the means of a metric over groups of successful runs; the largest and the smallest count.
+
+    Settings: `metric_path`, a dot path into a run, required; `group`, one too ("runner_key"), where a run that has
+    no text, number or boolean belongs to "unknown"; `threshold`, the largest difference that is fair, at least 0 (0.1);
+    `min_group_size`, the least number of runs with a metric that make a group count, at least 1 (1). Settings of a
+    wrong form count as left out.
+
+    In the summary, `group_sizes` has all groups, by the number of their runs with a metric, and `group_means` those
+    that count; `difference` is null when there are none, or no float can hold it. One group differs from none by 0.
+    """
+    settings = settings_of(context)
+    group_path = _path(settings.get("group")) or DEFAULT_GROUP
+    metric_path = _path(settings.get("metric_path"))
+    threshold = _threshold(settings.get("threshold"))
+    runs = [(index, run) for index, run in numbered_runs(report) if is_success(run)]
+    groups = _groups(runs, group_path, metric_path) if metric_path is not None else {}
+    least = _least(settings.get("min_group_size"))
+    means = {name: _mean(metrics) for name, metrics in groups.items() if len(metrics) >= least}
+    difference = round(max(means.values()) - min(means.values()), PRECISION) if means else None
+    if metric_path is None:
+        issues = [issue("missing_metric_path", "error", "the setting 'metric_path' is missing: nothing is compared")]
+    else:
+        issues = [*_without_metric(runs, metric_path), _judged(means, difference, threshold)]
+    return findings(
+        issues,
+        {
+            "group_path": group_path,
+            "metric_path": metric_path,
+            "threshold": threshold,
+            "group_sizes": {name: len(metrics) for name, metrics in groups.items()},
+            "group_means": {**means},
+            "difference": difference,
+        },
+    )
+
+
+def _path(setting: object) -> str | None:
+    return setting if isinstance(setting, str) and setting else None
+
+
+def _threshold(setting: object) -> float:
+    threshold = number_of(setting)
+    return threshold if threshold is not None and threshold >= 0 else DEFAULT_THRESHOLD
+
+
+def _least(setting: object) -> int:
+    return setting if isinstance(setting, int) and setting > 1 else 1
+
+
+def _groups(runs: Sequence[tuple[int, Run]], group_path: str, metric_path: str) -> dict[str, list[float]]:
+    groups: dict[str, list[float]] = {}
+    for _, run in runs:
+        metric = _metric(run, metric_path)
+        if metric is not None:
+            name = label_of(*(found_at(run, group_path) or (None,)))
+            groups.setdefault(name, []).append(metric)
+    return groups
+
+
+def _metric(run: Run, metric_path: str) -> float | None:
+    return number_of(*(found_at(run, metric_path) or (None,)))
+
+
+def _mean(metrics: Sequence[float]) -> float:
+    return round(statistics.mean(metrics), PRECISION)
+
+
+def _without_metric(runs: Sequence[tuple[int, Run]], metric_path: str) -> Iterator[JsonObject]:
+    for index, run in runs:
+        if _metric(run, metric_path) is None:
+            found = found_at(run, metric_path)
+            has = f"is no number but {shown(found[0])}" if found else "is missing"
+            message = f"run {index} does not count: '{metric_path}' {has}"
+            yield issue("non_numeric_metric", "info", message, "runs", index, *metric_path.split("."))
+
+
+def _judged(means: Mapping[str, float], difference: float | None, threshold: float) -> JsonObject:
+    if difference is None:
+        return issue("no_groups_evaluable", "info", "no group has enough runs with the metric")
+    least, most = (shown(choose(means, key=means.__getitem__)) for choose in (min, max))
+    figures = f"the means of {most} and {least} differ by {difference}"
+    if difference > round(threshold, PRECISION):
+        return issue("fairness_imbalance", "error", f"{figures}, at most {threshold} is fair")
+    return issue("fairness_within_threshold", "info", f"{figures}, which is fair: at most {threshold}")

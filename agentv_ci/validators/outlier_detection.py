@@ -1,0 +1,61 @@
+"""Which runs took much more or much less time than the others.
+
+Robust figures, which the outliers themselves hardly move: a run is one when its duration is further from the median
+than k times the median absolute deviation, scaled by 1.4826 so that it is the standard deviation where durations are
+normally distributed.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from agentv_ci.validators.issues import findings, issue
+from agentv_ci.validators.runs import number_of, numbered_runs, settings_of
+
+DEFAULT_K = 5.0
+SCALE = 1.4826
+
+
+def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return an issue per run whose duration is an outlier, whatever the run's status; none when the deviation is 0.
+
+    A run whose `duration_ms` is no number does not count. Settings: `k`, more than 0 (5.0); another counts as left out.
+
+    In the summary, `median` and the scaled `mad` are milliseconds, null when there is no duration (or no float can hold
+    them), and `outliers` are the positions of the runs.
+    """
+    k = _k(settings_of(context).get("k"))
+    durations = {
+        index: duration
+        for index, run in numbered_runs(report)
+        if (duration := number_of(run.get("duration_ms"))) is not None
+    }
+    if not durations:
+        return findings([], {"median": None, "mad": None, "k": k, "outliers": []})
+    median = _median([*durations.values()])
+    mad = SCALE * _median([abs(duration - median) for duration in durations.values()])
+    outliers = [index for index, duration in durations.items() if mad and abs(duration - median) > k * mad]
+    issues = [
+        issue(
+            "duration_outlier",
+            "warning",
+            f"run {index} took {durations[index]:g} ms; the median is {median:g} ms, the scaled deviation {mad:g} ms",
+            "runs",
+            index,
+            "duration_ms",
+        )
+        for index in outliers
+    ]
+    return findings(issues, {"median": median, "mad": mad, "k": k, "outliers": [*outliers]})
+
+
+def _k(setting: object) -> float:
+    k = number_of(setting)
+    return k if k is not None and k > 0 else DEFAULT_K
+
+
+def _median(values: Sequence[float]) -> float:
+    """Return the median; the mean of the two in the middle is exact, where their sum would be too large to hold."""
+    return statistics.mean([statistics.median_low(values), statistics.median_high(values)])

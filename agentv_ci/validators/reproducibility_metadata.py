@@ -1,0 +1,72 @@
+"""Whether runs say what it takes to run them again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.validators.issues import findings, issue
+from agentv_ci.validators.runs import Run, is_seed, numbered_runs, settings_of, shown
+
+
+def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return an issue per run whose seed or digest is missing or not the expected one.
+
+    Settings: `expected_seeds`, a list of integers, the only ones that may occur and each of which should; an empty list
+    expects none. `config_digest`, which every run should carry; a run that carries none is no error, all of them
+    together are one remark. What is no seed in the list, and settings of a wrong form, count as left out.
+    """
+    settings = settings_of(context)
+    expected = _expected(settings.get("expected_seeds"))
+    digest = _digest(settings.get("config_digest"))
+    runs = numbered_runs(report)
+    observed = {int(run["seed"]) for _, run in runs if is_seed(run.get("seed"))}
+    allowed = None if expected is None else frozenset(expected)
+    issues = [found for index, run in runs for found in _check(index, run, allowed, digest)]
+    issues += _never_seen(expected or (), observed)
+    issues += _without_digest(runs, digest)
+    return findings(
+        issues,
+        {
+            "observed_seeds": [*sorted(observed)],
+            "missing_seed_count": sum(run.get("seed") is None for _, run in runs),
+            "expected_seeds": None if expected is None else [*expected],
+            "engine_config_digest": digest,
+        },
+    )
+
+
+def _expected(setting: object) -> list[int] | None:
+    return [int(seed) for seed in setting if is_seed(seed)] if isinstance(setting, list) else None
+
+
+def _digest(setting: object) -> str | None:
+    return setting if isinstance(setting, str) and setting else None
+
+
+def _check(index: int, run: Run, allowed: Collection[int] | None, digest: str | None) -> Iterator[JsonObject]:
+    seed, own_digest = run.get("seed"), run.get("config_digest")
+    place = ("runs", index, "seed")
+    if seed is None:
+        yield issue("missing_seed", "warning", f"run {index} has no seed", *place)
+    elif not is_seed(seed):
+        yield issue("invalid_seed_type", "error", f"the seed of run {index} is no integer but {shown(seed)}", *place)
+    elif allowed is not None and seed not in allowed:
+        yield issue("unexpected_seed", "error", f"the seed of run {index} is not expected: {shown(seed)}", *place)
+    if digest is not None and own_digest is not None and not (isinstance(own_digest, str) and own_digest == digest):
+        message = f"run {index} was made with another configuration: {shown(own_digest)}, not {shown(digest)}"
+        yield issue("config_digest_mismatch", "error", message, "runs", index, "config_digest")
+
+
+def _never_seen(expected: Sequence[int], observed: Collection[int]) -> Iterator[JsonObject]:
+    for seed in dict.fromkeys(expected):
+        if seed not in observed:
+            yield issue("missing_expected_seed", "warning", f"no run has the expected seed {seed}", "runs")
+
+
+def _without_digest(runs: Sequence[tuple[int, Run]], digest: str | None) -> Iterator[JsonObject]:
+    without = sum(run.get("config_digest") is None for _, run in runs)
+    if digest is not None and without:
+        message = f"{without} of {len(runs)} runs do not say with which configuration they were made"
+        yield issue("per_run_digest_missing", "info", message)

@@ -1,0 +1,88 @@
+"""The runs of a scenario report and their settings, read without trusting that they are what they should be."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, TypeGuard
+
+from agentv_ci.outside import shortened, well_formed_text
+
+SHOWN = 80
+"""Characters of a value that a message shows."""
+UNKNOWN = "unknown"
+"""The group of runs that do not say theirs."""
+
+Run = dict[str, Any]
+
+
+def numbered_runs(report: object) -> list[tuple[int, Run]]:
+    """Return the runs of a report with their positions; none where it has no list of them, and nothing that is none."""
+    runs = report.get("runs") if isinstance(report, dict) else None
+    return [(index, run) for index, run in enumerate(runs) if isinstance(run, dict)] if isinstance(runs, list) else []
+
+
+def settings_of(context: object) -> dict[str, Any]:
+    """Return the settings of a validator; none where the context is no object."""
+    return context if isinstance(context, dict) else {}
+
+
+def is_success(run: Run) -> bool:
+    """Whether a run came to an answer."""
+    status = run.get("status")
+    return isinstance(status, str) and status == "success"
+
+
+def is_seed(value: object) -> TypeGuard[int]:
+    """Whether a value can be a seed: an integer, of a size that a float can hold."""
+    return isinstance(value, int) and number_of(value) is not None
+
+
+def number_of(value: object) -> float | None:
+    """Return the number that a value is; None for everything else, NaN, infinity and what no float can hold."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def label_of(value: object) -> str:
+    """Return the name of the group that a value makes: of a text, a number (1 is 1.0) or a boolean; else `unknown`."""
+    match value:
+        case str():
+            return well_formed_text(value)
+        case bool():
+            return json.dumps(value)
+        case int() | float() if number_of(value) is not None:
+            return str(int(value) if value == int(value) else float(value))
+        case _:
+            return UNKNOWN
+
+
+def found_at(value: object, path: str) -> tuple[object, ...]:
+    """Return what lies at a dot path, alone in a tuple, or nothing; a number is also a position in a list."""
+    for step in path.split("."):
+        match value:
+            case dict() if step in value:
+                value = value[step]
+            case list() | tuple() if (position := _position(step)) is not None and position < len(value):
+                value = value[position]
+            case _:
+                return ()
+    return (value,)
+
+
+def shown(value: object) -> str:
+    """Return a value as messages show it: the beginning and the end of its JSON."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return "what no JSON can hold"
+    return shortened(text, SHOWN)
+
+
+def _position(step: str) -> int | None:
+    return int(step) if step.isascii() and step.isdecimal() and len(step) <= len(str(2**31)) else None

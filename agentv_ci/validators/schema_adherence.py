@@ -1,0 +1,97 @@
+"""Whether outputs have the fields that a contract requires."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.validators.issues import findings, issue
+from agentv_ci.validators.runs import Run, found_at, is_success, numbered_runs, settings_of, shown
+
+TYPES: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (float,),
+    "bool": (bool,),
+    "list": (list, tuple),
+    "dict": (dict,),
+    "number": (int, float),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A field that every output must have."""
+
+    path: str
+    types: tuple[str, ...]
+    """Names of the types it may have; none: any."""
+
+    def accepts(self, value: object) -> bool:
+        """Whether a value has one of the types; a boolean is no number, and 1 is no float."""
+        if isinstance(value, bool):
+            return not self.types or "bool" in self.types
+        return not self.types or any(isinstance(value, TYPES[name]) for name in self.types)
+
+
+def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return an issue per required field that the output of a successful run has not, or has with another type.
+
+    Settings: `contract`, `{"required": {field: ...}}` with the name of a type, a list of such names, one of which
+    will do, or `{"path": dot path, "type": ...}`; a field without a `path` is itself the dot path. A field whose
+    types are all unknown must be there, whatever it is. A contract of a wrong form requires nothing but an output.
+
+    In the summary, `total_checked` counts fields in outputs, and `violations` all issues.
+    """
+    requirements = _requirements(settings_of(context).get("contract"))
+    runs = [(index, run) for index, run in numbered_runs(report) if is_success(run)]
+    issues = [found for index, run in runs for found in _check(index, run, requirements)]
+    outputs = sum(isinstance(run.get("output"), dict) for _, run in runs)
+    return findings(
+        issues,
+        {
+            "required_fields": [each.path for each in requirements],
+            "total_checked": outputs * len(requirements),
+            "violations": len(issues),
+        },
+    )
+
+
+def _requirements(contract: object) -> list[Requirement]:
+    required = contract.get("required") if isinstance(contract, dict) else None
+    fields = required.items() if isinstance(required, dict) else ()
+    return [_requirement(field, demand) for field, demand in fields if isinstance(field, str)]
+
+
+def _requirement(field: str, demand: object) -> Requirement:
+    match demand:
+        case {"path": str(path), **rest} if path:
+            return Requirement(path, _types(rest.get("type")))
+        case dict():
+            return Requirement(field, _types(demand.get("type")))
+        case _:
+            return Requirement(field, _types(demand))
+
+
+def _types(demand: object) -> tuple[str, ...]:
+    names = demand if isinstance(demand, list) else [demand]
+    return tuple(name for name in names if isinstance(name, str) and name in TYPES)
+
+
+def _check(index: int, run: Run, requirements: Sequence[Requirement]) -> Iterator[JsonObject]:
+    output, place = run.get("output"), ("runs", index, "output")
+    if not isinstance(output, dict):
+        message = f"the output of run {index} is no object but {shown(output)}"
+        yield issue("missing_output", "error", message, *place)
+        return
+    for each in requirements:
+        steps = each.path.split(".")
+        found = found_at(output, each.path)
+        if not found:
+            message = f"the output of run {index} has no '{each.path}'"
+            yield issue("schema_missing_field", "error", message, *place, *steps)
+        elif not each.accepts(found[0]):
+            message = f"'{each.path}' of run {index} is not {' or '.join(each.types)} but {shown(found[0])}"
+            yield issue("schema_type_mismatch", "error", message, *place, *steps)

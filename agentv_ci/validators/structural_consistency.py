@@ -1,0 +1,93 @@
+"""Whether a report has the fields that a scenario report has, in their types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.validators.issues import Severity, findings, issue
+from agentv_ci.validators.runs import Run, is_success, shown
+
+FIELDS = {"scenario_key": str, "runs": list, "aggregates": dict}
+FIELDS_OF_RUNS = {"scenario_key": str, "runner_key": str, "status": str, "duration_ms": int, "metrics": dict}
+NAMES: dict[type, str] = {str: "a text", list: "a list", dict: "an object", int: "an integer"}
+STATUSES = {"success": "success", "failed": "failed", "error": "errors", "timeout": "timeouts"}
+"""What a run can come to, and the name of its count."""
+
+
+def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:  # noqa: ARG001  # the common form
+    """Return an issue per field that is missing or of another type, and how many runs came to what.
+
+    A run's `seed` may be missing or null; its `output` is an object of success and null of everything else. A status
+    that is none of the four is an invalid type. There are no settings.
+    """
+    if not isinstance(report, dict):
+        wrong = issue("invalid_report_type", "error", f"the report is no object but {shown(report)}")
+        return findings([wrong], _counts([]))
+    runs = report.get("runs")
+    runs = runs if isinstance(runs, list) else []
+    issues = [*_wrong_fields(report, FIELDS, "the report")]
+    issues += [found for index, run in enumerate(runs) for found in _check(index, run)]
+    return findings(issues, _counts(runs))
+
+
+def _counts(runs: list[Any]) -> JsonObject:
+    statuses = [run.get("status") for run in runs if isinstance(run, dict)]
+    counted = {name: sum(_is(each, status) for each in statuses) for status, name in STATUSES.items()}
+    return {"runs": len(runs), **counted}
+
+
+def _check(index: int, run: object) -> Iterator[JsonObject]:
+    place = ("runs", index)
+    if not isinstance(run, dict):
+        yield issue("invalid_run_type", "error", f"run {index} is no object but {shown(run)}", *place)
+        return
+    yield from _wrong_fields(run, FIELDS_OF_RUNS, f"run {index}", *place)
+    status, seed, duration_ms = run.get("status"), run.get("seed"), run.get("duration_ms")
+    if isinstance(status, str) and status not in STATUSES:
+        message = f"the status of run {index} is none of {', '.join(STATUSES)} but {shown(status)}"
+        yield issue("invalid_type", "error", message, *place, "status")
+    if seed is not None and not _is_of(seed, int):
+        yield _wrong_type(f"run {index}", "seed", int, seed, *place, severity="warning")
+    if isinstance(duration_ms, int) and duration_ms < 0:
+        message = f"run {index} took less than no time: {shown(duration_ms)} ms"
+        yield issue("negative_duration", "warning", message, *place, "duration_ms")
+    yield from _wrong_output(index, run)
+
+
+def _wrong_output(index: int, run: Run) -> Iterator[JsonObject]:
+    output, status, place = run.get("output"), run.get("status"), ("runs", index, "output")
+    if is_success(run) and output is None:
+        yield issue("missing_output_on_success", "error", f"run {index} succeeded without an output", *place)
+    elif is_success(run) and not isinstance(output, dict):
+        message = f"the output of run {index} is no object but {shown(output)}"
+        yield issue("invalid_output_type", "error", message, *place)
+    elif isinstance(status, str) and status in STATUSES and not is_success(run) and output is not None:
+        message = f"run {index} has an output, though its status is {shown(status)}"
+        yield issue("unexpected_output_on_failure", "warning", message, *place)
+
+
+def _wrong_fields(
+    holder: Mapping[str, Any], fields: Mapping[str, type], owner: str, *place: str | int
+) -> Iterator[JsonObject]:
+    for field, kind in fields.items():
+        if field not in holder:
+            yield issue("missing_field", "error", f"{owner} has no '{field}'", *place, field)
+        elif not _is_of(holder[field], kind):
+            yield _wrong_type(owner, field, kind, holder[field], *place)
+
+
+def _wrong_type(
+    owner: str, field: str, kind: type, value: object, *place: str | int, severity: Severity = "error"
+) -> JsonObject:
+    message = f"'{field}' of {owner} is not {NAMES[kind]} but {shown(value)}"
+    return issue("invalid_type", severity, message, *place, field)
+
+
+def _is_of(value: object, kind: type) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _is(value: object, status: str) -> bool:
+    return isinstance(value, str) and value == status

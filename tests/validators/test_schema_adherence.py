@@ -1,0 +1,92 @@
+"""Outputs have the fields that a contract requires."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agentv_ci.validators.schema_adherence import validate
+from tests.validators.builders import details, found, ids, report, run
+
+
+def required(**fields: Any) -> dict[str, Any]:
+    return {"contract": {"required": fields}}
+
+
+def test_output_that_has_everything_has_no_issue() -> None:
+    contract = {"a": "int", "b.c": ["str", "list"], "d": {"path": "e.0", "type": "number"}}
+    output = {"a": 1, "b": {"c": "x"}, "e": [1.5]}
+    result = validate(report(run(output=output)), {"contract": {"required": contract}})
+    assert result["issues"] == []
+    assert details(result) == {"required_fields": ["a", "b.c", "e.0"], "total_checked": 3, "violations": 0}
+
+
+def test_missing_fields_and_other_types_are_errors() -> None:
+    runs = (run(output={"a": 1, "b": "x"}), run(output={"a": "1"}))
+    result = validate(report(*runs), required(a="int", b="str"))
+    assert found(result) == [
+        ("schema_type_mismatch", "error", "runs.1.output.a"),
+        ("schema_missing_field", "error", "runs.1.output.b"),
+    ]
+    assert result["issues"][0]["message"] == "'a' of run 1 is not int but \"1\""
+    assert details(result) == {"required_fields": ["a", "b"], "total_checked": 4, "violations": 2}
+
+
+def test_path_leads_to_the_nested_field() -> None:
+    nested = {"contract": {"required": {"x": {"path": "a.b", "type": ["int", "str"]}}}}
+    result = validate(report(run(output={"a": {}}), run(output={"a": {"b": None}})), nested)
+    assert found(result) == [
+        ("schema_missing_field", "error", "runs.0.output.a.b"),
+        ("schema_type_mismatch", "error", "runs.1.output.a.b"),
+    ]
+    assert "is not int or str but null" in result["issues"][1]["message"]
+
+
+@pytest.mark.parametrize("output", [None, ..., "text", [1]])
+def test_success_without_an_object_is_a_missing_output(output: Any) -> None:
+    result = validate(report(run(output=output), run()), required(text="str"))
+    assert found(result) == [("missing_output", "error", "runs.0.output")]
+    assert details(result) == {"required_fields": ["text"], "total_checked": 1, "violations": 1}
+
+
+@pytest.mark.parametrize("status", ["failed", "error", "timeout", None])
+def test_only_success_is_checked(status: Any) -> None:
+    result = validate(report(run(status=status, output=None)), required(text="str"))
+    assert result["issues"] == []
+    assert details(result)["total_checked"] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "accepted", "refused"),
+    [
+        ("str", ["", "a"], [1, None, True, []]),
+        ("int", [0, -1, 10**5000], [1.0, True, "1", None]),
+        ("float", [0.5, float("nan")], [1, True, "0.5"]),
+        ("number", [0, 0.5, float("inf")], [True, "1", None]),
+        ("bool", [True, False], [0, 1, "true"]),
+        ("list", [[], [1], (1,)], [{}, "a"]),
+        ("dict", [{}, {"a": 1}], [[], None]),
+    ],
+)
+def test_type_accepts_its_values_only(name: str, accepted: list[Any], refused: list[Any]) -> None:
+    for value in accepted:
+        assert ids(validate(report(run(output={"a": value})), required(a=name))) == []
+    for value in refused:
+        assert ids(validate(report(run(output={"a": value})), required(a=name))) == ["schema_type_mismatch"]
+
+
+@pytest.mark.parametrize("demand", ["text", None, 5, [], ["text", 1], {}, {"type": "text"}, {"path": 5}, {"path": ""}])
+def test_field_whose_types_are_unknown_must_be_there(demand: Any) -> None:
+    assert ids(validate(report(run(output={"a": True}), run(output={"a": None})), required(a=demand))) == []
+    assert ids(validate(report(run(output={})), required(a=demand))) == ["schema_missing_field"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [None, [], {}, {"contract": []}, {"contract": {"required": ["a"]}}, {"contract": {"required": {1: "a"}}}],
+)
+def test_contract_of_a_wrong_form_requires_nothing_but_an_output(settings: Any) -> None:
+    result = validate(report(run(), run(output=None)), settings)
+    assert ids(result) == ["missing_output"]
+    assert details(result)["required_fields"] == []
