@@ -12,6 +12,7 @@ from agentv_ci.contracts.base import JsonObject
 from agentv_ci.outside import MAX_DEPTH
 from agentv_ci.validators.issues import findings, issue
 from agentv_ci.validators.runs import (
+    UNKNOWN,
     Run,
     found_at,
     is_seed,
@@ -23,7 +24,7 @@ from agentv_ci.validators.runs import (
     shown,
 )
 
-Group = list[tuple[int, Run]]
+Numbered = tuple[int, Run]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,31 +52,19 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
     settings = settings_of(context)
     tolerance = _tolerance(settings.get("tolerance"))
     fields = _fields(settings.get("fields"))
-    issues: list[JsonObject] = []
-    groups: dict[tuple[str, int, str], Group] = {}
-    for index, run in numbered_runs(report):
-        seed = run.get("seed")
-        if not is_seed(seed):
-            issues.append(issue("missing_seed", "warning", f"run {index} has no seed", "runs", index, "seed"))
-            continue
-        same = groups.setdefault((label_of(run.get("runner_key")), int(seed), label_of(run.get("case_id"))), [])
-        if is_success(run):
-            same.append((index, run))
-        else:
-            skipped = f"run {index} is not compared: its status is {shown(run.get('status'))}"
-            issues.append(issue("non_success_skipped", "info", skipped, "runs", index, "status"))
-    for (runner, seed, _), group in groups.items():
-        mismatches = [*_mismatches(group, fields, tolerance)]
-        if len(group) > 1 and not mismatches:
-            same_outputs = f"runs {_listed(group)} of {shown(runner)} with seed {seed} have the same output"
-            mismatches = [issue("determinism_ok", "info", same_outputs)]
-        issues += mismatches
+    runs = numbered_runs(report)
+    groups = _groups(runs)
+    comparable = {named: successes for named, group in groups.items() if len(successes := _successes(group)) > 1}
+    mismatches = {named: [*_mismatches(group, fields, tolerance)] for named, group in comparable.items()}
+    issues = [*_not_compared(runs)]
+    for named, group in comparable.items():
+        issues += mismatches[named] or [_sameness(len(group), *named)]
     return findings(
         issues,
         {
             "groups": len(groups),
-            "checked_pairs": sum(max(0, len(group) - 1) for group in groups.values()),
-            "inconsistencies": sum(each["id"] == "determinism_mismatch" for each in issues),
+            "checked_pairs": sum(len(group) - 1 for group in comparable.values()),
+            "inconsistencies": sum(map(len, mismatches.values())),
             "tolerance": tolerance,
             "fields": None if fields is None else [*fields],
         },
@@ -92,9 +81,40 @@ def _fields(setting: object) -> tuple[str, ...] | None:
     return paths or None
 
 
-def _mismatches(group: Group, fields: Sequence[str] | None, tolerance: float) -> Iterator[JsonObject]:
-    for index, run in group[1:]:
-        baseline, first = group[0]
+def _groups(runs: Sequence[Numbered]) -> dict[tuple[str, int, str], list[Numbered]]:
+    """Return runs with a seed by runner, seed and case."""
+    groups: dict[tuple[str, int, str], list[Numbered]] = {}
+    for index, run in runs:
+        seed = run.get("seed")
+        if is_seed(seed):
+            named = (label_of(run.get("runner_key")), int(seed), label_of(run.get("case_id")))
+            groups.setdefault(named, []).append((index, run))
+    return groups
+
+
+def _successes(group: Sequence[Numbered]) -> list[Numbered]:
+    return [(index, run) for index, run in group if is_success(run)]
+
+
+def _not_compared(runs: Sequence[Numbered]) -> Iterator[JsonObject]:
+    for index, run in runs:
+        if not is_seed(run.get("seed")):
+            message = f"run {index} is not compared: it has no seed"
+            yield issue("missing_seed", "warning", message, "runs", index, "seed")
+        elif not is_success(run):
+            message = f"run {index} is not compared: its status is {shown(run.get('status'))}"
+            yield issue("non_success_skipped", "info", message, "runs", index, "status")
+
+
+def _sameness(runs: int, runner: str, seed: int, case: str) -> JsonObject:
+    of_case = "" if case == UNKNOWN else f", case {shown(case)}"
+    message = f"{runs} runs have the same output: runner {shown(runner)}, seed {seed}{of_case}"
+    return issue("determinism_ok", "info", message)
+
+
+def _mismatches(group: Sequence[Numbered], fields: Sequence[str] | None, tolerance: float) -> Iterator[JsonObject]:
+    (baseline, first), *others = group
+    for index, run in others:
         for found in _differences(first.get("output"), run.get("output"), fields, tolerance):
             where = f" at '{'.'.join(found.steps)}'" if found.steps else ""
             message = f"run {index} differs from run {baseline}{where}: {_told(found.other)}, not {_told(found.one)}"
@@ -156,7 +176,3 @@ def _exact(number: float) -> Fraction:
 
 def _told(value: tuple[object, ...]) -> str:
     return shown(value[0]) if value else "nothing"
-
-
-def _listed(group: Group) -> str:
-    return ", ".join(str(index) for index, _ in group)

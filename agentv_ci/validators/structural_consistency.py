@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -33,9 +34,9 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
 
 
 def _counts(runs: list[Any]) -> JsonObject:
-    statuses = [run.get("status") for run in runs if isinstance(run, dict)]
-    counted = {name: sum(_is(each, status) for each in statuses) for status, name in STATUSES.items()}
-    return {"runs": len(runs), **counted}
+    statuses = (run.get("status") for run in runs if isinstance(run, dict))
+    counts = Counter(status for status in statuses if isinstance(status, str))
+    return {"runs": len(runs), **{name: counts[status] for status, name in STATUSES.items()}}
 
 
 def _check(index: int, run: object) -> Iterator[JsonObject]:
@@ -87,7 +88,3 @@ def _wrong_type(
 
 def _is_of(value: object, kind: type) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool)
-
-
-def _is(value: object, status: str) -> bool:
-    return isinstance(value, str) and value == status

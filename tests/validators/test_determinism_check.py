@@ -26,7 +26,7 @@ def nested(levels: int) -> Any:
 def test_same_outputs_are_told_once_per_group() -> None:
     result = validate(report(run(), run(), run(), run(runner_key="other"), run(runner_key="other")))
     assert found(result) == [("determinism_ok", "info", None)] * 2
-    assert result["issues"][0]["message"] == 'runs 0, 1, 2 of "model" with seed 7 have the same output'
+    assert result["issues"][0]["message"] == '3 runs have the same output: runner "model", seed 7'
     assert details(result) == {
         "groups": 2,
         "checked_pairs": 3,
@@ -34,6 +34,11 @@ def test_same_outputs_are_told_once_per_group() -> None:
         "tolerance": 0.0,
         "fields": None,
     }
+
+
+def test_case_of_runs_that_are_the_same_is_told() -> None:
+    result = validate(report(run(case_id="a"), run(case_id="a")))
+    assert result["issues"][0]["message"] == '2 runs have the same output: runner "model", seed 7, case "a"'
 
 
 def test_every_field_that_differs_is_an_issue() -> None:
