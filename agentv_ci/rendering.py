@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 
 from agentv_ci.contracts.base import NOT_SETTINGS, Authored, JsonValue, spellings
+from agentv_ci.contracts.baseline import BaselineDocument
 from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
 from agentv_ci.contracts.evals import EvalDocument
@@ -34,6 +35,7 @@ CONTRACTS: Mapping[SchemaName, type[BaseModel]] = {
     "result-v1": ResultRow,
     "report-v1": RunReport,
     "diagnostics-v1": DiagnosticsDocument,
+    "baseline-v1": BaselineDocument,
     "judge-set-v1": JudgeSetDocument,
 }
 

@@ -24,7 +24,15 @@ if TYPE_CHECKING:
 BASE_ID = "https://org.github.io/agentv-action/schemas/"
 
 SchemaName = Literal[
-    "eval-v2", "targets-v2", "config-v2", "plan-v1", "result-v1", "report-v1", "diagnostics-v1", "judge-set-v1"
+    "eval-v2",
+    "targets-v2",
+    "config-v2",
+    "plan-v1",
+    "result-v1",
+    "report-v1",
+    "diagnostics-v1",
+    "baseline-v1",
+    "judge-set-v1",
 ]
 
 TITLES: Mapping[SchemaName, str] = {
@@ -35,6 +43,7 @@ TITLES: Mapping[SchemaName, str] = {
     "result-v1": "agentv-ci result row",
     "report-v1": "agentv-ci run report",
     "diagnostics-v1": "agentv-ci diagnostics",
+    "baseline-v1": "agentv-ci baseline",
     "judge-set-v1": "agentv-ci judge set",
 }
 

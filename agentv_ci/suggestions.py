@@ -1,4 +1,4 @@
-"""Words for people who mistyped one."""
+"""Words for people: what they probably meant, lists, and how many there are."""
 
 from __future__ import annotations
 
@@ -23,3 +23,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def listed(words: Iterable[object]) -> str:
     """Write a list of words for a sentence."""
     return ", ".join(str(word) for word in words)
+
+
+def counted(number: int, noun: str) -> str:
+    """Write how many there are of something: `1 error`, `2 errors`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -21,6 +21,7 @@ EXAMPLES: Mapping[SchemaName, str] = {
     "result-v1": "valid/one-question/expected/results.jsonl",
     "report-v1": "valid/one-question/expected/report.json",
     "diagnostics-v1": "diagnostics.json",
+    "baseline-v1": "compared/one-trial-a-side/expected/baseline.json",
     "judge-set-v1": "judged/a-strict-judge/judge-set.yaml",
 }
 """Documents of the corpus that stand in the schemas as examples."""

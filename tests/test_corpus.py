@@ -2,6 +2,7 @@
 
     valid/<case>/             eval and target files → expected/: the plan, the rows, the reports, the summary
     checked/<case>/           documents that this version compiles and does not run → expected/: the plan
+    compared/<case>/          base/ and head/: documents of two runs → expected/: the baseline, what has changed
     invalid/<rule>-<slug>/    documents → diagnostics.txt
 
 `make golden` rewrites what is expected; the diff is the review.
@@ -121,3 +122,36 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     for row in rows:
         row |= {"timestamp": "2030-01-02T03:04:05.000Z", "duration_ms": 0}
     return sorted(rows, key=lambda row: (row["suite"], row["source"]["line"], row["trial"]))
+
+
+COMPARED = sorted(path for path in (CORPUS / "compared").iterdir() if path.is_dir())
+
+
+@pytest.mark.parametrize("folder", COMPARED, ids=lambda folder: folder.name)
+def test_two_runs_are_compared_as_expected(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], update: bool
+) -> None:
+    copy = work_in_a_copy(folder, tmp_path, monkeypatch)
+    expected = folder / "expected"
+    # A case is the same one on both sides when its file lies at the same place.
+    for side in ("base", "head"):
+        for path in (copy / side).iterdir():
+            (copy / path.name).write_bytes(path.read_bytes())
+        assert run(["eval", "desk.test.yaml", "--out", f"{side}.jsonl"]) == 0
+        for rolls in copy.glob("rolls-*"):
+            rolls.unlink()
+    assert run(["baseline", "accept", "base.jsonl", "--out", "baseline.json"]) == 0
+    baseline = re.sub(r'"20[^"]*Z"', '"<then>"', (copy / "baseline.json").read_text("utf-8"))
+    check_golden(expected / "baseline.json", baseline, update=update)
+    capsys.readouterr()
+
+    code = run(["compare", "base.jsonl", "head.jsonl"])
+    printed = capsys.readouterr().out
+    check_golden(expected / "comparison.txt", f"{printed}exit code: {code}\n", update=update)
+    assert run(["compare", "base.jsonl", "head.jsonl", "--format", "json"]) == code
+    check_golden(expected / "comparison.json", capsys.readouterr().out, update=update)
+    assert run(["compare", "baseline.json", "head.jsonl"]) == code
+    assert capsys.readouterr().out == printed.replace("base.jsonl", "baseline.json")
+    assert run(["eval", "desk.test.yaml", "--out", "again.jsonl", "--baseline", "baseline.json"]) == code
+    found = json.loads((copy / "again.report.json").read_text("utf-8"))
+    assert found["comparison"]["reasons"] == json.loads((expected / "comparison.json").read_text("utf-8"))["reasons"]

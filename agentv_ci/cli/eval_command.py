@@ -101,6 +101,9 @@ class ShardType(click.ParamType[Shard]):
     metavar="USD",
     help="Gate: most the run may cost, judges included; then nothing more begins.",
 )
+@click.option(
+    "--baseline", type=FILE, metavar="FILE", help="Gate: no regression against this baseline, or these results."
+)
 @junit_option
 @verbose_option
 @color_option
@@ -135,6 +138,7 @@ def command(
     min_mean_score: float | None,
     max_errors: int | None,
     max_cost: float | None,
+    baseline: str | None,
     junit: str | None,
     verbose: bool,
 ) -> int:
@@ -149,6 +153,7 @@ def command(
       agentv-ci eval evals/ --resume .agentv/results/eval.jsonl
       agentv-ci eval evals/ --shard 2/4 --out part-2.jsonl
       agentv-ci eval evals/ --replay recordings/
+      agentv-ci eval evals/ --repeat 5 --baseline .agentv/baseline.json
     """
     cwd = Path.cwd()
     _refuse_together(("--record", record), ("--replay", replay), ("--dry-run", dry_run))
@@ -196,7 +201,12 @@ def command(
     if resume is not None and form_of(Path(resume)) != written:
         raise UsageError(f"--resume {resume} and --out {out} are not written alike", hint="give them the same suffix")
     files = RunFiles(cwd / results, written, cwd / junit if junit else None)
-    scope = Scope(shard, cwd / balance if balance else None, cwd / resume if resume else None)
+    scope = Scope(
+        shard,
+        balance=cwd / balance if balance else None,
+        resume=cwd / resume if resume else None,
+        baseline=cwd / baseline if baseline else None,
+    )
     work = partial(run_plan, compiled, overrides, settings, files, scope=scope)
     outcome = run(work, files, dotenv_files=compiled.origin.dotenv_files, verbose=verbose)
     show_outcome(outcome, files.written, cwd)

@@ -20,6 +20,7 @@ from agentv_ci.outside import shortened
 from agentv_ci.pipeline.concluding import RunFiles
 from agentv_ci.pipeline.judging import JudgeCheck, check_judge, prepare_judge_check
 from agentv_ci.report.agreement import Agreement, Demands, JudgedItem, judge_agreement
+from agentv_ci.suggestions import counted
 
 MAX_SHOWN = 20
 MAX_REASON = 200
@@ -137,7 +138,7 @@ def _lines(check: JudgeCheck, found: Agreement, repeat: int, file: str) -> Itera
     yield (
         (
             f"{found.judgements} judgements: {found.false_passes} false passes, {found.false_fails} false fails, "
-            f"{found.errors} errors"
+            f"{counted(found.errors, 'error')}"
         ),
         "plain",
     )

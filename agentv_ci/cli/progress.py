@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 import click
 
 from agentv_ci.execute.run import Progress
+from agentv_ci.suggestions import counted
 
 PLAIN_INTERVAL_S = 5.0
 LIVE_INTERVAL_S = 0.1
@@ -67,7 +68,7 @@ def _figures(progress: Progress, elapsed_s: float) -> str:
         f"{progress.running} running",
         f"{progress.passed} passed",
         f"{progress.failed} failed",
-        f"{progress.errored} errors",
+        counted(progress.errored, "error"),
     ]
     if progress.retries:
         said.append(f"{progress.retries} {'retry' if progress.retries == 1 else 'retries'}")

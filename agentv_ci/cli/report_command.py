@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
 from agentv_ci.cli.options import FILE, color_option, junit_option
 from agentv_ci.cli.running import show_outcome
+from agentv_ci.pipeline.comparing import yardstick_of
 from agentv_ci.pipeline.concluding import RunFiles
 from agentv_ci.pipeline.reporting import Merging, report_results
 from agentv_ci.report.reporters import form_of
@@ -22,9 +24,14 @@ from agentv_ci.report.reporters import form_of
     help="The files must be exactly the N parts of one plan; what is missing, doubled or foreign fails the gate.",
 )
 @click.option("--out", type=FILE, metavar="FILE", help="Write all rows there too, with a run report beside them.")
+@click.option(
+    "--baseline", type=FILE, metavar="FILE", help="Gate: no regression against this baseline, or these results."
+)
 @junit_option
 @color_option
-def command(results: tuple[str, ...], expect_shards: int | None, out: str | None, junit: str | None) -> int:
+def command(
+    results: tuple[str, ...], expect_shards: int | None, out: str | None, baseline: str | None, junit: str | None
+) -> int:
     """Report results again, or several files as one run: the summary, and the gate that was set when they ran.
 
     The gate's settings are in the run reports that lie beside the results. The exit status is that of `eval`.
@@ -38,6 +45,9 @@ def command(results: tuple[str, ...], expect_shards: int | None, out: str | None
     written = cwd / out if out else None
     files = RunFiles(written, form_of(written)) if written is not None else None
     xml = cwd / junit if junit else None
-    outcome = report_results(Merging(tuple(cwd / each for each in results), results, expect_shards, files, xml))
+    head = written.name if written is not None else "these results"
+    yardstick = yardstick_of(cwd / baseline, head=head, now=datetime.now(UTC)) if baseline else None
+    paths = tuple(cwd / each for each in results)
+    outcome = report_results(Merging(paths, results, expect_shards, files, xml, yardstick))
     show_outcome(outcome, {**(files.written if files is not None else {}), "junit": xml}, cwd)
     return outcome.report.gate.exit_code

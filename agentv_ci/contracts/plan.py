@@ -288,6 +288,15 @@ class Plan(Compiled):
     cases: Items[PlanCase] = Field(description="The cases, in order.")
 
 
+CaseKey = tuple[str, str]
+"""Suite and case id."""
+
+
+def case_key(case: PlanCase) -> CaseKey:
+    """Return what tells a case from all others of its plan."""
+    return case.suite, case.id
+
+
 def flat(evaluators: Iterable[PlanEvaluator]) -> Iterator[PlanEvaluator]:
     """Yield evaluators, and the members of those that have some."""
     for each in evaluators:

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import Items, Recorded, Share
+from agentv_ci.contracts.base import Items, JsonObject, Name, Recorded, Share
+from agentv_ci.contracts.compared import Comparison
 from agentv_ci.contracts.plan import Sha256
 from agentv_ci.contracts.results import Dollars, UsageRecord
 
@@ -35,6 +36,103 @@ class Statistics(Recorded):
     histogram: Items[int] = Field(description="Cases in [0,.2) [.2,.4) [.4,.6) [.6,.8) [.8,1].")
 
 
+class Group(Recorded):
+    """The cases of one suite, or of one target."""
+
+    name: str = Field(description="The suite's path, or the target's name.")
+    cases: int = Field(description="Its cases.")
+    passed: int = Field(description="Cases that passed.")
+    failed: int = Field(description="Cases that did not (borderline counts here).")
+    errored: int = Field(description="Cases without a verdict.")
+    flaky: int = Field(description="Cases whose trials disagree.")
+    mean: float | None = Field(description="Mean score of graded cases.")
+    usage: UsageRecord = Field(description="Tokens of answers.")
+    judge_usage: UsageRecord = Field(description="Tokens of judges.")
+    cost_usd: Dollars | None = Field(description="Cost of answers, as far as it is known.")
+    judge_cost_usd: Dollars | None = Field(description="Cost of judges, as far as it is known.")
+
+
+class EvaluatorFigures(Recorded):
+    """What evaluators of one name and type found, over all trials."""
+
+    name: str = Field(description="The evaluators' name.")
+    type: str = Field(description="Their type.")
+    scored: int = Field(description="Answers that they scored.")
+    passed: int = Field(description="Of those, the ones that passed.")
+    errors: int = Field(description="Answers that they could not score.")
+    skipped: int = Field(description="Answers without what they measure.")
+    mean: float | None = Field(description="Mean of their scores.")
+
+
+class RepeatedCase(Recorded):
+    """What the trials of a case say of how often it passes."""
+
+    suite: str = Field(description="The eval file.")
+    id: str = Field(description="The case's id.")
+    target: str = Field(description="The target's name.")
+    verdict: Literal["pass", "borderline", "fail", "error"] = Field(description="The case's.")
+    flaky: bool = Field(description="Whether its graded trials disagree.")
+    trials: int = Field(description="Trials that ran.")
+    graded: int = Field(description="Of those, the ones with a verdict.")
+    passed: int = Field(description="Of those, the ones that passed.")
+    mean: float = Field(description="Mean score of graded trials.")
+    pass_rate_low: Share = Field(description="Lower end of the 95 % interval of its pass rate (Wilson).")
+    pass_rate_high: Share = Field(description="Upper end.")
+    pass_at_k: Items[Share] = Field(description="For k from 1: that at least one of k trials passes.")
+    pass_hat_k: Items[Share] = Field(description="For k from 1: that all of k trials pass.")
+
+
+class ValidatorSettings(Recorded):
+    """A check of the finished run."""
+
+    key: Name = Field(description="The validator's name.")
+    context: JsonObject = Field(default_factory=dict, description="Its settings.")
+
+
+class ValidatorIssue(Recorded):
+    """Something that a validator found."""
+
+    id: str = Field(description="What kind of thing.")
+    severity: Literal["info", "warning", "error"] = Field(description="How bad.")
+    message: str = Field(description="What was found.")
+    path: Items[str] | None = Field(None, description="Where, as steps into the scenario report.")
+
+
+class Validation(Recorded):
+    """What a validator says of a run."""
+
+    validator: str = Field(description="Its name.")
+    issues: Items[ValidatorIssue] = Field(description="What it found.")
+    summary: JsonObject = Field(description="The same in figures.")
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """What it found that is an error."""
+        return tuple(issue.message for issue in self.issues if issue.severity == "error")
+
+
+class FailedValidation(Recorded):
+    """A validator that could not say anything."""
+
+    validator: str = Field(description="Its name.")
+    error: str = Field(description="Why.")
+
+
+class ScenarioAggregates(Recorded):
+    """What the runs of a scenario come to together."""
+
+    runs: int = Field(description="How many there are.")
+    errors: int = Field(description="Of those, the ones without an answer.")
+    validations: Items[Validation | FailedValidation] = Field(description="What validators say.")
+
+
+class ScenarioReport(Recorded):
+    """A suite as validators see it, without its runs."""
+
+    scenario_key: str = Field(description="The suite's path.")
+    aggregates: ScenarioAggregates = Field(description="Its runs together.")
+
+
 class GateSettings(Recorded):
     """The thresholds that were applied."""
 
@@ -44,6 +142,9 @@ class GateSettings(Recorded):
     min_mean_score: Share | None = Field(None, description="Least mean score.")
     max_errors: int = Field(0, description="Most errors.")
     max_cost_usd: Dollars | None = Field(None, description="Most the suite may cost, judges included.")
+    validators: Items[ValidatorSettings] = Field((), description="Checks of its finished run.")
+    validator_errors: Literal["error", "warn"] = Field("error", description="Whether errors that they find count.")
+    seeds: Items[int] = Field((), description="The seeds of its trials, for validators.")
 
 
 class GateResult(Recorded):
@@ -117,6 +218,12 @@ class RunReport(Recorded):
     counts: Counts = Field(description="Cases by verdict.")
     statistics: Statistics = Field(description="Scores of graded cases.")
     gate: GateResult = Field(description="Whether the run passed.")
+    suites: Items[Group] = Field((), description="The same, by eval file.")
+    targets: Items[Group] = Field((), description="The same, by the target that answers.")
+    evaluators: Items[EvaluatorFigures] = Field((), description="What evaluators found.")
+    repeated: Items[RepeatedCase] = Field((), description="Cases with several trials.")
+    comparison: Comparison | None = Field(None, description="Against the baseline (`--baseline`).")
+    scenario_reports: Items[ScenarioReport] = Field((), description="What validators say, suite by suite.")
     usage: UsageRecord = Field(description="Tokens of answers and judges.")
     cost_usd: Dollars | None = Field(description="Cost of answers and judges, as far as it is known.")
     unpriced_models: Items[str] = Field(description="Models whose price nobody knows: the cost lacks them.")

@@ -115,8 +115,11 @@ class ResultRow(Recorded):
     provider: str = Field(description="The target's provider.")
     model: str | None = Field(None, description="The model that answered, as the provider names it.")
     trial: Annotated[int, Field(ge=1)] = Field(description="Which trial, from 1.")
-    trials: Annotated[int, Field(ge=1)] = Field(1, description="How many the case has.")
+    trials: Annotated[int, Field(ge=1)] = Field(1, description="How many the case has at the most.")
     require: Literal["majority", "all", "any"] = Field("majority", description="How many of them must pass.")
+    stop_when: Literal["decided"] | None = Field(
+        None, description="Whether its trials end when the rest cannot change the verdict."
+    )
     seed: int | None = Field(None, description="The trial's seed.")
     digest: str = Field(description="The case's digest in the plan.")
     status: Literal["ok", "error"] = Field(description="Whether there is a verdict.")

@@ -20,12 +20,13 @@ from agentv_ci.contracts.exchange import (
     Request,
     Response,
 )
-from agentv_ci.contracts.plan import Plan, PlanCase, targets_of
+from agentv_ci.contracts.plan import Plan, PlanCase, case_key, targets_of
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.cache import Store
 from agentv_ci.execute.context import Context, unwritable
+from agentv_ci.execute.deciding import Deciding, first_trials
 from agentv_ci.execute.dumps import Dumps
 from agentv_ci.execute.failures import Failures
 from agentv_ci.execute.limits import Limits
@@ -38,7 +39,6 @@ from agentv_ci.execute.rows import (
     graded_row,
     regraded_row,
     stored_response,
-    trial_keys,
 )
 from agentv_ci.execute.run import Finished, Means, RunSettings
 from agentv_ci.execute.targets import Desk, OpenTargets, Stores
@@ -69,6 +69,8 @@ class Engine:
         for model in finished.unpriced_models:
             self._budget.miss_price(model)
         self._failures = Failures()
+        self._deciding = Deciding(finished.trials, self._leave_out)
+        self._places = {case_key(case): place for place, case in enumerate(plan.cases)}
         self._dumps = Dumps(settings.prompts, settings.traces, means.redactor, means.warn)
         self._queue = Queue(self._lanes(), self._limits, self._is_wanted)
         self._open = OpenTargets(plan.targets, targets, self._context(), self._desk(), dry_run=settings.dry_run)
@@ -128,8 +130,8 @@ class Engine:
         """Whether what an earlier run left has a case that cannot pass any more."""
         cases = {(case.suite, case.id): case for case in self._plan.cases}
         is_lost = False
-        for (suite, case_id, _), verdict in self._finished.verdicts.items():
-            is_lost |= self._failures.add(cases[suite, case_id], verdict)
+        for (suite, case_id, _), result in self._finished.trials.items():
+            is_lost |= self._failures.add(cases[suite, case_id], result.verdict)
         return is_lost
 
     def _settle(self) -> None:
@@ -143,8 +145,10 @@ class Engine:
             yield Lane(target, ((place, trial) for place in own for trial in self._trials(self._plan.cases[place])))
 
     def _trials(self, case: PlanCase) -> Iterator[Trial]:
-        for number in range(1, case.trials + 1):
-            yield self._trial(case, number, case.seeds[number - 1] if number <= len(case.seeds) else None)
+        return (self._numbered(case, number) for number in self._deciding.begin(case))
+
+    def _numbered(self, case: PlanCase, number: int) -> Trial:
+        return self._trial(case, number, case.seeds[number - 1] if number <= len(case.seeds) else None)
 
     def _trial(self, case: PlanCase, number: int, seed: int | None) -> Trial:
         return Trial(
@@ -159,16 +163,14 @@ class Engine:
     def _questions(self, target: str) -> Iterator[tuple[Trial, Request]]:
         for case in self._plan.cases:
             if case.target == target:
-                for trial in self._trials(case):
+                for number in first_trials(case, self._finished.trials):
+                    trial = self._numbered(case, number)
                     # One whose files cannot be laid out fails when its turn comes, not with all others.
                     with suppress(ProviderError):
-                        if trial.key not in self._finished.trials:
-                            yield trial, self._request(case, trial.seed)
+                        yield trial, self._request(case, trial.seed)
 
     def _is_wanted(self, trial: Trial) -> bool:
         """Whether a trial whose turn it is runs; a suite without money left does not hold up the others."""
-        if trial.key in self._finished.trials:
-            return False
         if self._budget.is_exhausted(trial.case.suite):
             self._means.account.stopped = "budget"
             return False
@@ -180,8 +182,15 @@ class Engine:
             with self._queue.running(trial):
                 row = await self._watched(self._run(trial))
             self._open.forget(trial)
+            self._go_on(trial.case, row)
             if self._settings.fail_fast and self._failures.add(trial.case, row.verdict):
                 self._fail_fast()
+
+    def _go_on(self, case: PlanCase, row: ResultRow) -> None:
+        """Have further trials of a case run while its verdict is open."""
+        for number in self._deciding.go_on(case, row):
+            if not self._queue.add(self._places[case_key(case)], self._numbered(case, number)):
+                self._means.account.stopped = self._means.account.stopped or "fail-fast"
 
     def _fail_fast(self) -> None:
         if self._queue.stop():
@@ -215,6 +224,9 @@ class Engine:
 
     def _lose(self, reason: str) -> None:
         self._means.account.write_error = self._means.account.write_error or reason
+
+    def _leave_out(self, trials: int) -> None:
+        self._means.progress.total -= trials
 
     def _count_retry(self) -> None:
         self._means.progress.retries += 1
@@ -328,7 +340,7 @@ class Engine:
 
 def still_asked(plan: Plan, finished: Finished) -> AbstractSet[str]:
     """Return the keys of the targets that are asked anything yet."""
-    left = (case for case in plan.cases if any(key not in finished.trials for key in trial_keys(case)))
+    left = (case for case in plan.cases if first_trials(case, finished.trials))
     return {key for case in left for key in targets_of(case)}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
@@ -19,19 +20,28 @@ class Lane:
         """Trials under way: asked, or judged."""
         self._trials = trials
         self._next = next(trials, None)
+        self._again: deque[tuple[int, Trial]] = deque()
+        """Further trials of cases that have begun; they go first."""
 
     @property
     def place(self) -> int | None:
         """Where the next trial stands in the run; None when there is none."""
-        return None if self._next is None else self._next[0]
+        coming = self._again[0] if self._again else self._next
+        return None if coming is None else coming[0]
+
+    def add(self, place: int, trial: Trial) -> None:
+        """Have a trial run before those that have not begun."""
+        self._again.append((place, trial))
 
     def rest(self) -> Iterator[Trial]:
         """Take all that is left."""
-        while self._next is not None:
+        while self.place is not None:
             yield self.take()
 
     def take(self) -> Trial:
         """Return the next trial."""
+        if self._again:
+            return self._again.popleft()[1]
         assert self._next is not None, "there is a next trial, or nobody takes it"
         (_, trial), self._next = self._next, next(self._trials, None)
         return trial
@@ -54,6 +64,13 @@ class Queue:
         self._is_stopped = True
         self._wake()
         return any(self._is_wanted(trial) for lane in self._lanes.values() for trial in lane.rest())
+
+    def add(self, place: int, trial: Trial) -> bool:
+        """Have a further trial of a case run; returns whether it will."""
+        if not self._is_stopped:
+            self._lanes[trial.case.target].add(place, trial)
+            self._wake()
+        return not self._is_stopped
 
     async def next(self) -> Trial | None:
         """Return the next trial; waits until there is room for one. None: there are no more."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -50,11 +49,6 @@ class Trial:
     def key(self) -> TrialKey:
         """Suite, case id and number: no two trials of a run have the same."""
         return self.case.suite, self.case.id, self.number
-
-
-def trial_keys(case: PlanCase) -> Iterator[TrialKey]:
-    """Yield the keys of a case's trials."""
-    return ((case.suite, case.id, number) for number in range(1, case.trials + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +144,7 @@ def _row(trial: Trial, effort: Effort, grade: Grade, error_kind: ErrorKind | Non
         target=trial.target.name,
         trials=case.trials,
         require=case.require,
+        stop_when=case.stop_when,
         provider="mock" if trial.dry_run else trial.target.provider,
         trial=trial.number,
         seed=trial.seed,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agentv_ci.contracts.exchange import GradeAnswer, Log, Verdict, Warn, World
+from agentv_ci.contracts.exchange import GradeAnswer, Log, Warn, World
 from agentv_ci.contracts.report import ConcurrencyChange, Stop
 from agentv_ci.execute.journal import Journal
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.rows import TrialKey
 from agentv_ci.redaction import Redactor
+from agentv_ci.trials import Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +74,12 @@ class Account:
 class Finished:
     """What need not run any more, of an earlier run of the same plan."""
 
-    trials: AbstractSet[TrialKey] = frozenset()
+    trials: Mapping[TrialKey, Result] = field(default_factory=dict)
+    """Trials, and what they came to."""
     cost_usd: Mapping[str, float] = field(default_factory=dict)
     """What it has cost, by suite."""
     unpriced_models: tuple[str, ...] = ()
     """Models whose share is not in that."""
-    verdicts: Mapping[TrialKey, Verdict] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonValue
@@ -149,7 +148,7 @@ class Documents:
                 targets=self._targets_at(targets) if targets else None,
                 configs=self._configs(path),
                 target_override=self._target_override,
-                plugin_validators=plugin_validators,
+                plugin_validators=_known_validators,
             )
         return self._around[folder]
 
@@ -201,12 +200,10 @@ def read_yaml(text: str) -> JsonValue:
     return parsed.data
 
 
-@cache
-def plugin_validators() -> frozenset[str]:
-    """Return the run validators that other packages bring."""
-    from importlib.metadata import entry_points
+def _known_validators() -> frozenset[str]:
+    from agentv_ci.validators import list_validators
 
-    return frozenset(each.name for each in entry_points(group="agentv_ci.validators"))
+    return frozenset(list_validators())
 
 
 def _named_targets(name: str, cwd: Path) -> Path:

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 from agentv_ci.errors import UsageError
 from agentv_ci.pipeline.compiling import Origin
+from agentv_ci.pipeline.validating import validate_runs
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.plan import Plan
-    from agentv_ci.contracts.report import Ending, RunReport
+    from agentv_ci.contracts.report import Ending, RunReport, ScenarioReport
     from agentv_ci.contracts.results import ResultRow
+    from agentv_ci.report.comparing import Yardstick
     from agentv_ci.report.outcomes import CaseOutcome
     from agentv_ci.report.reporters import ResultsFormat
 
@@ -64,31 +66,38 @@ class Outcome:
 
 
 def conclude(
-    plan: Plan, files: RunFiles, ending: Ending, rows: Callable[[], Iterable[ResultRow]] | None = None
+    plan: Plan,
+    files: RunFiles,
+    ending: Ending,
+    rows: Callable[[], Iterable[ResultRow]] | None = None,
+    yardstick: Yardstick | None = None,
 ) -> Outcome:
     """Write the reports of a run whose rows are written: all that are in the file, or `rows`. Raises OSError."""
     from agentv_ci.report import report
+    from agentv_ci.report.gate import settings_of
     from agentv_ci.report.reporters import read
 
     def written() -> Iterator[ResultRow]:
         return read(files.results, files.form)
 
     rows = rows or written
+    scenarios: tuple[ScenarioReport, ...] = ()
     try:
-        run_report, outcomes = report(plan, rows(), ending)
+        scenarios = validate_runs(settings_of(plan), ((row, plan.digest) for row in rows()))
+        outcome = Outcome(*report(plan, rows(), ending, scenarios=scenarios, yardstick=yardstick))
     except (OSError, ValueError, UsageError) as error:
         # Somebody else has had their hands on the file.
         rows = tuple
         ending = replace(ending, write_error=ending.write_error or why(error, files.results))
-        run_report, outcomes = report(plan, (), ending)
-    lost = _lost(files.junit, lambda path: write_junit(rows(), path)) if files.junit is not None else None
-    lost = lost or _lost(files.report, lambda path: write_report(run_report, path))
+        outcome = Outcome(*report(plan, (), ending))
+    lost = _lost(files.junit, lambda path: write_junit(outcome, rows(), path)) if files.junit is not None else None
+    lost = lost or _lost(files.report, lambda path: write_report(outcome.report, path))
     if lost is not None:
         # What the run came to is told all the same, and that nobody will find it there.
         ending = replace(ending, write_error=ending.write_error or lost)
-        run_report, outcomes = report(plan, rows(), ending)
-        _lost(files.report, lambda path: write_report(run_report, path))
-    return Outcome(run_report, outcomes)
+        outcome = Outcome(*report(plan, rows(), ending, scenarios=scenarios, yardstick=yardstick))
+        _lost(files.report, lambda path: write_report(outcome.report, path))
+    return outcome
 
 
 def _lost(path: Path, write: Callable[[Path], None]) -> str | None:
@@ -119,8 +128,8 @@ def write_report(run_report: RunReport, path: Path) -> None:
     path.write_text(json.dumps(run_report.model_dump(by_alias=True), indent=2) + "\n", encoding="utf-8")
 
 
-def write_junit(rows: Iterable[ResultRow], path: Path) -> None:
-    """Write rows as JUnit XML; raises OSError."""
+def write_junit(outcome: Outcome, rows: Iterable[ResultRow], path: Path) -> None:
+    """Write a run as JUnit XML; raises OSError."""
     from agentv_ci.report.reporters import junit
 
-    path.write_bytes(junit.render(rows))
+    path.write_bytes(junit.render(outcome.report, outcome.cases, rows))

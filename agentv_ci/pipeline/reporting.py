@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.pipeline.compiling import Origin
 from agentv_ci.pipeline.concluding import Outcome, RunFiles, report_of, write_junit, write_report
+from agentv_ci.pipeline.validating import validate_runs
 
 if TYPE_CHECKING:
+    from agentv_ci.contracts.report import GateSettings, ScenarioReport
     from agentv_ci.contracts.results import ResultRow
+    from agentv_ci.report.comparing import Yardstick
     from agentv_ci.report.merging import Part
 
 
@@ -29,6 +32,7 @@ class Merging:
     out: RunFiles | None
     """Where all rows go together, with a run report beside them."""
     junit: Path | None
+    yardstick: Yardstick | None = None
 
 
 def report_results(merging: Merging) -> Outcome:
@@ -39,7 +43,7 @@ def report_results(merging: Merging) -> Outcome:
     from agentv_ci.report.merging import merge
 
     _refuse_to_overwrite(merging)
-    parts = [_part(path, name) for path, name in zip(merging.results, merging.names, strict=True)]
+    parts = [part_of(path, name) for path, name in zip(merging.results, merging.names, strict=True)]
 
     def located() -> Iterator[tuple[Part, ResultRow]]:
         for part, path in zip(parts, merging.results, strict=True):
@@ -48,7 +52,13 @@ def report_results(merging: Merging) -> Outcome:
     def rows() -> Iterator[ResultRow]:
         return (row for _, row in located())
 
-    run_report, outcomes = merge(parts, located(), merging.expected_shards)
+    def validate(settings: Sequence[GateSettings]) -> Sequence[ScenarioReport]:
+        digests = ((row, part.report.plan_digest if part.report else None) for part, row in located())
+        return validate_runs(settings, digests)
+
+    run_report, outcomes = merge(
+        parts, located(), merging.expected_shards, validate=validate, yardstick=merging.yardstick
+    )
     if not outcomes and all(part.report is None for part in parts):
         raise NothingToRun("these files have no rows")
     if merging.out is not None:
@@ -56,7 +66,7 @@ def report_results(merging: Merging) -> Outcome:
         write_report(run_report, merging.out.report)
     if merging.junit is not None:
         merging.junit.parent.mkdir(parents=True, exist_ok=True)
-        write_junit(rows(), merging.junit)
+        write_junit(Outcome(run_report, outcomes), rows(), merging.junit)
     return Outcome(run_report, outcomes)
 
 
@@ -93,7 +103,8 @@ def _refuse_to_overwrite(merging: Merging) -> None:
         origin.refuse_to_overwrite([merging.junit])
 
 
-def _part(results: Path, name: str) -> Part:
+def part_of(results: Path, name: str) -> Part:
+    """Return a results file with the run report beside it; raises UsageError for a report that cannot be read."""
     from pydantic import ValidationError
 
     from agentv_ci.contracts.report import RunReport

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentv_ci.contracts.plan import CaseKey, case_key
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.load.discover import find_root
 from agentv_ci.pipeline.compiling import Compiled, Selection, compile_paths
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from agentv_ci.compile.overrides import Overrides
     from agentv_ci.contracts.plan import PlanCase
     from agentv_ci.execute.run import RunSettings
-
-CaseKey = tuple[str, str]
-"""Suite and id."""
 
 
 @dataclass(slots=True)
@@ -92,7 +90,9 @@ def _matched(compiled: Compiled, contents: _Contents, results: Path) -> Rescorin
     from agentv_ci.compile.selection import narrowed
 
     plan = compiled.plan
-    answered = {key_of(case): plan.targets[case.target].name for case in plan.cases if key_of(case) in contents.trials}
+    answered = {
+        case_key(case): plan.targets[case.target].name for case in plan.cases if case_key(case) in contents.trials
+    }
     others = [key for key, name in answered.items() if contents.target_of[key] != name]
     keys = frozenset(answered.keys() - set(others))
     sentences = []
@@ -100,17 +100,17 @@ def _matched(compiled: Compiled, contents: _Contents, results: Path) -> Rescorin
         sentences.append(f"no case any more, left out: {listed(unknown)}")
     if others:
         sentences.append(f"answered by another target, left out: {listed(case_id for _, case_id in others)}")
-    if missing := [case.id for case in plan.cases if key_of(case) not in contents.trials]:
+    if missing := [case.id for case in plan.cases if case_key(case) not in contents.trials]:
         sentences.append(f"no stored answer, left out: {listed(missing)}")
-    kept = [case for case in plan.cases if key_of(case) in keys]
-    if fewer := [case.id for case in kept if len(contents.trials[key_of(case)]) < case.trials]:
+    kept = [case for case in plan.cases if case_key(case) in keys]
+    if fewer := [case.id for case in kept if len(contents.trials[case_key(case)]) < case.trials]:
         sentences.append(f"fewer trials stored than the case wants, judged by those: {listed(fewer)}")
     if contents.has_no_messages and any(map(_reads_calls, kept)):
         rows = "1 row has" if contents.has_no_messages == 1 else f"{contents.has_no_messages} rows have"
         sentences.append(f"{rows} no messages of the answer, so tool calls are not known; run with --include-trace")
     if not keys:
         raise NothingToRun(f"no row of '{results}' is of a case of these documents", hint="; ".join(sentences) or None)
-    narrow = narrowed(plan, lambda case: key_of(case) in keys)
+    narrow = narrowed(plan, lambda case: case_key(case) in keys)
     trials = {key: max(contents.trials[key]) for key in keys}
     origin = replace(compiled.origin, sources=(*compiled.origin.sources, results))
     return Rescoring(
@@ -121,11 +121,6 @@ def _matched(compiled: Compiled, contents: _Contents, results: Path) -> Rescorin
         keys,
         sum(len(contents.trials[key]) for key in keys),
     )
-
-
-def key_of(case: PlanCase) -> CaseKey:
-    """Return what tells a case from all others of its plan."""
-    return case.suite, case.id
 
 
 def _reads_calls(case: PlanCase) -> bool:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv_ci.errors import UsageError
+from agentv_ci.trials import Result
 
 if TYPE_CHECKING:
-    from agentv_ci.contracts.exchange import Verdict
     from agentv_ci.contracts.plan import Plan, PlanCase
     from agentv_ci.contracts.results import ResultRow
     from agentv_ci.execute.rows import TrialKey
@@ -38,7 +38,7 @@ class _Kept:
 
     place: int
     is_answered: bool
-    verdict: Verdict
+    result: Result
     is_stale: bool
     """Whether the plan says something else today of what the row repeats of it."""
     cost_usd: float
@@ -89,10 +89,9 @@ class Resumable:
         for (suite, _, _), kept in answered.items():
             costs[suite] = costs.get(suite, 0.0) + kept.cost_usd
         finished = Finished(
-            trials=answered.keys(),
+            trials={key: kept.result for key, kept in answered.items()},
             cost_usd=costs,
             unpriced_models=tuple(dict.fromkeys(model for kept in answered.values() for model in kept.unpriced)),
-            verdicts={key: kept.verdict for key, kept in answered.items()},
         )
         return Earlier(finished, earlier, survey.whole_bytes, self._sentence(earlier, survey))
 
@@ -151,6 +150,7 @@ class Resumable:
             "conversation_id": case.conversation_id,
             "trials": case.trials,
             "require": case.require,
+            "stop_when": case.stop_when,
             "source": RowSource(path=case.source.path, line=case.source.line),
             "metadata": case.metadata,
         }
@@ -171,7 +171,7 @@ class Resumable:
         return _Kept(
             place=place,
             is_answered=row.status == "ok",
-            verdict=row.verdict,
+            result=Result(row.verdict, row.score),
             is_stale=any(getattr(row, name) != value for name, value in self._told(case).items()),
             cost_usd=(row.cost_usd or 0.0) + (row.judge_cost_usd or 0.0),
             unpriced=tuple(self._unpriced(row, case)),

@@ -64,6 +64,8 @@ class Scope:
     """Results whose durations balance the shards."""
     resume: Path | None = None
     """Results of an earlier run whose answers still hold."""
+    baseline: Path | None = None
+    """What the run is compared with."""
 
 
 EVERYTHING = Scope()
@@ -91,16 +93,19 @@ async def run_plan(
     result can be written.
     """
     from agentv_ci.compile.overrides import override
+    from agentv_ci.pipeline.comparing import yardstick_of
     from agentv_ci.pipeline.resuming import Resumable
 
     resumed = scope.resume if scope.resume != files.results else None
-    read = tuple(path for path in (scope.balance, resumed) if path is not None)
+    read = tuple(path for path in (scope.balance, scope.baseline, resumed) if path is not None)
     files.refuse_to_overwrite(replace(compiled.origin, sources=(*compiled.origin.sources, *read)))
     if scope.shard is not None:
         settings = replace(settings, shards=scope.shard.total)
     whole = override(compiled.plan, overrides)
     plan, shard = _part(whole, scope)
     _require_recordings(settings)
+    now = outside.world.now()
+    yardstick = yardstick_of(scope.baseline, head=files.results.name, now=now) if scope.baseline is not None else None
     resumable = Resumable(files.results, files.form, plan, dry_run=settings.dry_run)
     prior = Prior()
     if scope.resume is not None:
@@ -108,15 +113,15 @@ async def run_plan(
     ending = await carry_out(plan, settings, files, outside, prior)
     ending = replace(ending, shard=shard)
     if scope.resume is None:
-        return conclude(plan, files, ending)
+        return conclude(plan, files, ending, yardstick=yardstick)
     if ending.stopped == "interrupted":
         # Whoever ends a run may have seen that it is not the one that was meant.
-        return conclude(plan, files, ending, resumable.rows)
+        return conclude(plan, files, ending, resumable.rows, yardstick)
     try:
         resumable.tidy()
     except (OSError, UsageError) as error:
         ending = replace(ending, write_error=ending.write_error or why(error, files.results))
-    return conclude(plan, files, ending, resumable.rows)
+    return conclude(plan, files, ending, resumable.rows, yardstick)
 
 
 def _require_recordings(settings: RunSettings) -> None:
@@ -158,16 +163,15 @@ async def carry_out(plan: Plan, settings: RunSettings, files: RunFiles, outside:
     from agentv_ci.contracts.report import Ending
     from agentv_ci.evaluate.requirements import require_packages
     from agentv_ci.execute import execute
+    from agentv_ci.execute.deciding import trials_left
     from agentv_ci.execute.engine import still_asked
     from agentv_ci.execute.journal import Journal
     from agentv_ci.execute.materials import Materials
     from agentv_ci.execute.run import Account, Finished, Means, Progress
-    from agentv_ci.execute.unsupported import refuse_unsupported
     from agentv_ci.redaction import Redactor, secrets_of
     from agentv_ci.report.reporters import form
 
     stored, kept = prior.stored, prior.kept
-    refuse_unsupported(plan)
     require_packages(plan)
     answering = stored is None and not settings.dry_run and settings.replay is None
     _require_folders(plan, settings, answering=answering)
@@ -177,7 +181,7 @@ async def carry_out(plan: Plan, settings: RunSettings, files: RunFiles, outside:
     needed = still_asked(plan, finished) if stored is None else asked.keys()
     left_out: list[str] = []
     targets = asked | _resolved({key: asked[key] for key in needed}, settings, world.environ, left_out.append)
-    trials = sum(case.trials for case in plan.cases) - len(finished.trials)
+    trials = trials_left(plan, finished.trials)
     progress = Progress(total=trials if stored is None else stored.number)
     redactor = Redactor(secrets_of(plan.targets, targets, world.environ))
 

@@ -14,6 +14,7 @@ from agentv_ci.contracts.judge_set import LabelledAnswer
 from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.contracts.results import PRECISION, ResultRow
 from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED
+from agentv_ci.suggestions import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,7 @@ def kappa(pairs: Sequence[tuple[bool, bool]]) -> float | None:
 
 def judge_agreement(found: Agreement, demands: Demands) -> tuple[int, tuple[str, ...]]:
     """Return the exit code, and what was not reached."""
-    too_many = f"{found.errors} errors, at most {demands.max_errors} are allowed"
+    too_many = f"{counted(found.errors, 'error')}, at most {demands.max_errors} are allowed"
     broken = [too_many] if found.errors > demands.max_errors else []
     if found.write_error is not None:
         broken.append(f"results could not be written: {found.write_error}")

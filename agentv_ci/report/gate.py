@@ -6,12 +6,24 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from agentv_ci.contracts.compared import Comparison
 from agentv_ci.contracts.plan import Plan
-from agentv_ci.contracts.report import Ending, GateResult, GateSettings
+from agentv_ci.contracts.report import (
+    Ending,
+    GateResult,
+    GateSettings,
+    ScenarioReport,
+    Validation,
+    ValidatorSettings,
+)
 from agentv_ci.contracts.results import PRECISION
 from agentv_ci.errors import BUDGET, FAILED, INFRASTRUCTURE, INTERRUPTED, PASSED
+from agentv_ci.outside import shortened
 from agentv_ci.report.outcomes import CaseOutcome, Tally
 from agentv_ci.report.statistics import describe
+from agentv_ci.suggestions import counted
+
+MAX_ISSUE = 200
 
 WORST_FIRST = (INTERRUPTED, BUDGET, FAILED, INFRASTRUCTURE, PASSED)
 
@@ -30,6 +42,9 @@ Finding = tuple[int, str]
 def settings_of(plan: Plan) -> tuple[GateSettings, ...]:
     """Return the thresholds of a plan's suites."""
     cases = Counter(case.suite for case in plan.cases)
+    seeds: dict[str, set[int]] = {}
+    for case in plan.cases:
+        seeds.setdefault(case.suite, set()).update(case.seeds[: case.trials])
     return tuple(
         GateSettings(
             suite=suite.path,
@@ -38,6 +53,9 @@ def settings_of(plan: Plan) -> tuple[GateSettings, ...]:
             min_mean_score=suite.gate.min_mean_score,
             max_errors=suite.gate.max_errors,
             max_cost_usd=suite.gate.max_cost_usd,
+            validators=tuple(ValidatorSettings(key=each.key, context=each.context) for each in suite.validators),
+            validator_errors=suite.gate.validators,
+            seeds=tuple(sorted(seeds[suite.path])),
         )
         for suite in plan.suites
         if suite.path in cases
@@ -45,7 +63,12 @@ def settings_of(plan: Plan) -> tuple[GateSettings, ...]:
 
 
 def judge_run(
-    settings: Sequence[GateSettings], outcomes: Sequence[CaseOutcome], tally: Tally, ending: Ending
+    settings: Sequence[GateSettings],
+    outcomes: Sequence[CaseOutcome],
+    tally: Tally,
+    ending: Ending,
+    scenarios: Sequence[ScenarioReport],
+    comparison: Comparison | None,
 ) -> GateResult:
     """Return the gate's word over all suites; each has its own thresholds, and the worst exit code wins.
 
@@ -58,10 +81,21 @@ def judge_run(
         nothing = "no case was left to run" if ending.shard is None else "the shard is empty"
         return _result("nothing", [(PASSED, f"nothing ran: {nothing}")], (), ending)
     found += _costs(settings, tally, ending)
+    costs = {suite: spent.cost_usd for suite, spent in tally.spending_by("suite").items()}
+    validations = {each.scenario_key: each for each in scenarios}
+    by_suite: dict[str, list[CaseOutcome]] = {}
+    for outcome in outcomes:
+        by_suite.setdefault(outcome.case.suite, []).append(outcome)
     for suite in settings:
-        own = [each for each in outcomes if each.case.suite == suite.suite]
+        own = by_suite.get(suite.suite, [])
+        judged = [
+            *_judge_suite(suite, own, costs.get(suite.suite), ending),
+            *_validated(suite, validations.get(suite.suite)),
+        ]
         about = f"{suite.suite}: " if len(settings) > 1 else ""
-        found += [(code, about + reason) for code, reason in _judge_suite(suite, own, tally, ending)]
+        found += [(code, about + reason) for code, reason in judged]
+    if comparison is not None:
+        found += [(FAILED, f"against {comparison.base}: {reason}") for reason in comparison.reasons]
     result = _result(None, found, settings, ending)
     if ending.shard is None:
         return result
@@ -118,7 +152,7 @@ def _ended_badly(
 
 def _costs(settings: Sequence[GateSettings], tally: Tally, ending: Ending) -> Iterator[Finding]:
     """What is wrong with the cost of the run as a whole."""
-    cost = tally.cost_usd(each.suite for each in settings)
+    cost = tally.spending.cost_usd
     if ending.max_cost_usd is not None and cost is not None and cost > ending.max_cost_usd:
         yield BUDGET, f"the run cost ${cost:.4f}, at most ${ending.max_cost_usd:g} is allowed"
     is_bounded = ending.max_cost_usd is not None or any(each.max_cost_usd is not None for each in settings)
@@ -127,11 +161,10 @@ def _costs(settings: Sequence[GateSettings], tally: Tally, ending: Ending) -> It
 
 
 def _judge_suite(
-    suite: GateSettings, outcomes: Sequence[CaseOutcome], tally: Tally, ending: Ending
+    suite: GateSettings, outcomes: Sequence[CaseOutcome], cost: float | None, ending: Ending
 ) -> Iterator[Finding]:
     quality = _quality(suite, outcomes)
     yield from ((FAILED, reason) for reason in quality)
-    cost = tally.cost_usd([suite.suite])
     if suite.max_cost_usd is not None and cost is not None and cost > suite.max_cost_usd:
         yield BUDGET, f"the suite cost ${cost:.4f}, at most ${suite.max_cost_usd:g} is allowed"
     # Of merged results only the number of cases is known that have no row at all.
@@ -140,11 +173,21 @@ def _judge_suite(
         # What never ran because the run was stopped is no error; that it was stopped is said elsewhere.
         errors -= sum(outcome.missing for outcome in outcomes) + max(0, suite.cases - len(outcomes))
     if errors > suite.max_errors:
-        yield INFRASTRUCTURE, f"{errors} errors, at most {suite.max_errors} are allowed"
+        yield INFRASTRUCTURE, f"{counted(errors, 'error')}, at most {suite.max_errors} are allowed"
     if ending.stopped is None and all(outcome.verdict == "error" for outcome in outcomes):
         # Without a single grade there is no answer about quality, only about what broke.
         broke = errors > suite.max_errors or ending.unrecorded > 0
         yield INFRASTRUCTURE if broke else FAILED, "no case was graded"
+
+
+def _validated(suite: GateSettings, scenario: ScenarioReport | None) -> Iterator[Finding]:
+    """What validators find wrong; one that could not say anything is told, and fails nothing."""
+    if scenario is None or suite.validator_errors == "warn":
+        return
+    for each in scenario.aggregates.validations:
+        if isinstance(each, Validation) and each.errors:
+            more = f" (and {len(each.errors) - 1} more)" if len(each.errors) > 1 else ""
+            yield FAILED, f"validator {each.validator}: {shortened(each.errors[0], MAX_ISSUE)}{more}"
 
 
 def _quality(suite: GateSettings, outcomes: Sequence[CaseOutcome]) -> list[str]:

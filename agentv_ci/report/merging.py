@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
-from agentv_ci.contracts.report import Ending, GateSettings, RunReport, Stop
+from agentv_ci.contracts.report import Ending, GateSettings, RunReport, ScenarioReport, Stop
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.report.gate import judge_run
+from agentv_ci.report.comparing import Yardstick
 from agentv_ci.report.outcomes import CaseOutcome, Tally
-from agentv_ci.report.statistics import count, describe
-from agentv_ci.schemas import schema_id
+from agentv_ci.report.summing import sum_up
 
 MAX_NAMED = 5
 
@@ -27,9 +26,16 @@ class Part:
 
 
 def merge(
-    parts: Sequence[Part], rows: Iterable[tuple[Part, ResultRow]], expected_shards: int | None
+    parts: Sequence[Part],
+    rows: Iterable[tuple[Part, ResultRow]],
+    expected_shards: int | None,
+    *,
+    validate: Callable[[Sequence[GateSettings]], Sequence[ScenarioReport]],
+    yardstick: Yardstick | None,
 ) -> tuple[RunReport, tuple[CaseOutcome, ...]]:
     """Return what several files come to together; the gate is the one that their reports hold.
+
+    `validate` applies the validators of these settings to the same rows.
 
     With `expected_shards`, or when one of them is a shard, they must be exactly the parts of one plan: what is missing,
     doubled or foreign is a reason of the gate. So is a row that is there twice, whatever is expected.
@@ -44,27 +50,16 @@ def merge(
     settings = _settings(reports, outcomes)
     expected = expected_shards or next((each.shard.total for each in reports if each.shard is not None), None)
     found = [*_unfinished(parts), *_incomplete(parts, expected), *_differing(reports), *seen.doubled()]
-    found += [*seen.lost(parts), *(reason for report in reports for reason in report.incomplete)]
+    found += [
+        *_uncompared(reports, yardstick),
+        *seen.lost(parts),
+        *(reason for report in reports for reason in report.incomplete),
+    ]
     ending = replace(_ending(reports), incomplete=tuple(dict.fromkeys(found)))
     plans = {each.plan_digest for each in reports}
-    run_report = RunReport(
-        schema_=schema_id("report-v1"),
-        plan_digest=plans.pop() if len(plans) == 1 else None,
-        shard=None,
-        stopped=ending.stopped,
-        incomplete=ending.incomplete,
-        unrecorded=ending.unrecorded,
-        dry_run=ending.dry_run,
-        counts=count(outcomes, rows=tally.rows, cases=sum(each.cases for each in settings)),
-        statistics=describe(outcomes),
-        gate=judge_run(settings, outcomes, tally, ending),
-        usage=tally.usage,
-        cost_usd=tally.cost_usd(each.suite for each in settings),
-        unpriced_models=ending.unpriced_models,
-        concurrency=ending.concurrency,
-        write_error=ending.write_error,
-    )
-    return run_report, outcomes
+    plan_digest = plans.pop() if len(plans) == 1 else None
+    scenarios = validate(settings)
+    return sum_up(tally, settings, ending, plan_digest=plan_digest, scenarios=scenarios, yardstick=yardstick)
 
 
 class _Seen:
@@ -103,7 +98,8 @@ def _settings(reports: Sequence[RunReport], outcomes: Sequence[CaseOutcome]) -> 
     for each in (settings for report in reports for settings in report.gate.settings):
         known = by_suite.get(each.suite)
         cases = each.cases + (known.cases if known is not None else 0)
-        by_suite[each.suite] = (known or each).model_copy(update={"cases": cases})
+        seeds = tuple(sorted({*each.seeds, *(known.seeds if known is not None else ())}))
+        by_suite[each.suite] = (known or each).model_copy(update={"cases": cases, "seeds": seeds})
     for outcome in outcomes:
         suite = outcome.case.suite
         if suite not in by_suite:
@@ -182,6 +178,13 @@ def _plan_of(parts: Sequence[Part]) -> str | None:
     return max(dict.fromkeys(digests), key=digests.count, default=None)
 
 
+def _uncompared(reports: Iterable[RunReport], yardstick: Yardstick | None) -> Iterator[str]:
+    """Parts that were compared with a baseline are so together, or it is not known what has regressed."""
+    names = dict.fromkeys(each.comparison.base for each in reports if each.comparison is not None)
+    if names and yardstick is None:
+        yield f"these runs were compared with {', '.join(names)}, and together they are not; name it with --baseline"
+
+
 def _differing(reports: Sequence[RunReport]) -> Iterator[str]:
     if len({each.dry_run for each in reports}) > 1:
         yield "some of these runs are dry runs"
@@ -189,5 +192,5 @@ def _differing(reports: Sequence[RunReport]) -> Iterator[str]:
         yield "these runs had different budgets (--max-cost)"
     thresholds: dict[str, set[str]] = {}
     for each in (settings for report in reports for settings in report.gate.settings):
-        thresholds.setdefault(each.suite, set()).add(each.model_dump_json(exclude={"cases"}))
+        thresholds.setdefault(each.suite, set()).add(each.model_dump_json(exclude={"cases", "seeds"}))
     yield from (f"{suite}: these runs had different gates" for suite, each in thresholds.items() if len(each) > 1)

@@ -1,21 +1,17 @@
-"""From trials to the outcome of a case.
-
-The score is the mean of the graded trials. A case passes when enough of all its trials pass (`require`), and is
-`error` when none was graded. Flaky is a mark beside the verdict: its graded trials disagree.
-"""
+"""From trials to the outcome of a case. Flaky is a mark beside its verdict: its graded trials disagree."""
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from agentv_ci.contracts.exchange import Verdict
 from agentv_ci.contracts.plan import Plan, PlanCase
-from agentv_ci.contracts.results import BORDERLINE, PRECISION, EvaluatorResult, ResultRow, RowSource, UsageRecord
+from agentv_ci.contracts.results import EvaluatorResult, ResultRow, RowSource
 from agentv_ci.outside import shortened
+from agentv_ci.report.spending import EvaluatorTally, Spending, sum_of
+from agentv_ci.trials import Require, Result, is_settled, verdict_of
 
 MAX_FINDING = 300
 MAX_FINDINGS = 10_000
@@ -56,9 +52,11 @@ class RowCase:
 
     id: str
     suite: str
+    digest: str
     source: RowSource
     trials: int
-    require: Literal["majority", "all", "any"]
+    require: Require
+    stop_when: Literal["decided"] | None
 
 
 Case = PlanCase | RowCase
@@ -69,10 +67,26 @@ class CaseOutcome:
     """What became of a case."""
 
     case: Case
+    target: str
+    """The name of the target that answers."""
     verdict: Verdict
     score: float
-    flaky: bool
     trials: tuple[TrialOutcome, ...]
+
+    @property
+    def graded(self) -> tuple[TrialOutcome, ...]:
+        """Trials with a verdict."""
+        return tuple(trial for trial in self.trials if trial.verdict != "error")
+
+    @property
+    def passed(self) -> int:
+        """Trials that passed."""
+        return sum(trial.verdict == "pass" for trial in self.trials)
+
+    @property
+    def flaky(self) -> bool:
+        """Whether its graded trials disagree."""
+        return 0 < self.passed < len(self.graded)
 
     @property
     def errors(self) -> int:
@@ -81,8 +95,12 @@ class CaseOutcome:
 
     @property
     def missing(self) -> int:
-        """Trials that never ran."""
-        return self.case.trials - len(self.trials)
+        """Trials that never ran and should have."""
+        left = self.case.trials - len(self.trials)
+        if left and self.case.stop_when is not None:
+            results = [Result(trial.verdict, trial.score) for trial in self.trials]
+            return 0 if is_settled(results, self.case.trials, self.case.require) else left
+        return left
 
     @property
     def summary(self) -> str:
@@ -106,11 +124,10 @@ class Tally:
 
     def __init__(self) -> None:
         self.rows = 0
-        self.usage = UsageRecord()
-        """Tokens of answers and judges together."""
+        self.evaluators = EvaluatorTally()
         self._findings_left = MAX_FINDINGS
-        self._picodollars: Counter[str] = Counter()
-        """What rows cost, by suite: whole numbers come to the same sum in any order."""
+        self._spending: dict[tuple[str, str], Spending] = {}
+        """What rows took, by suite and target."""
         self._cases: dict[CaseKey, Case] = {}
         self._trials: dict[CaseKey, list[TrialOutcome]] = {}
         self._learns = True
@@ -134,52 +151,43 @@ class Tally:
         if key not in self._cases:
             if not self._learns:
                 return
-            self._expect(key, RowCase(row.eval_id, row.suite, row.source, row.trials, row.require))
+            self._expect(key, _case_of(row))
         self.rows += 1
         findings = _findings(row) if self._findings_left > 0 else ()
         self._findings_left -= len(findings)
         summary = "" if row.verdict == "pass" else shortened(_summary(row), MAX_FINDING)
         self._trials[key].append(TrialOutcome(row.trial, row.verdict, row.score, summary, findings))
-        for used in (row.usage, row.judge_usage):
-            self.usage = _sum(self.usage, used)
-        for cost in (row.cost_usd, row.judge_cost_usd):
-            if cost is not None:
-                self._picodollars[row.suite] += round(cost * 1e12)
+        self._spending.setdefault((row.suite, row.target), Spending()).add(row)
+        self.evaluators.add(row.evaluator_results)
 
-    def cost_usd(self, suites: Iterable[str]) -> float | None:
-        """Return what answers and judges of some suites cost, as far as it is known; None when nothing is."""
-        known = [self._picodollars[suite] for suite in suites if suite in self._picodollars]
-        return sum(known) / 1e12 if known else None
+    @property
+    def spending(self) -> Spending:
+        """What answers and judges took."""
+        return sum_of(self._spending.values())
+
+    def spending_by(self, what: Literal["suite", "target"]) -> dict[str, Spending]:
+        """Return the same for each suite, or for each target that answers."""
+        grouped: dict[str, list[Spending]] = {}
+        for (suite, target), spent in self._spending.items():
+            grouped.setdefault(suite if what == "suite" else target, []).append(spent)
+        return {name: sum_of(spent) for name, spent in grouped.items()}
 
     def outcomes(self) -> tuple[CaseOutcome, ...]:
         """Return every case: in the plan's order, else in that of the eval files."""
         cases: Iterable[tuple[CaseKey, Case]] = self._cases.items()
         if self._learns:
             cases = sorted(cases, key=lambda known: (known[0][0], known[1].source.line, known[0]))
-        return tuple(_outcome(case, self._trials[key]) for key, case in cases)
+        return tuple(_outcome(case, key[2], self._trials[key]) for key, case in cases)
 
 
-def _outcome(case: Case, trials: Sequence[TrialOutcome]) -> CaseOutcome:
+def _case_of(row: ResultRow) -> RowCase:
+    return RowCase(row.eval_id, row.suite, row.digest, row.source, row.trials, row.require, row.stop_when)
+
+
+def _outcome(case: Case, target: str, trials: Sequence[TrialOutcome]) -> CaseOutcome:
     ran = tuple(sorted(trials, key=lambda trial: trial.number))
-    graded = [trial for trial in ran if trial.verdict != "error"]
-    if not graded:
-        return CaseOutcome(case, "error", 0.0, flaky=False, trials=ran)
-    score = round(math.fsum(trial.score for trial in graded) / len(graded), PRECISION)
-    passed = sum(trial.verdict == "pass" for trial in graded)
-    verdict: Verdict = "pass" if _is_enough(passed, case) else "borderline" if score >= BORDERLINE else "fail"
-    if len(graded) == 1 and verdict != "pass" and graded[0].verdict != "pass":
-        verdict = graded[0].verdict
-    return CaseOutcome(case, verdict, score, flaky=0 < passed < len(graded), trials=ran)
-
-
-def _is_enough(passed: int, case: Case) -> bool:
-    match case.require:
-        case "majority":
-            return passed * 2 > case.trials
-        case "all":
-            return passed == case.trials
-        case "any":
-            return passed > 0
+    verdict, score = verdict_of([Result(each.verdict, each.score) for each in ran], case.trials, case.require)
+    return CaseOutcome(case, target, verdict, score, ran)
 
 
 def _findings(row: ResultRow) -> tuple[Finding, ...]:
@@ -204,10 +212,3 @@ def _summary(row: ResultRow) -> str:
     if row.error is not None:
         return row.error if row.error_kind == "evaluator" else f"{row.error_kind}: {row.error}"
     return "; ".join(row.misses) or row.reasoning
-
-
-def _sum(first: UsageRecord, second: UsageRecord | None) -> UsageRecord:
-    if second is None:
-        return first
-    both = ((name, getattr(first, name), getattr(second, name)) for name in UsageRecord.model_fields)
-    return UsageRecord(**{name: one if two is None else (one or 0) + two for name, one, two in both})

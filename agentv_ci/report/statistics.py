@@ -6,11 +6,15 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from agentv_ci.contracts.report import Counts, Statistics
+from agentv_ci.contracts.report import Counts, Group, RepeatedCase, Statistics
 from agentv_ci.contracts.results import PRECISION
+from agentv_ci.report.inference import pass_at, pass_hat, rate_interval
 from agentv_ci.report.outcomes import CaseOutcome
+from agentv_ci.report.spending import Spending
 
 BINS = 5
+CONFIDENCE = 0.95
+"""Of the interval of a case's pass rate."""
 
 
 def count(outcomes: Sequence[CaseOutcome], *, rows: int, cases: int = 0) -> Counts:
@@ -43,4 +47,43 @@ def describe(outcomes: Sequence[CaseOutcome]) -> Statistics:
         max=max(scores),
         stdev=round(math.sqrt(variance), PRECISION),
         histogram=tuple(bins.count(index) for index in range(BINS)),
+    )
+
+
+def group(name: str, outcomes: Sequence[CaseOutcome], spent: Spending) -> Group:
+    """Describe the cases of one suite or target."""
+    counts = count(outcomes, rows=0)
+    return Group(
+        name=name,
+        cases=counts.cases,
+        passed=counts.passed,
+        failed=counts.failed,
+        errored=counts.errored,
+        flaky=counts.flaky,
+        mean=describe(outcomes).mean,
+        usage=spent.usage,
+        judge_usage=spent.judge_usage,
+        cost_usd=spent.answers_usd,
+        judge_cost_usd=spent.judges_usd,
+    )
+
+
+def repeated(outcome: CaseOutcome) -> RepeatedCase:
+    """Describe the trials of a case."""
+    graded, passed = len(outcome.graded), outcome.passed
+    low, high = rate_interval(passed, graded, CONFIDENCE)
+    return RepeatedCase(
+        suite=outcome.case.suite,
+        id=outcome.case.id,
+        target=outcome.target,
+        verdict=outcome.verdict,
+        flaky=outcome.flaky,
+        trials=len(outcome.trials),
+        graded=graded,
+        passed=passed,
+        mean=outcome.score,
+        pass_rate_low=low,
+        pass_rate_high=high,
+        pass_at_k=tuple(pass_at(k, passed, graded) for k in range(1, graded + 1)),
+        pass_hat_k=tuple(pass_hat(k, passed, graded) for k in range(1, graded + 1)),
     )

@@ -18,6 +18,7 @@ from agentv_ci.validators.runs import (
     is_seed,
     is_success,
     label_of,
+    name_of,
     number_of,
     numbered_runs,
     settings_of,
@@ -99,10 +100,10 @@ def _successes(group: Sequence[Numbered]) -> list[Numbered]:
 def _not_compared(runs: Sequence[Numbered]) -> Iterator[JsonObject]:
     for index, run in runs:
         if not is_seed(run.get("seed")):
-            message = f"run {index} is not compared: it has no seed"
+            message = f"{name_of(index, run)} is not compared: it has no seed"
             yield issue("missing_seed", "warning", message, "runs", index, "seed")
         elif not is_success(run):
-            message = f"run {index} is not compared: its status is {shown(run.get('status'))}"
+            message = f"{name_of(index, run)} is not compared: its status is {shown(run.get('status'))}"
             yield issue("non_success_skipped", "info", message, "runs", index, "status")
 
 
@@ -117,7 +118,8 @@ def _mismatches(group: Sequence[Numbered], fields: Sequence[str] | None, toleran
     for index, run in others:
         for found in _differences(first.get("output"), run.get("output"), fields, tolerance):
             where = f" at '{'.'.join(found.steps)}'" if found.steps else ""
-            message = f"run {index} differs from run {baseline}{where}: {_told(found.other)}, not {_told(found.one)}"
+            said = f"{_told(found.other)}, not {_told(found.one)}"
+            message = f"{name_of(index, run)} differs from run {baseline}{where}: {said}"
             yield issue("determinism_mismatch", "error", message, "runs", index, "output", *found.steps)
 
 

@@ -9,7 +9,17 @@ from typing import Any
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.results import PRECISION
 from agentv_ci.validators.issues import findings, issue
-from agentv_ci.validators.runs import Run, found_at, is_success, label_of, number_of, numbered_runs, settings_of, shown
+from agentv_ci.validators.runs import (
+    Run,
+    found_at,
+    is_success,
+    label_of,
+    name_of,
+    number_of,
+    numbered_runs,
+    settings_of,
+    shown,
+)
 
 DEFAULT_GROUP = "runner_key"
 DEFAULT_THRESHOLD = 0.1
@@ -88,7 +98,7 @@ def _without_metric(runs: Sequence[tuple[int, Run]], metric_path: str) -> Iterat
         if _metric(run, metric_path) is None:
             found = found_at(run, metric_path)
             has = f"is no number but {shown(found[0])}" if found else "is missing"
-            message = f"run {index} does not count: '{metric_path}' {has}"
+            message = f"{name_of(index, run)} does not count: '{metric_path}' {has}"
             yield issue("non_numeric_metric", "info", message, "runs", index, *metric_path.split("."))
 
 

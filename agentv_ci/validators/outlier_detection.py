@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentv_ci.validators.issues import findings, issue
-from agentv_ci.validators.runs import number_of, numbered_runs, settings_of
+from agentv_ci.validators.runs import name_of, number_of, numbered_runs, settings_of
 
 DEFAULT_K = 5.0
 SCALE = 1.4826
@@ -27,10 +27,9 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
     them), and `outliers` are the positions of the runs.
     """
     k = _k(settings_of(context).get("k"))
+    runs = dict(numbered_runs(report))
     durations = {
-        index: duration
-        for index, run in numbered_runs(report)
-        if (duration := number_of(run.get("duration_ms"))) is not None
+        index: duration for index, run in runs.items() if (duration := number_of(run.get("duration_ms"))) is not None
     }
     if not durations:
         return findings([], {"median": None, "mad": None, "k": k, "outliers": []})
@@ -41,7 +40,8 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
         issue(
             "duration_outlier",
             "warning",
-            f"run {index} took {durations[index]:g} ms; the median is {median:g} ms, the scaled deviation {mad:g} ms",
+            f"{name_of(index, runs[index])} took {durations[index]:g} ms; "
+            f"the median is {median:g} ms, the scaled deviation {mad:g} ms",
             "runs",
             index,
             "duration_ms",

@@ -7,7 +7,7 @@ from typing import Any
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.validators.issues import findings, issue
-from agentv_ci.validators.runs import Run, is_seed, numbered_runs, settings_of, shown
+from agentv_ci.validators.runs import Run, is_seed, name_of, numbered_runs, settings_of, shown
 
 
 def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -47,15 +47,15 @@ def _digest(setting: object) -> str | None:
 
 def _check(index: int, run: Run, allowed: Collection[int] | None, digest: str | None) -> Iterator[JsonObject]:
     seed, own_digest = run.get("seed"), run.get("config_digest")
-    place = ("runs", index, "seed")
+    place, name = ("runs", index, "seed"), name_of(index, run)
     if seed is None:
-        yield issue("missing_seed", "warning", f"run {index} has no seed", *place)
+        yield issue("missing_seed", "warning", f"{name} has no seed", *place)
     elif not is_seed(seed):
-        yield issue("invalid_seed_type", "error", f"the seed of run {index} is no integer but {shown(seed)}", *place)
+        yield issue("invalid_seed_type", "error", f"the seed of {name} is no integer but {shown(seed)}", *place)
     elif allowed is not None and seed not in allowed:
-        yield issue("unexpected_seed", "error", f"the seed of run {index} is not expected: {shown(seed)}", *place)
+        yield issue("unexpected_seed", "error", f"the seed of {name} is not expected: {shown(seed)}", *place)
     if digest is not None and own_digest is not None and not (isinstance(own_digest, str) and own_digest == digest):
-        message = f"run {index} was made with another configuration: {shown(own_digest)}, not {shown(digest)}"
+        message = f"{name} was made with another configuration: {shown(own_digest)}, not {shown(digest)}"
         yield issue("config_digest_mismatch", "error", message, "runs", index, "config_digest")
 
 

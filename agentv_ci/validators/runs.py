@@ -22,6 +22,12 @@ def numbered_runs(report: object) -> list[tuple[int, Run]]:
     return [(index, run) for index, run in enumerate(runs) if isinstance(run, dict)] if isinstance(runs, list) else []
 
 
+def name_of(index: int, run: object) -> str:
+    """Return how messages call a run: by its position, and by its case where it names one."""
+    case = run.get("case_id") if isinstance(run, dict) else None
+    return f"run {index} ({shown(case)})" if isinstance(case, str) else f"run {index}"
+
+
 def settings_of(context: object) -> dict[str, Any]:
     """Return the settings of a validator; none where the context is no object."""
     return context if isinstance(context, dict) else {}

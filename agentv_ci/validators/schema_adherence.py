@@ -8,7 +8,7 @@ from typing import Any
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.validators.issues import findings, issue
-from agentv_ci.validators.runs import Run, found_at, is_success, numbered_runs, settings_of, shown
+from agentv_ci.validators.runs import Run, found_at, is_success, name_of, numbered_runs, settings_of, shown
 
 TYPES: dict[str, tuple[type, ...]] = {
     "str": (str,),
@@ -83,15 +83,15 @@ def _types(demand: object) -> tuple[str, ...]:
 def _check(index: int, run: Run, requirements: Sequence[Requirement]) -> Iterator[JsonObject]:
     output, place = run.get("output"), ("runs", index, "output")
     if not isinstance(output, dict):
-        message = f"the output of run {index} is no object but {shown(output)}"
+        message = f"the output of {name_of(index, run)} is no object but {shown(output)}"
         yield issue("missing_output", "error", message, *place)
         return
     for each in requirements:
         steps = each.path.split(".")
         found = found_at(output, each.path)
         if not found:
-            message = f"the output of run {index} has no '{each.path}'"
+            message = f"the output of {name_of(index, run)} has no '{each.path}'"
             yield issue("schema_missing_field", "error", message, *place, *steps)
         elif not each.accepts(found[0]):
-            message = f"'{each.path}' of run {index} is not {' or '.join(each.types)} but {shown(found[0])}"
+            message = f"'{each.path}' of {name_of(index, run)} is not {' or '.join(each.types)} but {shown(found[0])}"
             yield issue("schema_type_mismatch", "error", message, *place, *steps)

@@ -8,7 +8,7 @@ from typing import Any
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.validators.issues import Severity, findings, issue
-from agentv_ci.validators.runs import Run, is_success, shown
+from agentv_ci.validators.runs import Run, is_success, name_of, shown
 
 FIELDS = {"scenario_key": str, "runs": list, "aggregates": dict}
 FIELDS_OF_RUNS = {"scenario_key": str, "runner_key": str, "status": str, "duration_ms": int, "metrics": dict}
@@ -42,17 +42,17 @@ def _counts(runs: list[Any]) -> JsonObject:
 def _check(index: int, run: object) -> Iterator[JsonObject]:
     place = ("runs", index)
     if not isinstance(run, dict):
-        yield issue("invalid_run_type", "error", f"run {index} is no object but {shown(run)}", *place)
+        yield issue("invalid_run_type", "error", f"{name_of(index, run)} is no object but {shown(run)}", *place)
         return
-    yield from _wrong_fields(run, FIELDS_OF_RUNS, f"run {index}", *place)
+    yield from _wrong_fields(run, FIELDS_OF_RUNS, name_of(index, run), *place)
     status, seed, duration_ms = run.get("status"), run.get("seed"), run.get("duration_ms")
     if isinstance(status, str) and status not in STATUSES:
-        message = f"the status of run {index} is none of {', '.join(STATUSES)} but {shown(status)}"
+        message = f"the status of {name_of(index, run)} is none of {', '.join(STATUSES)} but {shown(status)}"
         yield issue("invalid_type", "error", message, *place, "status")
     if seed is not None and not _is_of(seed, int):
-        yield _wrong_type(f"run {index}", "seed", int, seed, *place, severity="warning")
+        yield _wrong_type(name_of(index, run), "seed", int, seed, *place, severity="warning")
     if isinstance(duration_ms, int) and duration_ms < 0:
-        message = f"run {index} took less than no time: {shown(duration_ms)} ms"
+        message = f"{name_of(index, run)} took less than no time: {shown(duration_ms)} ms"
         yield issue("negative_duration", "warning", message, *place, "duration_ms")
     yield from _wrong_output(index, run)
 
@@ -60,12 +60,12 @@ def _check(index: int, run: object) -> Iterator[JsonObject]:
 def _wrong_output(index: int, run: Run) -> Iterator[JsonObject]:
     output, status, place = run.get("output"), run.get("status"), ("runs", index, "output")
     if is_success(run) and output is None:
-        yield issue("missing_output_on_success", "error", f"run {index} succeeded without an output", *place)
+        yield issue("missing_output_on_success", "error", f"{name_of(index, run)} succeeded without an output", *place)
     elif is_success(run) and not isinstance(output, dict):
-        message = f"the output of run {index} is no object but {shown(output)}"
+        message = f"the output of {name_of(index, run)} is no object but {shown(output)}"
         yield issue("invalid_output_type", "error", message, *place)
     elif isinstance(status, str) and status in STATUSES and not is_success(run) and output is not None:
-        message = f"run {index} has an output, though its status is {shown(status)}"
+        message = f"{name_of(index, run)} has an output, though its status is {shown(status)}"
         yield issue("unexpected_output_on_failure", "warning", message, *place)
 
 

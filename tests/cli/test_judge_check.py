@@ -93,7 +93,7 @@ def test_errors_alone_are_told_apart_from_quality(folder: Path, capsys: pytest.C
     fails_once = {"response": KIND, "error": {"kind": "server", "message": "busy", "attempts": 1}}
     judge_set(folder, {"verdict": "pass"}, judge=fails_once)
     assert run(["judge-check", "set.yaml", "--repeat", "2"]) == 4
-    assert "1 errors, at most 0 are allowed" in capsys.readouterr().out
+    assert "1 error, at most 0 are allowed" in capsys.readouterr().out
     assert run(["judge-check", "set.yaml", "--repeat", "2", "--max-errors", "1"]) == 0
 
 

@@ -35,7 +35,7 @@ CASES = "".join(
         (
             Progress(40, done=10, running=4, passed=7, failed=2, errored=1, retries=1, cost_usd=0.125),
             5,
-            "10/40 done, 4 running, 7 passed, 2 failed, 1 errors, 1 retry, $0.12, 2.0/s, ETA 0:15",
+            "10/40 done, 4 running, 7 passed, 2 failed, 1 error, 1 retry, $0.12, 2.0/s, ETA 0:15",
         ),
         (
             Progress(100_000, done=10, passed=10, retries=12, cost_usd=31.5),

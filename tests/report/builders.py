@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanGate, PlanSource, PlanSuite
-from agentv_ci.contracts.report import Ending
+from agentv_ci.contracts.report import Ending, GateSettings, RunReport
 from agentv_ci.contracts.results import EvaluatorResult, ResultRow, RowSource
 from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.report import report
-from agentv_ci.report.outcomes import CaseOutcome
+from agentv_ci.report.outcomes import CaseOutcome, Tally
+from agentv_ci.report.summing import sum_up
 from agentv_ci.schemas import schema_id
 
 Verdict = Literal["pass", "borderline", "fail", "error"]
@@ -135,6 +136,18 @@ def rows_of(of: PlanCase, *verdicts: Verdict) -> list[ResultRow]:
 def outcomes_of(of: Plan, rows: Iterable[ResultRow]) -> tuple[CaseOutcome, ...]:
     """What became of the cases of a plan."""
     return report(of, rows, Ending())[1]
+
+
+def whole(rows: Iterable[ResultRow], ending: Ending | None = None) -> tuple[RunReport, tuple[CaseOutcome, ...]]:
+    """What rows come to, of whatever plan they are."""
+    tally = Tally()
+    for each in rows:
+        tally.add(each)
+    suites = dict.fromkeys(outcome.case.suite for outcome in tally.outcomes())
+    settings = [
+        GateSettings(suite=name, cases=sum(each.case.suite == name for each in tally.outcomes())) for name in suites
+    ]
+    return sum_up(tally, settings, ending or Ending(), plan_digest=None, scenarios=(), yardstick=None)
 
 
 def finding(text: str) -> EvaluatorResult:

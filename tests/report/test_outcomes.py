@@ -202,10 +202,10 @@ def test_tokens_of_answers_and_judges_are_summed() -> None:
     tally.add(row(of=one, usage=UsageRecord(input_tokens=10, output_tokens=2, total_tokens=12)))
     tally.add(row(of=one, trial=2, judge_usage=UsageRecord(input_tokens=5, total_tokens=5, cached_tokens=1)))
     tally.add(row(of=one, trial=3))
-    assert tally.usage == UsageRecord(input_tokens=15, output_tokens=2, total_tokens=17, cached_tokens=1)
+    assert tally.spending.all_usage == UsageRecord(input_tokens=15, output_tokens=2, total_tokens=17, cached_tokens=1)
 
 
 def test_tokens_are_unknown_when_nobody_tells_them() -> None:
     tally = Tally.of(plan(case()))
     tally.add(row())
-    assert tally.usage == UsageRecord()
+    assert tally.spending.all_usage == UsageRecord()

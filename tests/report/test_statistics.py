@@ -24,8 +24,8 @@ VERDICTS: list[Verdict] = ["pass", "borderline", "fail", "error"]
 scores = st.floats(0, 1)
 
 
-def outcome(verdict: Verdict, score: float, *, flaky: bool = False) -> CaseOutcome:
-    return CaseOutcome(case(), verdict, score, flaky=flaky, trials=())
+def outcome(verdict: Verdict, score: float) -> CaseOutcome:
+    return CaseOutcome(case(), "default", verdict, score, trials=())
 
 
 def graded(*scores: float) -> Statistics:

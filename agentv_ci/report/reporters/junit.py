@@ -2,6 +2,10 @@
 
 There is no common schema. What is written here is what GitLab, Jenkins, CircleCI, Azure and the usual GitHub actions
 read: unique names, file and line on every case, message and content on every failure, counts on both levels.
+
+A test case is a trial. One that did not pass is a `failure` when its case did not pass either: what other trials of a
+case make up for is told, not counted. The last suite is the gate itself, so that whoever counts failures comes to the
+same verdict as the exit status.
 """
 
 from __future__ import annotations
@@ -10,11 +14,14 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping
 from itertools import count, groupby
+from typing import assert_never
 
 from junit_xml import TestCase, TestSuite, to_xml_report_string
 
+from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.outside import ANSI
+from agentv_ci.report.outcomes import CaseOutcome
 
 MAX_MESSAGE = 300
 MAX_ANSWER = 10_000
@@ -23,28 +30,51 @@ _NONCHARACTERS = "".join(f"{chr(plane << 16 | 0xFFFE)}-{chr(plane << 16 | 0xFFFF
 _ILLEGAL = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef{_NONCHARACTERS}]")
 
 
-def render(rows: Iterable[ResultRow]) -> bytes:
-    """Return the document; one `<testsuite>` per eval file, in the order of their paths."""
+GATE = "agentv-ci gate"
+
+
+def render(report: RunReport, outcomes: Iterable[CaseOutcome], rows: Iterable[ResultRow]) -> bytes:
+    """Return the document; one `<testsuite>` per eval file, in the order of their paths, and one for the gate."""
+    made_up_for = {
+        (each.case.suite, each.case.id, each.target)
+        for each in outcomes
+        if each.verdict == "pass" and each.passed < len(each.graded)
+    }
     ordered = sorted(rows, key=lambda row: (row.suite, row.source.line, row.eval_id, row.target, row.trial))
     names = _Names()
     suites = [
-        TestSuite(_line(path), [_case(row, names) for row in group], file=_path(path))
+        TestSuite(
+            _line(path),
+            [_case(row, names, is_made_up_for=_misses(row) and _key(row) in made_up_for) for row in group],
+            file=_path(path),
+        )
         for path, group in groupby(ordered, key=lambda row: row.suite)
     ]
+    suites.append(TestSuite(GATE, [_gate(report)]))
     # Pretty-printing inside junit-xml fails on some texts; ElementTree indents afterwards.
     root = ET.fromstring(  # noqa: S314  # our own text
         to_xml_report_string(suites, prettyprint=False, encoding="utf-8")
     )
     root.set("name", "agentv-ci")
-    root.set("skipped", "0")
+    root.set("skipped", str(sum(int(each.get("skipped", "0")) for each in root)))
     for element in root.iter():
         if element.get("time"):
             element.set("time", f"{float(element.get('time', '0')):.3f}")
-    for element, row in zip(root.iter("testcase"), ordered, strict=True):
-        element.insert(0, _properties(row))
+    *cases, gate = root.iter("testcase")
+    for element, row in zip(cases, ordered, strict=True):
+        element.insert(0, _properties(_values(row)))
+    gate.insert(0, _properties({"verdict": report.gate.verdict, "exit_code": report.gate.exit_code}))
     ET.indent(root)
     text: bytes = ET.tostring(root, encoding="utf-8")
     return b'<?xml version="1.0" encoding="utf-8"?>\n' + text + b"\n"
+
+
+def _key(row: ResultRow) -> tuple[str, str, str]:
+    return row.suite, row.eval_id, row.target
+
+
+def _misses(row: ResultRow) -> bool:
+    return row.verdict in ("fail", "borderline")
 
 
 class _Names:
@@ -63,7 +93,27 @@ class _Names:
         return unique
 
 
-def _case(row: ResultRow, names: _Names) -> TestCase:
+def _gate(report: RunReport) -> TestCase:
+    """Return the gate as a test: quality that is not enough is a failure, everything else that is wrong an error."""
+    gate = report.gate
+    case = TestCase("gate", GATE)
+    text = "\n".join(map(_clean, gate.reasons)) or gate.verdict
+    message = _line("; ".join(gate.reasons)) or gate.verdict
+    match gate.verdict:
+        case "pass":
+            pass
+        case "fail":
+            case.add_failure_info(message, text, gate.verdict)
+        case "error" | "budget" | "interrupted":
+            case.add_error_info(message, text, gate.verdict)
+        case "nothing" | "dry-run":
+            case.add_skipped_info(message)
+        case _:
+            assert_never(gate.verdict)
+    return case
+
+
+def _case(row: ResultRow, names: _Names, *, is_made_up_for: bool) -> TestCase:
     case = TestCase(
         names.of(row),
         _line(row.suite),
@@ -72,18 +122,19 @@ def _case(row: ResultRow, names: _Names) -> TestCase:
         file=_path(row.source.path),
         line=row.source.line,
         stdout=_clean(_cut(row.candidate_answer)) or None,
+        stderr=f"{row.verdict}, score {row.score:.3f}; other trials make up for it" if is_made_up_for else None,
     )
     if row.verdict == "error":
         text = row.error if row.error and _line(row.error) else "no verdict"
         case.add_error_info(_line(text), _clean(text), _line(row.error_kind or "error"))
-    elif row.verdict != "pass":
+    elif _misses(row) and not is_made_up_for:
         found = [f"score {row.score:.3f}", *(row.misses or filter(None, [row.reasoning]))]
         case.add_failure_info(_line("; ".join(found)), _clean("\n".join(found)), row.verdict)
     return case
 
 
-def _properties(row: ResultRow) -> ET.Element:
-    values: Mapping[str, object] = {
+def _values(row: ResultRow) -> Mapping[str, object]:
+    return {
         "score": f"{row.score:.3f}",
         "verdict": row.verdict,
         "target": row.target,
@@ -91,6 +142,9 @@ def _properties(row: ResultRow) -> ET.Element:
         "digest": row.digest,
         "dry_run": str(row.dry_run).lower(),
     }
+
+
+def _properties(values: Mapping[str, object]) -> ET.Element:
     holder = ET.Element("properties")
     for name, value in values.items():
         ET.SubElement(holder, "property", name=name, value=_line(str(value)))

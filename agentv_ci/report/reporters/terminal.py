@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from textwrap import wrap
-from typing import Literal
 
 from agentv_ci.contracts.report import RunReport, Statistics
 from agentv_ci.contracts.results import UsageRecord
 from agentv_ci.outside import printable, shortened
 from agentv_ci.report.outcomes import CaseOutcome
+from agentv_ci.report.sections import (
+    MAX_SHOWN,
+    Line,
+    Style,
+    comparison_lines,
+    flaky_lines,
+    group_lines,
+    scenario_lines,
+)
+from agentv_ci.suggestions import counted
 
-Style = Literal["good", "bad", "warn", "plain"]
-
-MAX_SHOWN = 10
 WIDTH = 80
 MAX_SENTENCE = 300
 BAR = 30
 
 _STYLES: dict[str, Style] = {"pass": "good", "borderline": "warn", "fail": "bad", "error": "bad"}
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line and how it feels."""
-
-    text: str
-    style: Style = "plain"
 
 
 def render(report: RunReport, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]:
@@ -39,17 +36,21 @@ def render(report: RunReport, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]
     yield from _cases("errors", errors)
     failed = [each for each in outcomes if each.verdict in ("fail", "borderline")]
     yield from _cases("failures, worst first", sorted(failed, key=lambda each: each.score))
+    yield from flaky_lines(report.repeated)
     counts = report.counts
     never_ran = counts.not_run if report.stopped else 0
-    said = [f"{counts.passed} passed", f"{counts.failed} failed", f"{counts.errored - never_ran} errors"]
+    said = [f"{counts.passed} passed", f"{counts.failed} failed", counted(counts.errored - never_ran, "error")]
     said += [f"{never_ran} never ran"] if never_ran else []
     said += [f"{counts.flaky} flaky"] if counts.flaky else []
-    noun = "case" if counts.cases == 1 else "cases"
     shard = f" in shard {report.shard.index}/{report.shard.total}" if report.shard is not None else ""
-    yield Line(f"{counts.cases} {noun}{shard}: {', '.join(said)}")
+    yield Line(f"{counted(counts.cases, 'case')}{shard}: {', '.join(said)}")
     yield from _statistics(report.statistics)
+    yield from group_lines(report)
     yield from _usage(report.usage)
     yield from _cost(report)
+    yield from scenario_lines(report.scenario_reports)
+    if report.comparison is not None:
+        yield from comparison_lines(report.comparison)
     yield from _gate(report)
 
 
@@ -109,7 +110,9 @@ def _usage(usage: UsageRecord) -> Iterator[Line]:
 
 def _cost(report: RunReport) -> Iterator[Line]:
     if report.cost_usd is not None:
-        yield Line(f"cost: ${report.cost_usd:.4f}, judges included")
+        judges = [each.judge_cost_usd for each in report.suites if each.judge_cost_usd is not None]
+        included = f", ${sum(judges):.4f} of it for judges" if judges else ""
+        yield Line(f"cost: ${report.cost_usd:.4f}{included}")
     if report.unpriced_models:
         names = ", ".join(printable(each) for each in report.unpriced_models)
         yield Line(f"no price is known for {names}: the cost lacks it", "warn")

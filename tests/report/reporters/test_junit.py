@@ -12,15 +12,66 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from junitparser import Error, Failure, JUnitXml
 
+from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow, RowSource
-from agentv_ci.report.reporters.junit import render
-from tests.report.builders import NASTY, Verdict, any_text, case, row, well_formed_text
+from agentv_ci.report.reporters.junit import GATE, render
+from tests.report.builders import NASTY, Verdict, any_text, case, row, rows_of, well_formed_text, whole
 
 B = "evals/b.yaml"
 
 
+def rendered(rows: Sequence[ResultRow]) -> bytes:
+    return render(*whole(rows), rows)
+
+
 def parsed(*rows: ResultRow) -> ET.Element:
-    return ET.fromstring(render(rows))
+    """The document without the suite of the gate."""
+    root = ET.fromstring(rendered(rows))
+    root.remove(root[-1])
+    return root
+
+
+def gate_of(rows: Sequence[ResultRow], ending: Ending | None = None) -> tuple[str | None, str | None]:
+    """What the gate's test says: element and message."""
+    root = ET.fromstring(render(*whole(rows, ending), rows))
+    (element,) = root[-1].iter("testcase")
+    _, *said = element
+    return (said[0].tag, said[0].get("message")) if said else (None, None)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "ending", "said"),
+    [
+        pytest.param(["pass"], Ending(), (None, None), id="pass"),
+        pytest.param(["fail"], Ending(), ("failure", "pass rate 0.0% is below 100.0%"), id="fail"),
+        pytest.param(["pass", "error"], Ending(), ("error", "1 error, at most 0 are allowed"), id="error"),
+        pytest.param(["pass"], Ending(dry_run=True), ("skipped", "dry-run"), id="dry run"),
+        pytest.param([], Ending(), ("skipped", "nothing ran: no case was left to run"), id="nothing"),
+        pytest.param(
+            ["pass"], Ending(stopped="budget"), ("error", "the budget is used up: every case ran, not every trial"),
+            id="budget",
+        ),
+    ],
+)  # fmt: skip
+def test_the_gate_is_a_test_of_its_own(
+    verdicts: list[Verdict], ending: Ending, said: tuple[str | None, str | None]
+) -> None:
+    rows = [row(verdict, of=case(f"case-{number}")) for number, verdict in enumerate(verdicts)]
+    assert gate_of(rows, ending) == said
+
+
+def test_a_trial_that_others_make_up_for_is_no_failure() -> None:
+    of = case("one", trials=3)
+    rows = rows_of(of, "pass", "fail", "pass")
+    xml = JUnitXml.fromstring(rendered(rows))
+    assert counts(xml) == (4, 0, 0, 0)
+    assert "fail, score 0.200; other trials make up for it" in rendered(rows).decode()
+
+
+def test_trials_of_a_case_that_does_not_pass_are_told_as_they_are() -> None:
+    of = case("one", trials=3)
+    rows = rows_of(of, "pass", "fail", "fail")
+    assert counts(JUnitXml.fromstring(rendered(rows))) == (4, 3, 0, 0)
 
 
 def element_of(found: ResultRow) -> ET.Element:
@@ -44,10 +95,10 @@ def test_document_is_written_in_full() -> None:
         row("fail", 0.25, of=case("two", line=12), misses=("too long", "no\ngreeting"), candidate_answer=""),
         row("pass", of=case("one", line=3), duration_ms=1234),
     ]
-    assert render(rows).decode() == (
+    assert rendered(rows).decode() == (
         """\
 <?xml version="1.0" encoding="utf-8"?>
-<testsuites disabled="0" errors="0" failures="1" tests="2" time="2.734" name="agentv-ci" skipped="0">
+<testsuites disabled="0" errors="0" failures="2" tests="3" time="2.734" name="agentv-ci" skipped="0">
   <testsuite disabled="0" errors="0" failures="1" name="evals/a.yaml" skipped="0" tests="2" time="2.734" \
 file="evals/a.yaml">
     <testcase name="one [default]" time="1.234" classname="evals/a.yaml" file="evals/a.yaml" line="3">
@@ -74,6 +125,15 @@ file="evals/a.yaml">
 too long
 no
 greeting</failure>
+    </testcase>
+  </testsuite>
+  <testsuite disabled="0" errors="0" failures="1" name="agentv-ci gate" skipped="0" tests="1" time="0.000">
+    <testcase name="gate" classname="agentv-ci gate">
+      <properties>
+        <property name="verdict" value="fail" />
+        <property name="exit_code" value="1" />
+      </properties>
+      <failure type="fail" message="pass rate 50.0% is below 100.0%">pass rate 50.0% is below 100.0%</failure>
     </testcase>
   </testsuite>
 </testsuites>
@@ -120,7 +180,7 @@ def test_row_that_passed_is_not_blamed() -> None:
 @pytest.mark.parametrize("error", ["", " \n", "\x1b[31m", "\x1b[0m \x1b[1m", "\r"], ids=ascii)
 def test_error_without_readable_words_is_an_error_with_a_message_all_the_same(error: str) -> None:
     found = row("error", error=error, error_kind="process")
-    assert parsed(found).get("errors") == "1"
+    assert parsed(found)[0].get("errors") == "1"
     assert told(found)[2]
 
 
@@ -136,7 +196,7 @@ def test_suites_and_rows_have_an_order_of_their_own() -> None:
         ("evals/a.yaml", ["z [default]"]),
         (B, ["x [default]", "x [default] #2", "y [default]"]),
     ]
-    assert render(rows) == render(rows[::-1])
+    assert rendered(rows) == rendered(rows[::-1])
 
 
 @pytest.mark.parametrize(
@@ -240,9 +300,13 @@ def test_counts_are_those_of_the_rows_at_both_levels() -> None:
         ("b", "pass"),
     ]
     rows = [row(each, of=case(f"{each}", suite=f"{name}.yaml")) for name, each in verdicts]
-    xml = JUnitXml.fromstring(render(rows))
-    assert [(each.name, *counts(each)) for each in xml] == [("a.yaml", 3, 2, 0, 0), ("b.yaml", 3, 1, 1, 0)]
-    assert counts(xml) == (6, 3, 1, 0)
+    xml = JUnitXml.fromstring(rendered(rows))
+    assert [(each.name, *counts(each)) for each in xml] == [
+        ("a.yaml", 3, 2, 0, 0),
+        ("b.yaml", 3, 1, 1, 0),
+        (GATE, 1, 1, 0, 0),
+    ]
+    assert counts(xml) == (7, 4, 1, 0)
     assert xml.name == "agentv-ci"
 
 
@@ -271,11 +335,14 @@ def anything(draw: st.DrawFn) -> list[ResultRow]:
 @settings(deadline=None, derandomize=True, max_examples=50)
 @given(anything())
 def test_any_text_gives_a_document_that_others_read(rows: list[ResultRow]) -> None:
-    xml = JUnitXml.fromstring(render(rows))
+    xml = JUnitXml.fromstring(rendered(rows))
     errors = sum(each.verdict == "error" for each in rows)
     failures = sum(each.verdict in ("fail", "borderline") for each in rows)
-    assert counts(xml) == (len(rows), failures, errors, 0)
-    for suite in xml:
+    *suites, gate = xml
+    is_bad = failures + errors > 0
+    assert gate.failures + gate.errors == is_bad
+    assert counts(xml) == (len(rows) + 1, failures + gate.failures, errors + gate.errors, 0)
+    for suite in suites:
         blamed = [type(result) for each in suite for result in each.result]
         assert counts(suite) == (len(list(suite)), blamed.count(Failure), blamed.count(Error), 0)
     for result in (result for suite in xml for each in suite for result in each.result):
@@ -286,4 +353,4 @@ def test_any_text_gives_a_document_that_others_read(rows: list[ResultRow]) -> No
 @pytest.mark.parametrize("text", NASTY, ids=ascii)
 def test_special_text_gives_a_document_that_others_read(text: str) -> None:
     found = row("fail", candidate_answer=text, misses=(f"x{text}y",), target=f"{text}t")
-    assert counts(JUnitXml.fromstring(render([found]))) == (1, 1, 0, 0)
+    assert counts(JUnitXml.fromstring(rendered([found]))) == (2, 2, 0, 0)

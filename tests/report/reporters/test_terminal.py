@@ -13,7 +13,8 @@ from agentv_ci.contracts.plan import PlanCase, PlanSuite
 from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow, UsageRecord
 from agentv_ci.report import report
-from agentv_ci.report.reporters.terminal import Line, render
+from agentv_ci.report.reporters.terminal import render
+from agentv_ci.report.sections import Line
 from tests.report.builders import any_text, case, plan, row, suite
 
 LONG = "a sentence that goes on and on without coming to its end, although nobody wants it"
@@ -68,6 +69,9 @@ failures, worst first:
   borderline 0.700  apologises  (evals/a.yaml:9)
     too long; no apology
 
+flaky, trials disagree:
+  2 of 3 passed (95 %: 21% to 94%)  counts
+
 6 cases: 2 passed, 2 failed, 2 errors, 1 flaky
 mean 0.675  median 0.750  min 0.250  max 0.950  stdev 0.261
 [0.0, 0.2)      0
@@ -107,9 +111,9 @@ errors:
   error  one  (evals/a.yaml:3)
     process: it broke
 
-1 case: 0 passed, 0 failed, 1 errors
+1 case: 0 passed, 0 failed, 1 error
 gate: not passed
-  1 errors, at most 0 are allowed
+  1 error, at most 0 are allowed
   no case was graded
 """
     )
@@ -165,7 +169,7 @@ def test_lines_are_coloured_by_what_they_say() -> None:
         Line("  borderline 0.700  b  (evals/a.yaml:3)", "warn"),
         Line("gate: not passed", "bad"),
         Line("  pass rate 33.3% is below 100.0%", "bad"),
-        Line("  1 errors, at most 0 are allowed", "bad"),
+        Line("  1 error, at most 0 are allowed", "bad"),
     ]
 
 

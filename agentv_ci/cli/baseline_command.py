@@ -1,0 +1,51 @@
+"""`agentv-ci baseline`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from agentv_ci.cli.options import FILE, color_option
+from agentv_ci.cli.output import show_line
+from agentv_ci.errors import UsageError
+from agentv_ci.pipeline.comparing import accept_baseline
+from agentv_ci.suggestions import counted
+
+BASELINE = Path(".agentv", "baseline.json")
+
+
+@click.group("baseline")
+def command() -> None:
+    """Keep what a run came to, for later runs to be compared with.
+
+    \b
+    Examples:
+      agentv-ci baseline accept .agentv/results/eval.jsonl
+      agentv-ci eval evals/ --repeat 5 --baseline .agentv/baseline.json
+    """
+
+
+@command.command("accept")
+@click.argument("results", type=FILE, metavar="RESULTS")
+@click.option("--out", type=FILE, metavar="FILE", help=f"Where it goes; default: {BASELINE}.")
+@color_option
+def accept(results: str, out: str | None) -> int:
+    """Write the baseline of RESULTS: a line for each case, to be committed and reviewed like code.
+
+    \b
+    Examples:
+      agentv-ci baseline accept .agentv/results/eval.jsonl
+      agentv-ci eval evals/ --baseline .agentv/baseline.json
+    """
+    cwd = Path.cwd()
+    path = Path(out) if out else BASELINE
+    if path.suffix != ".json":
+        raise UsageError(f"a baseline is JSON, and '{path}' is not called so", hint="give it a name in .json")
+    document, left_out = accept_baseline(cwd / results, cwd / path)
+    if left_out:
+        show_line(f"without a verdict, and left out: {left_out}", "warn", err=True)
+    if all(len(case.passed) + len(case.missed) == 1 for case in document.cases):
+        show_line("one trial a case: later runs cannot tell noise from change; use --repeat", "warn", err=True)
+    show_line(f"baseline of {counted(len(document.cases), 'case')}: {path}", "good")
+    return 0

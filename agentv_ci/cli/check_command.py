@@ -1,0 +1,65 @@
+"""`agentv-ci check`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from agentv_ci.cli.options import FILE, color_option
+from agentv_ci.cli.output import show_line
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.report import FailedValidation, Validation
+from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED, UsageError
+from agentv_ci.outside import read_json
+from agentv_ci.pipeline.validating import check_results
+from agentv_ci.report.sections import scenario_lines
+
+
+@click.command("check")
+@click.argument("results", nargs=-1, required=True, type=FILE, metavar="RESULTS…")
+@click.option(
+    "--validator", "keys", metavar="KEY", multiple=True, required=True, help="What looks at them; may be given again."
+)
+@click.option("--context", metavar="JSON", help="Settings for these validators, as a mapping.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@color_option
+def command(results: tuple[str, ...], keys: tuple[str, ...], context: str | None, form: str) -> int:
+    """Run validators over results that exist, suite by suite.
+
+    Exit status 1: one of them found errors; 4: one of them could not run.
+
+    \b
+    Examples:
+      agentv-ci check .agentv/results/eval.jsonl --validator outlier_detection
+      agentv-ci check a.jsonl b.jsonl --validator fairness_balance --context '{"metric_path": "metrics.score"}'
+    """
+    cwd = Path.cwd()
+    scenarios = check_results([cwd / each for each in results], keys, _settings(context))
+    code = _exit_code([each for scenario in scenarios for each in scenario.aggregates.validations])
+    if form == "json":
+        said = {"scenario_reports": [each.model_dump() for each in scenarios], "exit_code": code}
+        click.echo(json.dumps(said, indent=2))
+        return code
+    for line in scenario_lines(scenarios):
+        show_line(line.text, line.style)
+    show_line("check: not passed" if code else "check: passed", "bad" if code else "good")
+    return code
+
+
+def _settings(text: str | None) -> JsonObject:
+    try:
+        settings = read_json(text, strict=True) if text is not None else {}
+    except ValueError as error:
+        raise UsageError(f"--context is not JSON: {error}") from error
+    if not isinstance(settings, dict):
+        raise UsageError("--context is a mapping, such as '{\"k\": 3}'")
+    return settings
+
+
+def _exit_code(validations: Sequence[Validation | FailedValidation]) -> int:
+    if any(isinstance(each, Validation) and each.errors for each in validations):
+        return FAILED
+    return INFRASTRUCTURE if any(isinstance(each, FailedValidation) for each in validations) else PASSED

@@ -1,0 +1,61 @@
+"""Two runs side by side: what has become worse, better, or cannot be told."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from agentv_ci.contracts.base import Items, Recorded, Share
+
+Change = Literal["regressed", "improved", "flaky", "unchanged", "new", "removed", "not enough evidence"]
+
+
+class Rate(Recorded):
+    """How often a case passed on one side."""
+
+    verdict: Literal["pass", "borderline", "fail", "error"] = Field(description="The case's.")
+    passed: int = Field(description="Trials that passed.")
+    graded: int = Field(description="Trials with a verdict.")
+    mean: float | None = Field(description="Mean score of those.")
+
+
+class ComparedCase(Recorded):
+    """A case on both sides, or on the one that has it."""
+
+    suite: str = Field(description="The eval file.")
+    id: str = Field(description="The case's id.")
+    target: str = Field(description="The target's name, on the newer side where both have one.")
+    change: Change = Field(description="What became of it.")
+    base: Rate | None = Field(None, description="How often it passed.")
+    head: Rate | None = Field(None, description="How often it passes.")
+    low: float | None = Field(None, description="Lower end of the interval of the change of its pass rate.")
+    high: float | None = Field(None, description="Upper end.")
+    single: bool = Field(False, description="Whether one trial a side is all there is: it may be noise.")
+    stale: bool = Field(False, description="Whether the case itself, or its target, has another digest than before.")
+
+
+class Figure(Recorded):
+    """A figure over all cases that both sides have graded, and whether its change is more than chance."""
+
+    base: float = Field(description="Before.")
+    head: float = Field(description="Now.")
+    p_value: Share = Field(description="How likely so large a change, either way, is by chance.")
+    detectable: float | None = Field(
+        description="The smallest drop that would have counted; null when no drop could have."
+    )
+
+
+class Comparison(Recorded):
+    """One run against another."""
+
+    base: str = Field(description="The older side.")
+    head: str = Field(description="The newer side.")
+    confidence: Share = Field(description="Of the intervals, case by case.")
+    compared: int = Field(description="Cases that both sides have graded.")
+    counts: dict[str, int] = Field(description="Change → cases.")
+    pass_rate: Figure | None = Field(description="Share of cases that pass (exact McNemar test).")
+    mean_score: Figure | None = Field(description="Mean of the cases' scores (Wilcoxon's signed-rank test).")
+    warnings: Items[str] = Field(description="What makes the older side a poor yardstick.")
+    reasons: Items[str] = Field(description="Why this is a regression; empty when it is none.")
+    cases: Items[ComparedCase] = Field(description="All cases but the unchanged ones, worst first.")

@@ -1,0 +1,136 @@
+"""Results and baselines → two sides → what has changed between them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentv_ci.errors import NothingToRun, UsageError
+from agentv_ci.pipeline.compiling import Origin
+from agentv_ci.pipeline.reporting import part_of, read_rows
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.baseline import BaselineDocument
+    from agentv_ci.contracts.compared import Comparison
+    from agentv_ci.contracts.report import RunReport
+    from agentv_ci.report.comparing import Side, Yardstick
+    from agentv_ci.report.outcomes import CaseOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class _Results:
+    """A results file, as far as comparing needs it."""
+
+    outcomes: tuple[CaseOutcome, ...]
+    measured: str
+    """The time of its newest row."""
+
+
+def compare_files(base: Path, head: Path, *, names: tuple[str, str], confidence: float, now: datetime) -> Comparison:
+    """Compare two files, each of them results or a baseline; `names` is what people call them.
+
+    Raises UsageError for what cannot be read or compared, NothingToRun when no case is on both sides.
+    """
+    from agentv_ci.report.comparing import Yardstick, compare_sides
+
+    older, newer = _side(base, names[0]), _side(head, names[1])
+    comparison = compare_sides(older, newer, Yardstick(older, newer.name, now, confidence))
+    if comparison.counts["new"] + comparison.counts["removed"] == sum(comparison.counts.values()):
+        raise NothingToRun(f"no case is in both '{names[0]}' and '{names[1]}'")
+    return comparison
+
+
+def yardstick_of(path: Path, *, head: str, now: datetime) -> Yardstick:
+    """Return what a run is compared with; raises UsageError for a file that cannot be read."""
+    from agentv_ci.report.comparing import Yardstick
+
+    return Yardstick(_side(path, path.name), head, now)
+
+
+def accept_baseline(results: Path, out: Path) -> tuple[BaselineDocument, int]:
+    """Write the baseline of results; returns it, and how many cases have no verdict and are not in it.
+
+    Raises UsageError for results that cannot be a baseline, NothingToRun when nothing in them was graded, OSError.
+    """
+    from agentv_ci.report.baseline import baseline_of, baseline_text
+
+    run_report = part_of(results, results.name).report
+    if run_report is not None and (reason := _unfit(run_report)):
+        raise UsageError(f"'{results}' {reason}, which is no baseline")
+    Origin(results.parent, (), (results,), ()).refuse_to_overwrite([out])
+    found = _read(results)
+    plan_digest = run_report.plan_digest if run_report is not None else None
+    document = baseline_of(found.outcomes, plan_digest=plan_digest, measured=found.measured)
+    if document is None:
+        raise NothingToRun(f"no case of '{results}' was graded")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(baseline_text(document), encoding="utf-8")
+    return document, len(found.outcomes) - len(document.cases)
+
+
+def _unfit(report: RunReport) -> str | None:
+    """Say why a run cannot be what later ones are measured by."""
+    if report.shard is not None:
+        return f"is shard {report.shard.index} of {report.shard.total}; put the shards together with `report --out`"
+    if report.stopped is not None:
+        return f"comes from a run that was stopped ({report.stopped}); finish it with --resume"
+    if report.incomplete or report.write_error is not None:
+        return "lacks rows of its run"
+    return None
+
+
+def _side(path: Path, name: str) -> Side:
+    from agentv_ci.report.comparing import Side
+
+    if path.suffix == ".json":
+        return Side.of_baseline(name, _baseline(path))
+    found = _read(path)
+    if not found.outcomes:
+        raise NothingToRun(f"'{path}' has no rows")
+    return Side.of_outcomes(name, found.outcomes, found.measured)
+
+
+def _read(results: Path) -> _Results:
+    from agentv_ci.report.outcomes import Tally
+
+    tally, measured = Tally(), ""
+    seen: set[tuple[str, str, str, int]] = set()
+    for row in read_rows(results):
+        key = (row.suite, row.eval_id, row.target, row.trial)
+        if key in seen:
+            raise UsageError(f"'{results}' holds trial {row.trial} of case '{row.eval_id}' twice")
+        if row.dry_run:
+            raise UsageError(f"'{results}' is a dry run: the mock's answers are compared with nothing")
+        seen.add(key)
+        tally.add(row)
+        measured = max(measured, row.timestamp)
+    return _Results(tally.outcomes(), measured)
+
+
+def _baseline(path: Path) -> BaselineDocument:
+    from pydantic import ValidationError
+
+    from agentv_ci.contracts.baseline import BASELINE_SCHEMA, BaselineDocument
+    from agentv_ci.schemas import schema_id
+
+    try:
+        data = json.loads(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"cannot read '{path}': {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"'{path}' is not JSON: {error}") from error
+    declared = data.get("$schema") if isinstance(data, dict) else None
+    if declared not in (BASELINE_SCHEMA, schema_id("baseline-v1")):
+        raise UsageError(
+            f"'{path}' is no baseline that this version reads",
+            hint="`agentv-ci baseline accept RESULTS` writes one; results themselves (.jsonl, .yaml) can be named too",
+        )
+    try:
+        return BaselineDocument.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise UsageError(f"'{path}' is no baseline: {place}: {first['msg']}") from error

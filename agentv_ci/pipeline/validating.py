@@ -1,0 +1,122 @@
+"""Rows of a run → scenario reports → what validators say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.errors import NothingToRun, UsageError
+from agentv_ci.suggestions import did_you_mean, listed
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.report import GateSettings, ScenarioReport
+    from agentv_ci.contracts.results import ResultRow
+
+
+MAX_ISSUES = 1_000
+"""Issues of one validator that a report keeps, the worst ones."""
+
+
+def check_results(results: Sequence[Path], keys: Sequence[str], settings: JsonObject) -> tuple[ScenarioReport, ...]:
+    """Return what these validators, with these settings, say of every suite in results.
+
+    Raises UsageError for an unknown validator and for what cannot be read, NothingToRun when there are no rows.
+    """
+    from agentv_ci.contracts.report import GateSettings, ValidatorSettings
+    from agentv_ci.pipeline.reporting import part_of, read_rows
+    from agentv_ci.validators import list_validators
+
+    known = list_validators()
+    for key in keys:
+        if key not in known:
+            raise UsageError(f"unknown validator '{key}'{did_you_mean(key, known)}; validators are {listed(known)}")
+    located: list[tuple[ResultRow, str | None]] = []
+    seeds: dict[str, set[int]] = {}
+    for path in results:
+        report = part_of(path, path.name).report
+        located += [(row, report.plan_digest if report is not None else None) for row in read_rows(path)]
+        for suite in report.gate.settings if report is not None else ():
+            seeds.setdefault(suite.suite, set()).update(suite.seeds)
+    if not located:
+        raise NothingToRun("these files have no rows")
+    uses = tuple(ValidatorSettings(key=key, context=settings) for key in dict.fromkeys(keys))
+    suites = sorted({row.suite for row, _ in located})
+    wanted = (
+        GateSettings(suite=suite, cases=0, validators=uses, seeds=tuple(sorted(seeds.get(suite, ()))))
+        for suite in suites
+    )
+    return validate_runs(wanted, located)
+
+
+def validate_runs(
+    settings: Iterable[GateSettings], rows: Iterable[tuple[ResultRow, str | None]]
+) -> tuple[ScenarioReport, ...]:
+    """Return what the validators of suites say of their rows, each row with the digest of its plan.
+
+    The rows are looked at only when a suite has validators, and only its own are held.
+    """
+    from agentv_ci.report.scenarios import scenario_report
+
+    wanted = {suite.suite: suite for suite in settings if suite.validators}
+    if not wanted:
+        return ()
+    by_suite: dict[str, list[tuple[ResultRow, str | None]]] = {suite: [] for suite in wanted}
+    for row, digest in rows:
+        if row.suite in by_suite:
+            by_suite[row.suite].append((row, digest))
+    return tuple(_validated(wanted[suite], scenario_report(suite, own)) for suite, own in by_suite.items())
+
+
+def _validated(suite: GateSettings, scenario: JsonObject) -> ScenarioReport:
+    uses = [(each.key, each.context) for each in suite.validators]
+    return apply_validators(uses, scenario, context_of(scenario, suite.seeds))
+
+
+def context_of(scenario: JsonObject, seeds: Sequence[int], params: JsonObject | None = None) -> JsonObject:
+    """Return what every validator is told of a scenario; a document's own settings go before."""
+    runs = _runs(scenario)
+    digests = {run["config_digest"] for run in runs if isinstance(run["config_digest"], str)}
+    return {
+        "scenario_key": scenario["scenario_key"],
+        "params": params or {},
+        "engine": {"runs": len(runs), "errors": _errors(runs)},
+        "expected_seeds": [*seeds] or None,
+        "config_digest": digests.pop() if len(digests) == 1 else None,
+    }
+
+
+def apply_validators(
+    uses: Iterable[tuple[str, JsonObject]], scenario: JsonObject, context: JsonObject
+) -> ScenarioReport:
+    """Return a scenario without its runs, with what validators say of them."""
+    from agentv_ci.contracts.report import FailedValidation, ScenarioAggregates, ScenarioReport, Validation
+    from agentv_ci.validators import apply_validator
+
+    runs = _runs(scenario)
+    said = (apply_validator(key, scenario, {**context, **own}) for key, own in uses)
+    validations = tuple(
+        FailedValidation.model_validate(each) if "error" in each else Validation.model_validate(_worst(each))
+        for each in said
+    )
+    aggregates = ScenarioAggregates(runs=len(runs), errors=_errors(runs), validations=validations)
+    return ScenarioReport(scenario_key=str(scenario["scenario_key"]), aggregates=aggregates)
+
+
+def _worst(said: JsonObject) -> JsonObject:
+    """Return what a validator says with no more issues than anybody reads; its summary counts all."""
+    issues = [each for each in said["issues"] if isinstance(each, dict)] if isinstance(said["issues"], list) else []
+    if len(issues) <= MAX_ISSUES:
+        return said
+    order = ("error", "warning", "info")
+    return {**said, "issues": [*sorted(issues, key=lambda each: order.index(str(each["severity"])))[:MAX_ISSUES]]}
+
+
+def _runs(scenario: JsonObject) -> list[JsonObject]:
+    runs: JsonValue = scenario["runs"]
+    return [run for run in runs if isinstance(run, dict)] if isinstance(runs, list) else []
+
+
+def _errors(runs: Iterable[JsonObject]) -> int:
+    return sum(run["status"] != "success" for run in runs)

@@ -1,0 +1,279 @@
+"""Two runs, case by case and as a whole: what has become worse, better, or cannot be told.
+
+A case with one trial a side is taken at its word: a worse verdict is a regression, and perhaps noise. With several the
+interval of the change of its pass rate decides: a regression is where all of it lies below 0. As a whole two paired
+tests over the cases that both sides have graded look for what no case shows alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import get_args
+
+from agentv_ci.contracts.baseline import BaselineDocument
+from agentv_ci.contracts.compared import Change, ComparedCase, Comparison, Figure, Rate
+from agentv_ci.contracts.exchange import Verdict
+from agentv_ci.contracts.results import PRECISION
+from agentv_ci.outside import shortened
+from agentv_ci.report.inference import change_interval, detectable_mean_drop, mcnemar, smallest_loss, wilcoxon
+from agentv_ci.report.outcomes import CaseOutcome
+from agentv_ci.suggestions import counted
+
+CONFIDENCE = 0.99
+"""Of the interval of a case: docs/verdicts.md shows what others would give."""
+ALPHA = 0.05
+"""Of the tests over all cases, two-sided."""
+POWER = 0.8
+"""Of the smallest drop of the mean that is named."""
+STALE_AFTER_DAYS = 30
+MAX_NAMED = 5
+MAX_NAME = 80
+
+WORST_FIRST: tuple[Change, ...] = get_args(Change)
+RANKS: Mapping[Verdict, int] = {"fail": 0, "borderline": 1, "pass": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class SideCase:
+    """A case of one side."""
+
+    suite: str
+    id: str
+    target: str
+    digest: str
+    verdict: Verdict
+    score: float
+    """Mean of its graded trials."""
+    trials: Mapping[int, bool]
+    """Graded trials by number, and whether they passed."""
+
+    @property
+    def passes(self) -> list[bool]:
+        """Whether its trials passed, in order."""
+        return [self.trials[number] for number in sorted(self.trials)]
+
+    @property
+    def rate(self) -> Rate:
+        """How often it passes."""
+        mean = self.score if self.trials else None
+        return Rate(verdict=self.verdict, passed=sum(self.passes), graded=len(self.trials), mean=mean)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A run that is compared."""
+
+    name: str
+    cases: tuple[SideCase, ...]
+    measured: str | None = None
+    """When its last answer was had: ISO 8601."""
+
+    @classmethod
+    def of_outcomes(cls, name: str, outcomes: Iterable[CaseOutcome], measured: str | None = None) -> Side:
+        """Return a run by its cases' outcomes."""
+        return cls(name, tuple(map(_side_case, outcomes)), measured)
+
+    @classmethod
+    def of_baseline(cls, name: str, document: BaselineDocument) -> Side:
+        """Return a run by what a baseline keeps of it."""
+        cases = (
+            SideCase(
+                suite=case.suite,
+                id=case.id,
+                target=case.target,
+                digest=case.digest,
+                verdict=case.verdict,
+                score=case.mean,
+                trials=dict.fromkeys(case.missed, False) | dict.fromkeys(case.passed, True),
+            )
+            for case in document.cases
+        )
+        return cls(name, tuple(cases), document.measured)
+
+
+@dataclass(frozen=True, slots=True)
+class Yardstick:
+    """What a run is compared with."""
+
+    base: Side
+    head: str
+    """What the run is called."""
+    now: datetime
+    confidence: float = CONFIDENCE
+
+
+def compare(yardstick: Yardstick, outcomes: Iterable[CaseOutcome]) -> Comparison:
+    """Compare a run's cases with the older ones."""
+    return compare_sides(yardstick.base, Side.of_outcomes(yardstick.head, outcomes), yardstick)
+
+
+def compare_sides(base: Side, head: Side, yardstick: Yardstick) -> Comparison:
+    """Compare two runs."""
+    pairs = _paired(base, head)
+    cases = [_compared(one, other, yardstick.confidence) for one, other in pairs]
+    graded = [
+        (one, other) for one, other in pairs if one is not None and other is not None and one.trials and other.trials
+    ]
+    pass_rate, mean_score = _pass_rate(graded), _mean_score(graded)
+    counted = Counter(each.change for each in cases)
+    return Comparison(
+        base=base.name,
+        head=head.name,
+        confidence=yardstick.confidence,
+        compared=len(graded),
+        counts={change: counted[change] for change in WORST_FIRST},
+        pass_rate=pass_rate,
+        mean_score=mean_score,
+        warnings=tuple(_warnings(base, cases, yardstick.now)),
+        reasons=tuple(_reasons(cases, pass_rate, mean_score)),
+        cases=tuple(sorted((each for each in cases if each.change != "unchanged"), key=_severity)),
+    )
+
+
+def _side_case(outcome: CaseOutcome) -> SideCase:
+    case = outcome.case
+    return SideCase(
+        suite=case.suite,
+        id=case.id,
+        target=outcome.target,
+        digest=case.digest,
+        verdict=outcome.verdict,
+        score=outcome.score,
+        trials={trial.number: trial.verdict == "pass" for trial in outcome.graded},
+    )
+
+
+def _paired(base: Side, head: Side) -> list[tuple[SideCase | None, SideCase | None]]:
+    """Return the cases of both sides together, those of the newer one first.
+
+    The target counts only where a side asks several the same case: else two targets are what is compared.
+    """
+    by_target = any(len({(each.suite, each.id) for each in side.cases}) < len(side.cases) for side in (base, head))
+
+    def keyed(side: Side) -> dict[tuple[str, ...], SideCase]:
+        return {(each.suite, each.id, *([each.target] if by_target else [])): each for each in side.cases}
+
+    older, newer = keyed(base), keyed(head)
+    return [
+        *((older.get(key), case) for key, case in newer.items()),
+        *((case, None) for key, case in older.items() if key not in newer),
+    ]
+
+
+def _compared(base: SideCase | None, head: SideCase | None, confidence: float) -> ComparedCase:
+    known = head if head is not None else base
+    assert known is not None, "a case is on one side at least"
+    plain = ComparedCase(
+        suite=known.suite,
+        id=known.id,
+        target=known.target,
+        change="new" if base is None else "removed",
+        base=base.rate if base is not None else None,
+        head=head.rate if head is not None else None,
+    )
+    if base is None or head is None:
+        return plain
+    found = _change(base, head, confidence)
+    return plain.model_copy(update={**found, "stale": base.digest != head.digest})
+
+
+def _change(base: SideCase, head: SideCase, confidence: float) -> dict[str, object]:
+    if not base.trials or not head.trials:
+        return {"change": "not enough evidence"}
+    if len(base.trials) == len(head.trials) == 1:
+        return {"change": _by_verdict(base.verdict, head.verdict), "single": True}
+    is_paired = base.trials.keys() == head.trials.keys()
+    low, high = change_interval(base.passes, head.passes, confidence, paired=is_paired)
+    return {"change": _by_interval(base, head, low, high), "low": low, "high": high}
+
+
+def _by_verdict(base: Verdict, head: Verdict) -> Change:
+    difference = RANKS[head] - RANKS[base]
+    return "regressed" if difference < 0 else "improved" if difference > 0 else "unchanged"
+
+
+def _by_interval(base: SideCase, head: SideCase, low: float, high: float) -> Change:
+    if high < 0:
+        return "regressed"
+    if low > 0:
+        return "improved"
+    if (base.verdict == "pass") != (head.verdict == "pass"):
+        return "not enough evidence"
+    disagrees = any(len({*side.passes}) > 1 for side in (base, head))
+    return "flaky" if disagrees else "unchanged"
+
+
+Graded = Sequence[tuple[SideCase, SideCase]]
+
+
+def _pass_rate(graded: Graded) -> Figure | None:
+    if not graded:
+        return None
+    passes = [(one.verdict == "pass", other.verdict == "pass") for one, other in graded]
+    worse, better = passes.count((True, False)), passes.count((False, True))
+    before, now = (sum(each) / len(graded) for each in zip(*passes, strict=True))
+    loss = smallest_loss(better, sum(one for one, _ in passes), ALPHA)
+    return Figure(
+        base=round(before, PRECISION),
+        head=round(now, PRECISION),
+        p_value=mcnemar(worse, better),
+        detectable=round((loss - better) / len(graded), PRECISION) if loss is not None else None,
+    )
+
+
+def _mean_score(graded: Graded) -> Figure | None:
+    if not graded:
+        return None
+    means = [(one.score, other.score) for one, other in graded]
+    differences = [round(now - before, PRECISION) for before, now in means]
+    before, now = (math.fsum(each) / len(graded) for each in zip(*means, strict=True))
+    drop = detectable_mean_drop(differences, 1 - ALPHA, POWER)
+    return Figure(
+        base=round(before, PRECISION),
+        head=round(now, PRECISION),
+        p_value=wilcoxon(differences),
+        detectable=drop if drop is not None and drop <= before else None,
+    )
+
+
+def _reasons(cases: Iterable[ComparedCase], pass_rate: Figure | None, mean_score: Figure | None) -> Iterable[str]:
+    worse = [each for each in cases if each.change == "regressed"]
+    if worse:
+        noise = " (one trial a side: possibly noise)" if all(each.single for each in worse) else ""
+        yield f"{counted(len(worse), 'case')} regressed{noise}: {named(worse)}"
+    for name, figure, form in (("pass rate", pass_rate, ".1%"), ("mean score", mean_score, ".3f")):
+        if figure is not None and figure.head < figure.base and figure.p_value <= ALPHA:
+            yield f"the {name} fell from {figure.base:{form}} to {figure.head:{form}} (p = {figure.p_value:.2g})"
+
+
+def _warnings(base: Side, cases: Iterable[ComparedCase], now: datetime) -> Iterable[str]:
+    stale = [each for each in cases if each.stale]
+    if stale:
+        yield f"{counted(len(stale), 'case')} or the target changed since {base.name}: {named(stale)}"
+    age_days = _age_days(base.measured, now)
+    if age_days is not None and age_days > STALE_AFTER_DAYS:
+        yield f"{base.name} is {age_days} days old"
+
+
+def named(cases: Sequence[ComparedCase]) -> str:
+    """Return the first few cases by their ids."""
+    names = ", ".join(shortened(each.id, MAX_NAME) for each in cases[:MAX_NAMED])
+    return f"{names} and {len(cases) - MAX_NAMED} more" if len(cases) > MAX_NAMED else names
+
+
+def _age_days(measured: str | None, now: datetime) -> int | None:
+    if measured is None:
+        return None
+    try:
+        then = datetime.fromisoformat(measured)
+    except ValueError:
+        return None
+    return (now - (then if then.tzinfo is not None else then.replace(tzinfo=UTC))).days
+
+
+def _severity(case: ComparedCase) -> int:
+    return WORST_FIRST.index(case.change)

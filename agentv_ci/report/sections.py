@@ -1,0 +1,162 @@
+"""Parts of what is printed at the end: lines for people, in 80 columns; colours are only named here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from agentv_ci.contracts.compared import Change, ComparedCase, Comparison, Figure, Rate
+from agentv_ci.contracts.report import (
+    EvaluatorFigures,
+    FailedValidation,
+    Group,
+    RepeatedCase,
+    RunReport,
+    ScenarioReport,
+    ValidatorIssue,
+)
+from agentv_ci.outside import printable, shortened
+from agentv_ci.suggestions import counted
+
+Style = Literal["good", "bad", "warn", "plain"]
+
+MAX_SHOWN = 10
+MAX_NAME = 60
+MAX_MESSAGE = 200
+
+_STYLES: dict[Change, Style] = {"regressed": "bad", "improved": "good", "flaky": "warn", "not enough evidence": "warn"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line and how it feels."""
+
+    text: str
+    style: Style = "plain"
+
+
+def flaky_lines(cases: Sequence[RepeatedCase]) -> Iterator[Line]:
+    """Yield the cases whose trials disagree, those that are least certain first."""
+    flaky = sorted((each for each in cases if each.flaky), key=lambda each: abs(each.passed / each.graded - 0.5))
+    if not flaky:
+        return
+    yield Line("flaky, trials disagree:")
+    for each in flaky[:MAX_SHOWN]:
+        interval = f"95 %: {each.pass_rate_low:.0%} to {each.pass_rate_high:.0%}"
+        yield Line(f"  {each.passed} of {each.graded} passed ({interval})  {_name(each.id)}", "warn")
+    yield from _more(len(flaky))
+    yield Line("")
+
+
+def group_lines(report: RunReport) -> Iterator[Line]:
+    """Yield the figures by suite, target and evaluator, where there are several."""
+    for title, groups in (("by suite", report.suites), ("by target", report.targets)):
+        if len(groups) > 1:
+            yield from _table(title, [(_name(each.name), _group(each)) for each in groups])
+    if len(report.evaluators) > 1:
+        rows = [(f"{_name(each.name)} ({printable(each.type)})", _evaluator(each)) for each in report.evaluators]
+        yield from _table("by evaluator", rows)
+
+
+def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
+    """Yield what validators found, errors first; what is only for information is counted."""
+    for scenario in scenarios:
+        about = f" of {printable(scenario.scenario_key)}" if len(scenarios) > 1 else ""
+        for each in scenario.aggregates.validations:
+            if isinstance(each, FailedValidation):
+                text = shortened(_line(each.error), MAX_MESSAGE)
+                yield Line(f"validator {_name(each.validator)}{about} could not run: {text}", "warn")
+                continue
+            found = [counted(number, noun) for noun, number in _by_severity(each.issues) if number]
+            told = [issue for issue in _worst_first(each.issues) if issue.severity != "info"]
+            style: Style = "bad" if each.errors else "warn" if told else "good"
+            yield Line(f"validator {_name(each.validator)}{about}: {', '.join(found) or 'nothing found'}", style)
+            for issue in told[:MAX_SHOWN]:
+                yield Line(f"  {issue.severity}: {shortened(_line(issue.message), MAX_MESSAGE)}")
+            yield from _more(len(told))
+
+
+def comparison_lines(comparison: Comparison) -> Iterator[Line]:
+    """Yield what has changed, worst first, and what the two runs come to as a whole."""
+    shown = [each for each in comparison.cases if each.change not in ("new", "removed")]
+    if shown:
+        yield Line(f"{_name(comparison.base)} → {_name(comparison.head)}:")
+    for each in shown[:MAX_SHOWN]:
+        yield Line(f"  {each.change:<19}  {_name(each.id)}: {_change(each)}", _STYLES.get(each.change, "plain"))
+    yield from _more(len(shown))
+    counted = ", ".join(f"{number} {change}" for change, number in comparison.counts.items() if number)
+    yield Line(f"against {_name(comparison.base)}: {counted or 'no case'}")
+    yield from _figure("pass rate", comparison.pass_rate, ".1%", comparison.compared)
+    yield from _figure("mean score", comparison.mean_score, ".3f", comparison.compared)
+    yield from (Line(f"warning: {_line(each)}", "warn") for each in comparison.warnings)
+
+
+def _figure(name: str, figure: Figure | None, form: str, cases: int) -> Iterator[Line]:
+    if figure is None:
+        return
+    said = f"  {name} {figure.base:{form}} → {figure.head:{form}}, p = {figure.p_value:.2g}"
+    if figure.detectable is None:
+        yield Line(f"{said}; {counted(cases, 'case')} cannot show any drop")
+    else:
+        yield Line(f"{said}; shows drops of {figure.detectable:{form}} or more")
+
+
+def _change(case: ComparedCase) -> str:
+    said = f"{_rate(case.base)} → {_rate(case.head)}"
+    if case.low is not None and case.high is not None:
+        said += f" (change {case.low:+.0%} to {case.high:+.0%})"
+    notes = ["one trial a side, possibly noise"] if case.single and case.change != "unchanged" else []
+    notes += ["the case or its target changed"] if case.stale else []
+    return f"{said}; {', '.join(notes)}" if notes else said
+
+
+def _rate(rate: Rate | None) -> str:
+    if rate is None or rate.mean is None:
+        return "no verdict"
+    return f"{rate.verdict} {rate.mean:.3f}" if rate.graded == 1 else f"{rate.passed}/{rate.graded} passed"
+
+
+def _group(group: Group) -> str:
+    mean = "" if group.mean is None else f", mean {group.mean:.3f}"
+    errors = f", {counted(group.errored, 'error')}" if group.errored else ""
+    costs = [each for each in (group.cost_usd, group.judge_cost_usd) if each is not None]
+    cost = f", ${sum(costs):.4f}" if costs else ""
+    return f"{group.passed}/{group.cases} passed{mean}{errors}{cost}"
+
+
+def _evaluator(figures: EvaluatorFigures) -> str:
+    mean = "" if figures.mean is None else f", mean {figures.mean:.3f}"
+    said = f"{figures.passed}/{figures.scored} passed{mean}"
+    said += f", {counted(figures.errors, 'error')}" if figures.errors else ""
+    return said + (f", {figures.skipped} skipped" if figures.skipped else "")
+
+
+def _table(title: str, rows: Sequence[tuple[str, str]]) -> Iterator[Line]:
+    width = max(len(name) for name, _ in rows[:MAX_SHOWN])
+    yield Line(f"{title}:")
+    yield from (Line(f"  {name:<{width}}  {said}") for name, said in rows[:MAX_SHOWN])
+    yield from _more(len(rows))
+
+
+def _more(number: int) -> Iterator[Line]:
+    if number > MAX_SHOWN:
+        yield Line(f"  … and {number - MAX_SHOWN} more")
+
+
+def _by_severity(issues: Sequence[ValidatorIssue]) -> Iterator[tuple[str, int]]:
+    for severity, noun in {"error": "error", "warning": "warning", "info": "note"}.items():
+        yield noun, sum(issue.severity == severity for issue in issues)
+
+
+def _worst_first(issues: Sequence[ValidatorIssue]) -> list[ValidatorIssue]:
+    order = ("error", "warning", "info")
+    return sorted(issues, key=lambda issue: order.index(issue.severity))
+
+
+def _name(text: str) -> str:
+    return shortened(_line(text), MAX_NAME)
+
+
+def _line(text: str) -> str:
+    return " ".join(printable(text).split())

@@ -1,0 +1,126 @@
+"""What rows took and what evaluators found, added up so that the order of rows does not matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from agentv_ci.contracts.report import EvaluatorFigures
+from agentv_ci.contracts.results import PRECISION, EvaluatorResult, ResultRow, UsageRecord
+
+PARTS = 10**12
+"""Sums are kept in whole parts: those of whole numbers are the same in any order."""
+
+
+@dataclass(slots=True)
+class Spending:
+    """Tokens and dollars, of answers and of judges."""
+
+    usage: UsageRecord = field(default_factory=UsageRecord)
+    judge_usage: UsageRecord = field(default_factory=UsageRecord)
+    answers: int | None = None
+    """Parts of dollars; None: nothing is known."""
+    judges: int | None = None
+
+    @property
+    def answers_usd(self) -> float | None:
+        """Cost of answers, as far as it is known; None when nothing is."""
+        return _dollars(self.answers)
+
+    @property
+    def judges_usd(self) -> float | None:
+        """Cost of judges, likewise."""
+        return _dollars(self.judges)
+
+    @property
+    def cost_usd(self) -> float | None:
+        """Cost of both."""
+        return _dollars(_sum(self.answers, self.judges))
+
+    @property
+    def all_usage(self) -> UsageRecord:
+        """Tokens of both."""
+        return _tokens(self.usage, self.judge_usage)
+
+    def add(self, row: ResultRow) -> None:
+        """Take in a row."""
+        self.usage = _tokens(self.usage, row.usage)
+        self.judge_usage = _tokens(self.judge_usage, row.judge_usage)
+        self.answers = _sum(self.answers, _parts(row.cost_usd))
+        self.judges = _sum(self.judges, _parts(row.judge_cost_usd))
+
+
+def sum_of(spent: Iterable[Spending]) -> Spending:
+    """Return what several came to together."""
+    total = Spending()
+    for each in spent:
+        total.usage = _tokens(total.usage, each.usage)
+        total.judge_usage = _tokens(total.judge_usage, each.judge_usage)
+        total.answers = _sum(total.answers, each.answers)
+        total.judges = _sum(total.judges, each.judges)
+    return total
+
+
+@dataclass(slots=True)
+class _Found:
+    scored: int = 0
+    passed: int = 0
+    errors: int = 0
+    skipped: int = 0
+    total: int = 0
+
+
+class EvaluatorTally:
+    """Counts what evaluators found, by name and type."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], _Found] = {}
+
+    def add(self, results: Iterable[EvaluatorResult]) -> None:
+        """Take in the evaluators of a row; members of composites are part of them."""
+        for each in results:
+            found = self._found.setdefault((each.name, each.type), _Found())
+            found.errors += each.status == "error"
+            found.skipped += each.status == "skipped"
+            if each.status == "ok":
+                found.scored += 1
+                found.passed += each.verdict == "pass"
+                found.total += _parts(each.score) or 0
+
+    def figures(self) -> tuple[EvaluatorFigures, ...]:
+        """Return them by name."""
+        return tuple(
+            EvaluatorFigures(
+                name=name,
+                type=kind,
+                scored=found.scored,
+                passed=found.passed,
+                errors=found.errors,
+                skipped=found.skipped,
+                mean=round(found.total / PARTS / found.scored, PRECISION) if found.scored else None,
+            )
+            for (name, kind), found in sorted(self._found.items())
+        )
+
+
+def _parts(amount: float | None) -> int | None:
+    return None if amount is None else round(amount * PARTS)
+
+
+def _dollars(parts: int | None) -> float | None:
+    return None if parts is None else parts / PARTS
+
+
+def _sum(one: int | None, two: int | None) -> int | None:
+    return one if two is None else (one or 0) + two
+
+
+def _tokens(first: UsageRecord, second: UsageRecord | None) -> UsageRecord:
+    if second is None:
+        return first
+    return UsageRecord(
+        input_tokens=_sum(first.input_tokens, second.input_tokens),
+        output_tokens=_sum(first.output_tokens, second.output_tokens),
+        total_tokens=_sum(first.total_tokens, second.total_tokens),
+        cached_tokens=_sum(first.cached_tokens, second.cached_tokens),
+    )

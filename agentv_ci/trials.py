@@ -1,0 +1,87 @@
+"""From trials to the verdict of a case, and when that is settled.
+
+The score is the mean of the graded trials. A case passes when enough of all its trials pass, and is `error` when none
+was graded. A case that does not pass is borderline or not by its score.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, assert_never
+
+from agentv_ci.contracts.exchange import Verdict
+from agentv_ci.contracts.results import BORDERLINE, PRECISION
+
+Require = Literal["majority", "all", "any"]
+
+
+class Result(NamedTuple):
+    """What a trial came to."""
+
+    verdict: Verdict
+    score: float
+
+
+def verdict_of(results: Sequence[Result], planned: int, require: Require) -> tuple[Verdict, float]:
+    """Return the verdict and the score of a case from the trials that ran, of so many that are planned."""
+    graded = [each for each in results if each.verdict != "error"]
+    if not graded:
+        return "error", 0.0
+    score = _mean(graded)
+    passed = sum(each.verdict == "pass" for each in graded)
+    if passed >= enough(planned, require):
+        return "pass", score
+    if len(graded) == 1 and graded[0].verdict != "pass":
+        # It may fail for a required evaluator, whatever its score.
+        return graded[0].verdict, score
+    return "borderline" if score >= BORDERLINE else "fail", score
+
+
+def enough(planned: int, require: Require) -> int:
+    """Return how many trials must pass."""
+    match require:
+        case "majority":
+            return planned // 2 + 1
+        case "all":
+            return planned
+        case "any":
+            return 1
+        case _:
+            assert_never(require)
+
+
+def is_settled(results: Sequence[Result], planned: int, require: Require) -> bool:
+    """Whether the trials that are left cannot change the verdict, whatever they come to."""
+    left = planned - len(results)
+    graded = [each for each in results if each.verdict != "error"]
+    passed = sum(each.verdict == "pass" for each in graded)
+    if left <= 0 or passed >= enough(planned, require):
+        return True
+    if not graded or passed + left >= enough(planned, require):
+        return False
+    # It does not pass; what is left may still move the mean over the line between fail and borderline.
+    total = math.fsum(each.score for each in graded)
+    lowest, highest = (round((total + more) / (len(graded) + left), PRECISION) for more in (0, left))
+    verdict, _ = verdict_of(results, planned, require)
+    return lowest >= BORDERLINE if verdict == "borderline" else highest < BORDERLINE
+
+
+def needed(results: Sequence[Result], planned: int, require: Require) -> int:
+    """Return how many more trials it takes at least to settle the verdict; 0 when it is settled.
+
+    As many can run side by side without one of them being for nothing.
+    """
+    if is_settled(results, planned, require):
+        return 0
+    left = planned - len(results)
+    quickest = (Result("pass", 1.0), Result("fail", 0.0), Result("borderline", 1.0))
+    return next(
+        number
+        for number in range(1, left + 1)
+        if any(is_settled([*results, *[each] * number], planned, require) for each in quickest)
+    )
+
+
+def _mean(graded: Sequence[Result]) -> float:
+    return round(math.fsum(each.score for each in graded) / len(graded), PRECISION)
