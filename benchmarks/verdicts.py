@@ -151,8 +151,10 @@ def drawing(table: Mapping[str, Mapping[int, float]]) -> str:
     """Return the plot as SVG: wrong verdicts over the number of trials."""
     bottom, right = TOP + HEIGHT, LEFT + WIDTH
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {right + 330} {bottom + 50}" '
-        'font-family="sans-serif" font-size="13">',
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {right + 330} {bottom + 50}" '
+            'font-family="sans-serif" font-size="13">'
+        ),
         f'<rect width="{right + 330}" height="{bottom + 50}" fill="white"/>',
         f'<text x="{LEFT + WIDTH // 2}" y="{bottom + 42}" text-anchor="middle">trials of each case</text>',
     ]
