@@ -14,7 +14,7 @@ from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.report import FailedValidation, Validation
 from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED, UsageError
 from agentv_ci.outside import read_json
-from agentv_ci.pipeline.validating import check_results
+from agentv_ci.pipeline.reporting import check_results
 from agentv_ci.report.sections import scenario_lines
 
 

@@ -12,8 +12,10 @@ from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.pipeline.compiling import Origin
 from agentv_ci.pipeline.concluding import Outcome, RunFiles, report_of, write_junit, write_report
 from agentv_ci.pipeline.validating import validate_runs
+from agentv_ci.suggestions import did_you_mean, listed
 
 if TYPE_CHECKING:
+    from agentv_ci.contracts.base import JsonObject
     from agentv_ci.contracts.report import GateSettings, ScenarioReport
     from agentv_ci.contracts.results import ResultRow
     from agentv_ci.report.comparing import Yardstick
@@ -68,6 +70,36 @@ def report_results(merging: Merging) -> Outcome:
         merging.junit.parent.mkdir(parents=True, exist_ok=True)
         write_junit(Outcome(run_report, outcomes), rows(), merging.junit)
     return Outcome(run_report, outcomes)
+
+
+def check_results(results: Sequence[Path], keys: Sequence[str], settings: JsonObject) -> tuple[ScenarioReport, ...]:
+    """Return what these validators, with these settings, say of every suite in results.
+
+    Raises UsageError for an unknown validator and for what cannot be read, NothingToRun when there are no rows.
+    """
+    from agentv_ci.contracts.report import GateSettings, ValidatorSettings
+    from agentv_ci.validators import list_validators
+
+    known = list_validators()
+    for key in keys:
+        if key not in known:
+            raise UsageError(f"unknown validator '{key}'{did_you_mean(key, known)}; validators are {listed(known)}")
+    located: list[tuple[ResultRow, str | None]] = []
+    seeds: dict[str, set[int]] = {}
+    for path in results:
+        report = part_of(path, path.name).report
+        located += [(row, report.plan_digest if report is not None else None) for row in read_rows(path)]
+        for suite in report.gate.settings if report is not None else ():
+            seeds.setdefault(suite.suite, set()).update(suite.seeds)
+    if not located:
+        raise NothingToRun("these files have no rows")
+    uses = tuple(ValidatorSettings(key=key, context=settings) for key in dict.fromkeys(keys))
+    suites = sorted({row.suite for row, _ in located})
+    wanted = (
+        GateSettings(suite=suite, cases=0, validators=uses, seeds=tuple(sorted(seeds.get(suite, ()))))
+        for suite in suites
+    )
+    return validate_runs(wanted, located)
 
 
 def read_rows(results: Path) -> Iterator[ResultRow]:
