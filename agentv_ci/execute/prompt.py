@@ -39,6 +39,21 @@ def build_request(
     )
 
 
+def plain_request(
+    messages: Sequence[PlanMessage], *, name: str, cwd: Path, seed: int | None, timeout_s: float
+) -> Request:
+    """Return a conversation without files as a question."""
+    return Request(
+        case_id=name,
+        prompt=_flat(messages, lambda part: _part(part, {})),
+        guidelines="",
+        chat=_chat(messages, {}, ""),
+        timeout_s=timeout_s,
+        cwd=cwd,
+        seed=seed,
+    )
+
+
 def message_text(message: PlanMessage, files: Mapping[str, FileText]) -> str:
     """Return what a message says, files included."""
     return _said(message, lambda part: _part(part, files))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.documents import Checked, CheckedFile, Surroundings
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.source import Kind, Source
-from agentv_ci.contracts.targets import TargetsDocument
+from agentv_ci.contracts.targets import Target, TargetsDocument
 from agentv_ci.errors import UsageError
 from agentv_ci.load import load
 from agentv_ci.load.discover import Found, discover, find_configs, find_root, find_targets, targets_in
@@ -90,8 +90,15 @@ def _leave_interrupts_to_the_parent() -> None:
 class Documents:
     """Loads and checks documents, each once, with the others they belong to."""
 
-    def __init__(self, cwd: Path, targets: str | None, target_override: str | None = None) -> None:
+    def __init__(
+        self,
+        cwd: Path,
+        targets: str | None,
+        target_override: str | None = None,
+        more_targets: tuple[Target, ...] = (),
+    ) -> None:
         self._cwd = cwd
+        self._more_targets = more_targets
         self._targets = _named_targets(targets, cwd) if targets is not None else None
         self._target_override = None if target_override == "default" else target_override
         self._look = looker()
@@ -145,12 +152,20 @@ class Documents:
             self._around[folder] = Surroundings(
                 read_yaml=read_yaml,
                 look=self._look,
-                targets=self._targets_at(targets) if targets else None,
+                targets=self._extended(self._targets_at(targets)) if targets else None,
                 configs=self._configs(path),
                 target_override=self._target_override,
                 plugin_validators=_known_validators,
             )
         return self._around[folder]
+
+    def _extended(self, checked: Checked | None) -> Checked | None:
+        """Return a targets document with the targets that stand in no document."""
+        document = checked.document if checked is not None else None
+        if checked is None or not self._more_targets or not isinstance(document, TargetsDocument):
+            return checked
+        both = (*document.targets, *self._more_targets)
+        return replace(checked, document=document.model_copy(update={"targets": both}))
 
     def _configured(self, path: Path) -> Surroundings:
         """Return what a document is read with that needs no other one but the config."""

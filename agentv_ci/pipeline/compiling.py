@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from agentv_ci.contracts.estimate import Estimate
     from agentv_ci.contracts.plan import Plan
     from agentv_ci.contracts.plan_diff import PlanDiff
+    from agentv_ci.contracts.targets import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,8 @@ class Selection:
     targets: str | None = None
     target: str | None = None
     eval_ids: Sequence[str] = ()
+    more_targets: tuple[Target, ...] = ()
+    """Targets beside those of the document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,7 @@ class _Reading:
         self._found = sorted(found, key=lambda each: each.path)
         self._selection = selection
         self._cwd = cwd
-        self._documents = Documents(cwd, selection.targets, selection.target)
+        self._documents = Documents(cwd, selection.targets, selection.target, selection.more_targets)
         self._roots: dict[Path, None] = {}
         self._read: list[Path] = []
         self._dotenv: dict[Path, None] = {}

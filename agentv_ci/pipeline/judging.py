@@ -149,29 +149,9 @@ async def check_judge(
 
 def _answers(plan: Plan, labels: Mapping[str, LabelledAnswer], now: datetime) -> Iterator[ResultRow]:
     """Yield the set's answers as if a target had given them."""
-    from agentv_ci.contracts.results import ResultRow, RowSource
+    from agentv_ci.execute.rows import Trial, unscored_row
 
     for case in plan.cases:
-        for trial in range(1, case.trials + 1):
-            yield ResultRow(
-                timestamp=now.isoformat(),
-                eval_id=case.id,
-                dataset=plan.suites[0].dataset,
-                suite=case.suite,
-                target=plan.targets[case.target].name,
-                provider="mock",
-                trial=trial,
-                digest=case.digest,
-                status="ok",
-                verdict="fail",
-                score=0.0,
-                hits=(),
-                misses=(),
-                reasoning="",
-                candidate_answer=labels[case.id].answer,
-                evaluator_results=(),
-                attempts=1,
-                requests=0,
-                duration_ms=0,
-                source=RowSource(path=case.source.path, line=case.source.line),
-            )
+        for number in range(1, case.trials + 1):
+            trial = Trial(case, plan.suites[0], plan.targets[case.target], number, seed=None, dry_run=False)
+            yield unscored_row(trial, labels[case.id].answer, duration_ms=0, now=now)

@@ -1,0 +1,333 @@
+"""Scenarios against runners, from Python: the door of the run-level engine.
+
+from agentv_ci.benchmark import EngineConfig, RunnerSpec, ScenarioSpec, register_scenario, run_benchmark
+
+def count_words(runner, payload):
+return {"words": len(runner.ask(payload["params"]["question"]).split())}
+
+register_scenario("count_words", count_words)
+report = run_benchmark(
+EngineConfig(
+scenarios=[ScenarioSpec(key="count_words", params={"question": "Who are you?"}, repetitions=3)],
+runners=[RunnerSpec(key="openai", config={"model": "gpt-5.6-luna", "api_key": "${{ OPENAI_API_KEY }}"})],
+validators=["structural_consistency", "outlier_detection"],
+)
+)
+print(report.scenario_reports[0].aggregates["validations"])
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import os
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agentv_ci.canonical import digest_of
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.exchange import ProviderError, Response, World
+from agentv_ci.errors import UsageError
+from agentv_ci.pipeline.benchmarking import Answer, AnswerFunction, Answering, Around, Ask, Message
+from agentv_ci.pipeline.benchmarking import open_runner as _open_runner
+from agentv_ci.pipeline.benchmarking import run_eval_file as _run_eval_file
+from agentv_ci.suggestions import did_you_mean, listed
+
+__all__ = [
+    "AsyncRunner",
+    "EngineConfig",
+    "EngineReport",
+    "RunResult",
+    "Runner",
+    "RunnerSpec",
+    "ScenarioReport",
+    "ScenarioSpec",
+    "register_runner",
+    "register_scenario",
+    "run_benchmark",
+]
+
+ScenarioFunction = Callable[[Any, dict[str, Any]], Any]
+"""`fn(runner, payload)`, plain or async; `payload` is `{"params", "seed"}`. Returns the output of the run, a dict."""
+
+_scenarios: dict[str, ScenarioFunction] = {}
+_runners: dict[str, AnswerFunction] = {}
+
+
+class _Spec(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ScenarioSpec(_Spec):
+    """What is run: an eval file, or a function that was registered."""
+
+    key: str = Field(min_length=1)
+    params: dict[str, Any] = Field(default_factory=dict)
+    """Handed to the function."""
+    repetitions: int = Field(1, ge=1)
+    """Trials; an eval file's own `repeat` holds where neither this nor `seeds` is given."""
+    seeds: list[int] = Field(default_factory=list)
+    """The n-th trial uses the n-th, or none; there are at least as many trials as seeds."""
+
+    @property
+    def trial_seeds(self) -> list[int | None]:
+        """The seed of each trial."""
+        return [*self.seeds, *[None] * (self.repetitions - len(self.seeds))]
+
+
+class RunnerSpec(_Spec):
+    """Who answers: a function that was registered, a target of the documents, or a kind of provider."""
+
+    key: str = Field(min_length=1)
+    config: dict[str, Any] = Field(default_factory=dict)
+    """Handed to the function; the settings of the target, or over them."""
+
+
+class EngineConfig(_Spec):
+    """Every scenario with every runner, and what looks at the runs."""
+
+    scenarios: list[ScenarioSpec] = Field(min_length=1)
+    runners: list[RunnerSpec] = Field(min_length=1)
+    metrics: list[str] = Field(default_factory=list)
+    """Evaluators whose scores are among the metrics of a run; none: all."""
+    validators: list[str] = Field(default_factory=list)
+    validator_context: dict[str, Any] = Field(default_factory=dict)
+    """Settings for all validators; a mapping under a validator's key is for that one."""
+
+
+class RunResult(_Spec):
+    """One trial of one scenario, or of one of its cases, with one runner."""
+
+    scenario_key: str
+    runner_key: str
+    case_id: str | None = None
+    """Of an eval file."""
+    status: Literal["success", "error", "timeout"]
+    seed: int | None
+    duration_ms: int
+    metrics: dict[str, Any]
+    output: dict[str, Any] | None
+    config_digest: str
+    error: str | None = None
+    """Why there is no output."""
+
+    def as_run(self) -> dict[str, Any]:
+        """Return the run as validators see it."""
+        return self.model_dump(exclude={"case_id", "error"} if self.case_id is None else {"error"})
+
+
+class ScenarioReport(_Spec):
+    """A scenario's runs, and what they come to together."""
+
+    scenario_key: str
+    runs: list[RunResult]
+    aggregates: dict[str, Any]
+    """`runs`, `errors`, and `validations`: `[{"validator", "issues", "summary"} | {"validator", "error"}]`."""
+
+
+class EngineReport(_Spec):
+    """What a benchmark came to."""
+
+    scenario_reports: list[ScenarioReport]
+    config_digest: str
+    """Of the configuration."""
+    warnings: list[str]
+    """What people should know."""
+
+
+class Runner:
+    """What a plain scenario function asks: it waits for the answer."""
+
+    def __init__(self, asking: AsyncRunner, loop: asyncio.AbstractEventLoop) -> None:
+        self.key = asking.key
+        self.config = asking.config
+        self._asking = asking
+        self._loop = loop
+
+    def ask(self, said: str | Sequence[Message]) -> Answer:
+        """Return the answer to a text or a conversation: a text, or what the function of a runner returned.
+
+        Raises ProviderError.
+        """
+        return asyncio.run_coroutine_threadsafe(self._asking.ask(said), self._loop).result()
+
+
+class AsyncRunner:
+    """What an async scenario function asks."""
+
+    def __init__(self, spec: RunnerSpec, ask: Ask, seed: int | None) -> None:
+        self.key = spec.key
+        self.config = dict(spec.config)
+        self.responses: list[Response] = []
+        """All answers so far."""
+        self._ask = ask
+        self._seed = seed
+
+    async def ask(self, said: str | Sequence[Message]) -> Answer:
+        """Return the answer to a text or a conversation: a text, or what the function of a runner returned.
+
+        Raises ProviderError.
+        """
+        answer, response = await self._ask(said, self._seed)
+        self.responses.append(response)
+        return answer
+
+
+def register_scenario(key: str, fn: ScenarioFunction) -> None:
+    """Make a function known as a scenario; it replaces one of the same key."""
+    _scenarios[_named(key, fn)] = fn
+
+
+def register_runner(key: str, fn: Callable[[list[Message], JsonObject], Answer | Awaitable[Answer]]) -> None:
+    """Make a function known as a runner: `fn(messages, config)` returns a text or a dict, or an awaitable of one."""
+    _runners[_named(key, fn)] = fn
+
+
+def run_benchmark(config: EngineConfig, environ: Mapping[str, str] | None = None) -> EngineReport:
+    """Run every scenario with every runner, and apply the validators to each scenario's runs.
+
+    `environ` is what `${{ NAME }}` in targets refers to; the process's own where it is left out. Raises UsageError for
+    a scenario or runner that nobody knows, InvalidInput for documents with errors, and TargetUnavailable.
+    """
+    world = World(
+        environ=dict(os.environ if environ is None else environ),
+        now=lambda: datetime.now(UTC),
+        monotonic=time.monotonic,
+        sleep=asyncio.sleep,
+        uniform=random.uniform,
+    )
+    benchmark = _Benchmark(config, world, Path.cwd())
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(benchmark.run())
+    # In a notebook, or in another program's loop, there can be no second one in this thread.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, benchmark.run()).result()
+
+
+class _Benchmark:
+    def __init__(self, config: EngineConfig, world: World, cwd: Path) -> None:
+        self._config = config
+        self._world = world
+        self._warnings: dict[str, None] = {}
+        self._around = Around(world, cwd, lambda sentence: self._warnings.update({sentence: None}))
+        # A parameter may be anything; what no JSON can hold counts by its type.
+        said = json.dumps(config.model_dump(), default=lambda value: type(value).__qualname__, sort_keys=True)
+        self._digest = digest_of(said)
+
+    async def run(self) -> EngineReport:
+        for spec in self._config.scenarios:
+            self._require(spec)
+        reports = [await self._scenario(spec) for spec in self._config.scenarios]
+        return EngineReport(scenario_reports=reports, config_digest=self._digest, warnings=list(self._warnings))
+
+    def _require(self, spec: ScenarioSpec) -> None:
+        """Raise UsageError for a scenario that nobody knows, before anything runs."""
+        if spec.key not in _scenarios and not (self._around.cwd / spec.key).is_file():
+            close = did_you_mean(spec.key, _scenarios)
+            known = f"; registered are {listed(sorted(_scenarios))}" if _scenarios else ""
+            raise UsageError(f"unknown scenario '{spec.key}'{close}: no function and no eval file{known}")
+
+    async def _scenario(self, spec: ScenarioSpec) -> ScenarioReport:
+        runs = [run for runner in self._config.runners for run in await self._runs(spec, runner)]
+        return ScenarioReport(scenario_key=spec.key, runs=runs, aggregates=self._aggregates(spec, runs))
+
+    async def _runs(self, spec: ScenarioSpec, runner: RunnerSpec) -> list[RunResult]:
+        answering = Answering(runner.key, dict(runner.config), _runners.get(runner.key))
+        if spec.key not in _scenarios:
+            return await self._cases(spec, answering)
+        async with _open_runner(answering, self._around) as ask:
+            return [await self._trial(spec, runner, ask, seed) for seed in spec.trial_seeds]
+
+    async def _cases(self, spec: ScenarioSpec, answering: Answering) -> list[RunResult]:
+        from agentv_ci.report.scenarios import run_of
+
+        says_trials = bool(spec.model_fields_set & {"repetitions", "seeds"})
+        rows = await _run_eval_file(spec.key, answering, spec.trial_seeds if says_trials else None, self._around)
+        found = []
+        for row, digest in rows:
+            run = RunResult.model_validate(
+                {**run_of(row, digest), "scenario_key": spec.key, "runner_key": answering.key, "error": row.error}
+            )
+            scores = {each.name: each.score for each in row.evaluator_results if each.status == "ok"}
+            wanted = {name: score for name, score in scores.items() if name in (self._config.metrics or scores)}
+            found.append(run.model_copy(update={"metrics": {**wanted, **run.metrics}}))
+        return found
+
+    async def _trial(self, spec: ScenarioSpec, runner: RunnerSpec, ask: Ask, seed: int | None) -> RunResult:
+        asking = AsyncRunner(runner, ask, seed)
+        begun = self._world.monotonic()
+        output, error, status = await _outcome(_scenarios[spec.key], asking, {"params": spec.params, "seed": seed})
+        return RunResult(
+            scenario_key=spec.key,
+            runner_key=runner.key,
+            status=status,
+            seed=seed,
+            duration_ms=round((self._world.monotonic() - begun) * 1000),
+            metrics=_metrics(asking.responses),
+            output=output,
+            config_digest=self._digest,
+            error=error,
+        )
+
+    def _aggregates(self, spec: ScenarioSpec, runs: Sequence[RunResult]) -> dict[str, Any]:
+        from agentv_ci.pipeline.validating import apply_validators, context_of
+
+        scenario: JsonObject = {"scenario_key": spec.key, "runs": [run.as_run() for run in runs], "aggregates": {}}
+        context = {**context_of(scenario, spec.seeds, spec.params), **self._config.validator_context}
+        uses = [(key, _own_context(key, self._config.validator_context)) for key in self._config.validators]
+        return apply_validators(uses, scenario, context).aggregates.model_dump(mode="json")
+
+
+Status = Literal["success", "error", "timeout"]
+
+
+async def _outcome(
+    function: ScenarioFunction, asking: AsyncRunner, payload: dict[str, Any]
+) -> tuple[dict[str, Any] | None, str | None, Status]:
+    """Return output, error and status of one run; whatever a scenario raises is an error of that run alone."""
+    try:
+        if inspect.iscoroutinefunction(function):
+            output = await function(asking, payload)
+        else:
+            output = await asyncio.to_thread(function, Runner(asking, asyncio.get_running_loop()), payload)
+    except Exception as error:  # noqa: BLE001  # the scenario is somebody's program
+        is_timeout = isinstance(error, TimeoutError) or (isinstance(error, ProviderError) and error.kind == "timeout")
+        return None, f"{type(error).__name__}: {error}", "timeout" if is_timeout else "error"
+    if not isinstance(output, dict):
+        return None, f"the scenario returned {type(output).__name__}, and not a dict", "error"
+    return output, None, "success"
+
+
+def _metrics(responses: Sequence[Response]) -> dict[str, Any]:
+    """Return what was measured of all answers together; the rest is absent."""
+    usages = [each.usage for each in responses if each.usage is not None]
+    sums: dict[str, Any] = {}
+    for name in ("input_tokens", "output_tokens", "total_tokens"):
+        known = [number for usage in usages if (number := getattr(usage, name)) is not None]
+        if known:
+            sums[name] = sum(known)
+    costs = [each.cost_usd for each in responses if each.cost_usd is not None]
+    return {**sums, "cost_usd": sum(costs)} if costs else sums
+
+
+def _own_context(key: str, context: Mapping[str, Any]) -> JsonObject:
+    own = context.get(key)
+    return dict(own) if isinstance(own, dict) else {}
+
+
+def _named(key: str, fn: object) -> str:
+    if not key:
+        raise ValueError("a key is not empty")
+    if not callable(fn):
+        raise TypeError(f"'{key}' is registered as a function, and {type(fn).__name__} is none")
+    return key
