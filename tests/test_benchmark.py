@@ -52,10 +52,12 @@ def registered(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benchmark, "_runners", {})
 
 
-def ran(
-    scenario: ScenarioSpec, *runners: RunnerSpec, environ: dict[str, str] | None = None, **given: Any
-) -> EngineReport:
-    return run_benchmark(EngineConfig(scenarios=[scenario], runners=[*runners], **given), environ or {})
+def ran(scenario: ScenarioSpec, *runners: RunnerSpec, **given: Any) -> EngineReport:
+    return run_benchmark(EngineConfig(scenarios=[scenario], runners=[*runners], **given), {})
+
+
+def runs_of(scenario: ScenarioSpec, *runners: RunnerSpec, **given: Any) -> list[RunResult]:
+    return ran(scenario, *runners, **given).scenario_reports[0].runs
 
 
 def asks_twice(runner: Any, payload: dict[str, Any]) -> dict[str, Any]:
@@ -191,11 +193,7 @@ class TestEvalFiles:
         assert {run.config_digest for run in runs} != {report.config_digest}
 
     def test_named_evaluators_alone_are_metrics(self) -> None:
-        run = (
-            ran(ScenarioSpec(key="desk.test.yaml"), RunnerSpec(key="agrees"), metrics=["shouts"])
-            .scenario_reports[0]
-            .runs[0]
-        )
+        run = runs_of(ScenarioSpec(key="desk.test.yaml"), RunnerSpec(key="agrees"), metrics=["shouts"])[0]
         assert {*run.metrics} == {"score", "shouts", "input_tokens", "output_tokens", "total_tokens"}
 
     def test_trials_are_the_documents_own_unless_they_are_said(self) -> None:
@@ -213,11 +211,7 @@ class TestEvalFiles:
             return f"yes{config['end']}"
 
         register_runner("mine", agrees)
-        runs = (
-            ran(ScenarioSpec(key="desk.test.yaml"), RunnerSpec(key="mine", config={"end": "!"}))
-            .scenario_reports[0]
-            .runs
-        )
+        runs = runs_of(ScenarioSpec(key="desk.test.yaml"), RunnerSpec(key="mine", config={"end": "!"}))
         assert [(run.runner_key, run.metrics["score"], run.output) for run in runs] == [
             ("mine", 1.0, {"text": "yes!"})
         ] * 2
@@ -236,11 +230,7 @@ class TestEvalFiles:
     def test_an_eval_file_needs_no_targets_document(self, repository: Path) -> None:
         (repository / "targets.yaml").unlink()
         register_runner("mine", lambda messages, config: "yes")
-        runs = (
-            ran(ScenarioSpec(key="desk.test.yaml", repetitions=1), RunnerSpec(key="mine"), MOCK)
-            .scenario_reports[0]
-            .runs
-        )
+        runs = runs_of(ScenarioSpec(key="desk.test.yaml", repetitions=1), RunnerSpec(key="mine"), MOCK)
         assert [run.metrics["agrees"] for run in runs] == [1.0, 1.0]
 
     def test_documents_with_errors_are_refused(self, repository: Path) -> None:
