@@ -15,6 +15,7 @@ from agentv_ci.benchmark import (
     EngineConfig,
     EngineReport,
     RunnerSpec,
+    RunResult,
     ScenarioSpec,
     register_runner,
     register_scenario,
