@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
@@ -158,3 +159,14 @@ def test_nothing_that_is_committed_names_a_path_of_a_machine() -> None:
         path = REPOSITORY / name
         if path.is_file():
             assert f"{home}/" not in path.read_bytes().decode("utf-8", "replace"), name
+
+
+def test_python_in_the_guide_to_verdicts_runs(tmp_path: Path) -> None:
+    page = (REPOSITORY / "docs" / "verdicts.md").read_text("utf-8")
+    script = tmp_path / "guide.py"
+    script.write_text("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "'validator': 'reproducibility_metadata'" in done.stdout
