@@ -42,10 +42,8 @@ def accept(results: str, out: str | None) -> int:
     path = Path(out) if out else BASELINE
     if path.suffix != ".json":
         raise UsageError(f"a baseline is JSON, and '{path}' is not called so", hint="give it a name in .json")
-    document, left_out = accept_baseline(cwd / results, cwd / path)
-    if left_out:
-        show_line(f"without a verdict, and left out: {left_out}", "warn", err=True)
-    if all(len(case.passed) + len(case.missed) == 1 for case in document.cases):
-        show_line("one trial a case: later runs cannot tell noise from change; use --repeat", "warn", err=True)
-    show_line(f"baseline of {counted(len(document.cases), 'case')}: {path}", "good")
+    accepted = accept_baseline(cwd / results, cwd / path)
+    for warning in accepted.warnings:
+        show_line(f"warning: {warning}", "warn", err=True)
+    show_line(f"baseline of {counted(len(accepted.document.cases), 'case')}: {path}", "good")
     return 0

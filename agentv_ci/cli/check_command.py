@@ -45,7 +45,8 @@ def command(results: tuple[str, ...], keys: tuple[str, ...], context: str | None
         return code
     for line in scenario_lines(scenarios):
         show_line(line.text, line.style)
-    show_line("check: not passed" if code else "check: passed", "bad" if code else "good")
+    words = {PASSED: "passed", FAILED: "not passed", INFRASTRUCTURE: "a validator could not run"}
+    show_line(f"check: {words[code]}", "bad" if code else "good")
     return code
 
 

@@ -21,7 +21,7 @@ from agentv_ci.report.sections import comparison_lines
 @click.argument("head", type=FILE, metavar="HEAD")
 @click.option(
     "--confidence",
-    type=Range(0, 1, min_open=True, max_open=True),
+    type=Range(0.5, 0.9999),
     default=CONFIDENCE,
     show_default=True,
     metavar="X",

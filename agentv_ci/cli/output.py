@@ -46,7 +46,8 @@ def show_error(message: str, hint: str | None) -> None:
 
 
 def show_line(text: str, style: str, *, err: bool = False) -> None:
-    """Print a line in a named style."""
+    """Print a line in a named style; what it holds of answers and documents does nothing but be read."""
+    text = one_line(text)
     click.echo(click.style(text, fg=COLORS[style]) if style in COLORS else text, err=err)
 
 

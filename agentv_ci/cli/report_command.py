@@ -46,8 +46,9 @@ def command(
     files = RunFiles(written, form_of(written)) if written is not None else None
     xml = cwd / junit if junit else None
     head = written.name if written is not None else "these results"
-    yardstick = yardstick_of(cwd / baseline, head=head, now=datetime.now(UTC)) if baseline else None
+    source = cwd / baseline if baseline else None
+    yardstick = yardstick_of(source, head=head, now=datetime.now(UTC)) if source is not None else None
     paths = tuple(cwd / each for each in results)
-    outcome = report_results(Merging(paths, results, expect_shards, files, xml, yardstick))
+    outcome = report_results(Merging(paths, results, expect_shards, files, xml, yardstick, source))
     show_outcome(outcome, {**(files.written if files is not None else {}), "junit": xml}, cwd)
     return outcome.report.gate.exit_code

@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv_ci.errors import NothingToRun, UsageError
+from agentv_ci.outside import shortened
 from agentv_ci.pipeline.compiling import Origin
+from agentv_ci.pipeline.concluding import refuse_folder, report_of
 from agentv_ci.pipeline.reporting import part_of, read_rows
+from agentv_ci.suggestions import counted
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.baseline import BaselineDocument
@@ -50,8 +53,17 @@ def yardstick_of(path: Path, *, head: str, now: datetime) -> Yardstick:
     return Yardstick(_side(path, path.name), head, now)
 
 
-def accept_baseline(results: Path, out: Path) -> tuple[BaselineDocument, int]:
-    """Write the baseline of results; returns it, and how many cases have no verdict and are not in it.
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A baseline that was written."""
+
+    document: BaselineDocument
+    warnings: tuple[str, ...]
+    """What people should know of it."""
+
+
+def accept_baseline(results: Path, out: Path) -> Accepted:
+    """Write the baseline of results.
 
     Raises UsageError for results that cannot be a baseline, NothingToRun when nothing in them was graded, OSError.
     """
@@ -60,7 +72,8 @@ def accept_baseline(results: Path, out: Path) -> tuple[BaselineDocument, int]:
     run_report = part_of(results, results.name).report
     if run_report is not None and (reason := _unfit(run_report)):
         raise UsageError(f"'{results}' {reason}, which is no baseline")
-    Origin(results.parent, (), (results,), ()).refuse_to_overwrite([out])
+    Origin(results.parent, (), (results, report_of(results)), ()).refuse_to_overwrite([out])
+    refuse_folder(out)
     found = _read(results)
     plan_digest = run_report.plan_digest if run_report is not None else None
     document = baseline_of(found.outcomes, plan_digest=plan_digest, measured=found.measured)
@@ -68,7 +81,14 @@ def accept_baseline(results: Path, out: Path) -> tuple[BaselineDocument, int]:
         raise NothingToRun(f"no case of '{results}' was graded")
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(baseline_text(document), encoding="utf-8")
-    return document, len(found.outcomes) - len(document.cases)
+    warnings = []
+    if run_report is None:
+        warnings.append(f"there is no run report beside '{results.name}': nobody knows whether its run came to its end")
+    if left_out := len(found.outcomes) - len(document.cases):
+        warnings.append(f"{counted(left_out, 'case')} without a verdict left out")
+    if all(len(case.passed) + len(case.missed) == 1 for case in document.cases):
+        warnings.append("one trial a case: later runs cannot tell noise from change; use --repeat")
+    return Accepted(document, tuple(warnings))
 
 
 def _unfit(report: RunReport) -> str | None:
@@ -88,14 +108,14 @@ def _side(path: Path, name: str) -> Side:
     if path.suffix == ".json":
         return Side.of_baseline(name, _baseline(path))
     found = _read(path)
-    if not found.outcomes:
-        raise NothingToRun(f"'{path}' has no rows")
     return Side.of_outcomes(name, found.outcomes, found.measured)
 
 
 def _read(results: Path) -> _Results:
     from agentv_ci.report.outcomes import Tally
 
+    if results.suffix == ".json":
+        raise UsageError(f"'{results}' is no results file: results are .jsonl or .yaml")
     tally, measured = Tally(), ""
     seen: set[tuple[str, str, str, int]] = set()
     for row in read_rows(results):
@@ -107,6 +127,8 @@ def _read(results: Path) -> _Results:
         seen.add(key)
         tally.add(row)
         measured = max(measured, row.timestamp)
+    if not tally.rows:
+        raise UsageError(f"'{results}' has no rows")
     return _Results(tally.outcomes(), measured)
 
 
@@ -124,13 +146,23 @@ def _baseline(path: Path) -> BaselineDocument:
         raise UsageError(f"'{path}' is not JSON: {error}") from error
     declared = data.get("$schema") if isinstance(data, dict) else None
     if declared not in (BASELINE_SCHEMA, schema_id("baseline-v1")):
+        which = f": $schema is {shortened(str(declared), 80)}" if declared is not None else ""
         raise UsageError(
-            f"'{path}' is no baseline that this version reads",
+            f"'{path}' is no baseline that this version reads{which}",
             hint="`agentv-ci baseline accept RESULTS` writes one; results themselves (.jsonl, .yaml) can be named too",
         )
     try:
-        return BaselineDocument.model_validate(data)
+        document = BaselineDocument.model_validate(data)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         place = ".".join(map(str, first["loc"]))
         raise UsageError(f"'{path}' is no baseline: {place}: {first['msg']}") from error
+    seen: set[tuple[str, str, str]] = set()
+    for case in document.cases:
+        key = (case.suite, case.id, case.target)
+        trials = (*case.passed, *case.missed)
+        if key in seen or not trials or len({*trials}) < len(trials):
+            what = "stands there twice" if key in seen else "has no trial, or one of them twice"
+            raise UsageError(f"'{path}' is no baseline: case '{case.id}' {what}")
+        seen.add(key)
+    return document

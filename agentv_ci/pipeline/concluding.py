@@ -28,6 +28,12 @@ def report_of(results: Path) -> Path:
     return results.with_suffix(".report.json") if known else results.with_name(f"{results.name}.report.json")
 
 
+def refuse_folder(path: Path) -> None:
+    """Raise UsageError where a file is to be written and a folder lies."""
+    if path.is_dir():
+        raise UsageError(f"results and reports go into files, and '{path}' is none")
+
+
 @dataclass(frozen=True, slots=True)
 class RunFiles:
     """Where a run leaves what it found."""
@@ -53,8 +59,9 @@ class RunFiles:
         written = [self.results, self.report, *([self.junit] if self.junit else [])]
         origin.refuse_to_overwrite(written)
         for path in written:
-            if path.is_dir() or (path == self.results and path.exists() and not path.is_file()):
-                raise UsageError(f"results and reports go into files, and '{path}' is none")
+            refuse_folder(path)
+        if self.results.exists() and not self.results.is_file():
+            raise UsageError(f"results go into a file that can be read again, and '{self.results}' is none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +91,51 @@ def conclude(
     scenarios: tuple[ScenarioReport, ...] = ()
     try:
         scenarios = validate_runs(settings_of(plan), ((row, plan.digest) for row in rows()))
-        outcome = Outcome(*report(plan, rows(), ending, scenarios=scenarios, yardstick=yardstick))
     except (OSError, ValueError, UsageError) as error:
         # Somebody else has had their hands on the file.
         rows = tuple
+        yardstick = None
         ending = replace(ending, write_error=ending.write_error or why(error, files.results))
-        outcome = Outcome(*report(plan, (), ending))
-    lost = _lost(files.junit, lambda path: write_junit(outcome, rows(), path)) if files.junit is not None else None
-    lost = lost or _lost(files.report, lambda path: write_report(outcome.report, path))
-    if lost is not None:
-        # What the run came to is told all the same, and that nobody will find it there.
-        ending = replace(ending, write_error=ending.write_error or lost)
-        outcome = Outcome(*report(plan, rows(), ending, scenarios=scenarios, yardstick=yardstick))
-        _lost(files.report, lambda path: write_report(outcome.report, path))
+
+    def judge(lost: str | None) -> Outcome:
+        ended = replace(ending, write_error=ending.write_error or lost)
+        return Outcome(*report(plan, rows(), ended, scenarios=scenarios, yardstick=yardstick))
+
+    return publish(judge, rows, files.report, files.junit)
+
+
+def publish(
+    judge: Callable[[str | None], Outcome],
+    rows: Callable[[], Iterable[ResultRow]],
+    report: Path | None,
+    junit: Path | None,
+) -> Outcome:
+    """Judge a run and write its reports.
+
+    `judge` is told what is lost: that is part of the verdict, and then all reports are written once more. What cannot
+    be does not stay either, since it would say something else.
+    """
+    outcome = judge(None)
+    lost = _write_reports(outcome, rows, report, junit)
+    if not lost:
+        return outcome
+    outcome = judge(next(iter(lost.values())))
+    for path in _write_reports(outcome, rows, report, junit).keys() - lost.keys():
+        with contextlib.suppress(OSError):
+            path.unlink()
     return outcome
+
+
+def _write_reports(
+    outcome: Outcome, rows: Callable[[], Iterable[ResultRow]], report: Path | None, junit: Path | None
+) -> dict[Path, str]:
+    """Write what is wanted; returns which are not there, and why."""
+    writers: list[tuple[Path | None, Callable[[Path], None]]] = [
+        (junit, lambda path: _write_junit(outcome, rows(), path)),
+        (report, lambda path: _write_report(outcome.report, path)),
+    ]
+    found = {path: _lost(path, write) for path, write in writers if path is not None}
+    return {path: reason for path, reason in found.items() if reason is not None}
 
 
 def _lost(path: Path, write: Callable[[Path], None]) -> str | None:
@@ -123,12 +161,12 @@ def why(error: Exception, path: Path) -> str:
     return f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error)
 
 
-def write_report(run_report: RunReport, path: Path) -> None:
+def _write_report(run_report: RunReport, path: Path) -> None:
     """Write a run report; raises OSError."""
     path.write_text(json.dumps(run_report.model_dump(by_alias=True), indent=2) + "\n", encoding="utf-8")
 
 
-def write_junit(outcome: Outcome, rows: Iterable[ResultRow], path: Path) -> None:
+def _write_junit(outcome: Outcome, rows: Iterable[ResultRow], path: Path) -> None:
     """Write a run as JUnit XML; raises OSError."""
     from agentv_ci.report.reporters import junit
 

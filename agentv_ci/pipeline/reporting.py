@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.pipeline.compiling import Origin
-from agentv_ci.pipeline.concluding import Outcome, RunFiles, report_of, write_junit, write_report
+from agentv_ci.pipeline.concluding import Outcome, RunFiles, publish, refuse_folder, report_of
 from agentv_ci.pipeline.validating import validate_runs
 from agentv_ci.suggestions import did_you_mean, listed
 
@@ -35,6 +35,8 @@ class Merging:
     """Where all rows go together, with a run report beside them."""
     junit: Path | None
     yardstick: Yardstick | None = None
+    baseline: Path | None = None
+    """Where the yardstick was read."""
 
 
 def report_results(merging: Merging) -> Outcome:
@@ -58,18 +60,22 @@ def report_results(merging: Merging) -> Outcome:
         digests = ((row, part.report.plan_digest if part.report else None) for part, row in located())
         return validate_runs(settings, digests)
 
-    run_report, outcomes = merge(
-        parts, located(), merging.expected_shards, validate=validate, yardstick=merging.yardstick
-    )
-    if not outcomes and all(part.report is None for part in parts):
+    def judge(lost: str | None) -> Outcome:
+        merged = merge(
+            parts,
+            located(),
+            merging.expected_shards,
+            validate=validate,
+            yardstick=merging.yardstick,
+            write_error=lost,
+        )
+        return Outcome(*merged)
+
+    if all(part.report is None for part in parts) and next(rows(), None) is None:
         raise NothingToRun("these files have no rows")
     if merging.out is not None:
         _write_rows(merging.out, rows())
-        write_report(run_report, merging.out.report)
-    if merging.junit is not None:
-        merging.junit.parent.mkdir(parents=True, exist_ok=True)
-        write_junit(Outcome(run_report, outcomes), rows(), merging.junit)
-    return Outcome(run_report, outcomes)
+    return publish(judge, rows, merging.out.report if merging.out is not None else None, merging.junit)
 
 
 def check_results(results: Sequence[Path], keys: Sequence[str], settings: JsonObject) -> tuple[ScenarioReport, ...]:
@@ -80,6 +86,7 @@ def check_results(results: Sequence[Path], keys: Sequence[str], settings: JsonOb
     from agentv_ci.contracts.report import GateSettings, ValidatorSettings
     from agentv_ci.validators import list_validators
 
+    _refuse_twice(results)
     known = list_validators()
     for key in keys:
         if key not in known:
@@ -124,15 +131,22 @@ def _whole_rows(results: Path) -> Iterator[ResultRow]:
         raise UsageError(f"cannot read '{results}': {error}") from error
 
 
-def _refuse_to_overwrite(merging: Merging) -> None:
-    if len({path.resolve() for path in merging.results}) < len(merging.results):
+def _refuse_twice(results: Sequence[Path]) -> None:
+    if len({path.resolve() for path in results}) < len(results):
         raise UsageError("a results file is named twice")
+
+
+def _refuse_to_overwrite(merging: Merging) -> None:
+    _refuse_twice(merging.results)
     sources = tuple(each for path in merging.results for each in (path, report_of(path)))
+    if merging.baseline is not None:
+        sources = (*sources, merging.baseline)
     origin = Origin(merging.results[0].parent, (), sources, ())
     if merging.out is not None:
         replace(merging.out, junit=merging.junit).refuse_to_overwrite(origin)
     elif merging.junit is not None:
         origin.refuse_to_overwrite([merging.junit])
+        refuse_folder(merging.junit)
 
 
 def part_of(results: Path, name: str) -> Part:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,12 +13,13 @@ from agentv_ci.load.discover import find_root
 from agentv_ci.pipeline.compiling import Compiled, Selection, compile_paths
 from agentv_ci.pipeline.concluding import Outcome, RunFiles, conclude
 from agentv_ci.pipeline.reporting import read_rows
+from agentv_ci.pipeline.resuming import unpriced_answer
 from agentv_ci.pipeline.running import Outside, Prior, Stored, carry_out
 from agentv_ci.suggestions import listed
 
 if TYPE_CHECKING:
     from agentv_ci.compile.overrides import Overrides
-    from agentv_ci.contracts.plan import PlanCase
+    from agentv_ci.contracts.plan import Plan, PlanCase
     from agentv_ci.execute.run import RunSettings
 
 
@@ -143,8 +144,18 @@ async def rescore(
 
     files.refuse_to_overwrite(rescoring.compiled.origin)
     plan = override(rescoring.compiled.plan, overrides)
-    ending = await carry_out(plan, settings, files, outside, Prior(stored=rescoring.stored()))
-    return conclude(plan, files, ending)
+    stored = rescoring.stored()
+    ending = await carry_out(plan, settings, files, outside, Prior(stored=stored))
+    unpriced = (*ending.unpriced_models, *_unpriced(plan, stored, dry_run=settings.dry_run))
+    return conclude(plan, files, replace(ending, unpriced_models=tuple(dict.fromkeys(unpriced))))
+
+
+def _unpriced(plan: Plan, stored: Stored, *, dry_run: bool) -> Iterator[str]:
+    """Yield the models whose answers have no known cost: what they took is part of the run all the same."""
+    targets = {case_key(case): plan.targets[case.target] for case in plan.cases}
+    for row in stored.read():
+        if not dry_run and not row.dry_run and row.error_kind in (None, "evaluator"):
+            yield from unpriced_answer(row, targets[row.suite, row.eval_id])
 
 
 def _contents(results: Path) -> _Contents:

@@ -15,6 +15,7 @@ from agentv_ci.trials import Result
 if TYPE_CHECKING:
     from agentv_ci.contracts.plan import Plan, PlanCase
     from agentv_ci.contracts.results import ResultRow
+    from agentv_ci.contracts.targets import Target
     from agentv_ci.execute.rows import TrialKey
     from agentv_ci.execute.run import Finished
     from agentv_ci.report.reporters import ResultsFormat
@@ -179,18 +180,15 @@ class Resumable:
 
     def _unpriced(self, row: ResultRow, case: PlanCase) -> Iterator[str]:
         from agentv_ci.contracts.plan import judges_of
-        from agentv_ci.contracts.targets import CliTarget, MockTarget, model_name
-        from agentv_ci.execute.budget import unpriced_name
-        from agentv_ci.execute.rows import stored_response
+        from agentv_ci.contracts.targets import model_name
 
-        def charges(key: str) -> bool:
-            return not self._dry_run and not isinstance(self._plan.targets[key], (CliTarget, MockTarget))
-
-        if row.cost_usd is None and charges(case.target):
-            yield unpriced_name(self._plan.targets[case.target], stored_response(row))
+        if self._dry_run:
+            return
+        targets = self._plan.targets
+        yield from unpriced_answer(row, targets[case.target])
         if row.judge_usage is not None and row.judge_cost_usd is None:
-            for key in filter(charges, judges_of(case)):
-                yield model_name(self._plan.targets[key]) or self._plan.targets[key].name
+            judges = (targets[key] for key in judges_of(case))
+            yield from (model_name(judge) or judge.name for judge in judges if _charges(judge))
 
     def _fits(self, row: ResultRow, case: PlanCase) -> bool:
         seed = case.seeds[row.trial - 1] if row.trial <= len(case.seeds) else None
@@ -199,6 +197,21 @@ class Resumable:
             and (row.digest, row.target, row.seed) == (case.digest, self._plan.targets[case.target].name, seed)
             and row.dry_run == self._dry_run
         )
+
+
+def unpriced_answer(row: ResultRow, target: Target) -> Iterator[str]:
+    """Yield the model that gave an answer, when nobody knows what that cost."""
+    from agentv_ci.execute.budget import unpriced_name
+    from agentv_ci.execute.rows import stored_response
+
+    if row.cost_usd is None and _charges(target):
+        yield unpriced_name(target, stored_response(row))
+
+
+def _charges(target: Target) -> bool:
+    from agentv_ci.contracts.targets import CliTarget, MockTarget
+
+    return not isinstance(target, (CliTarget, MockTarget))
 
 
 def key_of(row: ResultRow) -> TrialKey:

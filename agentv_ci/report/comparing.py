@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import get_args
 
@@ -21,6 +21,7 @@ from agentv_ci.contracts.results import PRECISION
 from agentv_ci.outside import shortened
 from agentv_ci.report.inference import change_interval, detectable_mean_drop, mcnemar, smallest_loss, wilcoxon
 from agentv_ci.report.outcomes import CaseOutcome
+from agentv_ci.report.statistics import apart
 from agentv_ci.suggestions import counted
 
 CONFIDENCE = 0.99
@@ -48,6 +49,8 @@ class SideCase:
     verdict: Verdict
     score: float
     """Mean of its graded trials."""
+    ran: int
+    """Trials that ran, graded or not."""
     trials: Mapping[int, bool]
     """Graded trials by number, and whether they passed."""
 
@@ -88,6 +91,7 @@ class Side:
                 digest=case.digest,
                 verdict=case.verdict,
                 score=case.mean,
+                ran=len(case.passed) + len(case.missed),
                 trials=dict.fromkeys(case.missed, False) | dict.fromkeys(case.passed, True),
             )
             for case in document.cases
@@ -106,9 +110,14 @@ class Yardstick:
     confidence: float = CONFIDENCE
 
 
-def compare(yardstick: Yardstick, outcomes: Iterable[CaseOutcome]) -> Comparison:
-    """Compare a run's cases with the older ones."""
-    return compare_sides(yardstick.base, Side.of_outcomes(yardstick.head, outcomes), yardstick)
+def compare(yardstick: Yardstick, outcomes: Iterable[CaseOutcome], *, is_part: bool) -> Comparison:
+    """Compare a run's cases with the older ones; of those that a part of a plan has not, nothing is said."""
+    head = Side.of_outcomes(yardstick.head, outcomes)
+    base = yardstick.base
+    if is_part:
+        there = {(each.suite, each.id) for each in head.cases}
+        base = replace(base, cases=tuple(each for each in base.cases if (each.suite, each.id) in there))
+    return compare_sides(base, head, yardstick)
 
 
 def compare_sides(base: Side, head: Side, yardstick: Yardstick) -> Comparison:
@@ -143,6 +152,7 @@ def _side_case(outcome: CaseOutcome) -> SideCase:
         digest=case.digest,
         verdict=outcome.verdict,
         score=outcome.score,
+        ran=len(outcome.trials),
         trials={trial.number: trial.verdict == "pass" for trial in outcome.graded},
     )
 
@@ -152,10 +162,14 @@ def _paired(base: Side, head: Side) -> list[tuple[SideCase | None, SideCase | No
 
     The target counts only where a side asks several the same case: else two targets are what is compared.
     """
-    by_target = any(len({(each.suite, each.id) for each in side.cases}) < len(side.cases) for side in (base, head))
+    asked = [Counter((each.suite, each.id) for each in side.cases) for side in (base, head)]
+    by_target = {case for counts in asked for case, targets in counts.items() if targets > 1}
 
     def keyed(side: Side) -> dict[tuple[str, ...], SideCase]:
-        return {(each.suite, each.id, *([each.target] if by_target else [])): each for each in side.cases}
+        return {
+            (each.suite, each.id, *([each.target] if (each.suite, each.id) in by_target else [])): each
+            for each in side.cases
+        }
 
     older, newer = keyed(base), keyed(head)
     return [
@@ -184,7 +198,7 @@ def _compared(base: SideCase | None, head: SideCase | None, confidence: float) -
 def _change(base: SideCase, head: SideCase, confidence: float) -> dict[str, object]:
     if not base.trials or not head.trials:
         return {"change": "not enough evidence"}
-    if len(base.trials) == len(head.trials) == 1:
+    if base.ran == head.ran == 1:
         return {"change": _by_verdict(base.verdict, head.verdict), "single": True}
     is_paired = base.trials.keys() == head.trials.keys()
     low, high = change_interval(base.passes, head.passes, confidence, paired=is_paired)
@@ -231,27 +245,33 @@ def _mean_score(graded: Graded) -> Figure | None:
     means = [(one.score, other.score) for one, other in graded]
     differences = [round(now - before, PRECISION) for before, now in means]
     before, now = (math.fsum(each) / len(graded) for each in zip(*means, strict=True))
-    drop = detectable_mean_drop(differences, 1 - ALPHA, POWER)
+    # Fewer differences have no sign pattern that is rare enough.
+    is_enough = 2 * 0.5 ** len(graded) <= ALPHA
+    drop = detectable_mean_drop(differences, 1 - ALPHA, POWER) if is_enough else None
     return Figure(
         base=round(before, PRECISION),
         head=round(now, PRECISION),
         p_value=wilcoxon(differences),
-        detectable=drop if drop is not None and drop <= before else None,
+        # Of differences that are all the same nothing can be said.
+        detectable=drop if drop and drop <= before else None,
     )
 
 
-def _reasons(cases: Iterable[ComparedCase], pass_rate: Figure | None, mean_score: Figure | None) -> Iterable[str]:
+def _reasons(cases: Sequence[ComparedCase], pass_rate: Figure | None, mean_score: Figure | None) -> Iterable[str]:
     worse = [each for each in cases if each.change == "regressed"]
     if worse:
         noise = " (one trial a side: possibly noise)" if all(each.single for each in worse) else ""
         yield f"{counted(len(worse), 'case')} regressed{noise}: {named(worse)}"
-    for name, figure, form in (("pass rate", pass_rate, ".1%"), ("mean score", mean_score, ".3f")):
+    for name, figure, form, least in (("pass rate", pass_rate, ".{}%", 1), ("mean score", mean_score, ".{}f", 3)):
         if figure is not None and figure.head < figure.base and figure.p_value <= ALPHA:
-            yield f"the {name} fell from {figure.base:{form}} to {figure.head:{form}} (p = {figure.p_value:.2g})"
+            now, before = apart(figure.head, figure.base, form, least=least)
+            yield f"the {name} fell from {before} to {now} (p = {figure.p_value:.2g})"
 
 
-def _warnings(base: Side, cases: Iterable[ComparedCase], now: datetime) -> Iterable[str]:
+def _warnings(base: Side, cases: Sequence[ComparedCase], now: datetime) -> Iterable[str]:
     stale = [each for each in cases if each.stale]
+    if all(each.change in ("new", "removed") for each in cases):
+        yield f"no case of this run is in {base.name}: nothing was compared"
     if stale:
         yield f"{counted(len(stale), 'case')} or the target changed since {base.name}: {named(stale)}"
     age_days = _age_days(base.measured, now)

@@ -20,7 +20,7 @@ from agentv_ci.contracts.results import PRECISION
 from agentv_ci.errors import BUDGET, FAILED, INFRASTRUCTURE, INTERRUPTED, PASSED
 from agentv_ci.outside import shortened
 from agentv_ci.report.outcomes import CaseOutcome, Tally
-from agentv_ci.report.statistics import describe
+from agentv_ci.report.statistics import apart, describe
 from agentv_ci.suggestions import counted
 
 MAX_ISSUE = 200
@@ -99,7 +99,9 @@ def judge_run(
     result = _result(None, found, settings, ending)
     if ending.shard is None:
         return result
-    return result.model_copy(update={"exit_code": _of_shard(result.exit_code, outcomes, ending)})
+    code = _of_shard(result.exit_code, outcomes, ending)
+    verdict = result.verdict if code == PASSED else VERDICTS[code]
+    return result.model_copy(update={"exit_code": code, "verdict": verdict})
 
 
 def _result(
@@ -197,17 +199,8 @@ def _quality(suite: GateSettings, outcomes: Sequence[CaseOutcome]) -> list[str]:
     reasons = []
     rate = sum(outcome.verdict == "pass" for outcome in graded) / len(graded)
     if round(rate, PRECISION) < round(suite.min_pass_rate, PRECISION):
-        reasons.append("pass rate {} is below {}".format(*_apart(rate, suite.min_pass_rate, ".{}%", least=1)))
+        reasons.append("pass rate {} is below {}".format(*apart(rate, suite.min_pass_rate, ".{}%", least=1)))
     mean = describe(graded).mean
     if suite.min_mean_score is not None and mean is not None and mean < round(suite.min_mean_score, PRECISION):
-        reasons.append("mean score {} is below {}".format(*_apart(mean, suite.min_mean_score, ".{}f", least=3)))
+        reasons.append("mean score {} is below {}".format(*apart(mean, suite.min_mean_score, ".{}f", least=3)))
     return reasons
-
-
-def _apart(reached: float, wanted: float, form: str, *, least: int) -> tuple[str, str]:
-    """Write two different figures with as many digits as it takes to see that they are."""
-    for digits in range(least, PRECISION):
-        texts = format(reached, form.format(digits)), format(wanted, form.format(digits))
-        if texts[0] != texts[1]:
-            return texts
-    return repr(reached), repr(wanted)

@@ -32,6 +32,7 @@ def merge(
     *,
     validate: Callable[[Sequence[GateSettings]], Sequence[ScenarioReport]],
     yardstick: Yardstick | None,
+    write_error: str | None = None,
 ) -> tuple[RunReport, tuple[CaseOutcome, ...]]:
     """Return what several files come to together; the gate is the one that their reports hold.
 
@@ -56,6 +57,8 @@ def merge(
         *(reason for report in reports for reason in report.incomplete),
     ]
     ending = replace(_ending(reports), incomplete=tuple(dict.fromkeys(found)))
+    if write_error is not None:
+        ending = replace(ending, write_error=write_error)
     plans = {each.plan_digest for each in reports}
     plan_digest = plans.pop() if len(plans) == 1 else None
     scenarios = validate(settings)

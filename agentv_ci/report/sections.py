@@ -85,21 +85,19 @@ def comparison_lines(comparison: Comparison) -> Iterator[Line]:
     for each in shown[:MAX_SHOWN]:
         yield Line(f"  {each.change:<19}  {_name(each.id)}: {_change(each)}", _STYLES.get(each.change, "plain"))
     yield from _more(len(shown))
-    counted = ", ".join(f"{number} {change}" for change, number in comparison.counts.items() if number)
-    yield Line(f"against {_name(comparison.base)}: {counted or 'no case'}")
-    yield from _figure("pass rate", comparison.pass_rate, ".1%", comparison.compared)
-    yield from _figure("mean score", comparison.mean_score, ".3f", comparison.compared)
+    counts = ", ".join(f"{number} {change}" for change, number in comparison.counts.items() if number)
+    yield Line(f"against {_name(comparison.base)}: {counts or 'no case'}")
+    if comparison.pass_rate is not None and comparison.mean_score is not None:
+        too_few = f"{counted(comparison.compared, 'case')} cannot show any drop"
+        yield _figure("pass rate", comparison.pass_rate, ".1%", too_few)
+        yield _figure("mean score", comparison.mean_score, ".3f", "")
     yield from (Line(f"warning: {_line(each)}", "warn") for each in comparison.warnings)
 
 
-def _figure(name: str, figure: Figure | None, form: str, cases: int) -> Iterator[Line]:
-    if figure is None:
-        return
+def _figure(name: str, figure: Figure, form: str, otherwise: str) -> Line:
+    shows = otherwise if figure.detectable is None else f"shows drops of {figure.detectable:{form}} or more"
     said = f"  {name} {figure.base:{form}} → {figure.head:{form}}, p = {figure.p_value:.2g}"
-    if figure.detectable is None:
-        yield Line(f"{said}; {counted(cases, 'case')} cannot show any drop")
-    else:
-        yield Line(f"{said}; shows drops of {figure.detectable:{form}} or more")
+    return Line(f"{said}; {shows}" if shows else said)
 
 
 def _change(case: ComparedCase) -> str:

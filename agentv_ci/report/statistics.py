@@ -87,3 +87,12 @@ def repeated(outcome: CaseOutcome) -> RepeatedCase:
         pass_at_k=tuple(pass_at(k, passed, graded) for k in range(1, graded + 1)),
         pass_hat_k=tuple(pass_hat(k, passed, graded) for k in range(1, graded + 1)),
     )
+
+
+def apart(reached: float, wanted: float, form: str, *, least: int) -> tuple[str, str]:
+    """Write two different figures with as many digits as it takes to see that they are."""
+    for digits in range(least, PRECISION):
+        texts = format(reached, form.format(digits)), format(wanted, form.format(digits))
+        if texts[0] != texts[1]:
+            return texts
+    return repr(reached), repr(wanted)

@@ -25,7 +25,9 @@ def sum_up(
 ) -> tuple[RunReport, tuple[CaseOutcome, ...]]:
     """Return the run report, gate and all, and every case's outcome."""
     outcomes = tally.outcomes()
-    comparison = compare(yardstick, outcomes) if yardstick is not None and not ending.dry_run else None
+    comparison = None
+    if yardstick is not None and not ending.dry_run:
+        comparison = compare(yardstick, outcomes, is_part=ending.shard is not None)
     spent = tally.spending
     run_report = RunReport(
         schema_=schema_id("report-v1"),

@@ -4,8 +4,8 @@ There is no common schema. What is written here is what GitLab, Jenkins, CircleC
 read: unique names, file and line on every case, message and content on every failure, counts on both levels.
 
 A test case is a trial. One that did not pass is a `failure` when its case did not pass either: what other trials of a
-case make up for is told, not counted. The last suite is the gate itself, so that whoever counts failures comes to the
-same verdict as the exit status.
+case make up for is told, not counted. The last suite is the gate itself: its one test has the verdict of the run,
+whatever the gate forgives single cases.
 """
 
 from __future__ import annotations
