@@ -312,3 +312,206 @@ def test_parts_together_have_the_verdict_of_the_whole_and_a_missing_part_never_p
     assert lacking.gate.exit_code != 0, "a missing shard never passes"
     assert any("missing" in reason for reason in lacking.gate.reasons)
     assert lacking.plan_digest == DIGEST
+
+
+# --- Through the command line ---
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+HELLO = {"name": "hello", "type": "contains", "value": "Hello"}
+ADA = {"name": "ada", "type": "contains", "value": "Ada"}
+MOCK = {"name": "default", "provider": "mock", "response": "Hello!"}
+BROKEN = {"name": "broken", "provider": "cli", "command_template": "false {PROMPT}"}
+BALANCED = {"key": "fairness_balance", "group": "case_id", "metric_path": "metrics.score"}
+JUDGE = {"name": "judge", "provider": "mock", "response": '{"score": 1.0, "reasoning": "kind"}'}
+
+
+def documents(folder: Path, **suites: dict[str, Any]) -> None:
+    """Write eval files by their name: `cases` by id, and the rest their `execution`."""
+    asked = {
+        "expected_outcome": "A greeting",
+        "expected_messages": [],
+        "input_messages": [{"role": "user", "content": "Greet me"}],
+    }
+    targets = {"$schema": "agentv-targets-v2.2", "targets": [MOCK, BROKEN, JUDGE]}
+    files = {"targets.yaml": json.dumps(targets)}
+    for name, given in suites.items():
+        cases = given.get("cases", {"one": {}})
+        execution = {"evaluators": [HELLO], "max_retries": 0, **{k: v for k, v in given.items() if k != "cases"}}
+        evals = {
+            "$schema": "agentv-eval-v2",
+            "execution": execution,
+            "evalcases": [{**asked, "id": key, **case} for key, case in cases.items()],
+        }
+        files[f"evals/{name}.yaml"] = json.dumps(evals)
+    write(folder, files)
+
+
+GOOD: dict[str, Any] = {}
+WORSE = {"evaluators": [ADA]}
+BREAKS = {"execution": {"target": "broken", "evaluators": [HELLO], "max_retries": 0}}
+CORPORA: dict[str, tuple[dict[str, dict[str, Any]], list[str], int]] = {
+    "passes": ({"a": {}, "b": {}}, [], 0),
+    "fails": ({"a": {"cases": {"one": {}, "two": WORSE}}, "b": {}}, [], 1),
+    "a rate that is enough": ({"a": {"cases": {"one": {}, "two": WORSE}, "gate": {"min_pass_rate": 0.5}}}, [], 0),
+    "an error": ({"a": {"cases": {"one": {}, "two": BREAKS}}}, [], 4),
+    "an error that is allowed": ({"a": {"cases": {"one": {}, "two": BREAKS}}}, ["--max-errors", "1"], 0),
+    "nothing graded": ({"a": {"cases": {"two": BREAKS}}}, ["--max-errors", "1"], 1),
+    "an error and a failure": ({"a": {"cases": {"one": WORSE, "two": BREAKS}}}, [], 1),
+    "fail-fast": ({"a": {"cases": {"one": WORSE, "two": {}}}}, ["--fail-fast"], 1),
+    "fail-fast at an error": ({"a": {"cases": {"one": BREAKS, "two": {}}}}, ["--fail-fast"], 4),
+    "dry run": ({"a": {"cases": {"one": WORSE}}}, ["--dry-run"], 0),
+    "several trials": ({"a": {"repeat": {"max": 5, "stop_when": "decided"}}}, [], 0),
+    "an error of a validator": (
+        {"a": {"cases": {"one": {}, "two": WORSE}, "validators": [BALANCED], "gate": {"min_pass_rate": 0}}},
+        [],
+        1,
+    ),
+    "a validator that warns": (
+        {
+            "a": {
+                "cases": {"one": {}, "two": WORSE},
+                "validators": [BALANCED],
+                "gate": {"min_pass_rate": 0, "validators": "warn"},
+            }
+        },
+        [],
+        0,
+    ),
+}
+
+
+def end(capsys: pytest.CaptureFixture[str], *arguments: str) -> Finished:
+    """Run a command in this process."""
+    code = run(arguments)
+    captured = capsys.readouterr()
+    return Finished(code, captured.out, captured.err)
+
+
+def assert_one_verdict(ended: Finished, report_path: Path | None, junit_path: Path) -> None:
+    lines = ended.out.splitlines()
+    (place,) = [number for number, line in enumerate(lines) if line.startswith("gate: ")]
+    root = ET.fromstring(junit_path.read_bytes())
+    *_, last = root.iter("testcase")
+    values = {each.get("name"): each.get("value") for each in last.iter("property")}
+    assert values["exit_code"] == str(ended.code)
+    assert_counts(root)
+    if report_path is None:
+        assert (lines[place] == "gate: passed") == (values["verdict"] == "pass")
+        return
+    found = RunReport.model_validate_json(report_path.read_bytes())
+    reasons = lines[place + 1 : place + 1 + len(found.gate.reasons)]
+    agree(found, lines[place], reasons if found.gate.exit_code else found.gate.reasons, root)
+    assert found.gate.exit_code == ended.code
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_commands_end_as_their_report_says(folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    suites, flags, code = CORPORA[name]
+    documents(folder, **suites)
+    ended = end(capsys, "eval", "evals", "--out", "r.jsonl", "--junit", "j.xml", *flags)
+    assert ended.code == code
+    assert_one_verdict(ended, folder / "r.report.json", folder / "j.xml")
+    again = end(capsys, "report", "r.jsonl", "--out", "all.jsonl", "--junit", "all.xml")
+    assert again.code == code
+    assert_one_verdict(again, folder / "all.report.json", folder / "all.xml")
+    gates = [json.loads((folder / each).read_text("utf-8"))["gate"] for each in ("r.report.json", "all.report.json")]
+    assert gates[0]["reasons"] == gates[1]["reasons"]
+
+
+@pytest.mark.parametrize("name", [name for name in CORPORA if "fail-fast" not in name])
+def test_rescoring_with_the_same_documents_has_the_same_verdict(
+    folder: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suites, flags, code = CORPORA[name]
+    documents(folder, **suites)
+    assert end(capsys, "eval", "evals", "--out", "r.jsonl", *flags).code == code
+    ended = end(capsys, "rescore", "r.jsonl", "evals", "--target", "default", "--junit", "j.xml", *flags)
+    if "target" in ended.err and ended.code in (2, 3):
+        pytest.skip("its rows are of two targets")
+    assert_one_verdict(ended, folder / "r.rescored.report.json", folder / "j.xml")
+    before, after = (
+        json.loads((folder / each).read_text("utf-8"))["gate"] for each in ("r.report.json", "r.rescored.report.json")
+    )
+    if "error" not in name and "graded" not in name:
+        assert (ended.code, after["reasons"]) == (code, before["reasons"])
+
+
+@pytest.mark.parametrize("name", ["passes", "fails", "an error", "a validator that warns", "an error of a validator"])
+def test_shards_together_end_as_the_whole(folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    suites, flags, code = CORPORA[name]
+    documents(folder, **suites)
+    for index in (1, 2):
+        part = [f"part-{index}.jsonl", "--junit", f"part-{index}.xml"]
+        ended = end(capsys, "eval", "evals", "--shard", f"{index}/2", "--out", *part, *flags)
+        assert ended.code in (0, 4)
+        assert_one_verdict(ended, folder / f"part-{index}.report.json", folder / f"part-{index}.xml")
+    merged = end(capsys, "report", "part-1.jsonl", "part-2.jsonl", "--out", "all.jsonl", "--junit", "all.xml")
+    assert merged.code == code
+    assert_one_verdict(merged, folder / "all.report.json", folder / "all.xml")
+
+
+def test_junit_is_told_when_the_run_report_cannot_be_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    documents(folder, a={})
+    (folder / ".r.report.json.new").mkdir()
+    ended = end(capsys, "eval", "evals", "--out", "r.jsonl", "--junit", "j.xml")
+    assert ended.code == 4
+    assert "gate: not passed" in ended.out
+
+
+# DEFECT: the JUnit file is written before the run report; when that fails, JUnit goes on saying that the run passed.
+@pytest.mark.xfail(strict=True, reason="a JUnit file that says pass beside exit status 4")
+def test_junit_does_not_say_pass_when_the_run_report_is_lost(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    documents(folder, a={})
+    (folder / ".r.report.json.new").mkdir()
+    ended = end(capsys, "eval", "evals", "--out", "r.jsonl", "--junit", "j.xml")
+    assert ended.code == 4
+    if (folder / "j.xml").exists():
+        assert_one_verdict(ended, None, folder / "j.xml")
+
+
+# DEFECT: `report` writes the run report, and then fails to write JUnit: status 4 beside a report that says 0.
+@pytest.mark.xfail(strict=True, reason="a run report that says pass beside exit status 4")
+def test_merged_report_does_not_say_pass_when_junit_is_lost(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    documents(folder, a={})
+    assert end(capsys, "eval", "evals", "--out", "r.jsonl").code == 0
+    ended = agentv_ci("report", "r.jsonl", "--out", "all.jsonl", "--junit", "r.jsonl/x.xml", cwd=folder)
+    assert ended.code == 4
+    if (folder / "all.report.json").exists():
+        found = RunReport.model_validate_json((folder / "all.report.json").read_bytes())
+        assert found.gate.exit_code == ended.code
+
+
+# DEFECT: a shard of which nothing is graded ends with 4, and its verdict may be `fail`.
+@pytest.mark.xfail(strict=True, reason="a shard's verdict is `fail` where its exit status is that of an error")
+def test_shard_without_a_grade_has_the_verdict_of_its_exit_status(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    documents(folder, a={"cases": {"one": BREAKS, "two": BREAKS}})
+    ended = end(capsys, "eval", "evals", "--shard", "1/2", "--out", "r.jsonl", "--max-errors", "5")
+    assert ended.code == 4
+    found = RunReport.model_validate_json((folder / "r.report.json").read_bytes())
+    assert CODES[found.gate.verdict] == ended.code
+
+
+def test_run_whose_rows_are_lost_passes_nowhere(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    documents(folder, a={})
+    whole = concluding.conclude
+
+    def torn(*given: Any, **named: Any) -> Any:
+        path = folder / "r.jsonl"
+        path.write_bytes(path.read_bytes()[:50])
+        return whole(*given, **named)
+
+    monkeypatch.setattr("agentv_ci.pipeline.running.conclude", torn)
+    ended = end(capsys, "eval", "evals", "--out", "r.jsonl", "--junit", "j.xml")
+    assert ended.code == 4
+    assert_one_verdict(ended, folder / "r.report.json", folder / "j.xml")
