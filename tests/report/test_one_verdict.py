@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.cli import run
-from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.plan import Plan, PlanCase, PlanSuite
 from agentv_ci.contracts.report import (
     Ending,
     FailedValidation,
@@ -36,7 +36,7 @@ from agentv_ci.report.merging import Part, merge
 from agentv_ci.report.outcomes import CaseOutcome
 from agentv_ci.report.reporters import junit, terminal
 from tests.conftest import NOW, Finished, agentv_ci, write
-from tests.report.builders import DIGEST, case, outcomes_of, plan, row, suite
+from tests.report.builders import DIGEST, Verdict, case, outcomes_of, plan, row, suite
 
 A, B, C = "evals/a.yaml", "evals/b.yaml", "evals/c.yaml"
 CODES = {"pass": 0, "nothing": 0, "dry-run": 0, "fail": 1, "error": 4, "budget": 5, "interrupted": 130}
@@ -49,6 +49,9 @@ ELEMENTS = {
     "budget": "error",
     "interrupted": "error",
 }
+VERDICTS: st.SearchStrategy[Verdict | None] = st.sampled_from(
+    ["pass", "pass", "pass", "borderline", "fail", "error", None]
+)
 COSTS = st.sampled_from([None, 0.0, 0.01, 0.5, 3.0])
 
 
@@ -84,7 +87,8 @@ def gates(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
-    cases, suites = [], []
+    cases: list[PlanCase] = []
+    suites: list[PlanSuite] = []
     for path in draw(st.sampled_from([[A], [A, B], [A, B, C]])):
         suites.append(suite(path, **draw(gates())))
         for number in range(draw(st.integers(0 if cases else 1, 3))):
@@ -106,10 +110,14 @@ def rows_of(draw: st.DrawFn, of: Plan) -> tuple[ResultRow, ...]:
     found = []
     for each in of.cases:
         for number in range(1, each.trials + 1):
-            verdict = draw(st.sampled_from(["pass", "pass", "pass", "borderline", "fail", "error", None]))
+            verdict = draw(VERDICTS)
             if verdict is None:
                 continue
-            given = {"cost_usd": draw(COSTS), "judge_cost_usd": draw(COSTS), "target": of.targets[each.target].name}
+            given: dict[str, Any] = {
+                "cost_usd": draw(COSTS),
+                "judge_cost_usd": draw(COSTS),
+                "target": of.targets[each.target].name,
+            }
             found.append(row(verdict, of=each, trial=number, **given))
     return tuple(draw(st.permutations(found)))
 
@@ -341,9 +349,9 @@ def documents(folder: Path, **suites: dict[str, Any]) -> None:
     }
     targets = {"$schema": "agentv-targets-v2.2", "targets": [MOCK, BROKEN, JUDGE]}
     files = {"targets.yaml": json.dumps(targets)}
-    for name, given in suites.items():
-        cases = given.get("cases", {"one": {}})
-        execution = {"evaluators": [HELLO], "max_retries": 0, **{k: v for k, v in given.items() if k != "cases"}}
+    for name, own in suites.items():
+        cases = own.get("cases", {"one": {}})
+        execution = {"evaluators": [HELLO], "max_retries": 0, **{k: v for k, v in own.items() if k != "cases"}}
         evals = {
             "$schema": "agentv-eval-v2",
             "execution": execution,
