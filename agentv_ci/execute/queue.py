@@ -77,7 +77,11 @@ class Queue:
         while not self._is_stopped:
             coming = [lane for lane in self._lanes.values() if lane.place is not None]
             if not coming:
-                return None
+                if not any(lane.running for lane in self._lanes.values()):
+                    return None
+                # A case that runs may need further trials.
+                await self._room()
+                continue
             free = [lane for lane in coming if lane.running < self._limits.of(lane.target).width]
             if not free:
                 await self._room()

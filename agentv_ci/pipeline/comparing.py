@@ -50,7 +50,10 @@ def yardstick_of(path: Path, *, head: str, now: datetime) -> Yardstick:
     """Return what a run is compared with; raises UsageError for a file that cannot be read."""
     from agentv_ci.report.comparing import Yardstick
 
-    return Yardstick(_side(path, path.name), head, now)
+    try:
+        return Yardstick(_side(path, path.name), head, now)
+    except NothingToRun as error:
+        raise UsageError(error.message) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,7 @@ def _read(results: Path) -> _Results:
         tally.add(row)
         measured = max(measured, row.timestamp)
     if not tally.rows:
-        raise UsageError(f"'{results}' has no rows")
+        raise NothingToRun(f"'{results}' has no rows")
     return _Results(tally.outcomes(), measured)
 
 

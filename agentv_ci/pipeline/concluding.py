@@ -89,33 +89,34 @@ def conclude(
 
     rows = rows or written
     scenarios: tuple[ScenarioReport, ...] = ()
-    try:
-        scenarios = validate_runs(settings_of(plan), ((row, plan.digest) for row in rows()))
-    except (OSError, ValueError, UsageError) as error:
-        # Somebody else has had their hands on the file.
-        rows = tuple
-        yardstick = None
-        ending = replace(ending, write_error=ending.write_error or why(error, files.results))
 
     def judge(lost: str | None) -> Outcome:
         ended = replace(ending, write_error=ending.write_error or lost)
         return Outcome(*report(plan, rows(), ended, scenarios=scenarios, yardstick=yardstick))
 
-    return publish(judge, rows, files.report, files.junit)
+    try:
+        scenarios = validate_runs(settings_of(plan), ((row, plan.digest) for row in rows()))
+        outcome = judge(None)
+    except (OSError, ValueError, UsageError) as error:
+        # Somebody else has had their hands on the file.
+        rows, yardstick = tuple, None
+        scenarios = ()
+        outcome = judge(why(error, files.results))
+    return publish(outcome, judge, rows, files.report, files.junit)
 
 
 def publish(
-    judge: Callable[[str | None], Outcome],
+    outcome: Outcome,
+    judge: Callable[[str], Outcome],
     rows: Callable[[], Iterable[ResultRow]],
     report: Path | None,
     junit: Path | None,
 ) -> Outcome:
-    """Judge a run and write its reports.
+    """Write the reports of a run, and return what it came to then.
 
-    `judge` is told what is lost: that is part of the verdict, and then all reports are written once more. What cannot
-    be does not stay either, since it would say something else.
+    What is lost is part of the verdict: `judge` gives another one, and all reports are written once more. One that then
+    cannot be written does not stay either, since it would say something else.
     """
-    outcome = judge(None)
     lost = _write_reports(outcome, rows, report, junit)
     if not lost:
         return outcome

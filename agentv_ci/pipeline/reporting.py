@@ -60,7 +60,7 @@ def report_results(merging: Merging) -> Outcome:
         digests = ((row, part.report.plan_digest if part.report else None) for part, row in located())
         return validate_runs(settings, digests)
 
-    def judge(lost: str | None) -> Outcome:
+    def judge(lost: str | None = None) -> Outcome:
         merged = merge(
             parts,
             located(),
@@ -75,7 +75,7 @@ def report_results(merging: Merging) -> Outcome:
         raise NothingToRun("these files have no rows")
     if merging.out is not None:
         _write_rows(merging.out, rows())
-    return publish(judge, rows, merging.out.report if merging.out is not None else None, merging.junit)
+    return publish(judge(), judge, rows, merging.out.report if merging.out is not None else None, merging.junit)
 
 
 def check_results(results: Sequence[Path], keys: Sequence[str], settings: JsonObject) -> tuple[ScenarioReport, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv_ci.errors import UsageError
-from agentv_ci.trials import Result
+from agentv_ci.trials import Result, is_settled
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.plan import Plan, PlanCase
@@ -166,6 +166,9 @@ class Resumable:
             known = survey.last.get(key_of(row))
             if case is not None and self._fits(row, case) and (known is None or not known.is_answered):
                 survey.last[key_of(row)] = self._kept(place, row, case)
+        for case in self._cases.values():
+            if case.stop_when is not None:
+                _forget_unneeded(case, survey)
         return survey
 
     def _kept(self, place: int, row: ResultRow, case: PlanCase) -> _Kept:
@@ -197,6 +200,20 @@ class Resumable:
             and (row.digest, row.target, row.seed) == (case.digest, self._plan.targets[case.target].name, seed)
             and row.dry_run == self._dry_run
         )
+
+
+def _forget_unneeded(case: PlanCase, survey: _Survey) -> None:
+    """Drop errors behind the last answer of a case whose verdict is settled: their trials need not run any more."""
+    kept = {
+        number: survey.last[key]
+        for number in range(1, case.trials + 1)
+        if (key := (case.suite, case.id, number)) in survey.last
+    }
+    answered = {number: each.result for number, each in kept.items() if each.is_answered}
+    if answered and is_settled(tuple(answered.values()), case.trials, case.require):
+        for number in kept:
+            if number > max(answered):
+                del survey.last[case.suite, case.id, number]
 
 
 def unpriced_answer(row: ResultRow, target: Target) -> Iterator[str]:

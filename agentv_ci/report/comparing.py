@@ -21,7 +21,7 @@ from agentv_ci.contracts.results import PRECISION
 from agentv_ci.outside import shortened
 from agentv_ci.report.inference import change_interval, detectable_mean_drop, mcnemar, smallest_loss, wilcoxon
 from agentv_ci.report.outcomes import CaseOutcome
-from agentv_ci.report.statistics import apart
+from agentv_ci.report.statistics import apart, p_text
 from agentv_ci.suggestions import counted
 
 CONFIDENCE = 0.99
@@ -265,7 +265,7 @@ def _reasons(cases: Sequence[ComparedCase], pass_rate: Figure | None, mean_score
     for name, figure, form, least in (("pass rate", pass_rate, ".{}%", 1), ("mean score", mean_score, ".{}f", 3)):
         if figure is not None and figure.head < figure.base and figure.p_value <= ALPHA:
             now, before = apart(figure.head, figure.base, form, least=least)
-            yield f"the {name} fell from {before} to {now} (p = {figure.p_value:.2g})"
+            yield f"the {name} fell from {before} to {now} ({p_text(figure.p_value)})"
 
 
 def _warnings(base: Side, cases: Sequence[ComparedCase], now: datetime) -> Iterable[str]:

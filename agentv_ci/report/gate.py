@@ -146,7 +146,7 @@ def _ended_badly(
         case "budget":
             yield BUDGET, f"the budget is used up: {left}"
         case "fail-fast":
-            has_failed = any(outcome.verdict in ("fail", "borderline") for outcome in outcomes)
+            has_failed = any(each.verdict in ("fail", "borderline") and not each.is_open for each in outcomes)
             yield FAILED if has_failed else INFRASTRUCTURE, f"stopped at the first failure: {left}"
         case None:
             pass
@@ -165,7 +165,8 @@ def _costs(settings: Sequence[GateSettings], tally: Tally, ending: Ending) -> It
 def _judge_suite(
     suite: GateSettings, outcomes: Sequence[CaseOutcome], cost: float | None, ending: Ending
 ) -> Iterator[Finding]:
-    quality = _quality(suite, outcomes)
+    # What a run that was stopped has not decided says nothing about quality.
+    quality = _quality(suite, [each for each in outcomes if ending.stopped is None or not each.is_open])
     yield from ((FAILED, reason) for reason in quality)
     if suite.max_cost_usd is not None and cost is not None and cost > suite.max_cost_usd:
         yield BUDGET, f"the suite cost ${cost:.4f}, at most ${suite.max_cost_usd:g} is allowed"

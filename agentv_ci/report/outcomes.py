@@ -97,10 +97,17 @@ class CaseOutcome:
     def missing(self) -> int:
         """Trials that never ran and should have."""
         left = self.case.trials - len(self.trials)
-        if left and self.case.stop_when is not None:
-            results = [Result(trial.verdict, trial.score) for trial in self.trials]
-            return 0 if is_settled(results, self.case.trials, self.case.require) else left
-        return left
+        return 0 if left and self.case.stop_when is not None and self._is_settled else left
+
+    @property
+    def is_open(self) -> bool:
+        """Whether trials that never ran could have given it another verdict."""
+        return self.missing > 0 and not self._is_settled
+
+    @property
+    def _is_settled(self) -> bool:
+        results = [Result(trial.verdict, trial.score) for trial in self.trials]
+        return is_settled(results, self.case.trials, self.case.require)
 
     @property
     def summary(self) -> str:

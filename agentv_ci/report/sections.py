@@ -17,6 +17,7 @@ from agentv_ci.contracts.report import (
     ValidatorIssue,
 )
 from agentv_ci.outside import printable, shortened
+from agentv_ci.report.statistics import p_text
 from agentv_ci.suggestions import counted
 
 Style = Literal["good", "bad", "warn", "plain"]
@@ -96,7 +97,7 @@ def comparison_lines(comparison: Comparison) -> Iterator[Line]:
 
 def _figure(name: str, figure: Figure, form: str, otherwise: str) -> Line:
     shows = otherwise if figure.detectable is None else f"shows drops of {figure.detectable:{form}} or more"
-    said = f"  {name} {figure.base:{form}} → {figure.head:{form}}, p = {figure.p_value:.2g}"
+    said = f"  {name} {figure.base:{form}} → {figure.head:{form}}, {p_text(figure.p_value)}"
     return Line(f"{said}; {shows}" if shows else said)
 
 

@@ -96,3 +96,8 @@ def apart(reached: float, wanted: float, form: str, *, least: int) -> tuple[str,
         if texts[0] != texts[1]:
             return texts
     return repr(reached), repr(wanted)
+
+
+def p_text(value: float) -> str:
+    """Write a p-value; how far it is below one in a thousand says nothing to anybody."""
+    return "p < 0.001" if value < 0.001 else f"p = {value:.2g}"

@@ -473,8 +473,6 @@ def test_junit_is_told_when_the_run_report_cannot_be_written(folder: Path, capsy
     assert "gate: not passed" in ended.out
 
 
-# DEFECT: the JUnit file is written before the run report; when that fails, JUnit goes on saying that the run passed.
-@pytest.mark.xfail(strict=True, reason="a JUnit file that says pass beside exit status 4")
 def test_junit_does_not_say_pass_when_the_run_report_is_lost(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     documents(folder, a={})
     (folder / ".r.report.json.new").mkdir()
@@ -484,8 +482,6 @@ def test_junit_does_not_say_pass_when_the_run_report_is_lost(folder: Path, capsy
         assert_one_verdict(ended, None, folder / "j.xml")
 
 
-# DEFECT: `report` writes the run report, and then fails to write JUnit: status 4 beside a report that says 0.
-@pytest.mark.xfail(strict=True, reason="a run report that says pass beside exit status 4")
 def test_merged_report_does_not_say_pass_when_junit_is_lost(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     documents(folder, a={})
     assert end(capsys, "eval", "evals", "--out", "r.jsonl").code == 0
@@ -496,8 +492,6 @@ def test_merged_report_does_not_say_pass_when_junit_is_lost(folder: Path, capsys
         assert found.gate.exit_code == ended.code
 
 
-# DEFECT: a shard of which nothing is graded ends with 4, and its verdict may be `fail`.
-@pytest.mark.xfail(strict=True, reason="a shard's verdict is `fail` where its exit status is that of an error")
 def test_shard_without_a_grade_has_the_verdict_of_its_exit_status(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

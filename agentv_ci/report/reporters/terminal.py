@@ -34,7 +34,9 @@ def render(report: RunReport, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]
     # What a stopped run did not come to is counted, not listed.
     errors = [each for each in outcomes if each.verdict == "error" and (each.trials or report.stopped is None)]
     yield from _cases("errors", errors)
-    failed = [each for each in outcomes if each.verdict in ("fail", "borderline")]
+    failed = [
+        each for each in outcomes if each.verdict in ("fail", "borderline") and not (report.stopped and each.is_open)
+    ]
     yield from _cases("failures, worst first", sorted(failed, key=lambda each: each.score))
     yield from flaky_lines(report.repeated)
     counts = report.counts
