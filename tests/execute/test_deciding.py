@@ -304,7 +304,7 @@ def test_verdicts_are_those_of_all_trials(scripted: Cases, workers: int, chance:
     [
         ("pppff", "pass", 3),
         ("ppfff", "fail", 5),
-        ("ppbbb", "borderline", 4),
+        ("ppbbb", "borderline", 5),
         ("fffpp", "fail", 3),
         ("bbbff", "fail", 5),
         ("eeeee", "error", 5),
