@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 import random
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.plan import Plan
-from agentv_ci.contracts.report import Counts, Ending, Statistics
-from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.report import Counts, Ending, RunReport, Statistics
+from agentv_ci.contracts.results import EvaluatorResult, ResultRow, UsageRecord
+from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.report import report
 from agentv_ci.report.outcomes import CaseOutcome
 from agentv_ci.report.statistics import count, describe
-from tests.report.builders import Verdict, case, outcomes_of, plan, row, rows_of
+from tests.report.builders import Verdict, case, outcomes_of, plan, row, rows_of, whole
 
 VERDICTS: list[Verdict] = ["pass", "borderline", "fail", "error"]
 
@@ -170,3 +172,239 @@ def test_rows_are_looked_at_one_by_one() -> None:
 def test_many_scores_are_described_exactly() -> None:
     values: Sequence[float] = [round(random.Random(7).random(), 3) for _ in range(1000)]
     assert graded(*values).mean == round(statistics.fmean(values), 12)
+
+
+# --- By suite, target and evaluator -----------------------------------------------------------------------------------
+
+SUITES = ("evals/a.yaml", "evals/b.yaml")
+TARGETS = ("left", "right")
+NOTHING = UsageRecord()
+
+dollars = st.none() | st.floats(0, 10) | st.sampled_from([0.1, 0.2, 0.3, 1e-7])
+tokens = st.none() | st.integers(0, 10**6)
+usages = st.none() | st.builds(
+    UsageRecord, input_tokens=tokens, output_tokens=tokens, total_tokens=tokens, cached_tokens=tokens
+)
+
+
+def judged(
+    name: str = "c",
+    kind: str = "contains",
+    status: Literal["ok", "error", "skipped"] = "ok",
+    score: float = 1.0,
+    verdict: Literal["pass", "borderline", "fail", "error", "skipped"] = "pass",
+) -> EvaluatorResult:
+    """What an evaluator found."""
+    return EvaluatorResult(
+        name=name,
+        type=kind,
+        status=status,
+        score=score,
+        weight=1.0,
+        required=False,
+        verdict=verdict,
+        hits=(),
+        misses=(),
+        reasoning="",
+    )
+
+
+evaluated = st.builds(
+    judged,
+    st.sampled_from(["a", "b"]),
+    st.sampled_from(["contains", "regex"]),
+    st.sampled_from(["ok", "error", "skipped"]),
+    scores,
+    st.sampled_from(["pass", "borderline", "fail"]),
+)
+
+
+@st.composite
+def spending_runs(draw: st.DrawFn) -> tuple[Plan, list[ResultRow], list[ResultRow]]:
+    """A plan of several suites and targets, its rows, and the same rows in another order."""
+    cases = [
+        case(
+            f"case-{number}",
+            suite=draw(st.sampled_from(SUITES)),
+            target=draw(st.sampled_from(TARGETS)),
+            trials=draw(st.integers(1, 3)),
+        )
+        for number in range(draw(st.integers(1, 4)))
+    ]
+    rows = [
+        row(
+            draw(st.sampled_from(VERDICTS)),
+            draw(scores),
+            of=each,
+            trial=number,
+            target=each.target,
+            usage=draw(usages),
+            judge_usage=draw(usages),
+            cost_usd=draw(dollars),
+            judge_cost_usd=draw(dollars),
+            evaluator_results=tuple(draw(st.lists(evaluated, max_size=2))),
+        )
+        for each in cases
+        for number in range(1, draw(st.integers(0, each.trials)) + 1)
+    ]
+    targets = {name: MockTarget(name=name, provider="mock") for name in TARGETS}
+    return plan(*cases).model_copy(update={"targets": targets}), rows, draw(st.permutations(rows))
+
+
+SpendingRun = tuple[Plan, list[ResultRow], list[ResultRow]]
+
+
+def summed(amounts: Iterable[float | None]) -> float | None:
+    """What is known of a sum; None when nothing is."""
+    known = [amount for amount in amounts if amount is not None]
+    return math.fsum(known) if known else None
+
+
+def all_tokens(records: Iterable[UsageRecord | None]) -> UsageRecord:
+    known = [record for record in records if record is not None]
+    return UsageRecord(
+        **{
+            name: sum(numbers) if (numbers := [n for each in known if (n := getattr(each, name)) is not None]) else None
+            for name in UsageRecord.model_fields
+        }
+    )
+
+
+@settings(derandomize=True, max_examples=60)
+@given(spending_runs())
+def test_groups_are_the_same_for_any_order_of_rows(run: SpendingRun) -> None:
+    of, rows, shuffled = run
+    assert report(of, shuffled, Ending()) == report(of, rows, Ending())
+
+
+@settings(derandomize=True, max_examples=60)
+@given(spending_runs())
+def test_the_same_without_a_plan(run: SpendingRun) -> None:
+    _, rows, shuffled = run
+    one, other = whole(rows)[0], whole(shuffled)[0]
+    assert (one.suites, one.targets, one.evaluators) == (other.suites, other.targets, other.evaluators)
+    assert (one.usage, one.cost_usd, one.statistics, one.repeated) == (
+        other.usage,
+        other.cost_usd,
+        other.statistics,
+        other.repeated,
+    )
+
+
+@settings(derandomize=True, max_examples=60)
+@given(spending_runs())
+def test_every_suite_and_target_has_what_its_rows_took_answers_and_judges_apart(run: SpendingRun) -> None:
+    of, rows, _ = run
+    found = report(of, rows, Ending())[0]
+    by_suite: Callable[[ResultRow], str] = lambda each: each.suite  # noqa: E731  # a key, like those of sorted
+    by_target: Callable[[ResultRow], str] = lambda each: each.target  # noqa: E731
+    for groups, own in ((found.suites, by_suite), (found.targets, by_target)):
+        for each in groups:
+            ours = [one for one in rows if own(one) == each.name]
+            assert each.cost_usd == pytest.approx(summed(one.cost_usd for one in ours), abs=1e-9)
+            assert each.judge_cost_usd == pytest.approx(summed(one.judge_cost_usd for one in ours), abs=1e-9)
+            assert each.usage == all_tokens(one.usage for one in ours)
+            assert each.judge_usage == all_tokens(one.judge_usage for one in ours)
+
+
+@settings(derandomize=True, max_examples=60)
+@given(spending_runs())
+def test_groups_come_to_the_whole(run: SpendingRun) -> None:
+    of, rows, _ = run
+    found = report(of, rows, Ending())[0]
+    for groups in (found.suites, found.targets):
+        assert [each.name for each in groups] == sorted({each.name for each in groups})
+        for name in ("cases", "passed", "failed", "errored", "flaky"):
+            assert sum(getattr(each, name) for each in groups) == getattr(found.counts, name)
+        costs = [cost for each in groups for cost in (each.cost_usd, each.judge_cost_usd)]
+        assert found.cost_usd == pytest.approx(summed(costs), abs=1e-9)
+        assert found.usage == all_tokens(used for each in groups for used in (each.usage, each.judge_usage))
+
+
+@settings(derandomize=True, max_examples=60)
+@given(spending_runs())
+def test_evaluators_are_counted_over_all_rows_by_name_and_type(run: SpendingRun) -> None:
+    of, rows, _ = run
+    results = [each for one in rows for each in one.evaluator_results]
+    found = {(each.name, each.type): each for each in report(of, rows, Ending())[0].evaluators}
+    assert list(found) == sorted({(each.name, each.type) for each in results})
+    for key, figures in found.items():
+        own = [each for each in results if (each.name, each.type) == key]
+        graded = [each.score for each in own if each.status == "ok"]
+        assert figures.scored + figures.errors + figures.skipped == len(own)
+        assert (figures.scored, figures.errors) == (len(graded), sum(each.status == "error" for each in own))
+        assert figures.passed == sum(each.status == "ok" and each.verdict == "pass" for each in own)
+        assert figures.mean == pytest.approx(statistics.fmean(graded) if graded else None, abs=1e-9)
+
+
+def test_members_of_a_composite_are_part_of_it() -> None:
+    both = judged("both", "composite").model_copy(update={"evaluator_results": (judged("member"),)})
+    (figures,) = whole([row(evaluator_results=(both,))])[0].evaluators
+    assert (figures.name, figures.type, figures.scored) == ("both", "composite", 1)
+
+
+def test_cost_that_nobody_knows_is_none_and_not_nothing() -> None:
+    unknown, free = whole([row()])[0].suites[0], whole([row(cost_usd=0.0)])[0].suites[0]
+    assert (unknown.cost_usd, unknown.judge_cost_usd, unknown.usage) == (None, None, NOTHING)
+    assert (free.cost_usd, free.judge_cost_usd) == (0.0, None)
+
+
+def test_small_costs_add_up_without_noise() -> None:
+    rows = [row(trial=number, cost_usd=0.1, judge_cost_usd=0.2) for number in range(1, 11)]
+    found = whole(rows)[0]
+    assert (found.suites[0].cost_usd, found.suites[0].judge_cost_usd, found.cost_usd) == (1.0, 2.0, 3.0)
+
+
+def test_suite_without_any_row_is_there_all_the_same() -> None:
+    found = report(plan(case("a"), case("b", suite="evals/b.yaml")), [row(of=case("a"))], Ending())[0]
+    assert [(each.name, each.cases, each.errored, each.mean) for each in found.suites] == [
+        ("evals/a.yaml", 1, 0, 1.0),
+        ("evals/b.yaml", 1, 1, None),
+    ]
+
+
+# --- Cases with several trials ----------------------------------------------------------------------------------------
+
+
+def repeated_of(*verdicts: Verdict, trials: int | None = None, **given: Any) -> RunReport:
+    one = case(trials=trials or len(verdicts), **given)
+    return report(plan(one), rows_of(one, *verdicts), Ending())[0]
+
+
+def test_only_cases_with_several_trials_that_ran_are_repeated() -> None:
+    assert repeated_of("pass").repeated == repeated_of("pass", trials=3).repeated == ()
+    assert len(repeated_of("pass", "pass", trials=3).repeated) == 1
+
+
+def test_repeated_case_tells_how_often_it_passes_and_how_sure_that_is() -> None:
+    (found,) = repeated_of("pass", "fail", "pass", "error", "pass").repeated
+    assert (found.trials, found.graded, found.passed, found.flaky, found.verdict) == (5, 4, 3, True, "pass")
+    assert (found.pass_rate_low, found.pass_rate_high) == pytest.approx((0.300642, 0.954413), abs=1e-6)
+    assert found.pass_at_k == pytest.approx((0.75, 1.0, 1.0, 1.0))
+    assert found.pass_hat_k == pytest.approx((0.75, 0.5, 0.25, 0.0))
+    assert found.mean == 0.8
+
+
+def test_nothing_is_known_of_a_repeated_case_that_only_broke() -> None:
+    (found,) = repeated_of("error", "error").repeated
+    assert (found.graded, found.passed, found.pass_at_k, found.pass_hat_k) == (0, 0, (), ())
+    assert (found.pass_rate_low, found.pass_rate_high, found.verdict) == (0.0, 1.0, "error")
+
+
+def test_decided_case_is_described_by_the_trials_that_ran() -> None:
+    found = repeated_of("pass", "pass", "pass", trials=5, stop_when="decided")
+    (one,) = found.repeated
+    assert (one.trials, one.graded, one.passed, one.verdict, len(one.pass_at_k)) == (3, 3, 3, "pass", 3)
+    assert found.gate.verdict == "pass"
+
+
+def test_open_case_with_trials_missing_does_not_pass() -> None:
+    found = repeated_of("pass", "pass", trials=5, stop_when="decided")
+    assert found.repeated[0].verdict == "borderline"
+    assert found.gate.verdict != "pass"
+
+
+def test_repeated_cases_stand_in_the_plans_order() -> None:
+    cases = [case(name, trials=2) for name in "cab"]
+    rows = [each for one in reversed(cases) for each in rows_of(one, "pass", "fail")]
+    assert [each.id for each in report(plan(*cases), rows, Ending())[0].repeated] == ["c", "a", "b"]
