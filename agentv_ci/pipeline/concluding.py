@@ -87,22 +87,22 @@ def conclude(
     def written() -> Iterator[ResultRow]:
         return read(files.results, files.form)
 
-    rows = rows or written
+    read_rows = rows or written
     scenarios: tuple[ScenarioReport, ...] = ()
 
     def judge(lost: str | None) -> Outcome:
         ended = replace(ending, write_error=ending.write_error or lost)
-        return Outcome(*report(plan, rows(), ended, scenarios=scenarios, yardstick=yardstick))
+        return Outcome(*report(plan, read_rows(), ended, scenarios=scenarios, yardstick=yardstick))
 
     try:
-        scenarios = validate_runs(settings_of(plan), ((row, plan.digest) for row in rows()))
+        scenarios = validate_runs(settings_of(plan), ((row, plan.digest) for row in read_rows()))
         outcome = judge(None)
     except (OSError, ValueError, UsageError) as error:
         # Somebody else has had their hands on the file.
-        rows, yardstick = tuple, None
+        read_rows, yardstick = tuple, None
         scenarios = ()
         outcome = judge(why(error, files.results))
-    return publish(outcome, judge, rows, files.report, files.junit)
+    return publish(outcome, judge, read_rows, files.report, files.junit)
 
 
 def publish(

@@ -215,10 +215,11 @@ def _by_interval(base: SideCase, head: SideCase, low: float, high: float) -> Cha
         return "regressed"
     if low > 0:
         return "improved"
-    if (base.verdict == "pass") != (head.verdict == "pass"):
+    sides = [{*side.passes} for side in (base, head)]
+    is_flaky = any(len(seen) > 1 for seen in sides)
+    if (base.verdict == "pass") != (head.verdict == "pass") or not (is_flaky or sides[0] == sides[1]):
         return "not enough evidence"
-    disagrees = any(len({*side.passes}) > 1 for side in (base, head))
-    return "flaky" if disagrees else "unchanged"
+    return "flaky" if is_flaky else "unchanged"
 
 
 Graded = Sequence[tuple[SideCase, SideCase]]

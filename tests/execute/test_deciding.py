@@ -384,8 +384,6 @@ def test_trials_that_are_needed_run_side_by_side() -> None:
     assert go([adaptive()], {"one": scripted("ppppp")}, workers=8).most_at_once[1] == 3
 
 
-# DEFECT: a worker that finds the queue empty for a moment ends for good, although cases under way may yet add trials.
-@pytest.mark.xfail(strict=True, reason="workers end while a case under way may need further trials")
 def test_further_trials_that_are_needed_run_side_by_side_too() -> None:
     found = go([adaptive(trials=9)], {"one": scripted("ppffpffff")}, workers=8)
     assert found.most_at_once[6] == 2
@@ -623,8 +621,6 @@ def test_error_among_trials_is_made_up_for_when_a_run_is_resumed(runs: Runs) -> 
     assert sorted(each.trial for each in runs.rows()) == [1, 2, 3, 4]
 
 
-# DEFECT: an old error row of a trial that is not needed any more is neither run again nor dropped, and counts for ever.
-@pytest.mark.xfail(strict=True, reason="errors of trials that need not run any more stay in the results")
 def test_errors_of_trials_that_are_not_needed_any_more_do_not_stay(runs: Runs) -> None:
     runs.good, runs.broken = {"yes": {1, 2, 3, 4, 5}}, {"yes": {1, 2, 3, 4, 5}}
     runs.documents("yes")
