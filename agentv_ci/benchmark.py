@@ -1,20 +1,4 @@
-"""Scenarios against runners, from Python: the door of the run-level engine.
-
-from agentv_ci.benchmark import EngineConfig, RunnerSpec, ScenarioSpec, register_scenario, run_benchmark
-
-def count_words(runner, payload):
-return {"words": len(runner.ask(payload["params"]["question"]).split())}
-
-register_scenario("count_words", count_words)
-report = run_benchmark(
-EngineConfig(
-scenarios=[ScenarioSpec(key="count_words", params={"question": "Who are you?"}, repetitions=3)],
-runners=[RunnerSpec(key="openai", config={"model": "gpt-5.6-luna", "api_key": "${{ OPENAI_API_KEY }}"})],
-validators=["structural_consistency", "outlier_detection"],
-)
-)
-print(report.scenario_reports[0].aggregates["validations"])
-"""
+"""Scenarios against runners, from Python: the door of the run-level engine. docs/verdicts.md has an example."""
 
 from __future__ import annotations
 
@@ -30,14 +14,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from agentv_ci.canonical import digest_of
 from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.benchmark import (
+    EngineConfig,
+    EngineReport,
+    RunnerSpec,
+    RunResult,
+    ScenarioReport,
+    ScenarioSpec,
+)
 from agentv_ci.contracts.exchange import ProviderError, Response, World
 from agentv_ci.errors import UsageError
-from agentv_ci.pipeline.benchmarking import Answer, AnswerFunction, Answering, Around, Ask, Message
+from agentv_ci.pipeline.answering import Answer, AnswerFunction, Answering, Ask, Message
+from agentv_ci.pipeline.benchmarking import Around
 from agentv_ci.pipeline.benchmarking import open_runner as _open_runner
+from agentv_ci.pipeline.benchmarking import require_runner as _require_runner
 from agentv_ci.pipeline.benchmarking import run_eval_file as _run_eval_file
 from agentv_ci.suggestions import did_you_mean, listed
 
@@ -60,87 +52,6 @@ ScenarioFunction = Callable[[Any, dict[str, Any]], Any]
 
 _scenarios: dict[str, ScenarioFunction] = {}
 _runners: dict[str, AnswerFunction] = {}
-
-
-class _Spec(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class ScenarioSpec(_Spec):
-    """What is run: an eval file, or a function that was registered."""
-
-    key: str = Field(min_length=1)
-    params: dict[str, Any] = Field(default_factory=dict)
-    """Handed to the function."""
-    repetitions: int = Field(1, ge=1)
-    """Trials; an eval file's own `repeat` holds where neither this nor `seeds` is given."""
-    seeds: list[int] = Field(default_factory=list)
-    """The n-th trial uses the n-th, or none; there are at least as many trials as seeds."""
-
-    @property
-    def trial_seeds(self) -> list[int | None]:
-        """The seed of each trial."""
-        return [*self.seeds, *[None] * (self.repetitions - len(self.seeds))]
-
-
-class RunnerSpec(_Spec):
-    """Who answers: a function that was registered, a target of the documents, or a kind of provider."""
-
-    key: str = Field(min_length=1)
-    config: dict[str, Any] = Field(default_factory=dict)
-    """Handed to the function; the settings of the target, or over them."""
-
-
-class EngineConfig(_Spec):
-    """Every scenario with every runner, and what looks at the runs."""
-
-    scenarios: list[ScenarioSpec] = Field(min_length=1)
-    runners: list[RunnerSpec] = Field(min_length=1)
-    metrics: list[str] = Field(default_factory=list)
-    """Evaluators whose scores are among the metrics of a run; none: all."""
-    validators: list[str] = Field(default_factory=list)
-    validator_context: dict[str, Any] = Field(default_factory=dict)
-    """Settings for all validators; a mapping under a validator's key is for that one."""
-
-
-class RunResult(_Spec):
-    """One trial of one scenario, or of one of its cases, with one runner."""
-
-    scenario_key: str
-    runner_key: str
-    case_id: str | None = None
-    """Of an eval file."""
-    status: Literal["success", "error", "timeout"]
-    seed: int | None
-    duration_ms: int
-    metrics: dict[str, Any]
-    output: dict[str, Any] | None
-    config_digest: str
-    error: str | None = None
-    """Why there is no output."""
-
-    def as_run(self) -> dict[str, Any]:
-        """Return the run as validators see it."""
-        return self.model_dump(exclude={"case_id", "error"} if self.case_id is None else {"error"})
-
-
-class ScenarioReport(_Spec):
-    """A scenario's runs, and what they come to together."""
-
-    scenario_key: str
-    runs: list[RunResult]
-    aggregates: dict[str, Any]
-    """`runs`, `errors`, and `validations`: `[{"validator", "issues", "summary"} | {"validator", "error"}]`."""
-
-
-class EngineReport(_Spec):
-    """What a benchmark came to."""
-
-    scenario_reports: list[ScenarioReport]
-    config_digest: str
-    """Of the configuration."""
-    warnings: list[str]
-    """What people should know."""
 
 
 class Runner:
@@ -205,13 +116,19 @@ def run_benchmark(config: EngineConfig, environ: Mapping[str, str] | None = None
         uniform=random.uniform,
     )
     benchmark = _Benchmark(config, world, Path.cwd())
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if not _is_in_a_loop():
         return asyncio.run(benchmark.run())
     # In a notebook, or in another program's loop, there can be no second one in this thread.
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, benchmark.run()).result()
+
+
+def _is_in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 class _Benchmark:
@@ -227,6 +144,8 @@ class _Benchmark:
     async def run(self) -> EngineReport:
         for spec in self._config.scenarios:
             self._require(spec)
+            for runner in self._config.runners:
+                _require_runner(None if spec.key in _scenarios else spec.key, _answering(runner), self._around)
         reports = [await self._scenario(spec) for spec in self._config.scenarios]
         return EngineReport(scenario_reports=reports, config_digest=self._digest, warnings=list(self._warnings))
 
@@ -242,26 +161,37 @@ class _Benchmark:
         return ScenarioReport(scenario_key=spec.key, runs=runs, aggregates=self._aggregates(spec, runs))
 
     async def _runs(self, spec: ScenarioSpec, runner: RunnerSpec) -> list[RunResult]:
-        answering = Answering(runner.key, dict(runner.config), _runners.get(runner.key))
         if spec.key not in _scenarios:
-            return await self._cases(spec, answering)
-        async with _open_runner(answering, self._around) as ask:
+            return await self._cases(spec, runner)
+        async with _open_runner(_answering(runner), self._around) as ask:
             return [await self._trial(spec, runner, ask, seed) for seed in spec.trial_seeds]
 
-    async def _cases(self, spec: ScenarioSpec, answering: Answering) -> list[RunResult]:
-        from agentv_ci.report.scenarios import run_of
-
+    async def _cases(self, spec: ScenarioSpec, runner: RunnerSpec) -> list[RunResult]:
         says_trials = bool(spec.model_fields_set & {"repetitions", "seeds"})
-        rows = await _run_eval_file(spec.key, answering, spec.trial_seeds if says_trials else None, self._around)
-        found = []
-        for row, digest in rows:
-            run = RunResult.model_validate(
-                {**run_of(row, digest), "scenario_key": spec.key, "runner_key": answering.key, "error": row.error}
+        seeds = spec.trial_seeds if says_trials else None
+        found = await _run_eval_file(spec.key, _answering(runner), seeds, self._around)
+        names = {name for each in found for name in each.scores}
+        for name in self._config.metrics:
+            if found and name not in names:
+                self._around.warn(
+                    f"{spec.key}: no evaluator called '{name}' scored anything{did_you_mean(name, names)}"
+                )
+        wanted = self._config.metrics or names
+        own = {"scenario_key": spec.key, "runner_key": runner.key}
+        return [
+            RunResult.model_validate(
+                {
+                    **each.run,
+                    **own,
+                    "metrics": {
+                        **{name: score for name, score in each.scores.items() if name in wanted},
+                        **_metrics_of(each.run),
+                    },
+                    "error": each.error,
+                }
             )
-            scores = {each.name: each.score for each in row.evaluator_results if each.status == "ok"}
-            wanted = {name: score for name, score in scores.items() if name in (self._config.metrics or scores)}
-            found.append(run.model_copy(update={"metrics": {**wanted, **run.metrics}}))
-        return found
+            for each in found
+        ]
 
     async def _trial(self, spec: ScenarioSpec, runner: RunnerSpec, ask: Ask, seed: int | None) -> RunResult:
         asking = AsyncRunner(runner, ask, seed)
@@ -280,7 +210,7 @@ class _Benchmark:
         )
 
     def _aggregates(self, spec: ScenarioSpec, runs: Sequence[RunResult]) -> dict[str, Any]:
-        from agentv_ci.pipeline.validating import apply_validators, context_of
+        from agentv_ci.pipeline.scenarios import apply_validators, context_of
 
         scenario: JsonObject = {"scenario_key": spec.key, "runs": [run.as_run() for run in runs], "aggregates": {}}
         context = {**context_of(scenario, spec.seeds, spec.params), **self._config.validator_context}
@@ -296,16 +226,24 @@ async def _outcome(
 ) -> tuple[dict[str, Any] | None, str | None, Status]:
     """Return output, error and status of one run; whatever a scenario raises is an error of that run alone."""
     try:
-        if inspect.iscoroutinefunction(function):
+        if _is_async(function):
             output = await function(asking, payload)
         else:
             output = await asyncio.to_thread(function, Runner(asking, asyncio.get_running_loop()), payload)
     except Exception as error:  # noqa: BLE001  # the scenario is somebody's program
         is_timeout = isinstance(error, TimeoutError) or (isinstance(error, ProviderError) and error.kind == "timeout")
         return None, f"{type(error).__name__}: {error}", "timeout" if is_timeout else "error"
+    if inspect.iscoroutine(output):
+        output.close()
+        return None, "the scenario is a plain function that returned a coroutine; declare it with async def", "error"
     if not isinstance(output, dict):
         return None, f"the scenario returned {type(output).__name__}, and not a dict", "error"
     return output, None, "success"
+
+
+def _is_async(function: ScenarioFunction) -> bool:
+    """Whether a function is async, or an object that is called like one."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
 def _metrics(responses: Sequence[Response]) -> dict[str, Any]:
@@ -318,6 +256,15 @@ def _metrics(responses: Sequence[Response]) -> dict[str, Any]:
             sums[name] = sum(known)
     costs = [each.cost_usd for each in responses if each.cost_usd is not None]
     return {**sums, "cost_usd": sum(costs)} if costs else sums
+
+
+def _metrics_of(run: JsonObject) -> JsonObject:
+    metrics = run["metrics"]
+    return metrics if isinstance(metrics, dict) else {}
+
+
+def _answering(spec: RunnerSpec) -> Answering:
+    return Answering(spec.key, dict(spec.config), _runners.get(spec.key))
 
 
 def _own_context(key: str, context: Mapping[str, Any]) -> JsonObject:

@@ -144,6 +144,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in plain)
 
 
+def flowed(text: str) -> str:
+    """Return a printable text without line breaks, its words a space apart."""
+    return " ".join(printable(text).split())
+
+
 def inert(text: str) -> str:
     """Return a printable text that cannot command the runner of GitHub Actions, which reads `##[` in any line."""
     return printable(text).replace("##[", "## [")

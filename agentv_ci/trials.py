@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple, assert_never
 
 from agentv_ci.contracts.exchange import Verdict
@@ -53,6 +54,11 @@ def enough(planned: int, require: Require) -> int:
 
 def is_settled(results: Sequence[Result], planned: int, require: Require) -> bool:
     """Whether the trials that are left cannot change the verdict, whatever they come to."""
+    return _is_settled(tuple(results), planned, require)
+
+
+@lru_cache(maxsize=4096)
+def _is_settled(results: tuple[Result, ...], planned: int, require: Require) -> bool:
     left = planned - len(results)
     graded = [each for each in results if each.verdict != "error"]
     passed = sum(each.verdict == "pass" for each in graded)
@@ -72,14 +78,19 @@ def needed(results: Sequence[Result], planned: int, require: Require) -> int:
 
     As many can run side by side without one of them being for nothing.
     """
-    if is_settled(results, planned, require):
+    return _needed(tuple(results), planned, require)
+
+
+@lru_cache(maxsize=4096)
+def _needed(results: tuple[Result, ...], planned: int, require: Require) -> int:
+    if _is_settled(results, planned, require):
         return 0
     left = planned - len(results)
     quickest = (Result("pass", 1.0), Result("fail", 0.0), Result("borderline", 1.0))
     return next(
         number
         for number in range(1, left + 1)
-        if any(is_settled([*results, *[each] * number], planned, require) for each in quickest)
+        if any(_is_settled((*results, *(each,) * number), planned, require) for each in quickest)
     )
 
 

@@ -14,6 +14,7 @@ from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED
 from agentv_ci.pipeline.comparing import compare_files
 from agentv_ci.report.comparing import CONFIDENCE
 from agentv_ci.report.sections import comparison_lines
+from agentv_ci.suggestions import counted
 
 
 @click.command("compare")
@@ -34,7 +35,7 @@ def command(base: str, head: str, confidence: float, form: str) -> int:
 
     Cases are matched by suite and id. With one trial a side a worse verdict is a regression, and possibly noise; with
     several (--repeat) only a fall of the pass rate that chance does not explain is one. Exit status 1 is a regression,
-    4 that nothing could be compared, 3 that no case is on both sides.
+    4 that a case has no verdict any more, 3 that no case is on both sides.
 
     \b
     Examples:
@@ -44,7 +45,8 @@ def command(base: str, head: str, confidence: float, form: str) -> int:
     """
     cwd = Path.cwd()
     found = compare_files(cwd / base, cwd / head, names=(base, head), confidence=confidence, now=datetime.now(UTC))
-    code = FAILED if found.reasons else PASSED if found.compared else INFRASTRUCTURE
+    is_whole = found.compared > 0 and found.lost == 0
+    code = FAILED if found.reasons else PASSED if is_whole else INFRASTRUCTURE
     if form == "json":
         click.echo(json.dumps({**found.model_dump(), "exit_code": code}, indent=2))
         return code
@@ -52,6 +54,8 @@ def command(base: str, head: str, confidence: float, form: str) -> int:
         show_line(line.text, line.style)
     if not found.compared:
         show_line("compare: no case has a verdict on both sides", "bad")
+    elif not found.reasons and found.lost:
+        show_line(f"compare: {counted(found.lost, 'case')} had a verdict and have none now", "bad")
     elif not found.reasons:
         show_line("compare: no regression", "good")
     else:

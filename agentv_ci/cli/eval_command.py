@@ -65,7 +65,7 @@ class ShardType(click.ParamType[Shard]):
 )
 @form_option
 @workers_option
-@click.option("--repeat", type=click.IntRange(min=1), metavar="N", help="Trials per case.")
+@click.option("--repeat", type=click.IntRange(min=1), metavar="N", help="Trials per case; all of them run.")
 @click.option("--seed", type=int, metavar="N", help="Trial n uses seed N + n - 1.")
 @click.option(
     "--agent-timeout",
@@ -206,6 +206,7 @@ def command(
         balance=cwd / balance if balance else None,
         resume=cwd / resume if resume else None,
         baseline=cwd / baseline if baseline else None,
+        is_filtered=bool(eval_ids) or old_plan is not None,
     )
     work = partial(run_plan, compiled, overrides, settings, files, scope=scope)
     outcome = run(work, files, dotenv_files=compiled.origin.dotenv_files, verbose=verbose)

@@ -14,6 +14,7 @@ class Overrides:
     """What flags say; None leaves the plan's own."""
 
     repeat: int | None = None
+    """As many trials of each case, all of them."""
     seed: int | None = None
     """The n-th trial uses `seed + n - 1`."""
     threshold: float | None = None
@@ -46,6 +47,7 @@ def _case(case: PlanCase, flags: Overrides) -> PlanCase:
         update={
             "trials": max(trials, len(seeds)) if flags.repeat is None else trials,
             "seeds": seeds,
+            "stop_when": case.stop_when if flags.repeat is None else None,
             "threshold": case.threshold if flags.threshold is None else flags.threshold,
             "timeout_seconds": flags.timeout_s or case.timeout_seconds,
             "max_retries": case.max_retries if flags.max_retries is None else flags.max_retries,

@@ -29,7 +29,7 @@ class Targets:
         """Take in a target of the targets file `source` and return its key."""
         known = (source.path, target.name)
         if known not in self._keys:
-            self._keys[known] = self._add(_compile(target, source), source)
+            self._keys[known] = self._add(compiled_target(target, source), source)
         return self._keys[known]
 
     def _add(self, compiled: Target, source: Source) -> str:
@@ -56,7 +56,8 @@ def judge_of(targets: tuple[Target, ...], target: Target, evaluator_judge: str |
     return find_target(targets, name) if name is not None else None
 
 
-def _compile(target: Target, source: Source) -> Target:
+def compiled_target(target: Target, source: Source) -> Target:
+    """Return a target of the targets file `source` with its paths from the repository, and its provider's own name."""
     changed: dict[str, object] = {"provider": _provider(target)}
     if isinstance(target, VsCodeTarget) and target.provider == "vscode-insiders" and target.command is None:
         changed["command"] = "code-insiders"

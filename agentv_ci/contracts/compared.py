@@ -41,8 +41,9 @@ class Figure(Recorded):
     base: float = Field(description="Before.")
     head: float = Field(description="Now.")
     p_value: Share = Field(description="How likely so large a change, either way, is by chance.")
+    falls: bool = Field(description="Whether the test sees it fall, chance aside.")
     detectable: float | None = Field(
-        description="The smallest drop that would have counted; null when no drop could have."
+        description="About the smallest drop that would have counted; null when none would have, or nobody can say."
     )
 
 
@@ -52,7 +53,9 @@ class Comparison(Recorded):
     base: str = Field(description="The older side.")
     head: str = Field(description="The newer side.")
     confidence: Share = Field(description="Of the intervals, case by case.")
+    is_part: bool = Field(description="Whether the newer side has only some of the cases, by a filter or as a shard.")
     compared: int = Field(description="Cases that both sides have graded.")
+    lost: int = Field(description="Cases that had a verdict and have none now.")
     counts: dict[str, int] = Field(description="Change → cases.")
     pass_rate: Figure | None = Field(description="Share of cases that pass (exact McNemar test).")
     mean_score: Figure | None = Field(description="Mean of the cases' scores (Wilcoxon's signed-rank test).")

@@ -297,6 +297,11 @@ def case_key(case: PlanCase) -> CaseKey:
     return case.suite, case.id
 
 
+def seed_of(case: PlanCase, trial: int) -> int | None:
+    """Return the seed of a trial, which counts from 1."""
+    return case.seeds[trial - 1] if trial <= len(case.seeds) else None
+
+
 def flat(evaluators: Iterable[PlanEvaluator]) -> Iterator[PlanEvaluator]:
     """Yield evaluators, and the members of those that have some."""
     for each in evaluators:

@@ -89,11 +89,15 @@ class ValidatorSettings(Recorded):
     context: JsonObject = Field(default_factory=dict, description="Its settings.")
 
 
+Severity = Literal["info", "warning", "error"]
+WORST_FIRST: tuple[Severity, ...] = ("error", "warning", "info")
+
+
 class ValidatorIssue(Recorded):
     """Something that a validator found."""
 
     id: str = Field(description="What kind of thing.")
-    severity: Literal["info", "warning", "error"] = Field(description="How bad.")
+    severity: Severity = Field(description="How bad.")
     message: str = Field(description="What was found.")
     path: Items[str] | None = Field(None, description="Where, as steps into the scenario report.")
 
@@ -107,8 +111,15 @@ class Validation(Recorded):
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """What it found that is an error."""
+        """What it found that is an error; of a great many, the first ones."""
         return tuple(issue.message for issue in self.issues if issue.severity == "error")
+
+    def count(self, severity: Severity) -> int:
+        """Return how many issues there were, also where not all are kept."""
+        by_severity = self.summary.get("by_severity")
+        said = by_severity.get(severity) if isinstance(by_severity, dict) else None
+        kept = sum(issue.severity == severity for issue in self.issues)
+        return max(said, kept) if isinstance(said, int) else kept
 
 
 class FailedValidation(Recorded):

@@ -28,6 +28,10 @@ class Mark(NamedTuple):
     """Of a mapping: key → marks of the key and of its value. Of a sequence: marks of its items."""
 
 
+NOWHERE = Mark((0, 0), (0, 0), None)
+"""Of what stands in no file, or was not found in it."""
+
+
 @dataclass(frozen=True)
 class Source:
     """One YAML document."""

@@ -20,7 +20,7 @@ from agentv_ci.contracts.exchange import (
     Request,
     Response,
 )
-from agentv_ci.contracts.plan import Plan, PlanCase, case_key, targets_of
+from agentv_ci.contracts.plan import Plan, PlanCase, case_key, seed_of, targets_of
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.budget import Budget
@@ -128,7 +128,7 @@ class Engine:
 
     def _is_lost_already(self) -> bool:
         """Whether what an earlier run left has a case that cannot pass any more."""
-        cases = {(case.suite, case.id): case for case in self._plan.cases}
+        cases = {case_key(case): case for case in self._plan.cases}
         is_lost = False
         for (suite, case_id, _), result in self._finished.trials.items():
             is_lost |= self._failures.add(cases[suite, case_id], result.verdict)
@@ -148,7 +148,7 @@ class Engine:
         return (self._numbered(case, number) for number in self._deciding.begin(case))
 
     def _numbered(self, case: PlanCase, number: int) -> Trial:
-        return self._trial(case, number, case.seeds[number - 1] if number <= len(case.seeds) else None)
+        return self._trial(case, number, seed_of(case, number))
 
     def _trial(self, case: PlanCase, number: int, seed: int | None) -> Trial:
         return Trial(
@@ -197,7 +197,7 @@ class Engine:
             self._means.account.stopped = self._means.account.stopped or "fail-fast"
 
     def _rescorer(self, stored: Iterator[ResultRow]) -> Callable[[], Coroutine[None, None, None]]:
-        cases = {(case.suite, case.id): case for case in self._plan.cases}
+        cases = {case_key(case): case for case in self._plan.cases}
 
         async def rescore_all() -> None:
             # All workers draw from one iterator.

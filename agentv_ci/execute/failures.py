@@ -6,6 +6,7 @@ from collections import Counter
 
 from agentv_ci.contracts.exchange import Verdict
 from agentv_ci.contracts.plan import PlanCase
+from agentv_ci.trials import enough
 
 
 class Failures:
@@ -24,10 +25,4 @@ class Failures:
 
 def _may_miss(case: PlanCase) -> int:
     """Return how many trials of a case may do something else than pass."""
-    match case.require:
-        case "majority":
-            return (case.trials - 1) // 2
-        case "all":
-            return 0
-        case "any":
-            return case.trials - 1
+    return case.trials - enough(case.trials, case.require)

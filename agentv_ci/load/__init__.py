@@ -12,7 +12,7 @@ from agentv_ci.contracts.config import CONFIG_SCHEMA
 from agentv_ci.contracts.diagnostics import RULES, Diagnostic
 from agentv_ci.contracts.evals import EVAL_SCHEMA
 from agentv_ci.contracts.judge_set import JUDGE_SET_SCHEMA
-from agentv_ci.contracts.source import Kind, Mark, Source, locate
+from agentv_ci.contracts.source import NOWHERE, Kind, Mark, Source, locate
 from agentv_ci.contracts.targets import TARGETS_SCHEMAS
 from agentv_ci.load.files import MAX_BYTES
 from agentv_ci.load.parse import Foreign, Parsed, Unparsable, parse_yaml
@@ -36,11 +36,9 @@ KNOWN_SCHEMAS: Mapping[str, Kind] = {
 OURS = re.compile(r"\bagentv-(?:eval|targets|config|judge-set)-|^evalcases\s*:", re.MULTILINE)
 """Signs that a file with more than YAML's core in it is meant to be one of ours all the same."""
 
-_START = Mark((0, 0), (0, 0), None)
-
 
 def _nowhere() -> Mark:
-    return _START
+    return NOWHERE
 
 
 def load(path: Path, root: Path, *, named: bool) -> Source:

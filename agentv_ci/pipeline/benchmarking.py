@@ -2,50 +2,41 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
-import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ErrorKind, ProviderError, Response, World
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.exchange import ProviderError, Response, World
 from agentv_ci.errors import UsageError
 from agentv_ci.load.discover import find_dotenv, find_root
 from agentv_ci.load.environment import with_dotenv
+from agentv_ci.pipeline.answering import (
+    Answer,
+    AnswerFunction,
+    Answering,
+    Ask,
+    Message,
+    call,
+    messages_of,
+    target_of,
+    text_of,
+)
 from agentv_ci.pipeline.checking import Documents
 from agentv_ci.pipeline.compiling import Compiled, Selection, compile_paths
 from agentv_ci.pipeline.concluding import RunFiles
 from agentv_ci.pipeline.running import Outside, Prior, Stored, carry_out
-from agentv_ci.suggestions import did_you_mean, listed
 
 if TYPE_CHECKING:
+    from agentv_ci.contracts.config import Price
     from agentv_ci.contracts.documents import Surroundings
-    from agentv_ci.contracts.plan import Plan, PlanMessage
+    from agentv_ci.contracts.plan import Plan
     from agentv_ci.contracts.results import ResultRow
     from agentv_ci.contracts.targets import Target
     from agentv_ci.execute.rows import Trial
-
-Message = JsonObject
-"""`{"role": ..., "content": ...}`"""
-Answer = str | JsonObject
-AnswerFunction = Callable[[list[Message], JsonObject], Answer | Awaitable[Answer]]
-"""Given a conversation and a configuration, returns what the runner says to it."""
-Ask = Callable[[str | Sequence[Message], int | None], Awaitable[tuple[Answer, Response]]]
-"""Asks a runner, with a text or a conversation and a seed; returns what it said, and what that took."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answering:
-    """Who answers: a function, or a target by its name or its kind."""
-
-    key: str
-    config: JsonObject
-    function: AnswerFunction | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +54,31 @@ class Around:
         return Outside(world, None, self.warn, lambda _: None, lambda _: None)
 
 
+@dataclass(frozen=True, slots=True)
+class CaseRun:
+    """A trial of a case of an eval file."""
+
+    run: JsonObject
+    """As validators see it."""
+    scores: Mapping[str, float]
+    """What its evaluators found, by their names."""
+    error: str | None
+
+
 async def run_eval_file(
     path: str, answering: Answering, seeds: Sequence[int | None] | None, around: Around
-) -> list[tuple[ResultRow, str]]:
-    """Run an eval file against a runner; returns its rows in the plan's order, each with the plan's digest.
+) -> list[CaseRun]:
+    """Run an eval file against a runner; returns its trials in the plan's order.
 
     `seeds` has one for each trial; None: as the document says. Raises what compiling and running raise.
     """
+    from agentv_ci.contracts.plan import case_key
     from agentv_ci.execute.run import RunSettings
     from agentv_ci.report.reporters import read
+    from agentv_ci.report.scenarios import run_of
 
     compiled = _compiled(path, answering, around)
-    plan = _with_seeds(compiled.plan, seeds) if seeds is not None else compiled.plan
+    plan = _with_seeds(compiled.plan, seeds) if seeds is not None else _with(compiled.plan)
     outside = around.outside(compiled.origin.dotenv_files)
     prior = Prior()
     if answering.function is not None:
@@ -90,9 +94,21 @@ async def run_eval_file(
         if ending.write_error is not None:
             raise UsageError(f"the runs could not be kept: {ending.write_error}")
         rows = list(read(files.results, files.form))
-    places = {(case.suite, case.id): place for place, case in enumerate(plan.cases)}
+    places = {case_key(case): place for place, case in enumerate(plan.cases)}
     rows.sort(key=lambda row: (places[row.suite, row.eval_id], row.trial))
-    return [(row, plan.digest) for row in rows]
+    return [CaseRun(run_of(row, plan.digest), _scores(row), row.error) for row in rows]
+
+
+def _scores(row: ResultRow) -> dict[str, float]:
+    return {each.name: each.score for each in row.evaluator_results if each.status == "ok"}
+
+
+def require_runner(path: str | None, answering: Answering, around: Around) -> None:
+    """Raise what is wrong with a runner before anything runs: for an eval file, or for a function (None)."""
+    if path is not None:
+        _compiled(path, answering, around)
+    elif answering.function is None:
+        _resolved_target(answering, around)
 
 
 @asynccontextmanager
@@ -106,19 +122,13 @@ async def open_runner(answering: Answering, around: Around) -> AsyncIterator[Ask
         return
     from agentv_ci.execute.asking import Asking
     from agentv_ci.execute.context import Context
-    from agentv_ci.execute.settings import resolve_targets
     from agentv_ci.redaction import Redactor, secrets_of
 
-    beside = around.cwd / "scenario"
-    surroundings = _valid_surroundings(beside, around.cwd)
-    target = _target(answering, surroundings.target_list)
-    root = find_root(beside, around.cwd)
-    dotenv = find_dotenv(beside, root, around.cwd)
-    world = around.outside([dotenv] if dotenv else []).world
-    resolved = resolve_targets({answering.key: target}, world.environ, around.warn)
-    redactor = Redactor(secrets_of({answering.key: target}, resolved, world.environ))
+    found = _resolved_target(answering, around)
+    world = found.world
+    redactor = Redactor(secrets_of({"": found.authored}, {"": found.resolved}, world.environ))
     context = Context(
-        root=root,
+        root=found.root,
         logs=Path(".agentv", "logs"),
         world=world,
         log=lambda _: None,
@@ -126,17 +136,44 @@ async def open_runner(answering: Answering, around: Around) -> AsyncIterator[Ask
         redact=redactor.text,
         pause=lambda _, wait_s: world.sleep(wait_s),
     )
-    asking = Asking(resolved[answering.key], context, redactor, surroundings.prices)
+    asking = Asking(found.resolved, context, redactor, found.prices)
     try:
         await asking.open()
 
         async def ask(said: str | Sequence[Message], seed: int | None) -> tuple[Answer, Response]:
-            response = await asking.ask(_messages(said), name="scenario", cwd=around.cwd, seed=seed)
+            response = await asking.ask(messages_of(said), name="scenario", cwd=around.cwd, seed=seed)
             return response.answer, response
 
         yield ask
     finally:
         await asking.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A target that a function asks."""
+
+    authored: Target
+    resolved: Target
+    root: Path
+    world: World
+    prices: Mapping[str, Price]
+
+
+def _resolved_target(answering: Answering, around: Around) -> _Found:
+    from agentv_ci.compile.targets import compiled_target
+    from agentv_ci.execute.settings import resolve_targets
+
+    beside = around.cwd / "scenario"
+    surroundings = _valid_surroundings(beside, around.cwd)
+    target = target_of(answering, surroundings.target_list)
+    if surroundings.targets is not None:
+        target = compiled_target(target, surroundings.targets.source)
+    root = find_root(beside, around.cwd)
+    dotenv = find_dotenv(beside, root, around.cwd)
+    world = around.outside([dotenv] if dotenv else []).world
+    resolved = resolve_targets({"": target}, world.environ, around.warn)[""]
+    return _Found(target, resolved, root, world, surroundings.prices)
 
 
 def _compiled(path: str, answering: Answering, around: Around) -> Compiled:
@@ -150,16 +187,9 @@ def _compiled(path: str, answering: Answering, around: Around) -> Compiled:
         name = next(each for each in (answering.key, f"{answering.key} (function)") if each not in names)
         target: Target = CliTarget(name=name, provider="cli", command_template="false")
     else:
-        target = _target(answering, surroundings.target_list)
+        target = target_of(answering, surroundings.target_list)
     more = () if target in surroundings.target_list else (target,)
-    if surroundings.targets is not None:
-        return compile_paths(Selection([str(file)], target=target.name, more_targets=more), cwd=around.cwd)
-    with TemporaryDirectory(prefix="agentv-benchmark-") as scratch:
-        # An eval file without targets has the runner's alone.
-        alone = Path(scratch, "targets.yaml")
-        written = [target.model_dump(mode="json", exclude_none=True)]
-        alone.write_text(json.dumps({"$schema": "agentv-targets-v2.2", "targets": written}), encoding="utf-8")
-        return compile_paths(Selection([str(file)], targets=str(alone), target=target.name), cwd=around.cwd)
+    return compile_paths(Selection([str(file)], target=target.name, more_targets=more), cwd=around.cwd)
 
 
 def _valid_surroundings(path: Path, cwd: Path) -> Surroundings:
@@ -171,53 +201,21 @@ def _valid_surroundings(path: Path, cwd: Path) -> Surroundings:
     return surroundings
 
 
-def _target(answering: Answering, known: Sequence[Target]) -> Target:
-    """Return the target that a runner names, with its configuration over it; else one of the kind that it names."""
-    named = {target.name: target for target in known}
-    if answering.key in named and not answering.config:
-        return named[answering.key]
-    if answering.key in named:
-        authored = named[answering.key].model_dump(mode="json", exclude_none=True)
-        return _made({**authored, **answering.config, "name": f"{answering.key} (configured)"}, answering.key)
-    if answering.key not in (kinds := _kinds()):
-        choices = [*named, *kinds]
-        close = did_you_mean(answering.key, choices)
-        raise UsageError(f"unknown runner '{answering.key}'{close}; there are targets and kinds {listed(choices)}")
-    return _made({"name": answering.key, "provider": answering.key, **answering.config}, answering.key)
-
-
-def _kinds() -> list[str]:
-    from typing import get_args
-
-    from agentv_ci.contracts.targets import Target
-
-    members = get_args(get_args(Target.__value__)[0])
-    return [str(name) for member in members for name in get_args(member.model_fields["provider"].annotation)]
-
-
-def _made(data: JsonObject, key: str) -> Target:
-    from pydantic import ValidationError
-
-    from agentv_ci.contracts.targets import TargetsDocument
-
-    try:
-        (target,) = TargetsDocument.model_validate({"targets": [data]}).targets
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        field = ".".join(str(each) for each in first["loc"][3:]) or "provider"
-        raise UsageError(f"runner '{key}': {field}: {first['msg']}") from error
-    return target
-
-
 def _with_seeds(plan: Plan, seeds: Sequence[int | None]) -> Plan:
+    given = tuple(seed for seed in seeds if seed is not None)
+    return _with(plan, trials=len(seeds), seeds=given)
+
+
+def _with(plan: Plan, **update: object) -> Plan:
+    """Return a plan whose cases are as said; a benchmark runs all their trials."""
     from agentv_ci.compile.document import resealed
 
-    given = tuple(seed for seed in seeds if seed is not None)
-    update = {"trials": len(seeds), "seeds": given}
-    return resealed(plan.model_copy(update={"cases": tuple(case.model_copy(update=update) for case in plan.cases)}))
+    cases = tuple(case.model_copy(update={**update, "stop_when": None}) for case in plan.cases)
+    return resealed(plan.model_copy(update={"cases": cases}))
 
 
 def _trials(plan: Plan) -> list[Trial]:
+    from agentv_ci.contracts.plan import seed_of
     from agentv_ci.execute.rows import Trial
 
     suites = {suite.path: suite for suite in plan.suites}
@@ -227,7 +225,7 @@ def _trials(plan: Plan) -> list[Trial]:
             suites[case.suite],
             plan.targets[case.target],
             number,
-            case.seeds[number - 1] if number <= len(case.seeds) else None,
+            seed_of(case, number),
             dry_run=False,
         )
         for case in plan.cases
@@ -246,12 +244,12 @@ async def _answered(
     messages: list[Message] = [{"role": each.role, "content": each.content} for each in request.chat]
     begun = world.monotonic()
     try:
-        answer = await _call(function, messages, config)
+        answer = await call(function, messages, config)
     except ProviderError as error:
         took_ms = round((world.monotonic() - begun) * 1000)
         return failed_row(trial, Effort(1, 0, took_ms), error, now=world.now())
     took_ms = round((world.monotonic() - begun) * 1000)
-    return unscored_row(trial, _text(answer), duration_ms=took_ms, now=world.now())
+    return unscored_row(trial, text_of(answer), duration_ms=took_ms, now=world.now())
 
 
 def _asking_function(function: AnswerFunction, config: JsonObject) -> Ask:
@@ -259,50 +257,8 @@ def _asking_function(function: AnswerFunction, config: JsonObject) -> Ask:
 
     async def ask(said: str | Sequence[Message], _seed: int | None) -> tuple[Answer, Response]:
         messages: list[Message] = [{"role": "user", "content": said}] if isinstance(said, str) else [*said]
-        answer = await _call(function, messages, config)
-        text = _text(answer)
+        answer = await call(function, messages, config)
+        text = text_of(answer)
         return answer, Response(text, (OutputMessage("assistant", text),), has_trace=False)
 
     return ask
-
-
-async def _call(function: AnswerFunction, messages: list[Message], config: JsonObject) -> Answer:
-    """Return what a function says; raises ProviderError for what it raises, and for what is no answer."""
-    try:
-        # It may block; what it returns may be something to wait for.
-        answer = await asyncio.to_thread(function, messages, dict(config))
-        if inspect.isawaitable(answer):
-            answer = await answer
-    except ProviderError:
-        raise
-    except Exception as error:
-        kind: ErrorKind = "timeout" if isinstance(error, TimeoutError) else "process"
-        raise ProviderError(kind, f"the runner raised {type(error).__name__}: {error}") from error
-    if not isinstance(answer, (str, Mapping)):
-        raise ProviderError("malformed", f"the runner returned {type(answer).__name__}, and not a text or a mapping")
-    return answer
-
-
-def _text(answer: Answer) -> str:
-    if isinstance(answer, str):
-        return answer
-    try:
-        return json.dumps(answer, ensure_ascii=False)
-    except (TypeError, ValueError) as error:
-        raise ProviderError("malformed", f"the runner returned what is no JSON: {error}") from error
-
-
-def _messages(said: str | Sequence[Message]) -> list[PlanMessage]:
-    from typing import get_args
-
-    from agentv_ci.contracts.evals import Role
-    from agentv_ci.contracts.plan import PlanMessage, TextPart
-
-    def made(role: JsonValue, content: JsonValue) -> PlanMessage:
-        if role not in get_args(Role) or not isinstance(content, str):
-            raise ValueError("a message is {role: system|user|assistant|tool, content: text}")
-        return PlanMessage.model_validate({"role": role, "content": (TextPart(text=content),)})
-
-    if isinstance(said, str):
-        return [made("user", said)]
-    return [made(each.get("role"), each.get("content")) for each in said]

@@ -11,7 +11,7 @@ from pathlib import Path
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.documents import Checked, CheckedFile, Surroundings
 from agentv_ci.contracts.evals import EvalDocument
-from agentv_ci.contracts.source import Kind, Source
+from agentv_ci.contracts.source import NOWHERE, Kind, Source
 from agentv_ci.contracts.targets import Target, TargetsDocument
 from agentv_ci.errors import UsageError
 from agentv_ci.load import load
@@ -152,17 +152,22 @@ class Documents:
             self._around[folder] = Surroundings(
                 read_yaml=read_yaml,
                 look=self._look,
-                targets=self._extended(self._targets_at(targets)) if targets else None,
+                targets=self._extended(self._targets_at(targets) if targets else None, path),
                 configs=self._configs(path),
                 target_override=self._target_override,
                 plugin_validators=_known_validators,
             )
         return self._around[folder]
 
-    def _extended(self, checked: Checked | None) -> Checked | None:
-        """Return a targets document with the targets that stand in no document."""
-        document = checked.document if checked is not None else None
-        if checked is None or not self._more_targets or not isinstance(document, TargetsDocument):
+    def _extended(self, checked: Checked | None, path: Path) -> Checked | None:
+        """Return a targets document with the targets that stand in no document; alone they are one beside the file."""
+        if not self._more_targets:
+            return checked
+        if checked is None:
+            nowhere = Source(path.with_name("targets"), self.root(path), "targets", {}, lambda: NOWHERE)
+            return Checked(nowhere, TargetsDocument(targets=self._more_targets), ())
+        document = checked.document
+        if not isinstance(document, TargetsDocument):
             return checked
         both = (*document.targets, *self._more_targets)
         return replace(checked, document=document.model_copy(update={"targets": both}))

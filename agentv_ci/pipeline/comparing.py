@@ -30,6 +30,7 @@ class _Results:
     outcomes: tuple[CaseOutcome, ...]
     measured: str
     """The time of its newest row."""
+    rows: int
 
 
 def compare_files(base: Path, head: Path, *, names: tuple[str, str], confidence: float, now: datetime) -> Comparison:
@@ -46,12 +47,12 @@ def compare_files(base: Path, head: Path, *, names: tuple[str, str], confidence:
     return comparison
 
 
-def yardstick_of(path: Path, *, head: str, now: datetime) -> Yardstick:
+def yardstick_of(path: Path, *, head: str, now: datetime, is_part: bool = False) -> Yardstick:
     """Return what a run is compared with; raises UsageError for a file that cannot be read."""
     from agentv_ci.report.comparing import Yardstick
 
     try:
-        return Yardstick(_side(path, path.name), head, now)
+        return Yardstick(_side(path, path.name), head, now, is_part=is_part)
     except NothingToRun as error:
         raise UsageError(error.message) from error
 
@@ -72,12 +73,12 @@ def accept_baseline(results: Path, out: Path) -> Accepted:
     """
     from agentv_ci.report.baseline import baseline_of, baseline_text
 
-    run_report = part_of(results, results.name).report
-    if run_report is not None and (reason := _unfit(run_report)):
-        raise UsageError(f"'{results}' {reason}, which is no baseline")
+    run_report = _refuse_unfit(results, results.name)
     Origin(results.parent, (), (results, report_of(results)), ()).refuse_to_overwrite([out])
     refuse_folder(out)
     found = _read(results)
+    if run_report is not None and run_report.counts.rows != found.rows:
+        raise UsageError(f"'{results}' has {found.rows} rows, and its run report says {run_report.counts.rows}")
     plan_digest = run_report.plan_digest if run_report is not None else None
     document = baseline_of(found.outcomes, plan_digest=plan_digest, measured=found.measured)
     if document is None:
@@ -94,8 +95,16 @@ def accept_baseline(results: Path, out: Path) -> Accepted:
     return Accepted(document, tuple(warnings))
 
 
+def _refuse_unfit(results: Path, name: str) -> RunReport | None:
+    """Return the run report of results, if there is one; raises UsageError where it says that they are not whole."""
+    report = part_of(results, results.name).report
+    if report is not None and (reason := _unfit(report)):
+        raise UsageError(f"'{name}' {reason}; only whole runs are compared")
+    return report
+
+
 def _unfit(report: RunReport) -> str | None:
-    """Say why a run cannot be what later ones are measured by."""
+    """Say why a run is not whole."""
     if report.shard is not None:
         return f"is shard {report.shard.index} of {report.shard.total}; put the shards together with `report --out`"
     if report.stopped is not None:
@@ -110,7 +119,10 @@ def _side(path: Path, name: str) -> Side:
 
     if path.suffix == ".json":
         return Side.of_baseline(name, _baseline(path))
+    report = _refuse_unfit(path, name)
     found = _read(path)
+    if report is not None and report.counts.rows != found.rows:
+        raise UsageError(f"'{name}' has {found.rows} rows, and its run report says {report.counts.rows}")
     return Side.of_outcomes(name, found.outcomes, found.measured)
 
 
@@ -132,7 +144,7 @@ def _read(results: Path) -> _Results:
         measured = max(measured, row.timestamp)
     if not tally.rows:
         raise NothingToRun(f"'{results}' has no rows")
-    return _Results(tally.outcomes(), measured)
+    return _Results(tally.outcomes(), measured, tally.rows)
 
 
 def _baseline(path: Path) -> BaselineDocument:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from agentv_ci.errors import UsageError
 from agentv_ci.pipeline.compiling import Origin
-from agentv_ci.pipeline.validating import validate_runs
+from agentv_ci.pipeline.scenarios import validate_runs
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.plan import Plan

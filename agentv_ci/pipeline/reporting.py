@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.pipeline.compiling import Origin
 from agentv_ci.pipeline.concluding import Outcome, RunFiles, publish, refuse_folder, report_of
-from agentv_ci.pipeline.validating import validate_runs
+from agentv_ci.pipeline.scenarios import validate_runs
 from agentv_ci.suggestions import did_you_mean, listed
 
 if TYPE_CHECKING:

@@ -104,7 +104,9 @@ def _matched(compiled: Compiled, contents: _Contents, results: Path) -> Rescorin
     if missing := [case.id for case in plan.cases if case_key(case) not in contents.trials]:
         sentences.append(f"no stored answer, left out: {listed(missing)}")
     kept = [case for case in plan.cases if case_key(case) in keys]
-    if fewer := [case.id for case in kept if len(contents.trials[case_key(case)]) < case.trials]:
+    # Of a case that stops when it is decided, fewer are enough; whether they still are is seen when they are scored.
+    fewer = [case.id for case in kept if case.stop_when is None and len(contents.trials[case_key(case)]) < case.trials]
+    if fewer:
         sentences.append(f"fewer trials stored than the case wants, judged by those: {listed(fewer)}")
     if contents.has_no_messages and any(map(_reads_calls, kept)):
         rows = "1 row has" if contents.has_no_messages == 1 else f"{contents.has_no_messages} rows have"
@@ -112,7 +114,10 @@ def _matched(compiled: Compiled, contents: _Contents, results: Path) -> Rescorin
     if not keys:
         raise NothingToRun(f"no row of '{results}' is of a case of these documents", hint="; ".join(sentences) or None)
     narrow = narrowed(plan, lambda case: case_key(case) in keys)
-    trials = {key: max(contents.trials[key]) for key in keys}
+    trials = {
+        case_key(case): max((*contents.trials[case_key(case)], case.trials if case.stop_when is not None else 1))
+        for case in kept
+    }
     origin = replace(compiled.origin, sources=(*compiled.origin.sources, results))
     return Rescoring(
         Compiled(with_trials(narrow, trials), origin),

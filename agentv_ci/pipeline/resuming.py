@@ -194,10 +194,12 @@ class Resumable:
             yield from (model_name(judge) or judge.name for judge in judges if _charges(judge))
 
     def _fits(self, row: ResultRow, case: PlanCase) -> bool:
-        seed = case.seeds[row.trial - 1] if row.trial <= len(case.seeds) else None
+        from agentv_ci.contracts.plan import seed_of
+
         return (
             row.trial <= case.trials
-            and (row.digest, row.target, row.seed) == (case.digest, self._plan.targets[case.target].name, seed)
+            and (row.digest, row.target, row.seed)
+            == (case.digest, self._plan.targets[case.target].name, seed_of(case, row.trial))
             and row.dry_run == self._dry_run
         )
 

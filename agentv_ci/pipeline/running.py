@@ -66,6 +66,8 @@ class Scope:
     """Results of an earlier run whose answers still hold."""
     baseline: Path | None = None
     """What the run is compared with."""
+    is_filtered: bool = False
+    """Whether the plan has only some of its documents' cases."""
 
 
 EVERYTHING = Scope()
@@ -105,7 +107,10 @@ async def run_plan(
     plan, shard = _part(whole, scope)
     _require_recordings(settings)
     now = outside.world.now()
-    yardstick = yardstick_of(scope.baseline, head=files.results.name, now=now) if scope.baseline is not None else None
+    yardstick = None
+    if scope.baseline is not None:
+        is_part = scope.is_filtered or scope.shard is not None
+        yardstick = yardstick_of(scope.baseline, head=files.results.name, now=now, is_part=is_part)
     resumable = Resumable(files.results, files.form, plan, dry_run=settings.dry_run)
     prior = Prior()
     if scope.resume is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Ending, RunReport, ScenarioReport
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.report.comparing import Yardstick
+from agentv_ci.report.comparing import Yardstick, compare
 from agentv_ci.report.gate import settings_of
 from agentv_ci.report.outcomes import CaseOutcome, Tally
 from agentv_ci.report.summing import sum_up
@@ -31,5 +31,15 @@ def report(
     tally = Tally.of(plan)
     for row in rows:
         tally.add(row)
-    settings = settings_of(plan)
-    return sum_up(tally, settings, ending, plan_digest=plan.digest, scenarios=scenarios, yardstick=yardstick)
+    outcomes = tally.outcomes()
+    comparison = compare(yardstick, outcomes) if yardstick is not None and not ending.dry_run else None
+    run_report = sum_up(
+        tally,
+        outcomes,
+        settings_of(plan),
+        ending,
+        plan_digest=plan.digest,
+        scenarios=scenarios,
+        comparison=comparison,
+    )
+    return run_report, outcomes

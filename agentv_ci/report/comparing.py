@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import get_args
 
 from agentv_ci.contracts.baseline import BaselineDocument
@@ -108,13 +109,15 @@ class Yardstick:
     """What the run is called."""
     now: datetime
     confidence: float = CONFIDENCE
+    is_part: bool = False
+    """Whether the run has only some of its documents' cases: of the others, nothing is said."""
 
 
-def compare(yardstick: Yardstick, outcomes: Iterable[CaseOutcome], *, is_part: bool) -> Comparison:
-    """Compare a run's cases with the older ones; of those that a part of a plan has not, nothing is said."""
+def compare(yardstick: Yardstick, outcomes: Iterable[CaseOutcome]) -> Comparison:
+    """Compare a run's cases with the older ones."""
     head = Side.of_outcomes(yardstick.head, outcomes)
     base = yardstick.base
-    if is_part:
+    if yardstick.is_part:
         there = {(each.suite, each.id) for each in head.cases}
         base = replace(base, cases=tuple(each for each in base.cases if (each.suite, each.id) in there))
     return compare_sides(base, head, yardstick)
@@ -133,11 +136,13 @@ def compare_sides(base: Side, head: Side, yardstick: Yardstick) -> Comparison:
         base=base.name,
         head=head.name,
         confidence=yardstick.confidence,
+        is_part=yardstick.is_part,
         compared=len(graded),
+        lost=sum(bool(one and one.trials and other and not other.trials) for one, other in pairs),
         counts={change: counted[change] for change in WORST_FIRST},
         pass_rate=pass_rate,
         mean_score=mean_score,
-        warnings=tuple(_warnings(base, cases, yardstick.now)),
+        warnings=tuple(_warnings(base, cases, yardstick)),
         reasons=tuple(_reasons(cases, pass_rate, mean_score)),
         cases=tuple(sorted((each for each in cases if each.change != "unchanged"), key=_severity)),
     )
@@ -236,6 +241,7 @@ def _pass_rate(graded: Graded) -> Figure | None:
         base=round(before, PRECISION),
         head=round(now, PRECISION),
         p_value=mcnemar(worse, better),
+        falls=worse > better,
         detectable=round((loss - better) / len(graded), PRECISION) if loss is not None else None,
     )
 
@@ -246,13 +252,15 @@ def _mean_score(graded: Graded) -> Figure | None:
     means = [(one.score, other.score) for one, other in graded]
     differences = [round(now - before, PRECISION) for before, now in means]
     before, now = (math.fsum(each) / len(graded) for each in zip(*means, strict=True))
-    # Fewer differences have no sign pattern that is rare enough.
-    is_enough = 2 * 0.5 ** len(graded) <= ALPHA
+    p_value, falls = wilcoxon(differences)
+    # Fewer differences have no pattern of signs that is rare enough.
+    is_enough = 2 * 0.5 ** sum(each != 0 for each in differences) <= ALPHA
     drop = detectable_mean_drop(differences, 1 - ALPHA, POWER) if is_enough else None
     return Figure(
         base=round(before, PRECISION),
         head=round(now, PRECISION),
-        p_value=wilcoxon(differences),
+        p_value=p_value,
+        falls=falls,
         # Of differences that are all the same nothing can be said.
         detectable=drop if drop and drop <= before else None,
     )
@@ -264,20 +272,40 @@ def _reasons(cases: Sequence[ComparedCase], pass_rate: Figure | None, mean_score
         noise = " (one trial a side: possibly noise)" if all(each.single for each in worse) else ""
         yield f"{counted(len(worse), 'case')} regressed{noise}: {named(worse)}"
     for name, figure, form, least in (("pass rate", pass_rate, ".{}%", 1), ("mean score", mean_score, ".{}f", 3)):
-        if figure is not None and figure.head < figure.base and figure.p_value <= ALPHA:
+        if figure is not None and figure.falls and figure.p_value <= ALPHA:
             now, before = apart(figure.head, figure.base, form, least=least)
-            yield f"the {name} fell from {before} to {now} ({p_text(figure.p_value)})"
+            yield f"{name} of all cases together: {before} → {now} ({p_text(figure.p_value)})"
 
 
-def _warnings(base: Side, cases: Sequence[ComparedCase], now: datetime) -> Iterable[str]:
+def _warnings(base: Side, cases: Sequence[ComparedCase], yardstick: Yardstick) -> Iterable[str]:
     stale = [each for each in cases if each.stale]
-    if all(each.change in ("new", "removed") for each in cases):
+    if not has_common(cases):
         yield f"no case of this run is in {base.name}: nothing was compared"
+    weak = [each for each in cases if _cannot_fall(each, yardstick.confidence)]
+    if weak:
+        yield f"{counted(len(weak), 'case')} with too few trials for any fall to count: {named(weak)}; use --repeat 5"
     if stale:
         yield f"{counted(len(stale), 'case')} or the target changed since {base.name}: {named(stale)}"
-    age_days = _age_days(base.measured, now)
+    age_days = _age_days(base.measured, yardstick.now)
     if age_days is not None and age_days > STALE_AFTER_DAYS:
         yield f"{base.name} is {age_days} days old"
+
+
+def has_common(cases: Iterable[ComparedCase]) -> bool:
+    """Whether any case is on both sides."""
+    return any(each.change not in ("new", "removed") for each in cases)
+
+
+def _cannot_fall(case: ComparedCase, confidence: float) -> bool:
+    """Whether not even a fall from all trials to none would count."""
+    if case.base is None or case.head is None or case.single or not (case.base.graded and case.head.graded):
+        return False
+    return not _counts(case.base.graded, case.head.graded, confidence)
+
+
+@cache
+def _counts(before: int, now: int, confidence: float) -> bool:
+    return change_interval([True] * before, [False] * now, confidence, paired=False)[1] < 0
 
 
 def named(cases: Sequence[ComparedCase]) -> str:

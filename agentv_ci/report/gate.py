@@ -96,6 +96,8 @@ def judge_run(
         found += [(code, about + reason) for code, reason in judged]
     if comparison is not None:
         found += [(FAILED, f"against {comparison.base}: {reason}") for reason in comparison.reasons]
+        if outcomes and not comparison.is_part and comparison.counts["new"] == len(outcomes):
+            found.append((FAILED, f"against {comparison.base}: it has no case of this run"))
     result = _result(None, found, settings, ending)
     if ending.shard is None:
         return result
@@ -189,7 +191,8 @@ def _validated(suite: GateSettings, scenario: ScenarioReport | None) -> Iterator
         return
     for each in scenario.aggregates.validations:
         if isinstance(each, Validation) and each.errors:
-            more = f" (and {len(each.errors) - 1} more)" if len(each.errors) > 1 else ""
+            others = each.count("error") - 1
+            more = f" (and {others} more)" if others else ""
             yield FAILED, f"validator {each.validator}: {shortened(each.errors[0], MAX_ISSUE)}{more}"
 
 

@@ -97,19 +97,20 @@ def smallest_loss(better: int, most: int, alpha: float) -> int | None:
     return candidates[place] if place < len(candidates) else None
 
 
-def wilcoxon(differences: Sequence[float]) -> float:
-    """Return the p-value, two-sided, of Wilcoxon's signed-rank test; differences of zero do not count.
+def wilcoxon(differences: Sequence[float]) -> tuple[float, bool]:
+    """Return the p-value, two-sided, of Wilcoxon's signed-rank test, and whether the ranks point down.
 
-    Exact, with ties, up to EXACT_UP_TO differences; beyond, by the normal distribution, with its correction for ties.
+    The mean may point the other way: one large fall among many small rises. Differences of zero do not count. Exact,
+    with ties, up to EXACT_UP_TO differences; beyond, by the normal distribution, with its correction for ties.
     """
     changed = [each for each in differences if each]
     if not changed:
-        return 1.0
+        return 1.0, False
     ranks = _doubled_ranks([abs(each) for each in changed])
     up = sum(rank for rank, each in zip(ranks, changed, strict=True) if each > 0)
     least = min(up, sum(ranks) - up)
     p_value = _exact_tail(ranks, least) if len(ranks) <= EXACT_UP_TO else _normal_tail(ranks, least)
-    return min(1.0, round(2 * p_value, PRECISION))
+    return min(1.0, round(2 * p_value, PRECISION)), 2 * up < sum(ranks)
 
 
 def _doubled_ranks(sizes: Sequence[float]) -> list[int]:

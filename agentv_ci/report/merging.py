@@ -7,9 +7,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
-from agentv_ci.contracts.report import Ending, GateSettings, RunReport, ScenarioReport, Stop
+from agentv_ci.contracts.report import (
+    Ending,
+    FailedValidation,
+    GateSettings,
+    RunReport,
+    ScenarioReport,
+    Stop,
+    Validation,
+)
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.report.comparing import Yardstick
+from agentv_ci.report.comparing import Yardstick, compare
 from agentv_ci.report.outcomes import CaseOutcome, Tally
 from agentv_ci.report.summing import sum_up
 
@@ -50,19 +58,30 @@ def merge(
     reports = [part.report for part in parts if part.report is not None]
     settings = _settings(reports, outcomes)
     expected = expected_shards or next((each.shard.total for each in reports if each.shard is not None), None)
-    found = [*_unfinished(parts), *_incomplete(parts, expected), *_differing(reports), *seen.doubled()]
-    found += [
-        *_uncompared(reports, yardstick),
-        *seen.lost(parts),
-        *(reason for report in reports for reason in report.incomplete),
-    ]
-    ending = replace(_ending(reports), incomplete=tuple(dict.fromkeys(found)))
-    if write_error is not None:
-        ending = replace(ending, write_error=write_error)
-    plans = {each.plan_digest for each in reports}
-    plan_digest = plans.pop() if len(plans) == 1 else None
     scenarios = validate(settings)
-    return sum_up(tally, settings, ending, plan_digest=plan_digest, scenarios=scenarios, yardstick=yardstick)
+    found = [*_unfinished(parts), *_incomplete(parts, expected), *_differing(reports), *seen.doubled()]
+    found += [*seen.lost(parts), *(reason for report in reports for reason in report.incomplete)]
+    found += [*_unheard(reports, scenarios)]
+    ending = _ending(reports)
+    comparison = None
+    if yardstick is not None and not ending.dry_run:
+        comparison = compare(yardstick, outcomes)
+    elif len(parts) == 1 and reports and reports[0].shard is None:
+        # What was said of the same rows still holds.
+        comparison = reports[0].comparison
+    else:
+        found += [*_uncompared(reports)]
+    plans = {each.plan_digest for each in reports}
+    run_report = sum_up(
+        tally,
+        outcomes,
+        settings,
+        replace(ending, incomplete=tuple(dict.fromkeys(found)), write_error=write_error or ending.write_error),
+        plan_digest=plans.pop() if len(plans) == 1 else None,
+        scenarios=scenarios,
+        comparison=comparison,
+    )
+    return run_report, outcomes
 
 
 class _Seen:
@@ -181,10 +200,24 @@ def _plan_of(parts: Sequence[Part]) -> str | None:
     return max(dict.fromkeys(digests), key=digests.count, default=None)
 
 
-def _uncompared(reports: Iterable[RunReport], yardstick: Yardstick | None) -> Iterator[str]:
+def _unheard(reports: Iterable[RunReport], scenarios: Iterable[ScenarioReport]) -> Iterator[str]:
+    """Errors that a validator found when a part ran, and that cannot be looked for here."""
+    silent = {
+        (scenario.scenario_key, each.validator)
+        for scenario in scenarios
+        for each in scenario.aggregates.validations
+        if isinstance(each, FailedValidation)
+    }
+    for scenario in (each for report in reports for each in report.scenario_reports):
+        for each in scenario.aggregates.validations:
+            if isinstance(each, Validation) and each.errors and (scenario.scenario_key, each.validator) in silent:
+                yield f"{scenario.scenario_key}: validator {each.validator} found errors, and cannot run here"
+
+
+def _uncompared(reports: Iterable[RunReport]) -> Iterator[str]:
     """Parts that were compared with a baseline are so together, or it is not known what has regressed."""
     names = dict.fromkeys(each.comparison.base for each in reports if each.comparison is not None)
-    if names and yardstick is None:
+    if names:
         yield f"these runs were compared with {', '.join(names)}, and together they are not; name it with --baseline"
 
 

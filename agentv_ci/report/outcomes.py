@@ -42,7 +42,7 @@ class TrialOutcome:
     """The same, evaluator by evaluator; empty when it passed."""
 
 
-CaseKey = tuple[str, str, str]
+OutcomeKey = tuple[str, str, str]
 """Suite, case id and the name of the target that answers."""
 
 
@@ -106,7 +106,7 @@ class CaseOutcome:
 
     @property
     def _is_settled(self) -> bool:
-        results = [Result(trial.verdict, trial.score) for trial in self.trials]
+        results = tuple(Result(trial.verdict, trial.score) for trial in self.trials)
         return is_settled(results, self.case.trials, self.case.require)
 
     @property
@@ -135,8 +135,8 @@ class Tally:
         self._findings_left = MAX_FINDINGS
         self._spending: dict[tuple[str, str], Spending] = {}
         """What rows took, by suite and target."""
-        self._cases: dict[CaseKey, Case] = {}
-        self._trials: dict[CaseKey, list[TrialOutcome]] = {}
+        self._cases: dict[OutcomeKey, Case] = {}
+        self._trials: dict[OutcomeKey, list[TrialOutcome]] = {}
         self._learns = True
 
     @classmethod
@@ -148,7 +148,7 @@ class Tally:
             tally._expect((case.suite, case.id, plan.targets[case.target].name), case)
         return tally
 
-    def _expect(self, key: CaseKey, case: Case) -> None:
+    def _expect(self, key: OutcomeKey, case: Case) -> None:
         self._cases[key] = case
         self._trials[key] = []
 
@@ -181,7 +181,7 @@ class Tally:
 
     def outcomes(self) -> tuple[CaseOutcome, ...]:
         """Return every case: in the plan's order, else in that of the eval files."""
-        cases: Iterable[tuple[CaseKey, Case]] = self._cases.items()
+        cases: Iterable[tuple[OutcomeKey, Case]] = self._cases.items()
         if self._learns:
             cases = sorted(cases, key=lambda known: (known[0][0], known[1].source.line, known[0]))
         return tuple(_outcome(case, key[2], self._trials[key]) for key, case in cases)

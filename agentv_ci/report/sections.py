@@ -8,6 +8,7 @@ from typing import Literal
 
 from agentv_ci.contracts.compared import Change, ComparedCase, Comparison, Figure, Rate
 from agentv_ci.contracts.report import (
+    WORST_FIRST,
     EvaluatorFigures,
     FailedValidation,
     Group,
@@ -16,7 +17,7 @@ from agentv_ci.contracts.report import (
     ScenarioReport,
     ValidatorIssue,
 )
-from agentv_ci.outside import printable, shortened
+from agentv_ci.outside import flowed, printable, shortened
 from agentv_ci.report.statistics import p_text
 from agentv_ci.suggestions import counted
 
@@ -26,6 +27,7 @@ MAX_SHOWN = 10
 MAX_NAME = 60
 MAX_MESSAGE = 200
 
+_NOUNS = {"error": "error", "warning": "warning", "info": "note"}
 _STYLES: dict[Change, Style] = {"regressed": "bad", "improved": "good", "flaky": "warn", "not enough evidence": "warn"}
 
 
@@ -66,16 +68,16 @@ def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
         about = f" of {printable(scenario.scenario_key)}" if len(scenarios) > 1 else ""
         for each in scenario.aggregates.validations:
             if isinstance(each, FailedValidation):
-                text = shortened(_line(each.error), MAX_MESSAGE)
+                text = shortened(flowed(each.error), MAX_MESSAGE)
                 yield Line(f"validator {_name(each.validator)}{about} could not run: {text}", "warn")
                 continue
-            found = [counted(number, noun) for noun, number in _by_severity(each.issues) if number]
+            found = [counted(number, _NOUNS[name]) for name in WORST_FIRST if (number := each.count(name))]
             told = [issue for issue in _worst_first(each.issues) if issue.severity != "info"]
             style: Style = "bad" if each.errors else "warn" if told else "good"
             yield Line(f"validator {_name(each.validator)}{about}: {', '.join(found) or 'nothing found'}", style)
             for issue in told[:MAX_SHOWN]:
-                yield Line(f"  {issue.severity}: {shortened(_line(issue.message), MAX_MESSAGE)}")
-            yield from _more(len(told))
+                yield Line(f"  {issue.severity}: {shortened(flowed(issue.message), MAX_MESSAGE)}")
+            yield from _more(each.count("error") + each.count("warning"))
 
 
 def comparison_lines(comparison: Comparison) -> Iterator[Line]:
@@ -92,7 +94,7 @@ def comparison_lines(comparison: Comparison) -> Iterator[Line]:
         too_few = f"{counted(comparison.compared, 'case')} cannot show any drop"
         yield _figure("pass rate", comparison.pass_rate, ".1%", too_few)
         yield _figure("mean score", comparison.mean_score, ".3f", "")
-    yield from (Line(f"warning: {_line(each)}", "warn") for each in comparison.warnings)
+    yield from (Line(f"warning: {flowed(each)}", "warn") for each in comparison.warnings)
 
 
 def _figure(name: str, figure: Figure, form: str, otherwise: str) -> Line:
@@ -143,19 +145,9 @@ def _more(number: int) -> Iterator[Line]:
         yield Line(f"  … and {number - MAX_SHOWN} more")
 
 
-def _by_severity(issues: Sequence[ValidatorIssue]) -> Iterator[tuple[str, int]]:
-    for severity, noun in {"error": "error", "warning": "warning", "info": "note"}.items():
-        yield noun, sum(issue.severity == severity for issue in issues)
-
-
 def _worst_first(issues: Sequence[ValidatorIssue]) -> list[ValidatorIssue]:
-    order = ("error", "warning", "info")
-    return sorted(issues, key=lambda issue: order.index(issue.severity))
+    return sorted(issues, key=lambda issue: WORST_FIRST.index(issue.severity))
 
 
 def _name(text: str) -> str:
-    return shortened(_line(text), MAX_NAME)
-
-
-def _line(text: str) -> str:
-    return " ".join(printable(text).split())
+    return shortened(flowed(text), MAX_NAME)

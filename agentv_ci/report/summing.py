@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from agentv_ci.contracts.compared import Comparison
 from agentv_ci.contracts.report import Ending, GateSettings, Group, RunReport, ScenarioReport
-from agentv_ci.report.comparing import Yardstick, compare
 from agentv_ci.report.gate import judge_run
 from agentv_ci.report.outcomes import CaseOutcome, Tally
 from agentv_ci.report.spending import Spending
@@ -16,20 +16,17 @@ from agentv_ci.schemas import schema_id
 
 def sum_up(
     tally: Tally,
+    outcomes: Sequence[CaseOutcome],
     settings: Sequence[GateSettings],
     ending: Ending,
     *,
     plan_digest: str | None,
     scenarios: Sequence[ScenarioReport],
-    yardstick: Yardstick | None,
-) -> tuple[RunReport, tuple[CaseOutcome, ...]]:
-    """Return the run report, gate and all, and every case's outcome."""
-    outcomes = tally.outcomes()
-    comparison = None
-    if yardstick is not None and not ending.dry_run:
-        comparison = compare(yardstick, outcomes, is_part=ending.shard is not None)
+    comparison: Comparison | None,
+) -> RunReport:
+    """Return the run report, gate and all; `outcomes` are those of the tally."""
     spent = tally.spending
-    run_report = RunReport(
+    return RunReport(
         schema_=schema_id("report-v1"),
         plan_digest=plan_digest,
         shard=ending.shard,
@@ -52,7 +49,6 @@ def sum_up(
         concurrency=ending.concurrency,
         write_error=ending.write_error,
     )
-    return run_report, outcomes
 
 
 def _groups(what: Literal["suite", "target"], tally: Tally, outcomes: Iterable[CaseOutcome]) -> tuple[Group, ...]:

@@ -147,7 +147,10 @@ def whole(rows: Iterable[ResultRow], ending: Ending | None = None) -> tuple[RunR
     settings = [
         GateSettings(suite=name, cases=sum(each.case.suite == name for each in tally.outcomes())) for name in suites
     ]
-    return sum_up(tally, settings, ending or Ending(), plan_digest=None, scenarios=(), yardstick=None)
+    outcomes = tally.outcomes()
+    ended = ending or Ending()
+    found = sum_up(tally, outcomes, settings, ended, plan_digest=None, scenarios=(), comparison=None)
+    return found, outcomes
 
 
 def finding(text: str) -> EvaluatorResult:

@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from agentv_ci.contracts.report import RunReport, Statistics
 from agentv_ci.contracts.results import UsageRecord
-from agentv_ci.outside import printable, shortened
+from agentv_ci.outside import flowed, printable, shortened
 from agentv_ci.report.outcomes import CaseOutcome
 from agentv_ci.report.sections import (
     MAX_SHOWN,
@@ -76,17 +76,13 @@ def _reasons(outcome: CaseOutcome) -> Iterator[str]:
     """Yield why a case did not pass: what its only evaluator said, else what each of them did."""
     findings = outcome.findings
     if len(findings) < 2:
-        text = _line(outcome.summary)
+        text = flowed(outcome.summary)
         yield from [_cut(text)] if findings and findings[0].type == "schema" else _wrapped(text)
         return
     for each in findings:
         score = "" if each.verdict in ("error", "skipped") else f"{each.score:.3f}"
-        text = f"{each.verdict:<10} {score:<5}  {_line(each.name)}: {_line(each.text)}".removesuffix(": ")
+        text = f"{each.verdict:<10} {score:<5}  {flowed(each.name)}: {flowed(each.text)}".removesuffix(": ")
         yield from [_cut(text)] if each.type == "schema" or each.verdict == "pass" else _wrapped(text, indent="  ")
-
-
-def _line(text: str) -> str:
-    return " ".join(printable(text).split())
 
 
 def _statistics(figures: Statistics) -> Iterator[Line]:

@@ -72,11 +72,13 @@ def apply_validators(
 
 def _worst(said: JsonObject) -> JsonObject:
     """Return what a validator says with no more issues than anybody reads; its summary counts all."""
+    from agentv_ci.contracts.report import WORST_FIRST
+
     issues = [each for each in said["issues"] if isinstance(each, dict)] if isinstance(said["issues"], list) else []
     if len(issues) <= MAX_ISSUES:
         return said
-    order = ("error", "warning", "info")
-    return {**said, "issues": [*sorted(issues, key=lambda each: order.index(str(each["severity"])))[:MAX_ISSUES]]}
+    ranks: dict[str, int] = {severity: rank for rank, severity in enumerate(WORST_FIRST)}
+    return {**said, "issues": [*sorted(issues, key=lambda each: ranks[str(each["severity"])])[:MAX_ISSUES]]}
 
 
 def _runs(scenario: JsonObject) -> list[JsonObject]:
