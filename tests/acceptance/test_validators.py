@@ -54,7 +54,9 @@ class TestRegistry:
     def test_built_in_validators_are_listed_in_order(self) -> None:
         assert [key for key in list_validators() if key in BUILT_IN] == BUILT_IN
 
-    def test_a_registered_validator_is_found_by_its_key(self) -> None:
+    def test_a_registered_validator_is_found_by_its_key(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("agentv_ci.validators._registered", {})
+
         def mine(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:
             return {"issues": [], "summary": {"runs": len(report["runs"])}}
 

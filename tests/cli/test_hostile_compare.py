@@ -418,7 +418,7 @@ def test_reason_tells_two_means_apart(folder: Path, capsys: pytest.CaptureFixtur
     store("b.jsonl", *(row("pass", 0.9001, of=each) for each in cases))
     store("h.jsonl", *(row("pass", 0.9, of=each) for each in cases))
     (reason,) = compared(capsys, "b.jsonl", "h.jsonl")["reasons"]
-    before, now = reason.partition(" from ")[2].partition(" (")[0].split(" to ")
+    before, now = reason.partition(": ")[2].partition(" (")[0].split(" → ")
     assert before != now
 
 
