@@ -308,3 +308,59 @@ def test_a_configuration_says_what_is_wrong_with_it() -> None:
         EngineConfig(scenarios=[], runners=[MOCK])
     with pytest.raises(ValidationError):
         ScenarioSpec(key="x", repetitions=0)
+
+
+class TestReview:
+    """Where a program meets what documents have."""
+
+    def test_all_trials_run_whoever_answers(self, repository: Path) -> None:
+        evals = EVALS.replace("repeat: 2", "repeat: {max: 5, stop_when: decided}")
+        write(repository, {"desk.test.yaml": evals, "targets.yaml": TARGETS})
+        register_runner("mine", lambda messages, config: "yes")
+        for runner in (RunnerSpec(key="mine"), RunnerSpec(key="agrees")):
+            assert len(runs_of(ScenarioSpec(key="desk.test.yaml"), runner)) == 5
+            assert len(runs_of(ScenarioSpec(key="desk.test.yaml", repetitions=4), runner)) == 4
+
+    def test_a_command_without_a_targets_document_runs_beside_the_eval_file(self, repository: Path) -> None:
+        write(repository, {"desk.test.yaml": EVALS, "sub/said.txt": "yes"})
+        cat = RunnerSpec(key="cli", config={"command_template": "cat said.txt", "cwd": "sub"})
+        (run, _) = runs_of(ScenarioSpec(key="desk.test.yaml"), cat)
+        assert (run.status, run.output) == ("success", {"text": "yes"})
+
+    def test_paths_of_a_targets_document_are_relative_to_it(self, repository: Path) -> None:
+        target = "{name: there, provider: cli, command_template: cat said.txt, cwd: ../sub}"
+        write(repository, {".agentv/targets.yaml": f"targets: [{target}]", "sub/said.txt": "yes"})
+        register_scenario("once", asks_once)
+        (run,) = runs_of(ScenarioSpec(key="once"), RunnerSpec(key="there"))
+        assert run.output is not None
+        assert run.output["said"] == "yes"
+
+    def test_nobody_is_asked_when_a_later_runner_is_unknown(self) -> None:
+        asked: list[Any] = []
+
+        def mine(messages: Any, config: Any) -> str:
+            asked.append(messages)
+            return "yes"
+
+        register_scenario("once", asks_once)
+        register_runner("mine", mine)
+        with pytest.raises(UsageError, match="unknown runner 'nobody'"):
+            ran(ScenarioSpec(key="once"), RunnerSpec(key="mine"), RunnerSpec(key="nobody"))
+        assert asked == []
+
+    def test_an_object_that_is_called_asynchronously_is_a_scenario(self) -> None:
+        class Once:
+            async def __call__(self, runner: Any, payload: dict[str, Any]) -> dict[str, Any]:
+                return {"said": await runner.ask("Who?")}
+
+        register_scenario("object", Once())
+        register_scenario("lambda", lambda runner, payload: asks_once(runner, {**payload}))
+        assert runs_of(ScenarioSpec(key="object"), MOCK)[0].status == "success"
+        assert "declare it with async def" in (runs_of(ScenarioSpec(key="lambda"), MOCK)[0].error or "")
+
+    def test_a_misspelt_metric_is_told(self, repository: Path) -> None:
+        write(repository, {"desk.test.yaml": EVALS, "targets.yaml": TARGETS})
+        report = ran(ScenarioSpec(key="desk.test.yaml"), MOCK, metrics=["agree"])
+        assert report.warnings == [
+            "desk.test.yaml: no evaluator called 'agree' scored anything (did you mean 'agrees'?)"
+        ]

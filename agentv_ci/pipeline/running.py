@@ -106,10 +106,10 @@ async def run_plan(
     whole = override(compiled.plan, overrides)
     plan, shard = _part(whole, scope)
     _require_recordings(settings)
-    now = outside.world.now()
     yardstick = None
     if scope.baseline is not None:
         is_part = scope.is_filtered or scope.shard is not None
+        now = outside.world.now()
         yardstick = yardstick_of(scope.baseline, head=files.results.name, now=now, is_part=is_part)
     resumable = Resumable(files.results, files.form, plan, dry_run=settings.dry_run)
     prior = Prior()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -12,11 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.plan import Plan
-from agentv_ci.contracts.report import Ending, RunReport, ShardRecord
+from agentv_ci.contracts.report import (
+    Ending,
+    FailedValidation,
+    RunReport,
+    ScenarioAggregates,
+    ScenarioReport,
+    ShardRecord,
+    Validation,
+    ValidatorIssue,
+)
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.shard import Shard, part_of
 from agentv_ci.report import report
+from agentv_ci.report.comparing import Side, Yardstick
 from agentv_ci.report.merging import Part, merge
+from tests.conftest import NOW
 from tests.report.builders import DIGEST, case, plan, row, rows_of, suite
 
 VERDICTS = ("pass", "borderline", "fail", "error")
@@ -200,3 +211,55 @@ def test_any_split_in_any_order_comes_to_what_the_whole_run_comes_to(
     assert (together.gate.exit_code, together.gate.verdict) == (alone.gate.exit_code, alone.gate.verdict)
     assert sorted(together.gate.reasons) == sorted(alone.gate.reasons)
     assert len(outcomes) == together.counts.cases
+
+
+def compared(of: Plan, verdict: Any) -> Yardstick:
+    """What a run is compared with that ended like this."""
+    outcomes = report(of, [row(verdict, of=each) for each in of.cases], Ending())[1]
+    return Yardstick(Side.of_outcomes("base.json", outcomes), "head", NOW)
+
+
+def test_a_whole_run_keeps_what_was_said_of_it_against_its_baseline() -> None:
+    of = plan(case("a"), case("b"), suites=[suite(min_pass_rate=0)])
+    rows = [row("fail", of=each) for each in of.cases]
+    known = report(of, rows, Ending(), yardstick=compared(of, "pass"))[0]
+    assert known.gate.exit_code == 1
+    again = merged(File(Part("r.jsonl", known), rows))
+    assert (again.comparison, again.gate) == (known.comparison, known.gate)
+
+
+def test_parts_that_were_compared_are_compared_together_or_do_not_pass() -> None:
+    of = plan(case("a"), case("b"))
+    files = []
+    for index in (1, 2):
+        part = part_of(of, Shard(index, 2), {})
+        rows = [row(of=each) for each in part.cases]
+        ending = Ending(shard=ShardRecord(index=index, total=2, cases=2))
+        yardstick = replace(compared(of, "pass"), is_part=True)
+        files.append(File(Part(f"{index}.jsonl", report(part, rows, ending, yardstick=yardstick)[0]), rows))
+    found = merged(*files)
+    assert found.gate.exit_code == 1
+    assert "these runs were compared with base.json, and together they are not; name it with --baseline" in (
+        found.gate.reasons
+    )
+    parts = [file.part for file in files]
+    located = [(file.part, each) for file in files for each in file.rows]
+    together = merge(parts, located, None, validate=lambda _: (), yardstick=compared(of, "pass"))[0]
+    assert (together.gate.exit_code, together.gate.reasons) == (0, ())
+
+
+def scenario(validation: Validation | FailedValidation) -> ScenarioReport:
+    aggregates = ScenarioAggregates(runs=1, errors=0, validations=(validation,))
+    return ScenarioReport(scenario_key="evals/a.yaml", aggregates=aggregates)
+
+
+def test_errors_of_a_validator_that_cannot_run_here_are_not_forgotten() -> None:
+    of = plan(case("a"))
+    rows = [row(of=of.cases[0])]
+    issue = ValidatorIssue(id="x", severity="error", message="bad")
+    known = report(of, rows, Ending(), scenarios=[scenario(Validation(validator="v", issues=(issue,), summary={}))])[0]
+    part = Part("r.jsonl", known)
+    silent = scenario(FailedValidation(validator="v", error="unknown validator 'v'"))
+    found = merge([part], [(part, rows[0])], None, validate=lambda _: (silent,), yardstick=None)[0]
+    assert found.gate.exit_code == 1
+    assert found.gate.reasons == ("evals/a.yaml: validator v found errors, and cannot run here",)

@@ -4,8 +4,9 @@ There is no common schema. What is written here is what GitLab, Jenkins, CircleC
 read: unique names, file and line on every case, message and content on every failure, counts on both levels.
 
 A test case is a trial. One that did not pass is a `failure` when its case did not pass either: what other trials of a
-case make up for is told, not counted. The last suite is the gate itself: its one test has the verdict of the run,
-whatever the gate forgives single cases.
+case make up for is told, not counted. Every suite has the gate's verdict among its properties. When the gate is not
+passed and no case says so, such as for a mean score, a budget or a missing shard, a suite of its own does: no file is
+green whose run is not.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping
 from itertools import count, groupby
-from typing import assert_never
 
 from junit_xml import TestCase, TestSuite, to_xml_report_string
 
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow
+from agentv_ci.errors import PASSED
 from agentv_ci.outside import ANSI
 from agentv_ci.report.outcomes import CaseOutcome
 
@@ -34,7 +35,7 @@ GATE = "agentv-ci gate"
 
 
 def render(report: RunReport, outcomes: Iterable[CaseOutcome], rows: Iterable[ResultRow]) -> bytes:
-    """Return the document; one `<testsuite>` per eval file, in the order of their paths, and one for the gate."""
+    """Return the document; one `<testsuite>` per eval file, in the order of their paths."""
     made_up_for = {
         (each.case.suite, each.case.id, each.target)
         for each in outcomes
@@ -42,28 +43,33 @@ def render(report: RunReport, outcomes: Iterable[CaseOutcome], rows: Iterable[Re
     }
     ordered = sorted(rows, key=lambda row: (row.suite, row.source.line, row.eval_id, row.target, row.trial))
     names = _Names()
+    said = {"gate": report.gate.verdict, "exit_code": str(report.gate.exit_code)}
     suites = [
         TestSuite(
             _line(path),
             [_case(row, names, is_made_up_for=_misses(row) and _key(row) in made_up_for) for row in group],
             file=_path(path),
+            properties=said,
         )
         for path, group in groupby(ordered, key=lambda row: row.suite)
     ]
-    suites.append(TestSuite(GATE, [_gate(report)]))
+    is_red = any(case.is_failure() or case.is_error() for suite in suites for case in suite.test_cases)
+    if report.gate.exit_code != PASSED and not is_red:
+        suites.append(TestSuite(GATE, [_gate(report)], properties=said))
     # Pretty-printing inside junit-xml fails on some texts; ElementTree indents afterwards.
     root = ET.fromstring(  # noqa: S314  # our own text
         to_xml_report_string(suites, prettyprint=False, encoding="utf-8")
     )
     root.set("name", "agentv-ci")
-    root.set("skipped", str(sum(int(each.get("skipped", "0")) for each in root)))
+    for name in ("tests", "failures", "errors", "skipped"):
+        # junit-xml leaves out the last one, and all of a document without suites.
+        root.set(name, str(sum(int(each.get(name, "0")) for each in root)))
     for element in root.iter():
         if element.get("time"):
             element.set("time", f"{float(element.get('time', '0')):.3f}")
-    *cases, gate = root.iter("testcase")
-    for element, row in zip(cases, ordered, strict=True):
+    # The gate, where it stands there, comes after all rows.
+    for element, row in zip(root.iter("testcase"), ordered, strict=False):
         element.insert(0, _properties(_values(row)))
-    gate.insert(0, _properties({"verdict": report.gate.verdict, "exit_code": report.gate.exit_code}))
     ET.indent(root)
     text: bytes = ET.tostring(root, encoding="utf-8")
     return b'<?xml version="1.0" encoding="utf-8"?>\n' + text + b"\n"
@@ -94,24 +100,14 @@ class _Names:
 
 
 def _gate(report: RunReport) -> TestCase:
-    """Return the gate as a test: quality that is not enough is a failure, everything else that is wrong an error."""
+    """Return the gate as a test that is not passed: a failure for quality, an error for everything else."""
     gate = report.gate
     case = TestCase("gate", GATE)
-    text = "\n".join(map(_clean, gate.reasons)) or gate.verdict
-    message = _line("; ".join(gate.reasons)) or gate.verdict
-    match gate.verdict:
-        case "pass":
-            pass
-        case "fail" | "error" if gate.exit_code == 0:
-            case.add_skipped_info(_line(f"not enforced for a shard: {message}"))
-        case "fail":
-            case.add_failure_info(message, text, gate.verdict)
-        case "error" | "budget" | "interrupted":
-            case.add_error_info(message, text, gate.verdict)
-        case "nothing" | "dry-run":
-            case.add_skipped_info(message)
-        case _:
-            assert_never(gate.verdict)
+    message, text = _line("; ".join(gate.reasons)) or gate.verdict, "\n".join(map(_clean, gate.reasons)) or gate.verdict
+    if gate.verdict == "fail":
+        case.add_failure_info(message, text, gate.verdict)
+    else:
+        case.add_error_info(message, text, gate.verdict)
     return case
 
 
