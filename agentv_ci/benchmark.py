@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 import os
 import random
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from agentv_ci.canonical import digest_of
+from agentv_ci.canonical import digest_of_value
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.benchmark import (
     EngineConfig,
@@ -25,8 +25,20 @@ from agentv_ci.contracts.benchmark import (
     ScenarioSpec,
 )
 from agentv_ci.contracts.exchange import ProviderError, Response, World
+from agentv_ci.contracts.report import FailedValidation
 from agentv_ci.errors import UsageError
-from agentv_ci.pipeline.answering import Answer, AnswerFunction, Answering, Ask, Message
+from agentv_ci.outside import well_formed_text
+from agentv_ci.pipeline.answering import (
+    Answer,
+    AnswerFunction,
+    Answering,
+    Ask,
+    Message,
+    copied,
+    in_a_thread,
+    plain,
+    told,
+)
 from agentv_ci.pipeline.benchmarking import Around
 from agentv_ci.pipeline.benchmarking import open_runner as _open_runner
 from agentv_ci.pipeline.benchmarking import require_runner as _require_runner
@@ -49,6 +61,9 @@ __all__ = [
 
 ScenarioFunction = Callable[[Any, dict[str, Any]], Any]
 """`fn(runner, payload)`, plain or async; `payload` is `{"params", "seed"}`. Returns the output of the run, a dict."""
+
+MEASURES = frozenset({"score", "input_tokens", "output_tokens", "total_tokens", "cost_usd"})
+"""Metrics that are measured, whatever evaluators are called."""
 
 _scenarios: dict[str, ScenarioFunction] = {}
 _runners: dict[str, AnswerFunction] = {}
@@ -76,7 +91,7 @@ class AsyncRunner:
 
     def __init__(self, spec: RunnerSpec, ask: Ask, seed: int | None) -> None:
         self.key = spec.key
-        self.config = dict(spec.config)
+        self.config = copied(spec.config)
         self.responses: list[Response] = []
         """All answers so far."""
         self._ask = ask
@@ -137,9 +152,7 @@ class _Benchmark:
         self._world = world
         self._warnings: dict[str, None] = {}
         self._around = Around(world, cwd, lambda sentence: self._warnings.update({sentence: None}))
-        # A parameter may be anything; what no JSON can hold counts by its type.
-        said = json.dumps(config.model_dump(), default=lambda value: type(value).__qualname__, sort_keys=True)
-        self._digest = digest_of(said)
+        self._digest = digest_of_value(config.model_dump())
 
     async def run(self) -> EngineReport:
         for spec in self._config.scenarios:
@@ -151,13 +164,17 @@ class _Benchmark:
 
     def _require(self, spec: ScenarioSpec) -> None:
         """Raise UsageError for a scenario that nobody knows, before anything runs."""
-        if spec.key not in _scenarios and not (self._around.cwd / spec.key).is_file():
+        if spec.key not in _scenarios and not _is_file(self._around.cwd / spec.key):
             close = did_you_mean(spec.key, _scenarios)
             known = f"; registered are {listed(sorted(_scenarios))}" if _scenarios else ""
             raise UsageError(f"unknown scenario '{spec.key}'{close}: no function and no eval file{known}")
 
     async def _scenario(self, spec: ScenarioSpec) -> ScenarioReport:
-        runs = [run for runner in self._config.runners for run in await self._runs(spec, runner)]
+        runs = [
+            run.model_copy(update={"runner_key": name})
+            for runner, name in zip(self._config.runners, _names(self._config.runners), strict=True)
+            for run in await self._runs(spec, runner)
+        ]
         return ScenarioReport(scenario_key=spec.key, runs=runs, aggregates=self._aggregates(spec, runs))
 
     async def _runs(self, spec: ScenarioSpec, runner: RunnerSpec) -> list[RunResult]:
@@ -184,7 +201,7 @@ class _Benchmark:
                     **each.run,
                     **own,
                     "metrics": {
-                        **{name: score for name, score in each.scores.items() if name in wanted},
+                        **{name: each.scores[name] for name in each.scores if name in wanted and name not in MEASURES},
                         **_metrics_of(each.run),
                     },
                     "error": each.error,
@@ -196,7 +213,8 @@ class _Benchmark:
     async def _trial(self, spec: ScenarioSpec, runner: RunnerSpec, ask: Ask, seed: int | None) -> RunResult:
         asking = AsyncRunner(runner, ask, seed)
         begun = self._world.monotonic()
-        output, error, status = await _outcome(_scenarios[spec.key], asking, {"params": spec.params, "seed": seed})
+        payload = {"params": copied(spec.params), "seed": seed}
+        output, error, status = await _outcome(_scenarios[spec.key], asking, payload)
         return RunResult(
             scenario_key=spec.key,
             runner_key=runner.key,
@@ -215,7 +233,18 @@ class _Benchmark:
         scenario: JsonObject = {"scenario_key": spec.key, "runs": [run.as_run() for run in runs], "aggregates": {}}
         context = {**context_of(scenario, spec.seeds, spec.params), **self._config.validator_context}
         uses = [(key, _own_context(key, self._config.validator_context)) for key in self._config.validators]
-        return apply_validators(uses, scenario, context).aggregates.model_dump(mode="json")
+        aggregates = apply_validators(uses, scenario, context).aggregates
+        for each in aggregates.validations:
+            if isinstance(each, FailedValidation):
+                self._around.warn(f"{spec.key}: validator {each.validator}: {each.error}")
+        return aggregates.model_dump(mode="json")
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # longer than the system allows, or with a NUL
+        return False
 
 
 Status = Literal["success", "error", "timeout"]
@@ -229,16 +258,19 @@ async def _outcome(
         if _is_async(function):
             output = await function(asking, payload)
         else:
-            output = await asyncio.to_thread(function, Runner(asking, asyncio.get_running_loop()), payload)
-    except Exception as error:  # noqa: BLE001  # the scenario is somebody's program
+            output = await in_a_thread(function, Runner(asking, asyncio.get_running_loop()), payload)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # the scenario is somebody's program
         is_timeout = isinstance(error, TimeoutError) or (isinstance(error, ProviderError) and error.kind == "timeout")
-        return None, f"{type(error).__name__}: {error}", "timeout" if is_timeout else "error"
+        return None, told(error), "timeout" if is_timeout else "error"
     if inspect.iscoroutine(output):
         output.close()
         return None, "the scenario is a plain function that returned a coroutine; declare it with async def", "error"
     if not isinstance(output, dict):
         return None, f"the scenario returned {type(output).__name__}, and not a dict", "error"
-    return output, None, "success"
+    try:
+        return plain(output), None, "success"
+    except ValueError as error:
+        return None, well_formed_text(f"the scenario returned what is no JSON: {error}"), "error"
 
 
 def _is_async(function: ScenarioFunction) -> bool:
@@ -261,6 +293,16 @@ def _metrics(responses: Sequence[Response]) -> dict[str, Any]:
 def _metrics_of(run: JsonObject) -> JsonObject:
     metrics = run["metrics"]
     return metrics if isinstance(metrics, dict) else {}
+
+
+def _names(runners: Sequence[RunnerSpec]) -> list[str]:
+    seen: Counter[str] = Counter()
+    names = []
+    for runner in runners:
+        name = runner.name or runner.key
+        seen[name] += 1
+        names.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return names
 
 
 def _answering(spec: RunnerSpec) -> Answering:

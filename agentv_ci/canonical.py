@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
+from datetime import date
 from json.encoder import encode_basestring
 from math import isfinite
+from pathlib import PurePath
 from typing import assert_never
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 
 EXACT = 2**53
 """Below this every integer is a double, and is written alike whether it was read as one or not."""
+
+MAX_LEVELS = 50
+"""Of a value of a program; deeper ones count by their type."""
 
 
 def canonical(value: JsonValue) -> str:
@@ -31,6 +37,32 @@ def exact(value: JsonValue) -> str:
 def digest_of(text: str) -> str:
     """Return the SHA-256 of a text in UTF-8, as hexadecimal digits."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def digest_of_value(value: object) -> str:
+    """Return the SHA-256 of a value of a program, which may be anything; what nobody can compare counts by its type."""
+    return digest_of(json.dumps(_canonical(value, MAX_LEVELS)))
+
+
+def _canonical(value: object, levels: int) -> JsonValue:
+    match value:
+        case str() | bool() | float() | None:
+            return repr(value)
+        case int():
+            return hex(value)
+        case bytes() | date() | PurePath():
+            return f"{type(value).__name__}: {value!r}"
+        case Mapping() | set() | frozenset() | list() | tuple() if levels < 0:
+            return type(value).__qualname__
+        case Mapping():
+            pairs = ([_canonical(name, levels - 1), _canonical(value[name], levels - 1)] for name in value)
+            return sorted(pairs, key=json.dumps)
+        case set() | frozenset():
+            return sorted((_canonical(each, levels - 1) for each in value), key=json.dumps)
+        case list() | tuple():
+            return [_canonical(each, levels - 1) for each in value]
+        case _:
+            return type(value).__qualname__
 
 
 def _text(value: JsonValue, large: Callable[[int], str]) -> str:

@@ -29,7 +29,8 @@ from agentv_ci.report.sections import scenario_lines
 def command(results: tuple[str, ...], keys: tuple[str, ...], context: str | None, form: str) -> int:
     """Run validators over results that exist, suite by suite.
 
-    Exit status 1: one of them found errors; 4: one of them could not run.
+    Built in are determinism_check, fairness_balance, outlier_detection, reproducibility_metadata, schema_adherence and
+    structural_consistency. Exit status 1: one of them found errors; 4: one of them could not run.
 
     \b
     Examples:

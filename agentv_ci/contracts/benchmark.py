@@ -34,6 +34,8 @@ class RunnerSpec(_Spec):
     key: str = Field(min_length=1)
     config: dict[str, Any] = Field(default_factory=dict)
     """Handed to the function; the settings of the target, or over them."""
+    name: str | None = Field(None, min_length=1)
+    """What reports call it; its key, and `#2` behind it for the second one of a key."""
 
 
 class EngineConfig(_Spec):

@@ -41,7 +41,7 @@ class Figure(Recorded):
     base: float = Field(description="Before.")
     head: float = Field(description="Now.")
     p_value: Share = Field(description="How likely so large a change, either way, is by chance.")
-    falls: bool = Field(description="Whether the test sees it fall, chance aside.")
+    falls: bool = Field(description="Whether it falls by more than chance explains.")
     detectable: float | None = Field(
         description="About the smallest drop that would have counted; null when none would have, or nobody can say."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from agentv_ci.contracts.plan import CaseKey, Plan, PlanCase, case_key
@@ -12,6 +13,8 @@ from agentv_ci.trials import Result, needed
 
 def first_trials(case: PlanCase, finished: Mapping[TrialKey, Result]) -> Sequence[int]:
     """Return the numbers of the trials that a case begins with, beside those that are finished."""
+    if not finished and case.stop_when is None:
+        return _numbers(case)
     known = {number: finished[key] for number in _numbers(case) if (key := (*case_key(case), number)) in finished}
     if case.stop_when is None:
         return [number for number in _numbers(case) if number not in known]
@@ -22,11 +25,8 @@ def first_trials(case: PlanCase, finished: Mapping[TrialKey, Result]) -> Sequenc
 
 def trials_left(plan: Plan, finished: Mapping[TrialKey, Result]) -> int:
     """Return how many trials a run has to make at the most."""
-    left = 0
-    for case in plan.cases:
-        if first_trials(case, finished):
-            left += sum((*case_key(case), number) not in finished for number in _numbers(case))
-    return left
+    done = Counter(key[:2] for key in finished)
+    return sum(case.trials - done[case_key(case)] for case in plan.cases if first_trials(case, finished))
 
 
 class Deciding:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from agentv_ci.compile.cases import DEFAULT_TARGET
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import ProviderError, Response, World
 from agentv_ci.errors import UsageError
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from agentv_ci.contracts.results import ResultRow
     from agentv_ci.contracts.targets import Target
     from agentv_ci.execute.rows import Trial
+    from agentv_ci.redaction import Redactor
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,8 @@ async def run_eval_file(
     from agentv_ci.report.scenarios import run_of
 
     compiled = _compiled(path, answering, around)
+    for each in compiled.origin.warnings:
+        around.warn(f"{each.path}:{each.line}:{each.column}: {each.message} [{each.rule}]")
     plan = _with_seeds(compiled.plan, seeds) if seeds is not None else _with(compiled.plan)
     outside = around.outside(compiled.origin.dotenv_files)
     prior = Prior()
@@ -118,7 +123,7 @@ async def open_runner(answering: Answering, around: Around) -> AsyncIterator[Ask
     Raises UsageError for a runner that nobody knows, TargetUnavailable for one that cannot be asked.
     """
     if answering.function is not None:
-        yield _asking_function(answering.function, answering.config)
+        yield _asking_function(answering.function, answering.config, _redactor_of(around))
         return
     from agentv_ci.execute.asking import Asking
     from agentv_ci.execute.context import Context
@@ -184,12 +189,19 @@ def _compiled(path: str, answering: Answering, around: Around) -> Compiled:
     names = [target.name for target in surroundings.target_list]
     if answering.function is not None:
         # A command does not judge its own answers; this one is never run.
-        name = next(each for each in (answering.key, f"{answering.key} (function)") if each not in names)
-        target: Target = CliTarget(name=name, provider="cli", command_template="false")
+        target: Target = CliTarget(name=_free(answering.key, names), provider="cli", command_template="false")
     else:
         target = target_of(answering, surroundings.target_list)
+        if target.name == DEFAULT_TARGET:
+            # To `--target` that name means no target of its own.
+            target = target.model_copy(update={"name": _free(target.name, names)})
     more = () if target in surroundings.target_list else (target,)
     return compile_paths(Selection([str(file)], target=target.name, more_targets=more), cwd=around.cwd)
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    candidates = chain([name], (f"{name} ({number})" for number in count(2)))
+    return next(each for each in candidates if each not in taken and each != DEFAULT_TARGET)
 
 
 def _valid_surroundings(path: Path, cwd: Path) -> Surroundings:
@@ -244,20 +256,33 @@ async def _answered(
     messages: list[Message] = [{"role": each.role, "content": each.content} for each in request.chat]
     begun = world.monotonic()
     try:
-        answer = await call(function, messages, config)
+        answer = text_of(await call(function, messages, config))
     except ProviderError as error:
         took_ms = round((world.monotonic() - begun) * 1000)
         return failed_row(trial, Effort(1, 0, took_ms), error, now=world.now())
     took_ms = round((world.monotonic() - begun) * 1000)
-    return unscored_row(trial, text_of(answer), duration_ms=took_ms, now=world.now())
+    return unscored_row(trial, answer, duration_ms=took_ms, now=world.now())
 
 
-def _asking_function(function: AnswerFunction, config: JsonObject) -> Ask:
+def _redactor_of(around: Around) -> Redactor:
+    """Return what takes the secrets of the environment out of what a function says."""
+    from agentv_ci.redaction import Redactor, secrets_of
+
+    return Redactor(secrets_of({}, {}, around.world.environ))
+
+
+def _asking_function(function: AnswerFunction, config: JsonObject, redactor: Redactor) -> Ask:
     from agentv_ci.contracts.exchange import OutputMessage
 
     async def ask(said: str | Sequence[Message], _seed: int | None) -> tuple[Answer, Response]:
         messages: list[Message] = [{"role": "user", "content": said}] if isinstance(said, str) else [*said]
-        answer = await call(function, messages, config)
+        try:
+            answer = await call(function, messages, config)
+        except ProviderError as error:
+            redactor.clean(error)
+            raise
+        clean = redactor.value(answer)
+        answer = clean if isinstance(clean, (str, dict)) else answer
         text = text_of(answer)
         return answer, Response(text, (OutputMessage("assistant", text),), has_trace=False)
 

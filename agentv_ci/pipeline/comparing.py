@@ -73,6 +73,7 @@ def accept_baseline(results: Path, out: Path) -> Accepted:
     """
     from agentv_ci.report.baseline import baseline_of, baseline_text
 
+    _refuse_json(results)
     run_report = _refuse_unfit(results, results.name)
     Origin(results.parent, (), (results, report_of(results)), ()).refuse_to_overwrite([out])
     refuse_folder(out)
@@ -126,11 +127,14 @@ def _side(path: Path, name: str) -> Side:
     return Side.of_outcomes(name, found.outcomes, found.measured)
 
 
+def _refuse_json(results: Path) -> None:
+    if results.suffix == ".json":
+        raise UsageError(f"'{results}' is no results file: results are .jsonl or .yaml")
+
+
 def _read(results: Path) -> _Results:
     from agentv_ci.report.outcomes import Tally
 
-    if results.suffix == ".json":
-        raise UsageError(f"'{results}' is no results file: results are .jsonl or .yaml")
     tally, measured = Tally(), ""
     seen: set[tuple[str, str, str, int]] = set()
     for row in read_rows(results):
@@ -156,7 +160,8 @@ def _baseline(path: Path) -> BaselineDocument:
     try:
         data = json.loads(path.read_bytes())
     except OSError as error:
-        raise UsageError(f"cannot read '{path}': {error.strerror}") from error
+        hint = "`agentv-ci baseline accept RESULTS` writes one" if isinstance(error, FileNotFoundError) else None
+        raise UsageError(f"cannot read '{path}': {error.strerror}", hint=hint) from error
     except (ValueError, RecursionError) as error:
         raise UsageError(f"'{path}' is not JSON: {error}") from error
     declared = data.get("$schema") if isinstance(data, dict) else None

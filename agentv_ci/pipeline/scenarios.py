@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from typing import TYPE_CHECKING
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
@@ -23,8 +24,6 @@ def validate_runs(
 
     The rows are looked at only when a suite has validators, and only its own are held.
     """
-    from agentv_ci.report.scenarios import scenario_report
-
     wanted = {suite.suite: suite for suite in settings if suite.validators}
     if not wanted:
         return ()
@@ -32,12 +31,20 @@ def validate_runs(
     for row, digest in rows:
         if row.suite in by_suite:
             by_suite[row.suite].append((row, digest))
-    return tuple(_validated(wanted[suite], scenario_report(suite, own)) for suite, own in by_suite.items())
+    return tuple(_validated(wanted[suite], own) for suite, own in by_suite.items())
 
 
-def _validated(suite: GateSettings, scenario: JsonObject) -> ScenarioReport:
+def _validated(suite: GateSettings, rows: Sequence[tuple[ResultRow, str | None]]) -> ScenarioReport:
+    from agentv_ci.report.scenarios import scenario_report
+
+    seeds: Sequence[int] = suite.seeds
+    if any(row.stop_when is not None for row, _ in rows):
+        # Seeds of trials that need not run are not missing.
+        ran = {row.seed for row, _ in rows}
+        seeds = [seed for seed in seeds if seed in ran]
+    scenario = scenario_report(suite.suite, rows)
     uses = [(each.key, each.context) for each in suite.validators]
-    return apply_validators(uses, scenario, context_of(scenario, suite.seeds))
+    return apply_validators(uses, scenario, context_of(scenario, seeds))
 
 
 def context_of(scenario: JsonObject, seeds: Sequence[int], params: JsonObject | None = None) -> JsonObject:
@@ -57,11 +64,16 @@ def apply_validators(
     uses: Iterable[tuple[str, JsonObject]], scenario: JsonObject, context: JsonObject
 ) -> ScenarioReport:
     """Return a scenario without its runs, with what validators say of them."""
+    from agentv_ci.contracts.evals import VALIDATORS
     from agentv_ci.contracts.report import FailedValidation, ScenarioAggregates, ScenarioReport, Validation
     from agentv_ci.validators import apply_validator
 
     runs = _runs(scenario)
-    said = (apply_validator(key, scenario, {**context, **own}) for key, own in uses)
+    # Those of others may change what they are given.
+    said = (
+        apply_validator(key, scenario if key in VALIDATORS else deepcopy(scenario), {**context, **own})
+        for key, own in uses
+    )
     validations = tuple(
         FailedValidation.model_validate(each) if "error" in each else Validation.model_validate(_worst(each))
         for each in said

@@ -237,11 +237,12 @@ def _pass_rate(graded: Graded) -> Figure | None:
     worse, better = passes.count((True, False)), passes.count((False, True))
     before, now = (sum(each) / len(graded) for each in zip(*passes, strict=True))
     loss = smallest_loss(better, sum(one for one, _ in passes), ALPHA)
+    p_value = mcnemar(worse, better)
     return Figure(
         base=round(before, PRECISION),
         head=round(now, PRECISION),
-        p_value=mcnemar(worse, better),
-        falls=worse > better,
+        p_value=p_value,
+        falls=worse > better and p_value <= ALPHA,
         detectable=round((loss - better) / len(graded), PRECISION) if loss is not None else None,
     )
 
@@ -252,7 +253,7 @@ def _mean_score(graded: Graded) -> Figure | None:
     means = [(one.score, other.score) for one, other in graded]
     differences = [round(now - before, PRECISION) for before, now in means]
     before, now = (math.fsum(each) / len(graded) for each in zip(*means, strict=True))
-    p_value, falls = wilcoxon(differences)
+    p_value, points_down = wilcoxon(differences)
     # Fewer differences have no pattern of signs that is rare enough.
     is_enough = 2 * 0.5 ** sum(each != 0 for each in differences) <= ALPHA
     drop = detectable_mean_drop(differences, 1 - ALPHA, POWER) if is_enough else None
@@ -260,7 +261,7 @@ def _mean_score(graded: Graded) -> Figure | None:
         base=round(before, PRECISION),
         head=round(now, PRECISION),
         p_value=p_value,
-        falls=falls,
+        falls=points_down and p_value <= ALPHA,
         # Of differences that are all the same nothing can be said.
         detectable=drop if drop and drop <= before else None,
     )
@@ -272,7 +273,7 @@ def _reasons(cases: Sequence[ComparedCase], pass_rate: Figure | None, mean_score
         noise = " (one trial a side: possibly noise)" if all(each.single for each in worse) else ""
         yield f"{counted(len(worse), 'case')} regressed{noise}: {named(worse)}"
     for name, figure, form, least in (("pass rate", pass_rate, ".{}%", 1), ("mean score", mean_score, ".{}f", 3)):
-        if figure is not None and figure.falls and figure.p_value <= ALPHA:
+        if figure is not None and figure.falls:
             now, before = apart(figure.head, figure.base, form, least=least)
             yield f"{name} of all cases together: {before} → {now} ({p_text(figure.p_value)})"
 
@@ -284,8 +285,11 @@ def _warnings(base: Side, cases: Sequence[ComparedCase], yardstick: Yardstick) -
     weak = [each for each in cases if _cannot_fall(each, yardstick.confidence)]
     if weak:
         yield f"{counted(len(weak), 'case')} with too few trials for any fall to count: {named(weak)}; use --repeat 5"
+    gone = [each for each in cases if each.change == "removed"]
+    if gone and len(gone) < len(cases):
+        yield f"{counted(len(gone), 'case')} of {base.name} not in this run: {named(gone)}"
     if stale:
-        yield f"{counted(len(stale), 'case')} or the target changed since {base.name}: {named(stale)}"
+        yield f"{counted(len(stale), 'case')} with a digest that {base.name} has not, of case or target: {named(stale)}"
     age_days = _age_days(base.measured, yardstick.now)
     if age_days is not None and age_days > STALE_AFTER_DAYS:
         yield f"{base.name} is {age_days} days old"

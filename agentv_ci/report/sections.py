@@ -24,6 +24,7 @@ from agentv_ci.suggestions import counted
 Style = Literal["good", "bad", "warn", "plain"]
 
 MAX_SHOWN = 10
+MAX_NOTES = 3
 MAX_NAME = 60
 MAX_MESSAGE = 200
 
@@ -72,11 +73,15 @@ def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
                 yield Line(f"validator {_name(each.validator)}{about} could not run: {text}", "warn")
                 continue
             found = [counted(number, _NOUNS[name]) for name in WORST_FIRST if (number := each.count(name))]
+            # Notes alone may be all there is to say, such as that nothing could be compared.
             told = [issue for issue in _worst_first(each.issues) if issue.severity != "info"]
+            notes = [] if told else each.issues[:MAX_NOTES]
             style: Style = "bad" if each.errors else "warn" if told else "good"
             yield Line(f"validator {_name(each.validator)}{about}: {', '.join(found) or 'nothing found'}", style)
-            for issue in told[:MAX_SHOWN]:
-                yield Line(f"  {issue.severity}: {shortened(flowed(issue.message), MAX_MESSAGE)}")
+            for issue in [*told[:MAX_SHOWN], *notes]:
+                yield Line(
+                    f"  {issue.severity.replace('info', 'note')}: {shortened(flowed(issue.message), MAX_MESSAGE)}"
+                )
             yield from _more(each.count("error") + each.count("warning"))
 
 
