@@ -156,9 +156,6 @@ def test_output_that_json_holds_is_kept_as_it_is(value: dict[str, Any]) -> None:
     assert json.loads(report.model_dump_json())["scenario_reports"][0]["runs"][0]["output"] == value
 
 
-# DEFECT: whatever a function returns inside of its dict goes into the report unseen, and the report cannot be written
-# any more. A dict that no JSON can hold should be an error of that run, as it is for runner functions.
-@pytest.mark.xfail(strict=True, reason="an output that no JSON holds breaks model_dump_json of the whole report")
 @pytest.mark.parametrize(
     "value",
     [
@@ -172,31 +169,21 @@ def test_report_can_be_written_whatever_a_scenario_returns(value: dict[str, Any]
     of_function(said(value)).model_dump_json()
 
 
-# DEFECT: as above; a dict that is nested deeper than the serializer goes.
-@pytest.mark.xfail(strict=True, reason="an output that is nested too deep breaks model_dump_json")
 def test_report_can_be_written_where_an_output_is_nested_deep() -> None:
     of_function(said(nested(5000))).model_dump_json()
 
 
-# DEFECT: RunResult is built outside of the try in `_outcome`, so a dict with other keys than texts, or one that cannot
-# be read, ends the whole benchmark with a ValidationError. It should be an error of that run.
-@pytest.mark.xfail(strict=True, reason="a dict with a key that is no text ends the whole benchmark")
 @pytest.mark.parametrize("value", [{1: 2}, {None: 3}, {(1, 2): 4}])
 def test_output_with_a_key_that_is_no_text_concerns_its_run_alone(value: dict[Any, Any]) -> None:
     assert status_of(of_function(said(value))) in ("success", "error")
 
 
-# DEFECT: NaN is written as null: the report that is read back is another one, and no run says so.
-@pytest.mark.xfail(strict=True, reason="NaN in an output silently becomes null in the report")
 def test_not_a_number_is_not_quietly_something_else() -> None:
     report = of_function(said({"a": float("nan")}))
     (run,) = report.scenario_reports[0].runs
     assert run.status == "error" or EngineReport.model_validate_json(report.model_dump_json()) == report
 
 
-# DEFECT: the report holds the dict of the function and no copy: a function that keeps one dict and changes it changes
-# the runs that have ended, too. (Pydantic copies the outermost dict alone.)
-@pytest.mark.xfail(strict=True, reason="a run that has ended shares its output with the function")
 def test_run_that_has_ended_does_not_change_any_more() -> None:
     kept: dict[str, list[int]] = {"seen": []}
 
@@ -248,9 +235,6 @@ def test_bound_methods_and_objects_are_functions_too() -> None:
 # --- Scenario functions: what they raise ---
 
 
-# DEFECT: "raising makes the run `status: error`". StopIteration out of a thread cannot be set on a future: asyncio logs
-# a TypeError and the benchmark waits for ever. `next(iter([]))` in a function is all it takes.
-@pytest.mark.xfail(strict=True, reason="a StopIteration in a plain function hangs the benchmark for ever")
 def test_scenario_that_runs_out_of_something_is_an_error_of_its_run(repository: Path) -> None:
     code = """
 register_scenario('it', lambda runner, payload: next(iter([])))
@@ -261,8 +245,6 @@ print(report.scenario_reports[0].runs[0].status)
     assert (done.returncode, done.stdout) == (0, "error\n")
 
 
-# DEFECT: the same for the function of a runner, asked by a scenario or by an eval file.
-@pytest.mark.xfail(strict=True, reason="a StopIteration in a runner's function hangs the benchmark for ever")
 def test_runner_that_runs_out_of_answers_is_an_error_of_its_run(repository: Path) -> None:
     code = """
 register_runner('it', lambda messages, config: next(iter([])))
@@ -273,9 +255,6 @@ print(report.scenario_reports[0].runs[0].status)
     assert (done.returncode, done.stdout) == (0, "error\n")
 
 
-# DEFECT: `except Exception` lets SystemExit (argparse and click raise it) and CancelledError through: one run ends the
-# program, and all runs are lost. Validators are guarded against SystemExit; scenarios and runners are not.
-@pytest.mark.xfail(strict=True, reason="a SystemExit or CancelledError of one run ends the whole benchmark")
 @pytest.mark.parametrize("error", [SystemExit(3), asyncio.CancelledError()], ids=["exit", "cancelled"])
 @pytest.mark.parametrize("through", [of_function, answered_by], ids=["scenario", "runner"])
 def test_exit_of_a_function_is_an_error_of_its_run(error: BaseException, through: Callable[..., EngineReport]) -> None:
@@ -286,15 +265,11 @@ def test_exit_of_a_function_is_an_error_of_its_run(error: BaseException, through
     assert status_of(report) == "error"
 
 
-# DEFECT: the words of an exception are asked for inside of the handler, without a guard.
-@pytest.mark.xfail(strict=True, reason="an exception whose __str__ raises ends the whole benchmark")
 @pytest.mark.parametrize("through", [of_function, answered_by], ids=["scenario", "runner"])
 def test_exception_without_words_is_an_error_of_its_run(through: Callable[..., EngineReport]) -> None:
     assert status_of(through(raises(Unspeakable()))) == "error"
 
 
-# DEFECT: half a character in the words of an exception, or in an answer, stays as it is; the report cannot be written.
-@pytest.mark.xfail(strict=True, reason="half a character in an error or an answer breaks model_dump_json")
 @pytest.mark.parametrize("function", [raises(ValueError("\ud800")), said("yes \ud800")], ids=["raised", "said"])
 @pytest.mark.parametrize("asked", ["it", "a.yaml"])
 def test_report_can_be_written_whatever_a_runner_says(function: Callable[..., Any], asked: str) -> None:
@@ -320,9 +295,6 @@ def test_groups_and_recursion_are_errors_of_the_run() -> None:
 # --- Runner functions ---
 
 
-# DEFECT: `text_of(answer)` stands outside of the try in `_answered`: the ProviderError that it raises ends the whole
-# benchmark. From a scenario function the same answer is an error of the run, as it should be.
-@pytest.mark.xfail(strict=True, reason="an answer that is no JSON ends the whole benchmark of an eval file")
 @pytest.mark.parametrize(
     "value",
     [{"a": object()}, cyclic(), {(1, 2): 3}, {"a": 10**5000}, nested(5000)],
@@ -332,8 +304,6 @@ def test_answer_that_is_no_json_is_an_error_of_its_case(value: dict[str, Any]) -
     assert status_of(answered_by(said(value))) == "error"
 
 
-# DEFECT: `call` lets every Mapping pass and says so in its message; `text_of` can write dicts alone.
-@pytest.mark.xfail(strict=True, reason="a mapping that is no dict ends the whole benchmark")
 @pytest.mark.parametrize("value", [MappingProxyType({"a": 1}), UserDict(a=1)], ids=["proxy", "user-dict"])
 def test_mapping_that_is_no_dict_is_an_answer(value: object) -> None:
     assert answered_by(said(value)).scenario_reports[0].runs[0].output == {"a": 1}
@@ -354,9 +324,6 @@ def test_what_is_no_answer_is_an_error_of_its_case(value: object) -> None:
 # --- What functions change ---
 
 
-# DEFECT: payload["params"] is the spec's own dict: what one trial puts there the next one finds, and the caller too,
-# so trials are not alike and config_digest is no longer of what ran.
-@pytest.mark.xfail(strict=True, reason="trials share one params dict, which is the caller's")
 def test_what_a_scenario_does_to_its_params_concerns_its_run_alone() -> None:
     def counts(runner: Any, payload: dict[str, Any]) -> dict[str, Any]:
         payload["params"]["n"] = payload["params"].get("n", 0) + 1
@@ -369,8 +336,6 @@ def test_what_a_scenario_does_to_its_params_concerns_its_run_alone() -> None:
     assert spec.params == {}
 
 
-# DEFECT: `dict(config)` copies the outermost level alone.
-@pytest.mark.xfail(strict=True, reason="nested settings of a runner are shared between all questions")
 def test_what_a_runner_does_to_its_settings_concerns_its_answer_alone() -> None:
     def counts(messages: Any, config: dict[str, Any]) -> str:
         config["seen"].append(1)
@@ -383,8 +348,6 @@ def test_what_a_runner_does_to_its_settings_concerns_its_answer_alone() -> None:
     assert spec.config == {"seen": []}
 
 
-# DEFECT: a conversation goes to the function as it is: a runner that edits a message edits the scenario's own list.
-@pytest.mark.xfail(strict=True, reason="a runner's function gets the scenario's own messages")
 def test_what_a_runner_does_to_messages_does_not_reach_the_scenario() -> None:
     conversation = [{"role": "user", "content": "Hi"}]
 
@@ -408,9 +371,6 @@ def test_secret_in_what_a_function_answers_to_a_case_is_masked(function: Callabl
     assert SECRET not in report.model_dump_json()
 
 
-# DEFECT: "masked where a provider's answer enters": the answers and errors of a runner's function are masked for an
-# eval file, and not where a scenario function asks.
-@pytest.mark.xfail(strict=True, reason="what a function answers to a scenario is not masked")
 @pytest.mark.parametrize("function", [said(SECRET), raises(ValueError(SECRET))], ids=["said", "raised"])
 def test_secret_in_what_a_function_answers_to_a_scenario_is_masked(function: Callable[..., Any]) -> None:
     register_scenario("asks", lambda runner, payload: {"said": runner.ask("x")})
@@ -431,9 +391,6 @@ def test_secret_that_a_target_refers_to_is_masked(asked: str) -> None:
 # --- Which target answers ---
 
 
-# DEFECT: the runner's key goes to the compiler as `--target`, for which `default` means no override: the runs say
-# runner_key "default", and the target that the document names has answered.
-@pytest.mark.xfail(strict=True, reason="the runner 'default' is whatever target the eval file names")
 def test_runner_named_default_is_the_target_named_default(repository: Path) -> None:
     write(repository, {"targets.yaml": TARGETS, "b.yaml": EVALS.replace("evalcases", "target: other\nevalcases")})
     (run,) = runs_of(ScenarioSpec(key="b.yaml"), RunnerSpec(key="default"))
@@ -446,8 +403,6 @@ def test_runner_with_a_target_s_name_is_that_target_whatever_the_document_names(
     assert run.output == {"text": "I am other"}
 
 
-# DEFECT: `next()` over two names runs out when targets have both; the RuntimeError names nothing.
-@pytest.mark.xfail(strict=True, reason="a function whose name and second name are targets is a RuntimeError")
 def test_function_may_be_called_like_targets(repository: Path) -> None:
     write(repository, {"targets.yaml": TARGETS.replace("other,", "default (function),")})
     register_runner("default", said("yes"))
@@ -455,8 +410,6 @@ def test_function_may_be_called_like_targets(repository: Path) -> None:
     assert run.output == {"text": "yes"}
 
 
-# DEFECT: a judge_target that is no target is found by nobody before `compile_paths`, which ends in a StopIteration.
-@pytest.mark.xfail(strict=True, reason="a judge_target that nobody knows is a RuntimeError")
 def test_judge_of_a_runner_that_nobody_knows_is_named() -> None:
     with pytest.raises((UsageError, InvalidInput), match="nobody"):
         ran(ScenarioSpec(key="a.yaml"), RunnerSpec(key="mock", config={"judge_target": "nobody"}))
@@ -486,16 +439,11 @@ def test_scenario_that_nobody_knows_is_a_usage_error(key: str) -> None:
         ran(ScenarioSpec(key=key), MOCK)
 
 
-# DEFECT: Path.is_file() raises for a name that no system takes.
-@pytest.mark.xfail(strict=True, reason="a key that is too long for a file is an OSError")
 def test_scenario_with_a_key_too_long_for_a_file_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="unknown scenario"):
         ran(ScenarioSpec(key="a" * 5000), MOCK)
 
 
-# DEFECT: params are "handed to the function" and may be anything; their digest is made with json.dumps(sort_keys),
-# which raises TypeError, ValueError and RecursionError for these, before anything runs and without a word about params.
-@pytest.mark.xfail(strict=True, reason="params that no JSON holds end the benchmark with an error of json")
 @pytest.mark.parametrize(
     "params",
     [{"a": {1: 2, "b": 3}}, {"a": {(1, 2): 3}}, {"a": 10**5000}, nested(5000)],
@@ -505,7 +453,6 @@ def test_params_may_be_anything(params: dict[str, Any]) -> None:
     assert status_of(of_function(said({}), params=params)) == "success"
 
 
-@pytest.mark.xfail(strict=True, reason="the same for the context of validators")
 @pytest.mark.parametrize("context", [{"k": cyclic()}, {"k": {1: 2, "b": 3}}], ids=["cyclic", "mixed-keys"])
 def test_context_of_validators_may_be_anything(context: dict[str, Any]) -> None:
     register_scenario("it", said({}))
@@ -534,9 +481,6 @@ def test_digest_is_of_the_configuration_and_of_nothing_else() -> None:
     assert of_function(said({}), params={"a": 1, "b": [3]}).config_digest != digests[0]
 
 
-# DEFECT: what no JSON holds counts by its type, also where it has a value that everybody can read: two configurations
-# that run something else have one digest, and `reproducibility_metadata` finds nothing.
-@pytest.mark.xfail(strict=True, reason="paths, sets and bytes of any value have the same digest")
 @pytest.mark.parametrize("pair", [(Path("a"), Path("b")), ({1}, {2}), (b"a", b"b")], ids=["path", "set", "bytes"])
 def test_params_that_differ_have_digests_that_differ(pair: tuple[object, object]) -> None:
     one, other = (of_function(said({}), params={"a": each}).config_digest for each in pair)
@@ -559,16 +503,12 @@ def test_case_may_be_called_anything(case: str, repository: Path) -> None:
     report.model_dump_json()
 
 
-# DEFECT: an evaluator that is called like a measure is taken for it: with no cost measured, its score is the cost.
-@pytest.mark.xfail(strict=True, reason="the score of an evaluator called 'cost_usd' is the cost of the run")
 def test_score_is_not_taken_for_a_measure(repository: Path) -> None:
     write(repository, {"b.yaml": EVALS.replace("name: agrees", "name: cost_usd")})
     (run,) = runs_of(ScenarioSpec(key="b.yaml"), MOCK)
     assert "cost_usd" not in run.metrics
 
 
-# DEFECT: the warnings of documents are printed by every command; the report's `warnings` leave them out.
-@pytest.mark.xfail(strict=True, reason="warnings of documents are not in the report")
 def test_warnings_of_documents_are_told(repository: Path) -> None:
     write(repository, {"b.yaml": EVALS.replace("type: contains", "type: contains, weight: 0")})
     assert any("weight" in each for each in ran(ScenarioSpec(key="b.yaml"), MOCK).warnings)
@@ -606,8 +546,6 @@ def test_validator_that_changes_its_input_changes_no_run_of_the_report() -> None
     assert len(report.scenario_reports[0].runs) == 1
 
 
-# DEFECT: all validators look at one object: one that changes it decides what those after it see.
-@pytest.mark.xfail(strict=True, reason="what a validator does to its input reaches the next one")
 def test_validator_that_changes_its_input_does_not_reach_the_next_one() -> None:
     def empties(report: dict[str, Any], context: Any) -> dict[str, Any]:
         report["runs"].clear()

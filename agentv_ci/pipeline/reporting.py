@@ -84,6 +84,7 @@ def check_results(results: Sequence[Path], keys: Sequence[str], settings: JsonOb
     Raises UsageError for an unknown validator and for what cannot be read, NothingToRun when there are no rows.
     """
     from agentv_ci.contracts.report import GateSettings, ValidatorSettings
+    from agentv_ci.validator_settings import SETTINGS, own_settings, unknown_settings, wrong_settings
     from agentv_ci.validators import list_validators
 
     _refuse_twice(results)
@@ -91,6 +92,12 @@ def check_results(results: Sequence[Path], keys: Sequence[str], settings: JsonOb
     for key in keys:
         if key not in known:
             raise UsageError(f"unknown validator '{key}'{did_you_mean(key, known)}; validators are {listed(known)}")
+    wrong = [sentence for key in keys for _, sentence in wrong_settings(key, own_settings(key, settings))]
+    if all(key in SETTINGS for key in keys) and (others := unknown_settings(keys, settings)):
+        has = listed(name for key in keys for name in SETTINGS[key].model_fields) or "no settings"
+        wrong.append(f"no such setting: {listed(others)}; these validators have {has}")
+    if wrong:
+        raise UsageError("\n".join(wrong), hint="--context has the settings, as JSON" if not settings else None)
     located: list[tuple[ResultRow, str | None]] = []
     seeds: dict[str, set[int]] = {}
     for path in results:
@@ -100,7 +107,7 @@ def check_results(results: Sequence[Path], keys: Sequence[str], settings: JsonOb
             seeds.setdefault(suite.suite, set()).update(suite.seeds)
     if not located:
         raise NothingToRun("these files have no rows")
-    uses = tuple(ValidatorSettings(key=key, context=settings) for key in dict.fromkeys(keys))
+    uses = tuple(ValidatorSettings(key=key, context=own_settings(key, settings)) for key in dict.fromkeys(keys))
     suites = sorted({row.suite for row, _ in located})
     wanted = (
         GateSettings(suite=suite, cases=0, validators=uses, seeds=tuple(sorted(seeds.get(suite, ()))))

@@ -149,7 +149,7 @@ EVALS = """\
 $schema: agentv-eval-v2
 execution:
   seeds: [7, 7]
-  validators: [determinism_check, {key: fairness_balance, metricPath: x, metric_path: metrics.score}]
+  validators: [determinism_check, {key: fairness_balance, metric_path: metrics.score}]
   gate: {validators: GATE}
 evalcases:
   - id: rolls

@@ -437,7 +437,7 @@ def test_case_that_changed_is_marked(folder: Path, capsys: pytest.CaptureFixture
     store("h.jsonl", row("fail", digest=STALE))
     found = compared(capsys, "b.jsonl", "h.jsonl")
     assert found["cases"][0]["stale"]
-    assert "changed since b.jsonl" in found["warnings"][0]
+    assert "with a digest that b.jsonl has not" in found["warnings"][0]
 
 
 def test_other_target_on_the_newer_side_is_what_is_compared(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,10 +13,11 @@ from agentv_ci.suggestions import did_you_mean, listed
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.evaluators import check_rubrics
 from agentv_ci.validate.rules.names import duplicates
+from agentv_ci.validator_settings import wrong_settings
 
 
 def check(document: EvalDocument, find: Finder, surroundings: Surroundings) -> Iterator[Diagnostic]:
-    """AV301 for case ids and rubrics, AV311 for validators."""
+    """AV301 for case ids and rubrics, AV311 and AV323 for validators."""
     ids = ((("evalcases", index, "id"), case.id) for index, case in enumerate(document.evalcases))
     yield from duplicates(find, "case id", ids)
     for index, case in enumerate(document.evalcases):
@@ -31,6 +32,12 @@ def check(document: EvalDocument, find: Finder, surroundings: Surroundings) -> I
             known = sorted({*VALIDATORS, *plugins})
             message = f"unknown validator '{name}'{did_you_mean(name, known)}; validators are {listed(known)}"
             yield find.at("AV311", message, pointer)
+    uses = (document.execution.validators if document.execution else None) or ()
+    for index, use in enumerate(uses):
+        key, context = (use, {}) if isinstance(use, str) else (use.key, use.__pydantic_extra__ or {})
+        for place, message in wrong_settings(key, context):
+            where: Pointer = ("execution", "validators", index, *place)
+            yield find.at("AV323", message, where, key=place[0] in context)
 
 
 def _validators(document: EvalDocument) -> Iterator[tuple[Pointer, str]]:
