@@ -19,9 +19,10 @@ from pathlib import Path
 
 from agentv_ci.contracts.report import Ending, GateSettings
 from agentv_ci.contracts.results import RowSource
-from agentv_ci.report.comparing import CONFIDENCE, Side, Yardstick, compare_sides
+from agentv_ci.report.comparing import CONFIDENCE, Yardstick, compare_sides
 from agentv_ci.report.gate import judge_run
 from agentv_ci.report.outcomes import CaseOutcome, RowCase, Tally, TrialOutcome
+from agentv_ci.report.sides import Side
 from agentv_ci.trials import Result, verdict_of
 
 REPEATS = (1, 3, 5, 10)

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from agentv_ci.contracts.baseline import BaselineDocument
     from agentv_ci.contracts.compared import Comparison
     from agentv_ci.contracts.report import RunReport
-    from agentv_ci.report.comparing import Side, Yardstick
+    from agentv_ci.report.comparing import Yardstick
     from agentv_ci.report.outcomes import CaseOutcome
+    from agentv_ci.report.sides import Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ def _unfit(report: RunReport) -> str | None:
 
 
 def _side(path: Path, name: str) -> Side:
-    from agentv_ci.report.comparing import Side
+    from agentv_ci.report.sides import Side
 
     if path.suffix == ".json":
         return Side.of_baseline(name, _baseline(path))

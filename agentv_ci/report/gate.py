@@ -81,23 +81,9 @@ def judge_run(
         nothing = "no case was left to run" if ending.shard is None else "the shard is empty"
         return _result("nothing", [(PASSED, f"nothing ran: {nothing}")], (), ending)
     found += _costs(settings, tally, ending)
-    costs = {suite: spent.cost_usd for suite, spent in tally.spending_by("suite").items()}
-    validations = {each.scenario_key: each for each in scenarios}
-    by_suite: dict[str, list[CaseOutcome]] = {}
-    for outcome in outcomes:
-        by_suite.setdefault(outcome.case.suite, []).append(outcome)
-    for suite in settings:
-        own = by_suite.get(suite.suite, [])
-        judged = [
-            *_judge_suite(suite, own, costs.get(suite.suite), ending),
-            *_validated(suite, validations.get(suite.suite)),
-        ]
-        about = f"{suite.suite}: " if len(settings) > 1 else ""
-        found += [(code, about + reason) for code, reason in judged]
+    found += _judge_suites(settings, outcomes, tally, ending, scenarios)
     if comparison is not None:
-        found += [(FAILED, f"against {comparison.base}: {reason}") for reason in comparison.reasons]
-        if outcomes and not comparison.is_part and comparison.counts["new"] == len(outcomes):
-            found.append((FAILED, f"against {comparison.base}: it has no case of this run"))
+        found += [(FAILED, f"against {comparison.base}: {reason}") for reason in _regressions(comparison, outcomes)]
     result = _result(None, found, settings, ending)
     if ending.shard is None:
         return result
@@ -162,6 +148,31 @@ def _costs(settings: Sequence[GateSettings], tally: Tally, ending: Ending) -> It
     is_bounded = ending.max_cost_usd is not None or any(each.max_cost_usd is not None for each in settings)
     if is_bounded and ending.unpriced_models:
         yield FAILED, f"the cost is not known: none for {', '.join(ending.unpriced_models)}; set prices under `prices`"
+
+
+def _judge_suites(
+    settings: Sequence[GateSettings],
+    outcomes: Sequence[CaseOutcome],
+    tally: Tally,
+    ending: Ending,
+    scenarios: Sequence[ScenarioReport],
+) -> Iterator[Finding]:
+    costs = {suite: spent.cost_usd for suite, spent in tally.spending_by("suite").items()}
+    validations = {each.scenario_key: each for each in scenarios}
+    by_suite: dict[str, list[CaseOutcome]] = {}
+    for outcome in outcomes:
+        by_suite.setdefault(outcome.case.suite, []).append(outcome)
+    for suite in settings:
+        about = f"{suite.suite}: " if len(settings) > 1 else ""
+        judged = _judge_suite(suite, by_suite.get(suite.suite, []), costs.get(suite.suite), ending)
+        for code, reason in (*judged, *_validated(suite, validations.get(suite.suite))):
+            yield code, about + reason
+
+
+def _regressions(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Iterator[str]:
+    yield from comparison.reasons
+    if outcomes and not comparison.is_part and comparison.counts["new"] == len(outcomes):
+        yield "it has no case of this run"
 
 
 def _judge_suite(

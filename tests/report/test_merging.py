@@ -25,8 +25,9 @@ from agentv_ci.contracts.report import (
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.shard import Shard, part_of
 from agentv_ci.report import report
-from agentv_ci.report.comparing import Side, Yardstick
+from agentv_ci.report.comparing import Yardstick
 from agentv_ci.report.merging import Part, merge
+from agentv_ci.report.sides import Side
 from tests.conftest import NOW
 from tests.report.builders import DIGEST, case, plan, row, rows_of, suite
 

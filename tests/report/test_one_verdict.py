@@ -31,10 +31,11 @@ from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.execute.shard import Shard, part_of
 from agentv_ci.pipeline import concluding
 from agentv_ci.report import report
-from agentv_ci.report.comparing import Side, Yardstick
+from agentv_ci.report.comparing import Yardstick
 from agentv_ci.report.merging import Part, merge
 from agentv_ci.report.outcomes import CaseOutcome
 from agentv_ci.report.reporters import junit, terminal
+from agentv_ci.report.sides import Side
 from tests.conftest import NOW, Finished, agentv_ci, write
 from tests.report.builders import DIGEST, Verdict, case, outcomes_of, plan, row, suite
 
