@@ -12,6 +12,7 @@ from agentv_ci.contracts.source import Pointer
 from agentv_ci.suggestions import did_you_mean
 
 TypeName = Literal["str", "int", "float", "bool", "list", "dict", "number"]
+TYPES = ", ".join(get_args(TypeName))
 AtLeastZero = Annotated[float, Field(ge=0)]
 
 
@@ -24,7 +25,8 @@ class _NoSettings(_Settings):
 
 
 class _Determinism(_Settings):
-    tolerance: AtLeastZero = 0.0
+    tolerance: TYPES = ", ".join(get_args(TypeName))
+AtLeastZero = 0.0
     fields: list[Name] | None = None
 
 
@@ -53,7 +55,8 @@ class _Outliers(_Settings):
 class _Fairness(_Settings):
     metric_path: Name
     group: Name = "runner_key"
-    threshold: AtLeastZero = 0.1
+    threshold: TYPES = ", ".join(get_args(TypeName))
+AtLeastZero = 0.1
     min_group_size: NonNegative = 1
 
 
@@ -119,5 +122,3 @@ def _sentence(key: str, contract: type[_Settings], kind: str, place: Pointer, me
         case _:
             return f"setting '{name}' of validator '{key}': {message.removeprefix('Input ').lower()}"
 
-
-TYPES = ", ".join(get_args(TypeName))
