@@ -25,8 +25,7 @@ class _NoSettings(_Settings):
 
 
 class _Determinism(_Settings):
-    tolerance: TYPES = ", ".join(get_args(TypeName))
-AtLeastZero = 0.0
+    tolerance: AtLeastZero = 0.0
     fields: list[Name] | None = None
 
 
@@ -55,8 +54,7 @@ class _Outliers(_Settings):
 class _Fairness(_Settings):
     metric_path: Name
     group: Name = "runner_key"
-    threshold: TYPES = ", ".join(get_args(TypeName))
-AtLeastZero = 0.1
+    threshold: AtLeastZero = 0.1
     min_group_size: NonNegative = 1
 
 
@@ -121,4 +119,3 @@ def _sentence(key: str, contract: type[_Settings], kind: str, place: Pointer, me
             return f"setting '{name}' of validator '{key}' is a type ({TYPES}), a list of types, or {{path, type}}"
         case _:
             return f"setting '{name}' of validator '{key}': {message.removeprefix('Input ').lower()}"
-
