@@ -16,9 +16,11 @@ from hypothesis import settings
 
 from agentv_ci.contracts.exchange import World
 
-# No test asserts a time: machines are shared.
-settings.register_profile("shared", deadline=None)
-settings.load_profile("shared")
+# No test asserts a time: machines are shared. The same examples every time, so that what fails has to do with the
+# change; `HYPOTHESIS=explore` looks for others.
+settings.register_profile("shared", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None, max_examples=1_000)
+settings.load_profile(os.environ.get("HYPOTHESIS", "shared"))
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 REPOSITORY = Path(__file__).parent.parent

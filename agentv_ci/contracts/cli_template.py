@@ -21,7 +21,8 @@ QUOTES = ("'", '"')
 COMMANDS = ("$(", "(")
 
 _TOKEN = re.compile(
-    r"""\\.            # a character that means itself
+    r"""\\\{(?P<escaped>[A-Z_]+)\}
+    | \\.            # a character that means itself
     | \$\(             # a command inside the command
     | [()'"`]
     | (?<!<)<<(?!<)    # a here-document
@@ -39,10 +40,10 @@ def placeholders(template: str) -> tuple[str, ...]:
 
 
 def quoted_placeholders(template: str) -> tuple[str, ...]:
-    """Return the placeholders inside quotes or here-documents, each once.
+    """Return the placeholders inside quotes, here-documents or behind a backslash, each once; all, if quotes do not end.
 
-    What is put in is quoted already: between quotes of the author's, a shell would read it again as text of its own. A
-    command inside double quotes, `"$(…)"`, begins anew.
+    What is put in is quoted already: between quotes of the author's, or where its first quote means itself, a shell
+    would read it again as text of its own. A command inside double quotes, `"$(…)"`, begins anew.
     """
     return tuple(dict.fromkeys(_quoted(template)))
 
@@ -55,7 +56,9 @@ def _quoted(template: str) -> Iterator[str]:
         mark = match[0]
         is_text = inside in QUOTES and mark.startswith("#")
         position = match.start() + 1 if is_text else match.end()
-        if match["name"] is not None:
+        if match["escaped"] is not None:
+            yield match["escaped"]
+        elif match["name"] is not None:
             if inside in (*QUOTES, "<<"):
                 yield match["name"]
         elif inside == "'":
@@ -66,3 +69,6 @@ def _quoted(template: str) -> Iterator[str]:
             marks.pop()
         elif mark in ("$(", '"', "`") or (inside != '"' and mark in ("'", "(", "<<")):
             marks.append(mark)
+    if any(mark != "<<" for mark in marks):
+        # What a shell makes of quotes that do not end is anybody's guess.
+        yield from placeholders(template)

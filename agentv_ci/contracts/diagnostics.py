@@ -52,7 +52,7 @@ RULES: Mapping[str, Rule] = {
     "AV319": Rule("zero-weight", "warning", "all weights of a list are 0"),
     "AV320": Rule("incomplete-settings", "error", "none, or more than one, of alternative settings"),
     "AV321": Rule("ends-with-assistant", "warning", "the last input message is the assistant's"),
-    "AV322": Rule("quoted-placeholder", "error", "a placeholder of a command stands inside quotes"),
+    "AV322": Rule("quoted-placeholder", "error", "a placeholder of a command stands in quotes or behind a backslash"),
     "AV323": Rule("validator-settings", "error", "a setting that a built-in validator does not have, needs or take"),
 }
 

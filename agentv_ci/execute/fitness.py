@@ -40,7 +40,7 @@ def _reasons(target: Target) -> Iterator[tuple[str, str]]:
             if name not in CLI_PLACEHOLDERS:
                 yield "command_template", f"unknown placeholder {{{name}}}"
         for name in quoted_placeholders(target.command_template):
-            yield "command_template", f"{{{name}}} stands inside quotes; it is quoted already"
+            yield "command_template", f"{{{name}}} stands inside quotes or behind a backslash; it is quoted already"
 
 
 def _holds_reference(value: JsonValue) -> bool:

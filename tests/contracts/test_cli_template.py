@@ -6,7 +6,7 @@ import shlex
 import subprocess
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.cli_template import CLI_PLACEHOLDER, placeholders, quoted_placeholders
@@ -21,6 +21,11 @@ QUOTED = [
     '"x # y {PROMPT}"',
     "$(echo '{PROMPT}')",
     "echo \"$(echo '{PROMPT}')\"",
+    "agent \\{PROMPT}",
+    "agent `){PROMPT}`'",
+    "agent $(cat {PROMPT}",
+    "agent \\\\\\{PROMPT}",
+    'agent \\"\\{PROMPT}',
 ]
 PLAIN = [
     "agent {PROMPT}",
@@ -29,6 +34,7 @@ PLAIN = [
     '"`cat {PROMPT}`"',
     "# it's a comment\nagent {PROMPT}",
     "'a\\' {PROMPT}",
+    "agent \\\\{PROMPT}",
     '\\"{PROMPT}\\"',
     "echo '{{PROMPT}}' {PROMPT}",
     "case x in a) agent {PROMPT};; esac",
@@ -50,10 +56,11 @@ def test_placeholder_outside_quotes_is_none(template: str) -> None:
     assert quoted_placeholders(template) == ()
 
 
-PIECES = st.lists(st.sampled_from(["'", '"', " ", "a", "{PROMPT}", "\\", ";"]), max_size=8).map("".join)
+PIECES = st.lists(st.sampled_from(["'", '"', " ", "a", "{PROMPT}", "\\", ";", "`", "$(", ")"]), max_size=8).map("".join)
 
 
 @given(PIECES)
+@example("\\{PROMPT}{PROMPT}'")
 def test_what_is_not_found_stays_one_word_of_a_real_shell(pieces: str) -> None:
     template = f"printf '%s\\n' {pieces}"
     if quoted_placeholders(template) or "{PROMPT}" not in template:

@@ -117,4 +117,4 @@ def test_missing_header_is_all_that_is_missing() -> None:
 
 def test_placeholder_inside_quotes_is_found_in_a_template_of_the_environment_too() -> None:
     said = refusal({"AGENT": "agent '{PROMPT}'"}, provider="cli", command_template="${{ AGENT }}").message
-    assert "(read from AGENT) is unfit: {PROMPT} stands inside quotes" in said
+    assert "(read from AGENT) is unfit: {PROMPT} stands inside quotes or behind a backslash" in said
