@@ -40,7 +40,7 @@ def placeholders(template: str) -> tuple[str, ...]:
 
 
 def quoted_placeholders(template: str) -> tuple[str, ...]:
-    """Return the placeholders inside quotes, here-documents or behind a backslash, each once; all, if quotes do not end.
+    """Return the placeholders in quotes, here-documents or behind a backslash, each once; all, if quotes do not end.
 
     What is put in is quoted already: between quotes of the author's, or where its first quote means itself, a shell
     would read it again as text of its own. A command inside double quotes, `"$(…)"`, begins anew.

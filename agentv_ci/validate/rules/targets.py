@@ -57,8 +57,8 @@ def _check_templates(pointer: Pointer, target: CliTarget, find: Finder) -> Itera
         for name in quoted_placeholders(template):
             yield find.at(
                 "AV322",
-                f"{{{name}}} stands inside quotes or behind a backslash, where what is put in would be read as part of the "
-                "command",
+                f"{{{name}}} stands inside quotes or behind a backslash, where what is put in would be read as part of "
+                "the command",
                 place,
                 hint="it is quoted already; write it alone",
             )
