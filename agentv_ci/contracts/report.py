@@ -78,8 +78,8 @@ class RepeatedCase(Recorded):
     mean: float = Field(description="Mean score of graded trials.")
     pass_rate_low: Share = Field(description="Lower end of the 95 % interval of its pass rate (Wilson).")
     pass_rate_high: Share = Field(description="Upper end.")
-    pass_at_k: Items[Share] = Field(description="For k from 1: that at least one of k trials passes.")
-    pass_hat_k: Items[Share] = Field(description="For k from 1: that all of k trials pass.")
+    pass_at_k: Items[Share] = Field(description="For k from 1 to at most 20: that at least one of k trials passes.")
+    pass_hat_k: Items[Share] = Field(description="For k from 1 to at most 20: that all of k trials pass.")
 
 
 class ValidatorSettings(Recorded):

@@ -183,6 +183,8 @@ class Engine:
                 row = await self._watched(self._run(trial))
             self._open.forget(trial)
             self._go_on(trial.case, row)
+            # What answers without waiting must not keep signals and progress from being heard.
+            await asyncio.sleep(0)
             if self._settings.fail_fast and self._failures.add(trial.case, row.verdict):
                 self._fail_fast()
 

@@ -13,6 +13,8 @@ from agentv_ci.report.outcomes import CaseOutcome
 from agentv_ci.report.spending import Spending
 
 BINS = 5
+MAX_DRAWS = 20
+"""The largest k of pass@k and pass^k."""
 CONFIDENCE = 0.95
 """Of the interval of a case's pass rate."""
 
@@ -72,6 +74,7 @@ def repeated(outcome: CaseOutcome) -> RepeatedCase:
     """Describe the trials of a case."""
     graded, passed = len(outcome.graded), outcome.passed
     low, high = rate_interval(passed, graded, CONFIDENCE)
+    draws = range(1, min(graded, MAX_DRAWS) + 1)
     return RepeatedCase(
         suite=outcome.case.suite,
         id=outcome.case.id,
@@ -84,8 +87,8 @@ def repeated(outcome: CaseOutcome) -> RepeatedCase:
         mean=outcome.score,
         pass_rate_low=low,
         pass_rate_high=high,
-        pass_at_k=tuple(pass_at(k, passed, graded) for k in range(1, graded + 1)),
-        pass_hat_k=tuple(pass_hat(k, passed, graded) for k in range(1, graded + 1)),
+        pass_at_k=tuple(pass_at(k, passed, graded) for k in draws),
+        pass_hat_k=tuple(pass_hat(k, passed, graded) for k in draws),
     )
 
 

@@ -687,6 +687,19 @@ def test_signal_in_the_middle_keeps_rows_writes_the_report_and_leaves_no_process
     assert "interrupted: 2 of 5 cases never ran" in out
 
 
+def test_signal_ends_a_run_whose_target_answers_without_waiting(repository: Path) -> None:
+    documents(repository, CASES[:1], mock(), repeat=100_000_000)
+    command = Command(repository)
+    command.start()
+    command.when(command.has_rows)
+    code, out, _ = command.signal(signal.SIGTERM)
+    assert code == 130
+    assert "interrupted: every case ran, not every trial" in out
+    report = json.loads((repository / "r.report.json").read_text(encoding="utf-8"))
+    (repeated,) = report["repeated"]
+    assert len(repeated["pass_at_k"]) == min(repeated["trials"], 20)
+
+
 def test_second_signal_leaves_no_process_either(repository: Path) -> None:
     documents(repository, CASES[:2], tool(STUBBORN + "wait; sleep 60"))
     command = Command(repository, ["--workers", "2"])
