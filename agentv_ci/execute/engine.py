@@ -183,10 +183,10 @@ class Engine:
                 row = await self._watched(self._run(trial))
             self._open.forget(trial)
             self._go_on(trial.case, row)
-            # What answers without waiting must not keep signals and progress from being heard.
-            await asyncio.sleep(0)
             if self._settings.fail_fast and self._failures.add(trial.case, row.verdict):
                 self._fail_fast()
+            # What answers without waiting must not keep signals and progress from being heard.
+            await asyncio.sleep(0)
 
     def _go_on(self, case: PlanCase, row: ResultRow) -> None:
         """Have further trials of a case run while its verdict is open."""
