@@ -352,7 +352,7 @@ def test_case_in_flight_that_stays_open_has_been_stopped_although_nothing_waited
         assert (word, found.account.stopped == "fail-fast") == ("fail", missing > 0)
         assert (verdicts["open"] == "pass") == (missing == 0)
         left.add(missing)
-    assert left == {0, 1, 2}, "chance has it stop at any moment"
+    assert left >= {1, 2}, "chance has it stop at different moments"
 
 
 def test_case_that_is_decided_by_what_is_in_flight_was_not_stopped() -> None:
