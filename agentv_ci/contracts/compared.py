@@ -62,3 +62,8 @@ class Comparison(Recorded):
     warnings: Items[str] = Field(description="What makes the older side a poor yardstick.")
     reasons: Items[str] = Field(description="Why this is a regression; empty when it is none.")
     cases: Items[ComparedCase] = Field(description="All cases but the unchanged ones, worst first.")
+
+    @property
+    def shares_cases(self) -> bool:
+        """Whether any case is on both sides."""
+        return any(number for change, number in self.counts.items() if change not in ("new", "removed"))

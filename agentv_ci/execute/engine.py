@@ -70,7 +70,7 @@ class Engine:
             self._budget.miss_price(model)
         self._failures = Failures()
         self._deciding = Deciding(finished.trials, self._leave_out)
-        self._places = {case_key(case): place for place, case in enumerate(plan.cases)}
+        self._places = {case_key(case): place for place, case in enumerate(plan.cases) if case.stop_when is not None}
         self._dumps = Dumps(settings.prompts, settings.traces, means.redactor, means.warn)
         self._queue = Queue(self._lanes(), self._limits, self._is_wanted)
         self._open = OpenTargets(plan.targets, targets, self._context(), self._desk(), dry_run=settings.dry_run)

@@ -31,7 +31,7 @@ class _Results:
     outcomes: tuple[CaseOutcome, ...]
     measured: str
     """The time of its newest row."""
-    rows: int
+    report: RunReport | None
 
 
 def compare_files(base: Path, head: Path, *, names: tuple[str, str], confidence: float, now: datetime) -> Comparison:
@@ -43,7 +43,7 @@ def compare_files(base: Path, head: Path, *, names: tuple[str, str], confidence:
 
     older, newer = _side(base, names[0]), _side(head, names[1])
     comparison = compare_sides(older, newer, Yardstick(older, newer.name, now, confidence))
-    if comparison.counts["new"] + comparison.counts["removed"] == sum(comparison.counts.values()):
+    if not comparison.shares_cases:
         raise NothingToRun(f"no case is in both '{names[0]}' and '{names[1]}'")
     return comparison
 
@@ -75,20 +75,17 @@ def accept_baseline(results: Path, out: Path) -> Accepted:
     from agentv_ci.report.baseline import baseline_of, baseline_text
 
     _refuse_json(results)
-    run_report = _refuse_unfit(results, results.name)
     Origin(results.parent, (), (results, report_of(results)), ()).refuse_to_overwrite([out])
     refuse_folder(out)
-    found = _read(results)
-    if run_report is not None and run_report.counts.rows != found.rows:
-        raise UsageError(f"'{results}' has {found.rows} rows, and its run report says {run_report.counts.rows}")
-    plan_digest = run_report.plan_digest if run_report is not None else None
+    found = _read(results, results.name)
+    plan_digest = found.report.plan_digest if found.report is not None else None
     document = baseline_of(found.outcomes, plan_digest=plan_digest, measured=found.measured)
     if document is None:
         raise NothingToRun(f"no case of '{results}' was graded")
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(baseline_text(document), encoding="utf-8")
     warnings = []
-    if run_report is None:
+    if found.report is None:
         warnings.append(f"there is no run report beside '{results.name}': nobody knows whether its run came to its end")
     if left_out := len(found.outcomes) - len(document.cases):
         warnings.append(f"{counted(left_out, 'case')} without a verdict left out")
@@ -121,10 +118,7 @@ def _side(path: Path, name: str) -> Side:
 
     if path.suffix == ".json":
         return Side.of_baseline(name, _baseline(path))
-    report = _refuse_unfit(path, name)
-    found = _read(path)
-    if report is not None and report.counts.rows != found.rows:
-        raise UsageError(f"'{name}' has {found.rows} rows, and its run report says {report.counts.rows}")
+    found = _read(path, name)
     return Side.of_outcomes(name, found.outcomes, found.measured)
 
 
@@ -133,9 +127,11 @@ def _refuse_json(results: Path) -> None:
         raise UsageError(f"'{results}' is no results file: results are .jsonl or .yaml")
 
 
-def _read(results: Path) -> _Results:
+def _read(results: Path, name: str) -> _Results:
+    """Return results that are whole; raises UsageError for others, and NothingToRun for empty ones."""
     from agentv_ci.report.outcomes import Tally
 
+    report = _refuse_unfit(results, name)
     tally, measured = Tally(), ""
     seen: set[tuple[str, str, str, int]] = set()
     for row in read_rows(results):
@@ -149,7 +145,9 @@ def _read(results: Path) -> _Results:
         measured = max(measured, row.timestamp)
     if not tally.rows:
         raise NothingToRun(f"'{results}' has no rows")
-    return _Results(tally.outcomes(), measured, tally.rows)
+    if report is not None and report.counts.rows != tally.rows:
+        raise UsageError(f"'{name}' has {tally.rows} rows, and its run report says {report.counts.rows}")
+    return _Results(tally.outcomes(), measured, report)
 
 
 def _baseline(path: Path) -> BaselineDocument:

@@ -184,7 +184,7 @@ def _reasons(cases: Sequence[ComparedCase], pass_rate: Figure | None, mean_score
 
 def _warnings(base: Side, cases: Sequence[ComparedCase], yardstick: Yardstick) -> Iterable[str]:
     stale = [each for each in cases if each.stale]
-    if not has_common(cases):
+    if all(each.change in ("new", "removed") for each in cases):
         yield f"no case of this run is in {base.name}: nothing was compared"
     weak = [each for each in cases if _cannot_fall(each, yardstick.confidence)]
     if weak:
@@ -197,11 +197,6 @@ def _warnings(base: Side, cases: Sequence[ComparedCase], yardstick: Yardstick) -
     age_days = _age_days(base.measured, yardstick.now)
     if age_days is not None and age_days > STALE_AFTER_DAYS:
         yield f"{base.name} is {age_days} days old"
-
-
-def has_common(cases: Iterable[ComparedCase]) -> bool:
-    """Whether any case is on both sides."""
-    return any(each.change not in ("new", "removed") for each in cases)
 
 
 def _cannot_fall(case: ComparedCase, confidence: float) -> bool:

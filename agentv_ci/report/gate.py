@@ -171,7 +171,7 @@ def _judge_suites(
 
 def _regressions(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Iterator[str]:
     yield from comparison.reasons
-    if outcomes and not comparison.is_part and comparison.counts["new"] == len(outcomes):
+    if outcomes and not comparison.is_part and not comparison.shares_cases:
         yield "it has no case of this run"
 
 

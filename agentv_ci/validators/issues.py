@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.report import WORST_FIRST, Severity
 from agentv_ci.outside import read_json, well_formed, well_formed_text
 
-Severity = Literal["info", "warning", "error"]
-SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")
 ISSUE_FORM = "{id: text, severity: info | warning | error, message: text, path: [text, ...] | null}"
 
 
@@ -32,7 +31,7 @@ def findings(issues: Sequence[JsonObject], details: JsonObject) -> dict[str, Any
         "issues": [*issues],
         "summary": {
             "count": len(issues),
-            "by_severity": {severity: counts[severity] for severity in SEVERITIES},
+            "by_severity": {severity: counts[severity] for severity in reversed(WORST_FIRST)},
             "details": well_formed(details),
         },
     }

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.validators.issues import Severity, findings, issue
+from agentv_ci.contracts.report import Severity
+from agentv_ci.validators.issues import findings, issue
 from agentv_ci.validators.runs import Run, is_success, name_of, shown
 
 FIELDS = {"scenario_key": str, "runs": list, "aggregates": dict}

@@ -100,7 +100,7 @@ def files(draw: st.DrawFn) -> dict[str, Any]:
     return made
 
 
-@settings(deadline=None, derandomize=True, max_examples=50, phases=[Phase.generate])
+@settings(deadline=None, derandomize=True, max_examples=80, phases=[Phase.generate])
 @given(files())
 def test_bundle_accepts_and_refuses_what_its_files_do(made: dict[str, Any]) -> None:
     with TemporaryDirectory() as folder:

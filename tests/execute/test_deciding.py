@@ -197,7 +197,7 @@ def go(
         assert request.seed is not None
         key = case.id, request.seed
         under_way.add(key)
-        for _ in range(lasting.randrange(1, 8)):
+        for _ in range(lasting.randrange(1, 30)):
             for _, number in under_way:
                 most[number] = max(most.get(number, 0), len(under_way))
             await asyncio.sleep(0)
@@ -346,13 +346,13 @@ def test_case_in_flight_that_stays_open_has_been_stopped_although_nothing_waited
     # "open" wants more trials after "lost" has stopped the run, and nothing else is left by then.
     script = {"lost": scripted("f"), "open": scripted("pfpfp")}
     left = set()
-    for chance in range(20):
+    for chance in range(200):
         found = go([adaptive("open"), adaptive("lost", 1)], script, workers=8, fail_fast=True, chance=chance)
         verdicts, word, missing = outcome_of(found)
         assert (word, found.account.stopped == "fail-fast") == ("fail", missing > 0)
         assert (verdicts["open"] == "pass") == (missing == 0)
         left.add(missing)
-    assert left >= {1, 2}, "chance has it stop at different moments"
+    assert left == {0, 1, 2}, "chance has it stop at any moment"
 
 
 def test_case_that_is_decided_by_what_is_in_flight_was_not_stopped() -> None:

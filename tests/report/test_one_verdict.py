@@ -232,13 +232,13 @@ def agrees(each: Run) -> RunReport:
     return found
 
 
-@settings(derandomize=True, max_examples=200)
+@settings(derandomize=True, max_examples=400)
 @given(runs())
 def test_what_is_printed_recorded_and_written_is_one_verdict(each: Run) -> None:
     agrees(each)
 
 
-@settings(derandomize=True, max_examples=200)
+@settings(derandomize=True, max_examples=400)
 @given(runs())
 def test_what_passes_has_nothing_against_it(each: Run) -> None:
     found, outcomes = each.report()
@@ -292,7 +292,7 @@ def test_counts_are_those_of_the_verdicts(each: Run) -> None:
     assert [sum(g.cases for g in groups) for groups in (found.suites, found.targets)] == [counts.cases] * 2
 
 
-@settings(derandomize=True, max_examples=100)
+@settings(derandomize=True, max_examples=150)
 @given(runs(), st.integers(2, 3), st.integers(0, 2))
 def test_parts_together_have_the_verdict_of_the_whole_and_a_missing_part_never_passes(
     each: Run, total: int, absent: int
