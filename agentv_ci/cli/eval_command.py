@@ -16,7 +16,8 @@ from agentv_ci.cli.options import (
     form_and_name,
     form_option,
     gate_options,
-    junit_option,
+    report_options,
+    reports_of,
     target_option,
     targets_option,
     verbose_option,
@@ -104,7 +105,7 @@ class ShardType(click.ParamType[Shard]):
 @click.option(
     "--baseline", type=FILE, metavar="FILE", help="Gate: no regression against this baseline, or these results."
 )
-@junit_option
+@report_options
 @verbose_option
 @color_option
 def command(
@@ -139,8 +140,8 @@ def command(
     max_errors: int | None,
     max_cost: float | None,
     baseline: str | None,
-    junit: str | None,
     verbose: bool,
+    **reports: str | None,
 ) -> int:
     """Run eval files, folders, globs or one plan: ask the targets, judge the answers, report, gate.
 
@@ -200,7 +201,7 @@ def command(
     results = Path(out or resume or Path(".agentv", "results", f"eval_{stamp()}.{written}"))
     if resume is not None and form_of(Path(resume)) != written:
         raise UsageError(f"--resume {resume} and --out {out} are not written alike", hint="give them the same suffix")
-    files = RunFiles(cwd / results, written, cwd / junit if junit else None)
+    files = RunFiles(cwd / results, written, reports_of(reports, cwd))
     scope = Scope(
         shard,
         balance=cwd / balance if balance else None,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,7 +13,8 @@ import click
 from agentv_ci.errors import UsageError
 
 if TYPE_CHECKING:
-    from agentv_ci.report.reporters import ResultsFormat
+    from agentv_ci.pipeline.concluding import Reports
+    from agentv_ci.report.reporters import ReportFormat, ResultsFormat
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -48,7 +50,9 @@ form_option = click.option(
     type=click.Choice(["jsonl", "yaml"]),
     help="How rows are written; default: as the name of --out says, else jsonl.",
 )
-junit_option = click.option("--junit", type=FILE, metavar="FILE", help="Write JUnit XML too.")
+REPORTS: Mapping[ReportFormat, str] = {
+    "junit": "Write JUnit XML too, for CI servers.",
+}
 verbose_option = click.option(
     "--verbose", is_flag=True, help="Tell every question, retry and verdict on standard error."
 )
@@ -89,6 +93,22 @@ def form_and_name(form: ResultsFormat | None, out: str | None) -> ResultsFormat:
         other = ".yaml" if form == "yaml" else ".jsonl"
         raise UsageError(f"--output-format {form} does not go with --out {out}", hint=f"give it a name in {other}")
     return named
+
+
+def report_options(command: F) -> F:
+    """Reports beside the results; `reports_of` takes what they were given."""
+    for name, says in reversed(tuple(REPORTS.items())):
+        command = click.option(f"--{name}", type=FILE, metavar="FILE", help=says)(command)
+    return command
+
+
+def reports_of(given: Mapping[str, str | None], cwd: Path) -> Reports:
+    """Return the reports that are wanted; `given` has the file of each."""
+    from agentv_ci.pipeline.concluding import Reports
+    from agentv_ci.report.links import Links
+
+    files = {name: cwd / path for name in REPORTS if (path := given[name]) is not None}
+    return Reports(files, Links.of_workflow(os.environ))
 
 
 def gate_options(command: F) -> F:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from agentv_ci.cli.options import FILE, color_option, junit_option
+from agentv_ci.cli.options import FILE, color_option, report_options, reports_of
 from agentv_ci.cli.running import show_outcome
 from agentv_ci.pipeline.comparing import yardstick_of
 from agentv_ci.pipeline.concluding import RunFiles
@@ -27,10 +27,14 @@ from agentv_ci.report.reporters import form_of
 @click.option(
     "--baseline", type=FILE, metavar="FILE", help="Gate: no regression against this baseline, or these results."
 )
-@junit_option
+@report_options
 @color_option
 def command(
-    results: tuple[str, ...], expect_shards: int | None, out: str | None, baseline: str | None, junit: str | None
+    results: tuple[str, ...],
+    expect_shards: int | None,
+    out: str | None,
+    baseline: str | None,
+    **reports: str | None,
 ) -> int:
     """Report results again, or several files as one run: the summary, and the gate that was set when they ran.
 
@@ -40,15 +44,16 @@ def command(
     Examples:
       agentv-ci report .agentv/results/eval.jsonl
       agentv-ci report part-*.jsonl --expect-shards 4 --out all.jsonl --junit junit.xml
+      agentv-ci report results.jsonl --html report.html --markdown summary.md
     """
     cwd = Path.cwd()
     written = cwd / out if out else None
     files = RunFiles(written, form_of(written)) if written is not None else None
-    xml = cwd / junit if junit else None
+    wanted = reports_of(reports, cwd)
     head = written.name if written is not None else "these results"
     source = cwd / baseline if baseline else None
     yardstick = yardstick_of(source, head=head, now=datetime.now(UTC)) if source is not None else None
     paths = tuple(cwd / each for each in results)
-    outcome = report_results(Merging(paths, results, expect_shards, files, xml, yardstick, source))
-    show_outcome(outcome, {**(files.written if files is not None else {}), "junit": xml}, cwd)
+    outcome = report_results(Merging(paths, results, expect_shards, files, wanted, yardstick, source))
+    show_outcome(outcome, {**(files.written if files is not None else {}), **wanted.named}, cwd)
     return outcome.report.gate.exit_code

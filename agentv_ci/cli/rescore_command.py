@@ -14,7 +14,8 @@ from agentv_ci.cli.options import (
     form_and_name,
     form_option,
     gate_options,
-    junit_option,
+    report_options,
+    reports_of,
     target_option,
     targets_option,
     verbose_option,
@@ -41,7 +42,7 @@ from agentv_ci.report.reporters import ResultsFormat
 @workers_option
 @click.option("--dry-run", is_flag=True, help="The mock answers for every judge; nothing is gated.")
 @gate_options
-@junit_option
+@report_options
 @verbose_option
 @color_option
 def command(
@@ -58,8 +59,8 @@ def command(
     min_pass_rate: float | None,
     min_mean_score: float | None,
     max_errors: int | None,
-    junit: str | None,
     verbose: bool,
+    **reports: str | None,
 ) -> int:
     """Score the answers of an earlier run with today's evaluators; no target is asked, only judges are.
 
@@ -86,7 +87,7 @@ def command(
     settings = RunSettings(root=origin.root, workers=workers, dry_run=dry_run or rescoring.is_dry_run)
     how = form_and_name(form, out)
     written = cwd / out if out else stored.with_suffix(f".rescored.{how}")
-    files = RunFiles(written, how, cwd / junit if junit else None)
+    files = RunFiles(written, how, reports_of(reports, cwd))
     work = partial(rescore, rescoring, overrides, settings, files)
     outcome = run(work, files, dotenv_files=origin.dotenv_files, verbose=verbose)
     show_outcome(outcome, files.written, cwd)

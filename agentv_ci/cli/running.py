@@ -120,13 +120,12 @@ def _end_at_once(*_: object) -> None:
     os._exit(INTERRUPTED)
 
 
-def show_outcome(outcome: Outcome, written: Mapping[str, Path | None], cwd: Path) -> None:
+def show_outcome(outcome: Outcome, written: Mapping[str, Path], cwd: Path) -> None:
     """Print the summary, and where everything lies that was written."""
     for line in terminal.render(outcome.report, outcome.cases):
         show_line(line.text, line.style)
     for name, path in written.items():
-        if path is not None:
-            show_line(f"{name}: {_short(path, cwd)}", "plain")
+        show_line(f"{name}: {_short(path, cwd)}", "plain")
     if outcome.report.stopped == "interrupted":
         with contextlib.suppress(OSError):  # the terminal has gone, which is what ended the run
             show_error("interrupted; finished rows are kept", None)

@@ -88,6 +88,14 @@ class OutputMessageRecord(Recorded):
     tool_calls: Items[ToolCallRecord] = Field((), description="Tools called in this turn.")
 
 
+class InputMessageRecord(Recorded):
+    """A turn of the question."""
+
+    role: str = Field(description="Who speaks.")
+    name: str | None = Field(None, description="A name for the speaker.")
+    content: str = Field(description="What is said; files are named, not shown.")
+
+
 class PrintedRecord(Recorded):
     """What a command printed before it failed; long texts without their middle."""
 
@@ -122,6 +130,9 @@ class ResultRow(Recorded):
     )
     seed: int | None = Field(None, description="The trial's seed.")
     digest: str = Field(description="The case's digest in the plan.")
+    input_messages: Items[InputMessageRecord] | None = Field(None, description="The question, as the author wrote it.")
+    expected_outcome: str | None = Field(None, description="What a good answer achieves.")
+    reference_answer: str | None = Field(None, description="A good answer.")
     status: Literal["ok", "error"] = Field(description="Whether there is a verdict.")
     verdict: Literal["pass", "borderline", "fail", "error"] = Field(description="`error` is neither pass nor fail.")
     score: Share = Field(description="From 0 to 1; of an errored row what could be scored, else 0.")

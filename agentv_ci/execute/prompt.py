@@ -59,6 +59,11 @@ def message_text(message: PlanMessage, files: Mapping[str, FileText]) -> str:
     return _said(message, lambda part: _part(part, files))
 
 
+def shown_text(message: PlanMessage) -> str:
+    """Return what a message says, its files only named."""
+    return _said(message, _named)
+
+
 def _said(message: PlanMessage, say: Callable[[Part], str]) -> str:
     if message.value is not None:
         return json_text(message.value)

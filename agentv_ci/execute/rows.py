@@ -16,9 +16,10 @@ from agentv_ci.contracts.exchange import (
     Response,
     Usage,
 )
-from agentv_ci.contracts.plan import PlanCase, PlanSuite
+from agentv_ci.contracts.plan import PlanCase, PlanMessage, PlanSuite
 from agentv_ci.contracts.results import (
     EvaluatorResult,
+    InputMessageRecord,
     OutputMessageRecord,
     PrintedRecord,
     ResultRow,
@@ -28,6 +29,7 @@ from agentv_ci.contracts.results import (
     UsageRecord,
 )
 from agentv_ci.contracts.targets import Target, model_name
+from agentv_ci.execute.prompt import shown_text
 
 TrialKey = tuple[str, str, int]
 """Suite, case id and number of a trial."""
@@ -155,6 +157,7 @@ def _row(trial: Trial, effort: Effort, grade: Grade, error_kind: ErrorKind | Non
         provider="mock" if trial.dry_run else trial.target.provider,
         trial=trial.number,
         seed=trial.seed,
+        input_messages=tuple(map(_input_message, case.input_messages)),
         candidate_answer="",
         attempts=effort.attempts,
         requests=effort.requests,
@@ -169,6 +172,8 @@ def _graded(case: PlanCase, grade: Grade, error_kind: ErrorKind | None, now: dat
     return {
         "timestamp": now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "digest": case.digest,
+        "expected_outcome": case.expected_outcome,
+        "reference_answer": case.reference_answer,
         "status": "error" if grade.verdict == "error" else "ok",
         "verdict": grade.verdict,
         "score": grade.score,
@@ -182,6 +187,10 @@ def _graded(case: PlanCase, grade: Grade, error_kind: ErrorKind | None, now: dat
         "judge_cost_usd": grade.judge_cost_usd,
         "source": RowSource(path=case.source.path, line=case.source.line),
     }
+
+
+def _input_message(message: PlanMessage) -> InputMessageRecord:
+    return InputMessageRecord(role=message.role, name=message.name, content=shown_text(message))
 
 
 def _evaluator_result(outcome: EvaluatorOutcome) -> EvaluatorResult:

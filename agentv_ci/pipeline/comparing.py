@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.outside import shortened
 from agentv_ci.pipeline.compiling import Origin
-from agentv_ci.pipeline.concluding import refuse_folder, report_of
+from agentv_ci.pipeline.concluding import refuse_to_overwrite, report_of
 from agentv_ci.pipeline.reporting import part_of, read_rows
 from agentv_ci.suggestions import counted
 
@@ -75,8 +75,7 @@ def accept_baseline(results: Path, out: Path) -> Accepted:
     from agentv_ci.report.baseline import baseline_of, baseline_text
 
     _refuse_json(results)
-    Origin(results.parent, (), (results, report_of(results)), ()).refuse_to_overwrite([out])
-    refuse_folder(out)
+    refuse_to_overwrite([out], Origin(results.parent, (), (results, report_of(results)), ()))
     found = _read(results, results.name)
     plan_digest = found.report.plan_digest if found.report is not None else None
     document = baseline_of(found.outcomes, plan_digest=plan_digest, measured=found.measured)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv_ci.errors import UsageError
 from agentv_ci.pipeline.compiling import Origin
 from agentv_ci.pipeline.scenarios import validate_runs
+from agentv_ci.report.links import NO_LINKS, Links
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.plan import Plan
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from agentv_ci.contracts.results import ResultRow
     from agentv_ci.report.comparing import Yardstick
     from agentv_ci.report.outcomes import CaseOutcome
-    from agentv_ci.report.reporters import ResultsFormat
+    from agentv_ci.report.reporters import ReportFormat, ResultsFormat
 
 
 def report_of(results: Path) -> Path:
@@ -28,10 +30,28 @@ def report_of(results: Path) -> Path:
     return results.with_suffix(".report.json") if known else results.with_name(f"{results.name}.report.json")
 
 
-def refuse_folder(path: Path) -> None:
-    """Raise UsageError where a file is to be written and a folder lies."""
-    if path.is_dir():
-        raise UsageError(f"results and reports go into files, and '{path}' is none")
+def refuse_to_overwrite(paths: Sequence[Path], origin: Origin) -> None:
+    """Raise UsageError where something is to be written and something else, or a folder, lies."""
+    origin.refuse_to_overwrite(paths)
+    for path in paths:
+        if path.is_dir():
+            raise UsageError(f"results and reports go into files, and '{path}' is none")
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """Which reports are wanted of a run, and where."""
+
+    files: Mapping[ReportFormat, Path] = field(default_factory=dict)
+    links: Links = NO_LINKS
+
+    @property
+    def named(self) -> dict[str, Path]:
+        """What lies where."""
+        return {str(name): path for name, path in self.files.items()}
+
+
+NO_REPORTS = Reports()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +60,7 @@ class RunFiles:
 
     results: Path
     form: ResultsFormat
-    junit: Path | None = None
+    reports: Reports = NO_REPORTS
 
     @property
     def report(self) -> Path:
@@ -48,18 +68,15 @@ class RunFiles:
         return report_of(self.results)
 
     @property
-    def written(self) -> dict[str, Path | None]:
+    def written(self) -> dict[str, Path]:
         """What lies where when a run has ended."""
-        return {"results": self.results, "report": self.report, "junit": self.junit}
+        return {"results": self.results, "report": self.report, **self.reports.named}
 
     def refuse_to_overwrite(self, origin: Origin) -> None:
         """Raise UsageError when what a run leaves would lie where something else does, or cannot lie."""
         if self.results.name == "-":
             raise UsageError("rows go into a file that later commands read; name one with --out")
-        written = [self.results, self.report, *([self.junit] if self.junit else [])]
-        origin.refuse_to_overwrite(written)
-        for path in written:
-            refuse_folder(path)
+        refuse_to_overwrite(list(self.written.values()), origin)
         if self.results.exists() and not self.results.is_file():
             raise UsageError(f"results go into a file that can be read again, and '{self.results}' is none")
 
@@ -102,7 +119,7 @@ def conclude(
         read_rows, yardstick = tuple, None
         scenarios = ()
         outcome = judge(why(error, files.results))
-    return publish(outcome, judge, read_rows, files.report, files.junit)
+    return publish(outcome, judge, read_rows, files.report, files.reports)
 
 
 def publish(
@@ -110,45 +127,47 @@ def publish(
     judge: Callable[[str], Outcome],
     rows: Callable[[], Iterable[ResultRow]],
     report: Path | None,
-    junit: Path | None,
+    reports: Reports,
 ) -> Outcome:
     """Write the reports of a run, and return what it came to then.
 
     What is lost is part of the verdict: `judge` gives another one, and all reports are written once more. One that then
     cannot be written does not stay either, since it would say something else.
     """
-    lost = _write_reports(outcome, rows, report, junit)
+    lost = _write_reports(outcome, rows, report, reports)
     if not lost:
         return outcome
     outcome = judge(next(iter(lost.values())))
-    for path in _write_reports(outcome, rows, report, junit).keys() - lost.keys():
+    for path in _write_reports(outcome, rows, report, reports).keys() - lost.keys():
         with contextlib.suppress(OSError):
             path.unlink()
     return outcome
 
 
 def _write_reports(
-    outcome: Outcome, rows: Callable[[], Iterable[ResultRow]], report: Path | None, junit: Path | None
+    outcome: Outcome, rows: Callable[[], Iterable[ResultRow]], report: Path | None, reports: Reports
 ) -> dict[Path, str]:
     """Write what is wanted; returns which are not there, and why."""
-    writers: list[tuple[Path | None, Callable[[Path], None]]] = [
-        (junit, lambda path: _write_junit(outcome, rows(), path)),
-        (report, lambda path: _write_report(outcome.report, path)),
-    ]
-    found = {path: _lost(path, write) for path, write in writers if path is not None}
+    from agentv_ci.report.reported import ReportedRun
+    from agentv_ci.report.reporters import reporter
+
+    run = ReportedRun(outcome.report, outcome.cases, rows, reports.links)
+    found = {path: _lost(path, partial(reporter(name).render, run)) for name, path in reports.files.items()}
+    if report is not None:
+        found[report] = _lost(report, lambda: [_encoded(outcome.report)])
     return {path: reason for path, reason in found.items() if reason is not None}
 
 
-def _lost(path: Path, write: Callable[[Path], None]) -> str | None:
+def _lost(path: Path, pieces: Callable[[], Iterable[bytes]]) -> str | None:
     """Write a file as a whole or not at all; returns why it is not there."""
     scratch = path.with_name(f".{path.name}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not path.is_file():
             # A pipe, or a device.
-            write(path)
+            _write(path, pieces())
             return None
-        write(scratch)
+        _write(scratch, pieces())
         scratch.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -162,13 +181,10 @@ def why(error: Exception, path: Path) -> str:
     return f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error)
 
 
-def _write_report(run_report: RunReport, path: Path) -> None:
-    """Write a run report; raises OSError."""
-    path.write_text(json.dumps(run_report.model_dump(by_alias=True), indent=2) + "\n", encoding="utf-8")
+def _write(path: Path, pieces: Iterable[bytes]) -> None:
+    with path.open("wb") as file:
+        file.writelines(pieces)
 
 
-def _write_junit(outcome: Outcome, rows: Iterable[ResultRow], path: Path) -> None:
-    """Write a run as JUnit XML; raises OSError."""
-    from agentv_ci.report.reporters import junit
-
-    path.write_bytes(junit.render(outcome.report, outcome.cases, rows))
+def _encoded(run_report: RunReport) -> bytes:
+    return (json.dumps(run_report.model_dump(by_alias=True), indent=2) + "\n").encode()

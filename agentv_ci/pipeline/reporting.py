@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.pipeline.compiling import Origin
-from agentv_ci.pipeline.concluding import Outcome, RunFiles, publish, refuse_folder, report_of
+from agentv_ci.pipeline.concluding import Outcome, Reports, RunFiles, publish, refuse_to_overwrite, report_of
 from agentv_ci.pipeline.scenarios import validate_runs
 from agentv_ci.suggestions import did_you_mean, listed
 
@@ -33,7 +33,7 @@ class Merging:
     """How many parts of one plan they must be; None: they may be anything."""
     out: RunFiles | None
     """Where all rows go together, with a run report beside them."""
-    junit: Path | None
+    reports: Reports
     yardstick: Yardstick | None = None
     baseline: Path | None = None
     """Where the yardstick was read."""
@@ -75,7 +75,8 @@ def report_results(merging: Merging) -> Outcome:
         raise NothingToRun("these files have no rows")
     if merging.out is not None:
         _write_rows(merging.out, rows())
-    return publish(judge(), judge, rows, merging.out.report if merging.out is not None else None, merging.junit)
+    report = merging.out.report if merging.out is not None else None
+    return publish(judge(), judge, rows, report, merging.reports)
 
 
 def check_results(results: Sequence[Path], keys: Sequence[str], settings: JsonObject) -> tuple[ScenarioReport, ...]:
@@ -150,10 +151,9 @@ def _refuse_to_overwrite(merging: Merging) -> None:
         sources = (*sources, merging.baseline)
     origin = Origin(merging.results[0].parent, (), sources, ())
     if merging.out is not None:
-        replace(merging.out, junit=merging.junit).refuse_to_overwrite(origin)
-    elif merging.junit is not None:
-        origin.refuse_to_overwrite([merging.junit])
-        refuse_folder(merging.junit)
+        replace(merging.out, reports=merging.reports).refuse_to_overwrite(origin)
+    else:
+        refuse_to_overwrite(list(merging.reports.files.values()), origin)
 
 
 def part_of(results: Path, name: str) -> Part:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from hypothesis import strategies as st
@@ -14,6 +14,7 @@ from agentv_ci.contracts.results import EvaluatorResult, ResultRow, RowSource
 from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.report import report
 from agentv_ci.report.outcomes import CaseOutcome, Tally
+from agentv_ci.report.reported import ReportedRun
 from agentv_ci.report.summing import sum_up
 from agentv_ci.schemas import schema_id
 
@@ -151,6 +152,11 @@ def whole(rows: Iterable[ResultRow], ending: Ending | None = None) -> tuple[RunR
     ended = ending or Ending()
     found = sum_up(tally, outcomes, settings, ended, plan_digest=None, scenarios=(), comparison=None)
     return found, outcomes
+
+
+def reported(rows: Sequence[ResultRow], ending: Ending | None = None) -> ReportedRun:
+    """The same as reporters get it."""
+    return ReportedRun(*whole(rows, ending), lambda: rows)
 
 
 def finding(text: str) -> EvaluatorResult:

@@ -34,6 +34,7 @@ from agentv_ci.report import report
 from agentv_ci.report.comparing import Yardstick
 from agentv_ci.report.merging import Part, merge
 from agentv_ci.report.outcomes import CaseOutcome
+from agentv_ci.report.reported import ReportedRun
 from agentv_ci.report.reporters import junit, terminal
 from agentv_ci.report.sides import Side
 from tests.conftest import NOW, Finished, agentv_ci, write
@@ -182,7 +183,7 @@ def printed(found: RunReport, outcomes: Sequence[CaseOutcome]) -> tuple[str, lis
 
 
 def xml_of(found: RunReport, outcomes: Sequence[CaseOutcome], rows: Sequence[ResultRow]) -> ET.Element:
-    return ET.fromstring(junit.render(found, outcomes, rows))
+    return ET.fromstring(b"".join(junit.render(ReportedRun(found, outcomes, lambda: rows))))
 
 
 def agree(found: RunReport, word: str, reasons: Sequence[str], root: ET.Element) -> None:

@@ -1,14 +1,36 @@
-"""The family of reporters: each turns results into one kind of text. Results are written and read in two forms."""
+"""The family of reporters: each turns a run into one kind of text. Its rows are written and read in two forms."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal, Protocol, assert_never
 
 from agentv_ci.contracts.results import ResultRow
+from agentv_ci.report.reported import ReportedRun
+
+ReportFormat = Literal["junit"]
 
 ResultsFormat = Literal["jsonl", "yaml"]
+
+
+class Reporter(Protocol):
+    """How a whole run is told."""
+
+    def render(self, run: ReportedRun) -> Iterable[bytes]:
+        """Return the file, in pieces; raises what reading the rows raises."""
+        ...
+
+
+def reporter(name: ReportFormat) -> Reporter:
+    """Return a reporter by its name."""
+    match name:
+        case "junit":
+            from agentv_ci.report.reporters import junit
+
+            return junit
+        case _:
+            assert_never(name)
 
 
 class Form(Protocol):

@@ -22,7 +22,7 @@ from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import PASSED
 from agentv_ci.outside import ANSI
-from agentv_ci.report.outcomes import CaseOutcome
+from agentv_ci.report.reported import ReportedRun
 
 MAX_MESSAGE = 300
 MAX_ANSWER = 10_000
@@ -34,14 +34,15 @@ _ILLEGAL = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udf
 GATE = "agentv-ci gate"
 
 
-def render(report: RunReport, outcomes: Iterable[CaseOutcome], rows: Iterable[ResultRow]) -> bytes:
+def render(run: ReportedRun) -> Iterable[bytes]:
     """Return the document; one `<testsuite>` per eval file, in the order of their paths."""
+    report = run.report
     made_up_for = {
         (each.case.suite, each.case.id, each.target)
-        for each in outcomes
+        for each in run.outcomes
         if each.verdict == "pass" and each.passed < len(each.graded)
     }
-    ordered = sorted(rows, key=lambda row: (row.suite, row.source.line, row.eval_id, row.target, row.trial))
+    ordered = sorted(run.rows(), key=lambda row: (row.suite, row.source.line, row.eval_id, row.target, row.trial))
     names = _Names()
     said = {"gate": report.gate.verdict, "exit_code": str(report.gate.exit_code)}
     suites = [
@@ -72,7 +73,7 @@ def render(report: RunReport, outcomes: Iterable[CaseOutcome], rows: Iterable[Re
         element.insert(0, _properties(_values(row)))
     ET.indent(root)
     text: bytes = ET.tostring(root, encoding="utf-8")
-    return b'<?xml version="1.0" encoding="utf-8"?>\n' + text + b"\n"
+    return b'<?xml version="1.0" encoding="utf-8"?>\n', text, b"\n"
 
 
 def _key(row: ResultRow) -> tuple[str, str, str]:

@@ -15,13 +15,13 @@ from junitparser import Error, Failure, JUnitXml
 from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow, RowSource
 from agentv_ci.report.reporters.junit import GATE, render
-from tests.report.builders import NASTY, Verdict, any_text, case, row, rows_of, well_formed_text, whole
+from tests.report.builders import NASTY, Verdict, any_text, case, reported, row, rows_of, well_formed_text
 
 B = "evals/b.yaml"
 
 
 def rendered(rows: Sequence[ResultRow]) -> bytes:
-    return render(*whole(rows), rows)
+    return b"".join(render(reported(rows)))
 
 
 def parsed(*rows: ResultRow) -> ET.Element:
@@ -30,7 +30,7 @@ def parsed(*rows: ResultRow) -> ET.Element:
 
 def gate_of(rows: Sequence[ResultRow], ending: Ending) -> tuple[str | None, str | None]:
     """What the gate says, where it has a suite of its own."""
-    root = ET.fromstring(render(*whole(rows, ending), rows))
+    root = ET.fromstring(b"".join(render(reported(rows, ending))))
     said = [each for suite in root if suite.get("name") == GATE for each in next(suite.iter("testcase"))]
     return (said[0].tag, said[0].get("message")) if said else (None, None)
 

@@ -1,0 +1,33 @@
+"""Where people look at the lines that a report names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import quote
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Addresses of lines in a repository's files."""
+
+    base: str | None = None
+    """The address of the repository's folder at one commit; None: nobody knows one."""
+
+    @classmethod
+    def of_workflow(cls, environ: Mapping[str, str]) -> Links:
+        """Return those of the commit that a workflow of GitHub Actions checked out; elsewhere none."""
+        known = [environ.get(f"GITHUB_{name}") for name in ("SERVER_URL", "REPOSITORY", "SHA")]
+        server, repository, commit = known
+        if not (server and repository and commit) or not server.startswith(("https://", "http://")):
+            return cls()
+        return cls(f"{server}/{quote(repository)}/blob/{quote(commit)}")
+
+    def to(self, path: str, line: int) -> str | None:
+        """Return the address of a line; `path` is relative to the repository."""
+        if self.base is None or path.startswith("/"):
+            return None
+        return f"{self.base}/{quote(path.encode('utf-8', 'surrogateescape'))}#L{line}"
+
+
+NO_LINKS = Links()
