@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from agentv_ci import __version__
 from agentv_ci.cli import run
 from agentv_ci.contracts.diagnostics import RULES
 
@@ -96,7 +97,8 @@ def test_valid_document_runs_as_expected(
     capsys.readouterr()
     check_golden(expected / "plan.json", (copy / "plan.json").read_text("utf-8"), update=update)
 
-    code = run(["eval", ".", "--out", "out/results.jsonl", "--junit", "out/junit.xml", "--include-trace"])
+    wanted = ["--junit", "out/junit.xml", "--markdown", "out/summary.md", "--sarif", "out/results.sarif"]
+    code = run(["eval", ".", "--out", "out/results.jsonl", "--include-trace", *wanted])
     summary = capsys.readouterr().out
     check_golden(expected / "summary.txt", f"{summary}exit code: {code}\n", update=update)
     rows = _rows(copy / "out/results.jsonl")
@@ -104,6 +106,10 @@ def test_valid_document_runs_as_expected(
     check_golden(expected / "report.json", (copy / "out/results.report.json").read_text("utf-8"), update=update)
     junit = re.sub(r' time="[\d.]+"', ' time="0.001"', (copy / "out/junit.xml").read_text("utf-8"))
     check_golden(expected / "junit.xml", junit, update=update)
+    markdown = _steady((copy / "out/summary.md").read_text("utf-8"), copy)
+    check_golden(expected / "summary.md", markdown, update=update)
+    sarif = _steady((copy / "out/results.sarif").read_text("utf-8"), copy).replace(__version__, "<version>")
+    check_golden(expected / "results.sarif", sarif, update=update)
 
     assert run(["compile", "plan.json", "--out", "again.json"]) == 0
     assert (copy / "again.json").read_bytes() == (copy / "plan.json").read_bytes()
@@ -112,12 +118,15 @@ def test_valid_document_runs_as_expected(
     assert _rows(copy / "again.jsonl") == rows, "a plan runs like the documents it was compiled from"
 
 
+def _steady(text: str, repository: Path) -> str:
+    """A text without places of this run: the repository, scratch folders, seconds that name files of VS Code."""
+    text = re.sub(r"/[^\s\"()]*/agentv-([a-z-]+)-\w{8}/", r"<scratch of \1>/", text.replace(str(repository), "…"))
+    return re.sub(r"\b20\d{12}(?=_)", "<second>", text)
+
+
 def _rows(path: Path) -> list[dict[str, Any]]:
     """Read rows without what differs from run to run: times, places, and the order in which parallel cases end."""
-    text = path.read_text("utf-8").replace(str(path.parent.parent if path.parent.name == "out" else path.parent), "…")
-    # Scratch folders, and the seconds that name the files of VS Code's agents.
-    text = re.sub(r"/[^\s\"()]*/agentv-([a-z-]+)-\w{8}/", r"<scratch of \1>/", text)
-    text = re.sub(r"\b20\d{12}(?=_)", "<second>", text)
+    text = _steady(path.read_text("utf-8"), path.parent.parent if path.parent.name == "out" else path.parent)
     rows = [json.loads(line) for line in text.splitlines()]
     for row in rows:
         row |= {"timestamp": "2030-01-02T03:04:05.000Z", "duration_ms": 0}

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from agentv_ci.cli.options import FILE, color_option
-from agentv_ci.cli.output import show_line
+from agentv_ci.cli.output import show_line, show_summary
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.report import FailedValidation, Validation
 from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED, UsageError
@@ -44,8 +44,7 @@ def command(results: tuple[str, ...], keys: tuple[str, ...], context: str | None
         said = {"scenario_reports": [each.model_dump() for each in scenarios], "exit_code": code}
         click.echo(json.dumps(said, indent=2))
         return code
-    for line in scenario_lines(scenarios):
-        show_line(line.text, line.style)
+    show_summary(scenario_lines(scenarios))
     words = {PASSED: "passed", FAILED: "not passed", INFRASTRUCTURE: "a validator could not run"}
     show_line(f"check: {words[code]}", "bad" if code else "good")
     return code

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from agentv_ci.cli.options import FILE, Range, color_option
-from agentv_ci.cli.output import show_line
+from agentv_ci.cli.output import show_line, show_summary
 from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED
 from agentv_ci.pipeline.comparing import compare_files
 from agentv_ci.report.comparing import CONFIDENCE
@@ -50,8 +50,7 @@ def command(base: str, head: str, confidence: float, form: str) -> int:
     if form == "json":
         click.echo(json.dumps({**found.model_dump(), "exit_code": code}, indent=2))
         return code
-    for line in comparison_lines(found):
-        show_line(line.text, line.style)
+    show_summary(comparison_lines(found))
     if not found.compared:
         show_line("compare: no case has a verdict on both sides", "bad")
     elif not found.reasons and found.lost:

@@ -52,6 +52,8 @@ form_option = click.option(
 )
 REPORTS: Mapping[ReportFormat, str] = {
     "junit": "Write JUnit XML too, for CI servers.",
+    "markdown": "Write Markdown too, for a job summary or a comment (at most 60,000 characters).",
+    "sarif": "Write SARIF too, for code scanning.",
 }
 verbose_option = click.option(
     "--verbose", is_flag=True, help="Tell every question, retry and verdict on standard error."

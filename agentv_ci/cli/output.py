@@ -14,11 +14,19 @@ from agentv_ci.outside import inert
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.diagnostics import Diagnostic
+    from agentv_ci.report.sections import Line
 
 COUNT_AFTER_S = 1.0
 COUNT_INTERVAL_S = 0.1
 
 COLORS: Mapping[str, str] = {"error": "red", "warning": "yellow", "bad": "red", "warn": "yellow", "good": "green"}
+STYLES: Mapping[str, Mapping[str, bool | str]] = {
+    **{name: {"fg": color} for name, color in COLORS.items()},
+    "title": {"bold": True},
+    "strong": {"bold": True},
+    "faint": {"dim": True},
+    "bar": {"fg": "cyan"},
+}
 
 
 def show_diagnostics(diagnostics: Iterable[Diagnostic], *, err: bool) -> None:
@@ -47,8 +55,23 @@ def show_error(message: str, hint: str | None) -> None:
 
 def show_line(text: str, style: str, *, err: bool = False) -> None:
     """Print a line in a named style; what it holds of answers and documents does nothing but be read."""
+    click.echo(_styled(text, style), err=err)
+
+
+def show_summary(lines: Iterable[Line]) -> None:
+    """Print what a run came to: in several styles and with solid bars on a terminal, plain elsewhere."""
+    # Somebody may have closed it.
+    out = sys.stdout if sys.stdout is not None and sys.stdout.isatty() else None
+    solid = out is not None and out.encoding.lower() == "utf-8"
+    for line in lines:
+        parts = line.parts or ((line.text, line.style),)
+        shown = ((text.replace("#", "█") if solid and style == "bar" else text, style) for text, style in parts)
+        click.echo("".join(_styled(text, style) for text, style in shown).rstrip())
+
+
+def _styled(text: str, style: str) -> str:
     text = one_line(text)
-    click.echo(click.style(text, fg=COLORS[style]) if style in COLORS else text, err=err)
+    return click.style(text, **STYLES[style]) if style in STYLES and text else text  # type: ignore[arg-type]  # by name
 
 
 @contextlib.contextmanager

@@ -50,7 +50,9 @@ async def _live(progress: Progress) -> None:
 
     begun = time.monotonic()
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+    context = click.get_current_context(silent=True)
+    console = Console(stderr=True, no_color=context is not None and context.color is False)
+    with Bar(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=progress.total)
         while True:
             bar.update(task, completed=progress.done, description=_figures(progress, time.monotonic() - begun))

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import click
 
-from agentv_ci.cli.output import show_error, show_line
+from agentv_ci.cli.output import show_error, show_line, show_summary
 from agentv_ci.cli.progress import show_progress
 from agentv_ci.contracts.exchange import World
 from agentv_ci.errors import INTERRUPTED, Interrupted, UsageError
@@ -122,8 +122,7 @@ def _end_at_once(*_: object) -> None:
 
 def show_outcome(outcome: Outcome, written: Mapping[str, Path], cwd: Path) -> None:
     """Print the summary, and where everything lies that was written."""
-    for line in terminal.render(outcome.report, outcome.cases):
-        show_line(line.text, line.style)
+    show_summary(terminal.render(outcome.report, outcome.cases))
     for name, path in written.items():
         show_line(f"{name}: {_short(path, cwd)}", "plain")
     if outcome.report.stopped == "interrupted":

@@ -27,7 +27,16 @@ class Links:
         """Return the address of a line; `path` is relative to the repository."""
         if self.base is None or path.startswith("/"):
             return None
-        return f"{self.base}/{quote(path.encode('utf-8', 'surrogateescape'))}#L{line}"
+        return f"{self.base}/{quoted(path)}#L{line}"
 
 
 NO_LINKS = Links()
+
+
+def quoted(path: str) -> str:
+    """Return a path as part of an address; names of files need not be UTF-8."""
+    try:
+        return quote(path.encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError:
+        # No name of a file, but rows come from anywhere.
+        return quote(path.encode("utf-8", "replace"))

@@ -40,6 +40,8 @@ class TrialOutcome:
     """Why it did not pass, in one line."""
     findings: tuple[Finding, ...] = ()
     """The same, evaluator by evaluator; empty when it passed."""
+    answer: str = ""
+    """What was answered, shortened; empty when it passed."""
 
 
 OutcomeKey = tuple[str, str, str]
@@ -112,18 +114,30 @@ class CaseOutcome:
     @property
     def summary(self) -> str:
         """Why it did not pass, in one line."""
-        worst = self._worst
+        worst = self.worst
         return worst.summary if worst is not None else "" if self.trials else "it never ran"
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Why it did not pass, evaluator by evaluator."""
-        return self._worst.findings if self._worst is not None else ()
+        return self.worst.findings if self.worst is not None else ()
 
     @property
-    def _worst(self) -> TrialOutcome | None:
+    def worst(self) -> TrialOutcome | None:
+        """The trial that says why it did not pass."""
         worst = ("error",) if self.verdict == "error" else ("fail", "borderline", "error")
         return next((trial for verdict in worst for trial in self.trials if trial.verdict == verdict), None)
+
+
+def not_passed(outcomes: Iterable[CaseOutcome], *, is_stopped: bool) -> tuple[list[CaseOutcome], list[CaseOutcome]]:
+    """Return the cases without a verdict, and those that failed, worst first.
+
+    What a stopped run did not come to is neither: it is counted, not listed.
+    """
+    known = [each for each in outcomes if each.verdict != "pass"]
+    errors = [each for each in known if each.verdict == "error" and (each.trials or not is_stopped)]
+    failed = [each for each in known if each.verdict != "error" and not (is_stopped and each.is_open)]
+    return errors, sorted(failed, key=lambda each: each.score)
 
 
 class Tally:
@@ -160,10 +174,10 @@ class Tally:
                 return
             self._expect(key, _case_of(row))
         self.rows += 1
-        findings = _findings(row) if self._findings_left > 0 else ()
+        findings, answer = _told(row) if self._findings_left > 0 else ((), "")
         self._findings_left -= len(findings)
         summary = "" if row.verdict == "pass" else shortened(_summary(row), MAX_FINDING)
-        self._trials[key].append(TrialOutcome(row.trial, row.verdict, row.score, summary, findings))
+        self._trials[key].append(TrialOutcome(row.trial, row.verdict, row.score, summary, findings, answer))
         self._spending.setdefault((row.suite, row.target), Spending()).add(row)
         self.evaluators.add(row.evaluator_results)
 
@@ -197,13 +211,15 @@ def _outcome(case: Case, target: str, trials: Sequence[TrialOutcome]) -> CaseOut
     return CaseOutcome(case, target, verdict, score, ran)
 
 
-def _findings(row: ResultRow) -> tuple[Finding, ...]:
+def _told(row: ResultRow) -> tuple[tuple[Finding, ...], str]:
+    """Return what evaluators said of an answer that did not pass, and its beginning and end."""
     if row.verdict == "pass":
-        return ()
-    return tuple(
+        return (), ""
+    findings = (
         Finding(_name(each), each.type, each.verdict, each.score, shortened(_text(each), MAX_FINDING))
         for each in row.evaluator_results
     )
+    return tuple(findings), shortened(row.candidate_answer, MAX_FINDING)
 
 
 def _name(result: EvaluatorResult) -> str:

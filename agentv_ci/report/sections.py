@@ -15,15 +15,18 @@ from agentv_ci.contracts.report import (
     RepeatedCase,
     RunReport,
     ScenarioReport,
+    Statistics,
     ValidatorIssue,
 )
+from agentv_ci.contracts.results import UsageRecord
 from agentv_ci.outside import flowed, printable, shortened
 from agentv_ci.report.statistics import p_text
 from agentv_ci.suggestions import counted
 
-Style = Literal["good", "bad", "warn", "plain"]
+Style = Literal["good", "bad", "warn", "plain", "title", "strong", "faint", "bar"]
 
 MAX_SHOWN = 10
+BAR = 30
 MAX_NOTES = 3
 MAX_NAME = 60
 MAX_MESSAGE = 200
@@ -38,6 +41,32 @@ class Line:
 
     text: str
     style: Style = "plain"
+    parts: tuple[tuple[str, Style], ...] = ()
+    """The same text in pieces, each with a style of its own; empty: it has only one."""
+
+    @classmethod
+    def of(cls, *parts: tuple[str, Style]) -> Line:
+        """Return a line of several styles."""
+        return cls("".join(text for text, _ in parts).rstrip(), parts=parts)
+
+
+def counts_text(report: RunReport) -> str:
+    """Return how many cases there are, verdict by verdict."""
+    counts = report.counts
+    never_ran = counts.not_run if report.stopped else 0
+    said = [f"{counts.passed} passed", f"{counts.failed} failed", counted(counts.errored - never_ran, "error")]
+    said += [f"{never_ran} never ran"] if never_ran else []
+    said += [f"{counts.flaky} flaky"] if counts.flaky else []
+    shard = f" in shard {report.shard.index}/{report.shard.total}" if report.shard is not None else ""
+    return f"{counted(counts.cases, 'case')}{shard}: {', '.join(said)}"
+
+
+def figure_lines(report: RunReport) -> Iterator[Line]:
+    """Yield what the scores, tokens and costs come to."""
+    yield from _statistics(report.statistics)
+    yield from group_lines(report)
+    yield from _usage(report.usage)
+    yield from _cost(report)
 
 
 def flaky_lines(cases: Sequence[RepeatedCase]) -> Iterator[Line]:
@@ -45,7 +74,7 @@ def flaky_lines(cases: Sequence[RepeatedCase]) -> Iterator[Line]:
     flaky = sorted((each for each in cases if each.flaky), key=lambda each: abs(each.passed / each.graded - 0.5))
     if not flaky:
         return
-    yield Line("flaky, trials disagree:")
+    yield Line("flaky, trials disagree:", "title")
     for each in flaky[:MAX_SHOWN]:
         interval = f"95 %: {each.pass_rate_low:.0%} to {each.pass_rate_high:.0%}"
         yield Line(f"  {each.passed} of {each.graded} passed ({interval})  {_name(each.id)}", "warn")
@@ -61,6 +90,41 @@ def group_lines(report: RunReport) -> Iterator[Line]:
     if len(report.evaluators) > 1:
         rows = [(f"{_name(each.name)} ({printable(each.type)})", _evaluator(each)) for each in report.evaluators]
         yield from _table("by evaluator", rows)
+
+
+def _statistics(figures: Statistics) -> Iterator[Line]:
+    if figures.mean is None:
+        return
+    names = ("mean", "median", "min", "max", "stdev")
+    yield Line("  ".join(f"{name} {getattr(figures, name):.3f}" for name in names))
+    most = max(figures.histogram)
+    for index, number in enumerate(figures.histogram):
+        low, high = index / 5, (index + 1) / 5
+        closing = "]" if index == len(figures.histogram) - 1 else ")"
+        bar = "#" * -(-number * BAR // most) if number else ""
+        yield Line.of((f"[{low:.1f}, {high:.1f}{closing}  {number:>5}  ", "plain"), (bar, "bar"))
+
+
+def _usage(usage: UsageRecord) -> Iterator[Line]:
+    if usage.total_tokens is not None or usage.input_tokens is not None or usage.output_tokens is not None:
+        yield Line(
+            f"tokens: {usage.input_tokens or 0:,} in, {usage.output_tokens or 0:,} out, "
+            f"{usage.total_tokens or 0:,} in all"
+        )
+
+
+def _cost(report: RunReport) -> Iterator[Line]:
+    if report.cost_usd is not None:
+        judges = [each.judge_cost_usd for each in report.suites if each.judge_cost_usd is not None]
+        included = f", ${sum(judges):.4f} of it for judges" if judges else ""
+        yield Line(f"cost: ${report.cost_usd:.4f}{included}")
+    if report.unpriced_models:
+        names = ", ".join(printable(each) for each in report.unpriced_models)
+        yield Line(f"no price is known for {names}: the cost lacks it", "warn")
+    lowered = sum(change.after < change.before for change in report.concurrency)
+    if lowered:
+        times = "once" if lowered == 1 else f"{lowered} times"
+        yield Line(f"asked too often for a server, and slowed down {times}; see the run report", "warn")
 
 
 def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
@@ -89,26 +153,32 @@ def comparison_lines(comparison: Comparison) -> Iterator[Line]:
     """Yield what has changed, worst first, and what the two runs come to as a whole."""
     shown = [each for each in comparison.cases if each.change not in ("new", "removed")]
     if shown:
-        yield Line(f"{_name(comparison.base)} → {_name(comparison.head)}:")
+        yield Line(f"{_name(comparison.base)} → {_name(comparison.head)}:", "title")
     for each in shown[:MAX_SHOWN]:
-        yield Line(f"  {each.change:<19}  {_name(each.id)}: {_change(each)}", _STYLES.get(each.change, "plain"))
+        yield Line(f"  {each.change:<19}  {_name(each.id)}: {change_text(each)}", _STYLES.get(each.change, "plain"))
     yield from _more(len(shown))
     counts = ", ".join(f"{number} {change}" for change, number in comparison.counts.items() if number)
     yield Line(f"against {_name(comparison.base)}: {counts or 'no case'}")
+    yield from (Line(f"  {each}") for each in comparison_figures(comparison))
+    yield from (Line(f"warning: {flowed(each)}", "warn") for each in comparison.warnings)
+
+
+def comparison_figures(comparison: Comparison) -> Iterator[str]:
+    """Yield what the cases on both sides come to together."""
     if comparison.pass_rate is not None and comparison.mean_score is not None:
         too_few = f"{counted(comparison.compared, 'case')} cannot show any drop"
         yield _figure("pass rate", comparison.pass_rate, ".1%", too_few)
         yield _figure("mean score", comparison.mean_score, ".3f", "")
-    yield from (Line(f"warning: {flowed(each)}", "warn") for each in comparison.warnings)
 
 
-def _figure(name: str, figure: Figure, form: str, otherwise: str) -> Line:
+def _figure(name: str, figure: Figure, form: str, otherwise: str) -> str:
     shows = otherwise if figure.detectable is None else f"shows drops of {figure.detectable:{form}} or more"
-    said = f"  {name} {figure.base:{form}} → {figure.head:{form}}, {p_text(figure.p_value)}"
-    return Line(f"{said}; {shows}" if shows else said)
+    said = f"{name} {figure.base:{form}} → {figure.head:{form}}, {p_text(figure.p_value)}"
+    return f"{said}; {shows}" if shows else said
 
 
-def _change(case: ComparedCase) -> str:
+def change_text(case: ComparedCase) -> str:
+    """Return what a case was and is, and how sure that is."""
     said = f"{_rate(case.base)} → {_rate(case.head)}"
     if case.low is not None and case.high is not None:
         said += f" (change {case.low:+.0%} to {case.high:+.0%})"
@@ -140,7 +210,7 @@ def _evaluator(figures: EvaluatorFigures) -> str:
 
 def _table(title: str, rows: Sequence[tuple[str, str]]) -> Iterator[Line]:
     width = max(len(name) for name, _ in rows[:MAX_SHOWN])
-    yield Line(f"{title}:")
+    yield Line(f"{title}:", "title")
     yield from (Line(f"  {name:<{width}}  {said}") for name, said in rows[:MAX_SHOWN])
     yield from _more(len(rows))
 

@@ -8,10 +8,12 @@ from typing import Any, get_args
 
 import pytest
 
+from agentv_ci.cli.options import REPORTS
 from agentv_ci.contracts.evals import VALIDATORS
 from agentv_ci.contracts.evaluators import AuthoredEvaluator
 from agentv_ci.contracts.plan import PlanEvaluator
 from agentv_ci.contracts.targets import Target
+from agentv_ci.report.reporters import ReportFormat
 from tests.conftest import REPOSITORY
 
 PACKAGE = REPOSITORY / "agentv_ci"
@@ -79,8 +81,16 @@ def test_plan_knows_the_evaluators_that_authors_know() -> None:
 FAMILIES = {
     "providers": "agentv_ci.execute.providers",
     "evaluators": "agentv_ci.evaluate.evaluators",
+    "reporters": "agentv_ci.report.reporters",
     "validators": "agentv_ci.validators",
 }
+
+
+@pytest.mark.parametrize("kind", get_args(ReportFormat))
+def test_report_is_complete(kind: str) -> None:
+    assert kind in files(PACKAGE / "report" / "reporters"), "add report/reporters/<kind>.py"
+    assert kind in REPORTS, "add its option"
+    assert f"`--{kind} FILE`" in README, "add it to the README's table of what a run leaves"
 
 
 @pytest.mark.parametrize("family", FAMILIES)

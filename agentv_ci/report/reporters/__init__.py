@@ -9,7 +9,7 @@ from typing import Literal, Protocol, assert_never
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report.reported import ReportedRun
 
-ReportFormat = Literal["junit"]
+ReportFormat = Literal["junit", "markdown", "sarif"]
 
 ResultsFormat = Literal["jsonl", "yaml"]
 
@@ -29,6 +29,14 @@ def reporter(name: ReportFormat) -> Reporter:
             from agentv_ci.report.reporters import junit
 
             return junit
+        case "markdown":
+            from agentv_ci.report.reporters import markdown
+
+            return markdown
+        case "sarif":
+            from agentv_ci.report.reporters import sarif
+
+            return sarif
         case _:
             assert_never(name)
 

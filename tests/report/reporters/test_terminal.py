@@ -15,7 +15,7 @@ from agentv_ci.contracts.results import ResultRow, UsageRecord
 from agentv_ci.report import report
 from agentv_ci.report.reporters.terminal import render
 from agentv_ci.report.sections import Line
-from tests.report.builders import any_text, case, plan, row, suite
+from tests.report.builders import any_text, case, plan, row, suite, well_formed
 
 LONG = "a sentence that goes on and on without coming to its end, although nobody wants it"
 COMMANDS = (
@@ -47,9 +47,9 @@ def test_summary_tells_errors_failures_figures_and_the_gate() -> None:
     ]
     rows = [
         row("pass", 0.95, of=cases[0], usage=UsageRecord(input_tokens=1200, output_tokens=34, total_tokens=1234)),
-        row("borderline", 0.7, of=cases[1], misses=("too\nlong", "no apology")),
-        row("fail", 0.25, of=cases[2], reasoning=LONG),
-        row("error", of=cases[3], error="no answer within 600 s", error_kind="timeout"),
+        row("borderline", 0.7, of=cases[1], misses=("too\nlong", "no apology"), candidate_answer="So\nwhat?"),
+        row("fail", 0.25, of=cases[2], reasoning=LONG, candidate_answer=f"First, {LONG * 3}, and last."),
+        row("error", of=cases[3], error="no answer within 600 s", error_kind="timeout", candidate_answer=""),
         row("pass", 1.0, of=cases[4], trial=1, judge_usage=UsageRecord(input_tokens=800, total_tokens=800)),
         row("pass", 1.0, of=cases[4], trial=2),
         row("fail", 0.4, of=cases[4], trial=3, misses=("lost count",)),
@@ -66,8 +66,11 @@ failures, worst first:
   fail 0.250  explains  (evals/a.yaml:15)
     a sentence that goes on and on without coming to its end, although nobody
     wants it
+    answer: First, a sentence that goes on and on without co … hat goes on and
+      on without coming to its end, although nobody wants it, and last.
   borderline 0.700  apologises  (evals/a.yaml:9)
     too long; no apology
+    answer: So what?
 
 flaky, trials disagree:
   2 of 3 passed (95 %: 21% to 94%)  counts
@@ -105,7 +108,7 @@ gate: passed
 
 def test_summary_has_no_figures_when_nothing_was_graded() -> None:
     one = case()
-    assert printed([one], [row("error", of=one)]) == (
+    assert printed([one], [row("error", of=one, candidate_answer="")]) == (
         """\
 errors:
   error  one  (evals/a.yaml:3)
@@ -163,14 +166,30 @@ def test_worst_cases_come_first() -> None:
 def test_lines_are_coloured_by_what_they_say() -> None:
     cases = [case(name) for name in "abcd"]
     rows = [row("pass", of=cases[0]), row("borderline", of=cases[1]), row("fail", of=cases[2])]
-    assert [line for line in rendered(cases, rows) if line.style != "plain"] == [
-        Line("  error  d  (evals/a.yaml:3)", "bad"),
-        Line("  fail 0.200  c  (evals/a.yaml:3)", "bad"),
-        Line("  borderline 0.700  b  (evals/a.yaml:3)", "warn"),
+    told = rendered(cases, rows)
+    place = ("  (evals/a.yaml:3)", "faint")
+    assert [line.parts[:3] for line in told if line.text.endswith("(evals/a.yaml:3)")] == [
+        (("  error  ", "bad"), ("d", "strong"), place),
+        (("  fail 0.200  ", "bad"), ("c", "strong"), place),
+        (("  borderline 0.700  ", "warn"), ("b", "strong"), place),
+    ]
+    assert [line for line in told if line.style != "plain"] == [
+        Line("errors:", "title"),
+        Line("failures, worst first:", "title"),
+        Line("    answer: Hello", "faint"),
+        Line("    answer: Hello", "faint"),
+        Line("4 cases: 1 passed, 2 failed, 1 error", "strong"),
         Line("gate: not passed", "bad"),
         Line("  pass rate 33.3% is below 100.0%", "bad"),
         Line("  1 error, at most 0 are allowed", "bad"),
     ]
+
+
+@given(any_text)
+def test_pieces_of_a_line_are_the_line(text: str) -> None:
+    one = case(well_formed(text) or "x")
+    for line in rendered([one], [row("fail", of=one, candidate_answer=text)]):
+        assert not line.parts or "".join(part for part, _ in line.parts).rstrip() == line.text
 
 
 def test_gate_is_good_when_it_is_passed() -> None:
@@ -209,7 +228,7 @@ def test_longest_bar_is_the_fullest_bin_and_no_case_is_without_a_mark(
 
 def test_long_sentence_keeps_its_beginning_and_its_end_where_causes_stand() -> None:
     said = f"it began so {'and went on ' * 100}until the cause"
-    text = printed([case("one")], [row("error", of=case("one"), error=said, error_kind="process")])
+    text = printed([case("one")], [row("error", of=case("one"), error=said, candidate_answer="")])
     lines = [line for line in text.splitlines() if line.startswith("    ")]
     assert lines[0].startswith("    process: it began so")
     assert lines[-1].endswith("until the cause")

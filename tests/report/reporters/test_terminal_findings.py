@@ -27,7 +27,7 @@ def result(name: str = "c", verdict: str = "fail", score: float = 0.0, **given: 
 
 def listed(*results: EvaluatorResult, of: ResultRow | None = None) -> list[str]:
     """Return the lines below the case."""
-    failed = (of or row("fail")).model_copy(update={"evaluator_results": results})
+    failed = (of or row("fail")).model_copy(update={"evaluator_results": results, "candidate_answer": ""})
     shown = [line.text for line in render(*report(plan(case()), [failed], Ending()))]
     return [line[4:] for line in shown if line.startswith("    ")]
 

@@ -1,0 +1,52 @@
+"""Pieces of GitHub Flavored Markdown in which a text of anybody's is only read.
+
+Agents and authors of pull requests write what they like: mentions that notify people, images that count who looks,
+HTML, fences that end ours. In code none of these means anything, so that is where all such text stands.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+
+from agentv_ci.outside import flowed, printable
+
+NOTHING = "(empty)"
+
+
+def code(text: str) -> str:
+    """Return a text as a code span of one line."""
+    line = flowed(text) or NOTHING
+    ticks = "`" * (_longest_run(line) + 1)
+    # A space is taken off both ends, and tells ticks of the text from ours.
+    padded = f" {line} " if line.startswith("`") or line.endswith("`") else line
+    return f"{ticks}{padded}{ticks}"
+
+
+def cell_code(text: str) -> str:
+    """Return a text as code in a cell of a table, where a bar ends the cell even inside a span."""
+    line = flowed(text)
+    if "|" not in line and "\\" not in line:
+        return code(line)
+    return f"<code>{''.join(c if c.isalnum() or c == ' ' else f'&#{ord(c)};' for c in line)}</code>"
+
+
+def fence(text: str, language: str = "") -> str:
+    """Return a text as a code block, line breaks and all."""
+    shown = printable(text.replace("\r\n", "\n").replace("\r", "\n")) or NOTHING
+    ticks = "`" * max(3, _longest_run(shown) + 1)
+    return f"{ticks}{language}\n{shown}\n{ticks}"
+
+
+def link(shown: str, address: str | None) -> str:
+    """Return such a piece as a link, where there is an address; that is a quoted one of ours."""
+    return shown if address is None else f"[{shown}]({address})"
+
+
+def folded(title: str, body: str) -> str:
+    """Return a part that opens when its title is clicked; `title` is plain text."""
+    return f"<details><summary>{html.escape(flowed(title))}</summary>\n\n{body}\n\n</details>"
+
+
+def _longest_run(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)

@@ -1,0 +1,227 @@
+"""Markdown for a job summary, a comment on a pull request, or an editor: the verdict first, then what to do about it.
+
+When a text gets too long, what matters least is left out first: what cases were asked and answered, then the
+cases that are least bad. The text says what it leaves out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from agentv_ci.contracts.compared import Change, ComparedCase, Comparison
+from agentv_ci.contracts.plan import PlanSource
+from agentv_ci.contracts.report import RunReport
+from agentv_ci.contracts.results import ResultRow, RowSource
+from agentv_ci.outside import shortened
+from agentv_ci.report.commands import rerun_command
+from agentv_ci.report.inert_markdown import cell_code, code, fence, folded, link
+from agentv_ci.report.links import Links
+from agentv_ci.report.outcomes import CaseOutcome, Finding, OutcomeKey, not_passed
+from agentv_ci.report.reported import ReportedRun
+from agentv_ci.report.sections import (
+    change_text,
+    comparison_figures,
+    counts_text,
+    figure_lines,
+    flaky_lines,
+    scenario_lines,
+)
+from agentv_ci.suggestions import counted
+
+LIMIT = 60_000
+"""Characters: what GitHub takes as a comment, with some room, and a quarter of what it takes as a summary."""
+MAX_TEXT = 2_000
+MAX_REASON = 500
+MAX_ID = 100
+MAX_CHANGES = 50
+MAX_REASONS = 20
+MAX_FINDINGS = 10
+MAX_WITH_ANSWERS = 200
+"""Cases whose rows are kept to show what was asked and answered."""
+
+TITLES: Mapping[str, str] = {
+    "pass": "✅ Evaluations passed",
+    "fail": "❌ Evaluations did not pass",
+    "error": "⚠️ Evaluations could not be judged",
+    "budget": "⛔ The budget is used up",
+    "interrupted": "⛔ The run was interrupted",
+    "nothing": "➖ Nothing ran",
+    "dry-run": "🧪 Dry run",
+}
+SIGNS: Mapping[str, str] = {"pass": "✅", "borderline": "🟡", "fail": "❌", "error": "⚠️"}
+CHANGES: Mapping[Change, str] = {
+    "regressed": "📉 regressed",
+    "improved": "📈 improved",
+    "flaky": "🎲 flaky",
+    "not enough evidence": "🤷 not enough evidence",
+}
+
+
+Source = PlanSource | RowSource
+
+
+class Rank(IntEnum):
+    """What matters most is kept longest."""
+
+    VERDICT = 0
+    COMPARISON = 1
+    FIGURES = 2
+    CASE = 3
+    ANSWER = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part of the text that is there as a whole or not at all."""
+
+    rank: Rank
+    text: str
+
+
+def render(run: ReportedRun) -> Iterable[bytes]:
+    """Return the text in at most LIMIT characters."""
+    yield text(run, LIMIT).encode()
+
+
+def text(run: ReportedRun, limit: int) -> str:
+    """Return the text in at most `limit` characters, which must be a few thousand."""
+    return _fitted([*_blocks(run)], limit)
+
+
+def _fitted(blocks: Sequence[Block], limit: int) -> str:
+    """Keep what matters most, in the order in which it is told."""
+    left = limit - len(_left_out(blocks, limit)) - 2
+    kept: set[int] = set()
+    for place, block in sorted(enumerate(blocks), key=lambda each: each[1].rank):
+        left -= len(block.text) + 2
+        if left < 0:
+            break
+        kept.add(place)
+    parts = [block.text for place, block in enumerate(blocks) if place in kept]
+    gone = [block for place, block in enumerate(blocks) if place not in kept]
+    return "\n\n".join([*parts, *([_left_out(gone, limit)] if gone else [])]) + "\n"
+
+
+def _left_out(blocks: Sequence[Block], limit: int) -> str:
+    cases = sum(block.rank is Rank.CASE for block in blocks)
+    others = f"{counted(cases, 'case')} that did not pass, and more" if cases else "details"
+    return f"_Left out to stay within {limit:,} characters: {others}. The results have everything._"
+
+
+def _blocks(run: ReportedRun) -> Iterator[Block]:
+    report = run.report
+    yield Block(Rank.VERDICT, _verdict(report))
+    if report.comparison is not None:
+        yield from _comparison(report.comparison, run)
+    errors, failed = not_passed(run.outcomes, is_stopped=report.stopped is not None)
+    rows = _rows_of([*errors, *failed][:MAX_WITH_ANSWERS], run.rows())
+    for title, outcomes in (("Errors", errors), ("Failures, worst first", failed)):
+        for number, outcome in enumerate(outcomes):
+            heading = f"### {title}\n\n" if number == 0 else ""
+            yield Block(Rank.CASE, heading + _case(outcome, run))
+            if (row := rows.get(_key(outcome))) is not None:
+                yield Block(Rank.ANSWER, _answer(row))
+    for title, lines in (
+        ("Flaky cases", flaky_lines(report.repeated)),
+        ("Validators", scenario_lines(report.scenario_reports)),
+        ("Figures", figure_lines(report)),
+    ):
+        shown = "\n".join(line.text for line in lines).strip("\n")
+        if shown:
+            yield Block(Rank.FIGURES, folded(title, fence(shown, "text")))
+
+
+def _verdict(report: RunReport) -> str:
+    gate = report.gate
+    lines = [f"## {TITLES[gate.verdict]}", "", f"**{counts_text(report)}**"]
+    facts = [f"mean {report.statistics.mean:.3f}"] if report.statistics.mean is not None else []
+    facts += [f"${report.cost_usd:.4f}"] if report.cost_usd is not None else []
+    lines[-1] += "".join(f" · {each}" for each in facts)
+    if report.dry_run:
+        lines += ["", "The mock answered: no score below means anything."]
+    if gate.reasons:
+        lines += ["", *_some([f"- {code(shortened(each, MAX_REASON))}" for each in gate.reasons], MAX_REASONS)]
+    return "\n".join(lines)
+
+
+def _some(lines: Sequence[str], limit: int) -> list[str]:
+    more = len(lines) - limit
+    return [*lines[:limit], *([f"- … and {more} more"] if more > 0 else [])]
+
+
+def _comparison(comparison: Comparison, run: ReportedRun) -> Iterator[Block]:
+    counts = ", ".join(f"{number} {change}" for change, number in comparison.counts.items() if number)
+    parts = [f"### Against {code(comparison.base)}", f"**{counts or 'no case'}**"]
+    remarks = [*comparison_figures(comparison), *(f"⚠️ {code(each)}" for each in comparison.warnings)]
+    parts.append("\n".join(f"- {each}" for each in remarks))
+    changed = [each for each in comparison.cases if each.change in CHANGES]
+    if changed:
+        sources = {_key(each): each.case.source for each in run.outcomes}
+        table = ["| | case | before → now | where |", "|---|---|---|---|"]
+        parts.append("\n".join([*table, *(_changed(each, sources, run.links) for each in changed[:MAX_CHANGES])]))
+    if len(changed) > MAX_CHANGES:
+        parts.append(f"… and {len(changed) - MAX_CHANGES} more")
+    yield Block(Rank.COMPARISON, "\n\n".join(filter(None, parts)))
+
+
+def _changed(case: ComparedCase, sources: Mapping[OutcomeKey, Source], links: Links) -> str:
+    source = sources.get((case.suite, case.id, case.target))
+    name = cell_code(shortened(case.id, MAX_ID))
+    place = "" if source is None else link(cell_code(_place(source)), links.to(source.path, source.line))
+    return f"| {CHANGES[case.change]} | {name} | {change_text(case)} | {place} |"
+
+
+def _key(outcome: CaseOutcome) -> OutcomeKey:
+    return outcome.case.suite, outcome.case.id, outcome.target
+
+
+def _place(source: Source) -> str:
+    return f"{source.path}:{source.line}"
+
+
+def _case(outcome: CaseOutcome, run: ReportedRun) -> str:
+    """Tell a case that did not pass: where it stands, why, and how to see it again."""
+    score = "" if outcome.verdict == "error" else f" {outcome.score:.3f}"
+    source = outcome.case.source
+    facts = [link(code(_place(source)), run.links.to(source.path, source.line)), f"target {code(outcome.target)}"]
+    if len(outcome.trials) > 1:
+        facts.append(f"{outcome.passed} of {len(outcome.trials)} trials passed")
+    case = outcome.case
+    return "\n\n".join(
+        [
+            f"#### {SIGNS[outcome.verdict]} {code(shortened(case.id, MAX_ID))}: {outcome.verdict}{score}",
+            " · ".join(facts),
+            "\n".join(_some([*map(_finding, outcome.findings)], MAX_FINDINGS)) or code(outcome.summary),
+            fence(rerun_command(case.suite, case.id, outcome.target), "sh"),
+        ]
+    )
+
+
+def _finding(finding: Finding) -> str:
+    score = "" if finding.verdict in ("error", "skipped") else f" {finding.score:.3f}"
+    said = f": {code(finding.text)}" if finding.text else ""
+    return f"- {SIGNS.get(finding.verdict, '➖')} {code(finding.name)} {finding.verdict}{score}{said}"
+
+
+def _rows_of(outcomes: Iterable[CaseOutcome], rows: Iterable[ResultRow]) -> dict[OutcomeKey, ResultRow]:
+    """Return the row that says why, case by case."""
+    wanted = {_key(each): each.worst.number for each in outcomes if each.worst is not None}
+    if not wanted:
+        return {}
+    found = ((row, (row.suite, row.eval_id, row.target)) for row in rows)
+    return {key: row for row, key in found if wanted.get(key) == row.trial}
+
+
+def _answer(row: ResultRow) -> str:
+    """Show what was asked, what was hoped for, and what came."""
+    turns = "\n\n".join(f"[{each.name or each.role}]\n{each.content}" for each in row.input_messages or ())
+    parts = [
+        ("Question", turns),
+        ("What a good answer achieves", row.expected_outcome),
+        ("A good answer", row.reference_answer),
+        ("Answer" if row.trials == 1 else f"Answer of trial {row.trial}", row.candidate_answer),
+    ]
+    shown = [f"**{title}**\n\n{fence(shortened(said, MAX_TEXT))}" for title, said in parts if said]
+    return folded("Question and answer", "\n\n".join(shown) or "Nothing was recorded.")
