@@ -86,6 +86,7 @@ SAMPLES = list(samples())
 MUTANTS = 250
 
 
+@pytest.mark.usefixtures("unmeasured")
 @pytest.mark.parametrize(("name", "data"), [sample[1:] for sample in SAMPLES], ids=[sample[0] for sample in SAMPLES])
 def test_schema_and_contract_agree_on_every_one_mistake_mutant(name: SchemaName, data: Any) -> None:
     assert violations(name, data) == []
