@@ -40,7 +40,21 @@ targets_option = click.option(
     metavar="FILE",
     help="The targets file; default: targets.yaml or .agentv/targets.yaml beside the eval file or above it.",
 )
-target_option = click.option("--target", metavar="NAME", help="Target of all cases; 'default' means no override.")
+
+
+def _one(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -> str | None:
+    if len(names) > 1:
+        raise click.BadParameter("a run has one; several targets are several runs, for `compare`", ctx, param)
+    return names[0] if names else None
+
+
+target_option = click.option(
+    "--target",
+    metavar="NAME",
+    multiple=True,
+    callback=_one,
+    help="Target of all cases; 'default' means no override.",
+)
 eval_id_option = click.option(
     "--eval-id", "eval_ids", metavar="ID", multiple=True, help="Only this case; globs; may be given again."
 )

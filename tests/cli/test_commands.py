@@ -618,3 +618,10 @@ class TestSchema:
     def test_unknown_schema_is_corrected(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["schema", "eval-v1"]) == 2
         assert "unknown schema 'eval-v1' (did you mean 'eval-v2'?)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["eval"], ["compile"], ["rescore", "r.jsonl"]])
+def test_a_second_target_is_a_mistake_and_not_the_last_word(command: list[str], repository: Path) -> None:
+    done = agentv_ci(*command, "evals", "--target", "a", "--target", "b", cwd=repository)
+    assert done.code == 2
+    assert "Invalid value for '--target': a run has one; several targets are several runs" in done.err
