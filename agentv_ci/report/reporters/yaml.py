@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,11 +9,11 @@ from pathlib import Path
 from pydantic import ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
-from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.outside import MAX_DEPTH, well_formed
+from agentv_ci.report.yaml_text import item
 
 LAST = re.compile(rb"\n  dry_run: (true|false)\r?\n\Z")
 """The last field of a row, which is always written."""
@@ -26,37 +25,8 @@ MAX_INDICATORS = 5_000
 
 def encode(row: ResultRow) -> str:
     """Return a row as one item of the sequence."""
-    writer = YAML()
-    writer.width = 1_000_000
     # YAML cannot hold lone surrogates, not even in escapes.
-    data = well_formed(row.model_dump(mode="json", exclude_none=True), 2 * MAX_DEPTH)
-    # Readers take some characters beyond ASCII for line breaks; a row that has one is written in escapes.
-    writer.allow_unicode = _is_printable(data)
-    writer.indent(sequence=2, offset=0)
-    out = io.StringIO()
-    writer.dump([_styled(data)], out)
-    return out.getvalue()
-
-
-def _styled(value: JsonValue) -> object:
-    if isinstance(value, dict):
-        return {key: _styled(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_styled(item) for item in value]
-    if isinstance(value, str) and "\n" in value:
-        lines = value.split("\n")
-        is_plain = all(line.isprintable() and line == line.rstrip() for line in lines)
-        fits = is_plain and value.strip() and not value.endswith("\n\n")
-        return LiteralScalarString(value) if fits else DoubleQuotedScalarString(value)
-    return value
-
-
-def _is_printable(value: JsonValue) -> bool:
-    if isinstance(value, dict):
-        return all(_is_printable(key) and _is_printable(item) for key, item in value.items())
-    if isinstance(value, (list, tuple)):
-        return all(map(_is_printable, value))
-    return not isinstance(value, str) or value.replace("\n", "").isprintable()
+    return item(well_formed(row.model_dump(mode="json", exclude_none=True), 2 * MAX_DEPTH))
 
 
 def items(path: Path) -> Iterator[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.results import InputMessageRecord, ResultRow
 from agentv_ci.pipeline.checking import read_yaml
 from agentv_ci.report.reporters import form, read
 from tests.report.builders import NASTY, any_text, row, well_formed
@@ -81,11 +82,64 @@ def test_row_is_an_item_of_a_sequence_with_long_text_in_blocks() -> None:
     a:
     - 1
     - b:
-    yes: no
+    'yes': 'no'
   masked: false
   dry_run: false
 """
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "block"),
+    [
+        ("two  \nspaces   ", "|-\n{}two  \n{}spaces   \n"),
+        ("\ttab\n\tand tab\n", "|2\n{}\ttab\n{}\tand tab\n"),
+        ("  in\nout", "|2-\n{}  in\n{}out\n"),
+        ("\n\n  in\n", "|2\n\n\n{}  in\n"),
+        ("breaks\n\n\n", "|+\n{}breaks\n\n\n"),
+        (
+            "\u00ab\xa0oui\xa0\u00bb\n\u0645\u06cc\u200c\u062e\u0648\n",
+            "|\n{}\u00ab\xa0oui\xa0\u00bb\n{}\u0645\u06cc\u200c\u062e\u0648\n",
+        ),
+        ("\U0001f468\u200d\U0001f469\n# b", "|-\n{}\U0001f468\u200d\U0001f469\n{}# b\n"),
+    ],
+    ids=ascii,
+)
+def test_text_of_several_lines_is_a_block_wherever_it_stands(tmp_path: Path, text: str, block: str) -> None:
+    found = row(
+        candidate_answer=text,
+        input_messages=(InputMessageRecord(role="user", content=text),),
+        metadata={"a": {"b": text}, "c": [text, [text]]},
+    )
+    written = form("yaml").encode(found)
+    assert f"  candidate_answer: {block.replace('{}', ' ' * 4)}  evaluator_results" in written
+    assert f"    content: {block.replace('{}', ' ' * 6)}  status" in written
+    assert f"      b: {block.replace('{}', ' ' * 8)}    c:\n" in written
+    assert f"    - {block.replace('{}', ' ' * 6)}    - - {block.replace('{}', ' ' * 8)}  masked" in written
+    assert read_back(tmp_path, found) == [found]
+
+
+@pytest.mark.parametrize(
+    "text", ["a\x85b", "a\u2028b\nc", "a\u202eb", "a\ufeffb", "a\nb\x1b[31m", "a\r\nb", "a\ufffe"], ids=ascii
+)
+def test_what_other_readers_break_at_and_what_nobody_sees_is_escaped(text: str) -> None:
+    written = form("yaml").encode(row(candidate_answer=text, reasoning="caf\xe9"))
+    (line,) = [line for line in written.split("\n") if line.startswith("  candidate_answer: ")]
+    assert line.isascii()
+    assert "  reasoning: caf\xe9\n" in written
+
+
+def test_key_that_is_longer_than_readers_allow_has_a_question_mark(tmp_path: Path) -> None:
+    metadata: dict[str, JsonValue] = {"k" * size: ["x", {"y" * size: 1}] for size in (999, 1000, 1001, 2000)}
+    found = row(metadata=metadata)
+    assert form("yaml").encode(found).count("\n    ? k") == 2
+    assert read_back(tmp_path, found) == [found]
+
+
+@pytest.mark.parametrize("number", [1e-05, 1e20, 1.5e-7, 0.1, 1e300, -2.5, 0.0, 12345678901234567890, -1])
+def test_number_is_read_back_as_it_was(tmp_path: Path, number: float) -> None:
+    found = row(cost_usd=abs(float(number)), metadata={"number": number})
+    assert repr(read_back(tmp_path, found)) == repr([found])
 
 
 def test_long_line_is_not_folded() -> None:
@@ -146,16 +200,24 @@ def test_everything_a_row_can_hold_is_read_back(tmp_path: Path) -> None:
 @settings(deadline=None, derandomize=True, max_examples=40)
 @given(st.lists(any_text, min_size=1, max_size=3), json_values)
 def test_file_is_whole_after_every_row(texts: list[str], value: JsonValue) -> None:
-    expected = [holding(well_formed(text), value) for text in texts]
+    expected = [json.loads(form("jsonl").encode(holding(well_formed(text), value))) for text in texts]
     with TemporaryDirectory() as folder:
         appended = Appended(Path(folder))
         for count, text in enumerate(texts, 1):
             appended.append(holding(text, value))
-            assert appended.rows() == expected[:count]
+            assert [json.loads(each.model_dump_json(exclude_none=True)) for each in appended.rows()] == expected[:count]
 
 
 def holding(text: str, value: JsonValue) -> ResultRow:
-    return row(candidate_answer=text, misses=(text,), metadata={"value": value, "last": text})
+    return row(
+        input_messages=(InputMessageRecord(role="user", name="n", content=text),),
+        expected_outcome=text,
+        reference_answer=text,
+        candidate_answer=text,
+        misses=(text,),
+        request={"body": {well_formed(text): [text, value]}},
+        metadata={"value": value, well_formed(text): text},
+    )
 
 
 @pytest.mark.parametrize("text", ["- a: b\n" * 2000, "[{-?:" * 2000, "a\n\n- b\n" * 2000, "word " * 210_000], ids=len)
