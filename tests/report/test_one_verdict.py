@@ -225,10 +225,21 @@ def assert_counts(root: ET.Element) -> None:
             assert int(holder.get(name, "")) == sum(each.find(tag) is not None for each in cases)
 
 
+def assert_complete(root: ET.Element, rows: Sequence[ResultRow], outcomes: Sequence[CaseOutcome]) -> None:
+    """Every row has a test, and every case of which trials are missing has one that is skipped."""
+    own = sum(each.get("name") == junit.GATE for each in root)
+    skipped = sum(1 for _ in root.iter("skipped"))
+    assert skipped == sum(each.missing > 0 for each in outcomes)
+    assert len(list(root.iter("testcase"))) == len(rows) + skipped + own
+    names = [(each.get("classname"), each.get("name")) for each in root.iter("testcase")]
+    assert len(set(names)) == len(names)
+
+
 def agrees(each: Run) -> RunReport:
     found, outcomes = each.report()
     root = xml_of(found, outcomes, each.rows)
     agree(found, *printed(found, outcomes), root)
+    assert_complete(root, each.rows, outcomes)
     assert RunReport.model_validate(json.loads(json.dumps(found.model_dump(by_alias=True)))) == found
     return found
 

@@ -12,10 +12,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from junitparser import Error, Failure, JUnitXml
 
+from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow, RowSource
+from agentv_ci.report import report
+from agentv_ci.report.reported import ReportedRun
+from agentv_ci.report.reporters import junit
 from agentv_ci.report.reporters.junit import GATE, render
-from tests.report.builders import NASTY, Verdict, any_text, case, reported, row, rows_of, well_formed_text
+from tests.report.builders import (
+    NASTY,
+    SUITE,
+    Verdict,
+    any_text,
+    case,
+    plan,
+    reported,
+    row,
+    rows_of,
+    well_formed_text,
+)
 
 B = "evals/b.yaml"
 
@@ -79,6 +94,60 @@ def test_trials_of_a_case_that_does_not_pass_are_told_as_they_are() -> None:
     assert counts(JUnitXml.fromstring(rendered(rows))) == (3, 2, 0, 0)
 
 
+def stopped_run(of: Plan, rows: Sequence[ResultRow], ending: Ending) -> ET.Element:
+    found, outcomes = report(of, rows, ending)
+    return ET.fromstring(b"".join(render(ReportedRun(found, outcomes, lambda: rows))))
+
+
+def skipped(root: ET.Element) -> list[tuple[str | None, str | None, str | None, str | None]]:
+    """What was not run: name, line, message and text."""
+    found = [(each, each.find("skipped")) for each in root.iter("testcase")]
+    return [
+        (each.get("name"), each.get("line"), why.get("message"), why.text) for each, why in found if why is not None
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ending", "why"),
+    [
+        (Ending(stopped="fail-fast"), "it never ran: the run stopped at the first failure"),
+        (Ending(stopped="budget"), "it never ran: the budget is used up"),
+        (Ending(stopped="interrupted"), "it never ran: the run was interrupted"),
+        (Ending(), "it has no result"),
+        (Ending(stopped="budget", write_error="disk full"), "it has no result"),
+    ],
+)
+def test_case_that_never_ran_is_skipped(ending: Ending, why: str) -> None:
+    of = plan(case("ran", line=3), case("left", line=9))
+    root = stopped_run(of, rows_of(of.cases[0], "pass"), ending)
+    assert skipped(root) == [("left [default]", "9", why, why)]
+    assert [root[0].get(name) for name in ("tests", "failures", "errors", "skipped")] == ["2", "0", "0", "1"]
+    assert [each.get("time") for each in root[0].iter("testcase")] == ["1.500", "0.000"]
+    # No test that is skipped makes a file green.
+    assert [each.get("name") for each in root] == [SUITE, GATE]
+
+
+def test_what_is_left_of_a_case_is_skipped_once() -> None:
+    of = plan(case("some", trials=5), case("none", trials=10_000, line=9))
+    root = stopped_run(of, [row(of=of.cases[0], trial=number) for number in (1, 3)], Ending(stopped="interrupted"))
+    why = "the run was interrupted"
+    assert [each[:3] for each in skipped(root)] == [
+        ("some [default] #2", "3", f"3 of 5 trials never ran: {why}"),
+        ("none [default]", "9", f"10000 of 10000 trials never ran: {why}"),
+    ]
+
+
+def test_trials_that_cannot_change_the_verdict_are_not_skipped() -> None:
+    of = plan(case(trials=3, stop_when="decided"))
+    assert skipped(stopped_run(of, rows_of(of.cases[0], "pass", "pass"), Ending())) == []
+
+
+def test_run_of_which_nothing_is_left_is_skipped_and_not_green() -> None:
+    root = stopped_run(plan(case("a"), case("b")), [], Ending(write_error="r.jsonl: it is gone"))
+    assert len(skipped(root)) == 2
+    assert root.get("errors") == "1"
+
+
 def element_of(found: ResultRow) -> ET.Element:
     """The element of the only row."""
     (element,) = parsed(found).iter("testcase")
@@ -103,14 +172,14 @@ def test_document_is_written_in_full() -> None:
     assert rendered(rows).decode() == (
         """\
 <?xml version="1.0" encoding="utf-8"?>
-<testsuites disabled="0" errors="0" failures="1" tests="2" time="2.734" name="agentv-ci" skipped="0">
-  <testsuite disabled="0" errors="0" failures="1" name="evals/a.yaml" skipped="0" tests="2" time="2.734" \
-file="evals/a.yaml">
+<testsuites name="agentv-ci" tests="2" failures="1" errors="0" skipped="0" time="2.734">
+  <testsuite errors="0" failures="1" name="evals/a.yaml" skipped="0" tests="2" time="2.734" \
+timestamp="2030-01-02T03:04:03" file="evals/a.yaml">
     <properties>
       <property name="gate" value="fail" />
       <property name="exit_code" value="1" />
     </properties>
-    <testcase name="one [default]" time="1.234" classname="evals/a.yaml" file="evals/a.yaml" line="3">
+    <testcase name="one [default]" classname="evals/a.yaml" file="evals/a.yaml" line="3" time="1.234">
       <properties>
         <property name="score" value="1.000" />
         <property name="verdict" value="pass" />
@@ -121,7 +190,7 @@ file="evals/a.yaml">
       </properties>
       <system-out>Hello</system-out>
     </testcase>
-    <testcase name="two [default]" time="1.500" classname="evals/a.yaml" file="evals/a.yaml" line="12">
+    <testcase name="two [default]" classname="evals/a.yaml" file="evals/a.yaml" line="12" time="1.500">
       <properties>
         <property name="score" value="0.250" />
         <property name="verdict" value="fail" />
@@ -279,6 +348,98 @@ def test_answer_is_cut_at_10_000_characters(length: int, shown: str) -> None:
 )
 def test_answer_stays_readable_for_every_parser(answer: str, shown: str) -> None:
     assert element_of(row(candidate_answer=answer)).findtext("system-out") == shown
+
+
+@pytest.mark.parametrize(
+    ("found", "start"),
+    [
+        ([("2030-01-02T03:04:05.000Z", 1500)], "2030-01-02T03:04:03"),
+        ([("2030-01-02T03:04:05Z", 0), ("2030-01-02T03:04:09.999Z", 9000)], "2030-01-02T03:04:00"),
+        ([("2030-01-02T03:04:05+02:00", 0)], "2030-01-02T01:04:05"),
+        ([("2030-01-02T03:04:05", 0)], "2030-01-02T03:04:05"),
+        ([("yesterday", 0)], None),
+        ([("2030-01-02T03:04:05Z", 10**30)], None),
+        ([("yesterday", 0), ("2030-01-02T03:04:05Z", 0)], "2030-01-02T03:04:05"),
+    ],
+)
+def test_suite_says_when_its_first_answer_was_asked_for(found: list[tuple[str, int]], start: str | None) -> None:
+    rows = [row(trial=number, timestamp=when, duration_ms=took) for number, (when, took) in enumerate(found, 1)]
+    (suite,) = parsed(*rows)
+    assert suite.get("timestamp") == start
+
+
+def test_reason_is_cut_at_10_000_characters() -> None:
+    _, _, message, text = told(row("fail", 0.2, misses=("x" * 2_000_000,)))
+    assert (len(message or ""), len(text or "")) == (300, 10_000 + len("\n… 1,990,012 characters more"))
+
+
+def answers(root: ET.Element) -> dict[str, set[int]]:
+    """How long answers are, by their verdict."""
+    found: dict[str, set[int]] = {}
+    for each in root.iter("testcase"):
+        (verdict,) = (known.get("value") or "" for known in each.iter("property") if known.get("name") == "verdict")
+        found.setdefault(verdict, set()).add(len((each.findtext("system-out") or "").partition("\n… ")[0]))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("size", "kept"),
+    [
+        (700_000, (10_000, 10_000)),
+        (600_000, (3_000, 10_000)),
+        (500_000, (1_000, 10_000)),
+        (475_000, (300, 10_000)),
+        (400_000, (0, 3_000)),
+        (150_000, (0, 1_000)),
+        (90_000, (0, 300)),
+        (70_000, (0, 100)),
+        (66_000, (0, 0)),
+        (1_000, (0, 0)),
+    ],
+)
+@pytest.mark.parametrize("character", ["x", "<", "é", "\x00"])
+def test_file_is_kept_small_by_cutting_answers_that_passed_first(
+    monkeypatch: pytest.MonkeyPatch, size: int, kept: tuple[int, int], character: str
+) -> None:
+    bytes_of_one = {"x": 1, "<": 4, "é": 2, "\x00": 3}[character]
+    monkeypatch.setattr(junit, "MAX_BYTES", limit := size * bytes_of_one)
+    verdicts: list[Verdict] = ["pass", "fail", "error"] * 20
+    rows = [
+        row(verdict, of=case(f"{number}"), candidate_answer=character * 10_000)
+        for number, verdict in enumerate(verdicts)
+    ]
+    written = rendered(rows)
+    assert written == rendered(rows[::-1])
+    root = ET.fromstring(written)
+    assert len(list(root.iter("testcase"))) == 60
+    assert len(written) <= limit or size == 1_000
+    if bytes_of_one == 1:
+        assert (max(answers(root)["pass"]), max(answers(root)["fail"] | answers(root)["error"])) == kept
+
+
+@pytest.mark.parametrize("share", [0.9, 0.5, 0.2, 0.1])
+@given(st.data())
+@settings(deadline=None, derandomize=True, max_examples=10)
+def test_file_is_not_larger_than_it_may_be(share: float, data: st.DataObject) -> None:
+    texts = data.draw(st.lists(any_text, min_size=1, max_size=5))
+    rows = [
+        row(verdict, of=case(f"{number}"), candidate_answer=text * 1000, misses=(text * 1000,), error=text * 1000)
+        for number, text in enumerate(texts * 4)
+        for verdict in ("pass", "fail", "error")
+    ]
+    least = 3_000 * len(rows)
+    limit = max(int(len(rendered(rows)) * share), least)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(junit, "MAX_BYTES", limit)
+        written = rendered(rows)
+    assert len(written) <= limit
+    assert len(list(ET.fromstring(written).iter("testcase"))) == len(rows)
+
+
+def test_names_of_many_long_ids_are_unique() -> None:
+    rows = [row(of=case("x" * 400 + f"{number}")) for number in range(500)]
+    names = {each.get("name") for each in parsed(*rows).iter("testcase")}
+    assert len(names) == 500
 
 
 def test_empty_answer_is_left_out() -> None:
