@@ -45,9 +45,9 @@ class Start:
 def plan_start(folder: Path, choices: Choices) -> Start:
     """Decide what is written into a folder; raises UsageError when something stands in the way."""
     folder = normal(folder)
-    if not folder.is_dir() and (folder.exists() or folder.is_symlink()):
-        raise UsageError(f"'{folder}' is not a folder")
     try:
+        if not folder.is_dir() and (folder.exists() or folder.is_symlink()):
+            raise UsageError(f"'{folder}' is not a folder")
         return Start(folder, tuple(_steps(folder, choices)))
     except OSError as error:
         raise UsageError(f"cannot look into '{folder}': {error.strerror}") from error

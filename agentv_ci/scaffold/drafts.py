@@ -26,11 +26,14 @@ SCHEMAS = ".agentv/schemas"
 
 AGENT_COMMAND = f"python3 {AGENT} {{PROMPT_FILE}}"
 MEANT: Mapping[SchemaName, tuple[str, ...]] = {
-    "eval-v2": ("evals/**/*.yaml", "evals/**/*.yml"),
-    "targets-v2": ("targets.yaml", "targets.yml"),
+    "eval-v2": ("evals/**/*.test.yaml", "evals/**/*.test.yml"),
+    "targets-v2": ("targets.yaml", "targets.yml", ".agentv/targets.yaml", ".agentv/targets.yml"),
     "config-v2": (".agentv.yaml", ".agentv/config.yaml"),
 }
-"""Schemas that people write documents for, and where those lie."""
+"""Schemas that people write documents for, and where those surely are.
+
+Among evals lie other files, too. To a pattern without a dot editors do not find what is in `.agentv`.
+"""
 
 Part = Literal["targets", "example", "agent", "workflow", "settings", "schema", "ignored"]
 
@@ -144,7 +147,7 @@ def _workflow(choices: Choices, subfolder: str | None) -> str:
     starter = choices.starter
     lines: dict[str, list[str]] = {"install": [], "with": [], "env": []}
     if starter.package:
-        lines["install"] = [f"- run: npm install --global {starter.package}"]
+        lines["install"] = [f"- run: npm install --global {starter.package} # zizmor: ignore[adhoc-packages]"]
     if subfolder:
         lines["with"].append(f"working-directory: {_scalar(subfolder)}")
     if not starter.runs_on_servers:
