@@ -101,32 +101,32 @@ def _fitting(chosen: Callable[[str], Choices]) -> Callable[[str], Choices]:
 def _show(start: Start, choices: Choices) -> None:
     written, kept, pasted = (start.of(fate) for fate in ("written", "kept", "pasted"))
     if not written:
-        show_line("everything is there already; nothing was written", "good")
-    _list("written:", written, start)
-    if written:
-        _list("there already, left as it was:", kept, start)
+        show_line("nothing was written" if pasted else "everything is there already; nothing was written", "good")
+    _list("written:", written)
+    _list("there already, left as it was:", kept if written else tuple(step for step in kept if step.note))
     for step in pasted:
         there = step.path.exists()
-        what = "is there already, and left as it was; add to it:" if there else "is not in this folder; put there:"
-        show_line(f"{_name(step, start)} {what}", "warn")
+        what = (
+            "is there already, and left as it was; add to it:" if there else "is for the whole repository; put there:"
+        )
+        show_line(f"{_from_here(step.path)} {what}", "warn")
         click.echo(step.text, nl=False)
     _show_next(start, choices)
     if written and choices.editor:
         click.echo("editors need a YAML language server; in VS Code that is the extension redhat.vscode-yaml")
 
 
-def _list(title: str, steps: tuple[Step, ...], start: Start) -> None:
+def _list(title: str, steps: tuple[Step, ...]) -> None:
     if steps:
         click.echo(title)
     for step in steps:
-        show_line(f"  {_name(step, start)}", "plain")
+        show_line(f"  {_from_here(step.path)}" + (f" ({step.note})" if step.note else ""), "plain")
 
 
-def _name(step: Step, start: Start) -> str:
+def _from_here(path: Path) -> str:
     """Name a file as the user would from where they are."""
-    path = step.path
-    inside = path.is_relative_to(start.folder)
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) and inside else str(path)
+    cwd = Path.cwd()
+    return str(path.relative_to(cwd) if path.is_relative_to(cwd) else path)
 
 
 def _show_next(start: Start, choices: Choices) -> None:
@@ -134,11 +134,11 @@ def _show_next(start: Start, choices: Choices) -> None:
     names = starter.variables
     lines = []
     if start.folder != Path.cwd():
-        lines.append(f"cd {shlex.quote(one_line(str(start.folder)))}")
+        lines.append(f"cd {shlex.quote(one_line(_from_here(start.folder)))}")
     if names and starter.is_agent:
-        lines.append(f"export {names[0]}=…  # unless you are logged in")
+        lines.append(f"export {names[0]}=<value>  # unless you are logged in")
     else:
-        lines += [f"export {name}=…" for name in names]
+        lines += [f"export {name}=<value>" for name in names]
     lines += ["agentv-ci validate .", "agentv-ci eval evals/"]
     if names or starter.is_agent:
         lines[-1] += "  # with --dry-run nobody is asked"

@@ -13,11 +13,13 @@ from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.load import load
 from agentv_ci.load.discover import find_root, targets_in
 from agentv_ci.outside import dig
-from agentv_ci.scaffold.drafts import EXAMPLE, Choices, Draft, drafts
+from agentv_ci.scaffold.drafts import EXAMPLE, SCHEMAS, WORKFLOW, Choices, Draft, drafts
 from agentv_ci.suggestions import listed
 
 Fate = Literal["written", "kept", "pasted"]
 """Whether a file is new, is left as it is, or is for the user to write to."""
+
+STALE = "not the schema of this version; delete it and run init again to renew it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,8 @@ class Step:
     path: Path
     text: str
     """What is written, or what the user is to paste."""
+    note: str = ""
+    """What is worth knowing of a file that is left as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ def _steps(folder: Path, choices: Choices) -> Iterator[Step]:
     subfolder = folder.relative_to(root).as_posix() if root != folder else None
     for draft in drafts(choices, target=target, subfolder=subfolder):
         # GitHub looks for workflows at the root of a repository only, and nothing is written outside the folder.
-        is_above = draft.part == "workflow" and subfolder is not None
+        is_above = draft.path == WORKFLOW and subfolder is not None
         yield _to_paste(root / draft.path, draft) if is_above else _step(folder, draft)
 
 
@@ -96,13 +100,20 @@ def _step(folder: Path, draft: Draft) -> Step:
     path = folder / draft.path
     if not _is_there(folder, draft.path):
         return Step("written", path, draft.text)
-    return _to_paste(path, draft) if draft.paste is not None else Step("kept", path, "")
+    if draft.paste is not None:
+        return _to_paste(path, draft)
+    is_stale = draft.path.startswith(f"{SCHEMAS}/") and _read(path) != draft.text
+    return Step("kept", path, "", note=STALE if is_stale else "")
 
 
 def _to_paste(path: Path, draft: Draft) -> Step:
     """Leave it to the user to write to a file, unless that was done."""
-    is_done = path.is_file() and draft.sign in path.read_text("utf-8", errors="replace")
+    is_done = path.is_file() and draft.sign in _read(path)
     return Step("kept", path, "") if is_done else Step("pasted", path, draft.paste or draft.text)
+
+
+def _read(path: Path) -> str:
+    return path.read_text("utf-8", errors="replace")
 
 
 def _is_there(folder: Path, name: str) -> bool:

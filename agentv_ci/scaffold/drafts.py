@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Literal
 
 from agentv_ci.contracts.cli_template import CLI_PLACEHOLDERS, placeholders, quoted_placeholders
 from agentv_ci.errors import UsageError
@@ -34,8 +33,6 @@ MEANT: Mapping[SchemaName, tuple[str, ...]] = {
 
 Among evals lie other files, too. To a pattern without a dot editors do not find what is in `.agentv`.
 """
-
-Part = Literal["targets", "example", "agent", "workflow", "settings", "schema", "ignored"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,6 @@ class Choices:
 class Draft:
     """A file that a project begins with."""
 
-    part: Part
     path: str
     """Relative to the project, with `/`."""
     text: str
@@ -88,20 +84,20 @@ def drafts(choices: Choices, *, target: str | None, subfolder: str | None) -> tu
     found: list[Draft] = []
     judges = target is None and choices.starter.judges
     if target is None:
-        found.append(Draft("targets", TARGETS, _headed(_targets(choices), TARGETS, "targets-v2", choices)))
+        found.append(Draft(TARGETS, _headed(_targets(choices), TARGETS, "targets-v2", choices)))
         if choices.provider == "cli" and choices.command is None:
-            found.append(Draft("agent", AGENT, _file("agent.py")))
-    found.append(Draft("example", EXAMPLE, _headed(_example(target, judges=judges), EXAMPLE, "eval-v2", choices)))
+            found.append(Draft(AGENT, _file("agent.py")))
+    found.append(Draft(EXAMPLE, _headed(_example(target, judges=judges), EXAMPLE, "eval-v2", choices)))
     if choices.workflow:
         workflow = _workflow(choices, subfolder)
         sign = f"working-directory: {_scalar(subfolder)}\n" if subfolder else ""
-        found.append(Draft("workflow", WORKFLOW, workflow, paste=workflow if subfolder else None, sign=sign))
+        found.append(Draft(WORKFLOW, workflow, paste=workflow if subfolder else None, sign=sign))
     if choices.editor:
         lines = json.dumps({"yaml.schemas": {_schema(name): [*globs] for name, globs in MEANT.items()}}, indent=2)
-        found += [Draft("schema", _schema(name), text(name)) for name in MEANT]
+        found += [Draft(_schema(name), text(name)) for name in MEANT]
         inside = lines.removeprefix("{\n").removesuffix("\n}")
-        found.append(Draft("settings", SETTINGS, f"{lines}\n", paste=f"{inside}\n", sign=_schema("eval-v2")))
-    found.append(Draft("ignored", ".agentv/.gitignore", _file("gitignore")))
+        found.append(Draft(SETTINGS, f"{lines}\n", paste=f"{inside}\n", sign=_schema("eval-v2")))
+    found.append(Draft(".agentv/.gitignore", _file("gitignore")))
     return tuple(found)
 
 
@@ -146,6 +142,8 @@ def _example(target: str | None, *, judges: bool) -> str:
 def _workflow(choices: Choices, subfolder: str | None) -> str:
     starter = choices.starter
     lines: dict[str, list[str]] = {"install": [], "with": [], "env": []}
+    if choices.provider == "cli":
+        lines["install"] = ["# Install what the command needs here."]
     if starter.package:
         lines["install"] = [f"- run: npm install --global {starter.package} # zizmor: ignore[adhoc-packages]"]
     if subfolder:

@@ -240,10 +240,11 @@ class TestWorkflow:
         assert run(["init", "apps/shop", "--provider", "openai"]) == 0
         assert not (project / "apps/shop/.github").exists()
         printed = capsys.readouterr().out
-        root = project / ".github/workflows/agentv.yml"
-        lines = printed.partition(f"{root} is not in this folder; put there:\n")[2].partition("next:")[0]
+        lines = printed.partition(".github/workflows/agentv.yml is for the whole repository; put there:\n")[
+            2
+        ].partition("next:")[0]
         assert "          working-directory: apps/shop\n" in lines
-        assert f"next:\n  cd {project}/apps/shop\n  export OPENAI_API_KEY=…\n" in printed
+        assert "next:\n  cd apps/shop\n  export OPENAI_API_KEY=<value>\n" in printed
         write(project, {".github/workflows/agentv.yml": lines})
         assert run(["init", "apps/shop", "--provider", "openai"]) == 0
         assert "put there" not in capsys.readouterr().out
@@ -270,6 +271,17 @@ class TestNothingIsOverwritten:
         assert run(["init", "--provider", "anthropic"]) == 0
         assert capsys.readouterr().out.startswith("everything is there already; nothing was written\nnext:\n")
         assert files(project) == before
+
+    def test_schema_of_another_version_is_left_and_told(
+        self, project: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(["init"]) == 0
+        write(project, {".agentv/schemas/eval-v2.schema.json": "{}"})
+        capsys.readouterr()
+        assert run(["init"]) == 0
+        note = "(not the schema of this version; delete it and run init again to renew it)"
+        told = capsys.readouterr().out.splitlines()
+        assert told[1:3] == ["there already, left as it was:", f"  .agentv/schemas/eval-v2.schema.json {note}"]
 
     def test_what_appears_meanwhile_is_not_overwritten(self, project: Path) -> None:
         start = plan_start(project, Choices())
@@ -436,7 +448,7 @@ class TestOptions:
             (
                 "codex",
                 [
-                    "export CODEX_API_KEY=…  # unless you are logged in",
+                    "export CODEX_API_KEY=<value>  # unless you are logged in",
                     "agentv-ci validate .",
                     "agentv-ci eval evals/  # with --dry-run nobody is asked",
                 ],
@@ -526,8 +538,8 @@ class TestOnATerminal:
 
     def test_interrupted_question_leaves_nothing(self, tmp_path: Path) -> None:
         with Terminal(tmp_path, "new") as terminal:
-            terminal.answer("Provider [mock]: ", "cli")
-            terminal.wait_for("Command [")
+            terminal.answer("Provider [mock]: ", "")
+            terminal.wait_for("Write a GitHub workflow? [Y/n]: ")
             terminal.interrupt()
             assert terminal.end() == 130
         assert terminal.shown.rstrip().endswith("interrupted")
