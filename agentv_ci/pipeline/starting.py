@@ -80,7 +80,7 @@ def _steps(folder: Path, choices: Choices) -> Iterator[Step]:
     target = _target_to_ask(targets) if targets else None
     if targets:
         yield Step("kept", targets, "")
-    root = find_root(folder / EXAMPLE, folder)
+    root = find_root(folder / "evals", folder)
     subfolder = folder.relative_to(root).as_posix() if root != folder else None
     for draft in drafts(choices, target=target, subfolder=subfolder):
         # GitHub looks for workflows at the root of a repository only, and nothing is written outside the folder.

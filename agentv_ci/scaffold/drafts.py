@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from agentv_ci.contracts.cli_template import CLI_PLACEHOLDERS, placeholders, quoted_placeholders
+from agentv_ci.contracts.target_settings import REFERENCE_PATTERN
 from agentv_ci.errors import UsageError
 from agentv_ci.scaffold.starters import STARTERS, Kind, Starter
 from agentv_ci.schemas import SchemaName, text
@@ -31,7 +32,7 @@ MEANT: Mapping[SchemaName, tuple[str, ...]] = {
 }
 """Schemas that people write documents for, and where those surely are.
 
-Among evals lie other files, too. To a pattern without a dot editors do not find what is in `.agentv`.
+Among evals lie other files, too. Editors look into `.agentv` only where a pattern names it.
 """
 
 
@@ -51,10 +52,11 @@ class Choices:
             raise UsageError(f"--command is for --provider cli, not for '{self.provider}'")
         if self.model is not None and not self.starter.takes_model:
             raise UsageError(f"a target of provider '{self.provider}' names no model")
-        if self.model is not None and not self.model.strip():
-            raise UsageError("the model's name is empty")
+        if self.model is not None:
+            _check_text("the model's name", self.model)
         if self.command is not None:
-            _check_command(self.command)
+            _check_text("the command", self.command)
+            _check_placeholders(self.command)
 
     @property
     def starter(self) -> Starter:
@@ -101,9 +103,16 @@ def drafts(choices: Choices, *, target: str | None, subfolder: str | None) -> tu
     return tuple(found)
 
 
-def _check_command(command: str) -> None:
-    if not command.strip():
-        raise UsageError("the command is empty")
+def _check_text(what: str, written: str) -> None:
+    if not written.strip():
+        raise UsageError(f"{what} is empty")
+    if not written.isprintable():
+        raise UsageError(f"{what} is not one line of printable text")
+    if "${{" in written and not re.match(REFERENCE_PATTERN, written):
+        raise UsageError(f"{what} is a reference to the environment as a whole or not at all: ${{{{ NAME }}}}")
+
+
+def _check_placeholders(command: str) -> None:
     for name in placeholders(command):
         if name not in CLI_PLACEHOLDERS:
             known = listed(f"{{{each}}}" for each in CLI_PLACEHOLDERS)
@@ -186,9 +195,9 @@ def _schema(name: SchemaName) -> str:
 
 def _scalar(value: str) -> str:
     """Write a text as YAML: plain where it cannot be mistaken for anything else."""
-    plain = re.fullmatch(r"[A-Za-z$./][\w./{}$@%+=,-]*( [\w./{}$@%+=,-]+)*", value, re.ASCII)
+    plain = re.fullmatch(r"(?:[A-Za-z$/]|\./)[\w./{}$@%+=,-]*( [\w./{}$@%+=,-]+)*", value, re.ASCII)
     is_word = value.lower() in ("true", "false", "null", "yes", "no", "on", "off")
-    return value if plain and not is_word else json.dumps(value, ensure_ascii=False)
+    return value if plain and not is_word else json.dumps(value, ensure_ascii=not value.isprintable())
 
 
 def _file(name: str) -> str:

@@ -137,7 +137,7 @@ class TestWhatIsWritten:
         begin(project, Choices("cli", command=strange))
         assert compiled()["targets"]["default"]["commandTemplate"] == strange
         assert not (project / "agents").exists()
-        for model in ("gpt-5.6-luna", "qwen3:8b", "true", "4.1", "~", "a: b # c", '"', "${{ MY_MODEL }}"):
+        for model in ("gpt-5.6-luna", "qwen3:8b", "true", "4.1", ".5", ".nan", "~", "a: b # c", '"', "${{ MY_MODEL }}"):
             (project / ".agentv/targets.yaml").unlink()
             begin(project, Choices("openai", model=model))
             assert compiled()["targets"]["default"]["model"] == model
@@ -249,6 +249,17 @@ class TestWorkflow:
         assert run(["init", "apps/shop", "--provider", "openai"]) == 0
         assert "put there" not in capsys.readouterr().out
         assert run(["validate", "--strict", "."]) == 0
+
+    def test_repository_among_the_evals_is_another_one(self, project: Path) -> None:
+        (project / "evals" / ".git").mkdir(parents=True)
+        assert run(["init"]) == 0
+        assert {*files(project)} == WRITTEN
+
+    def test_name_of_a_part_is_written_as_a_text(self, project: Path) -> None:
+        for name in ("a: b # c", "yes", "1e3", "é\udcff\x85"):
+            (step,) = plan_start(project / name, Choices()).of("pasted")
+            (line,) = re.findall(r"working-directory: (.+)\n", step.text)
+            assert line == json.dumps(name)
 
 
 class TestNothingIsOverwritten:
@@ -425,6 +436,9 @@ class TestOptions:
             (["--model", "x"], "a target of provider 'mock' names no model"),
             (["--provider", "openai", "--model", " "], "the model's name is empty"),
             (["--command", " "], "the command is empty"),
+            (["--command", "a\nb"], "the command is not one line of printable text"),
+            (["--provider", "openai", "--model", "\udcff"], "the model's name is not one line of printable text"),
+            (["--provider", "openai", "--model", "x-${{ X }}"], "is a reference to the environment as a whole or not"),
             (["--command", "agent {PORMPT}"], "unknown placeholder {PORMPT} in the command (did you mean 'PROMPT'?)"),
             (["--command", "agent '{PROMPT}'"], "{PROMPT} stands inside quotes"),
             ([""], "the name is empty"),
