@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -508,23 +509,36 @@ class Terminal:
         """Read until a text is shown that was not there before."""
         seen = len(self.shown)
         while text not in self.shown[seen:]:
-            assert select.select([self._main], [], [], 60)[0], self.shown
-            self.shown += os.read(self._main, 65_536).decode("utf-8", "replace")
+            assert self._read(), self.shown
 
     def answer(self, question: str, line: str) -> None:
         self.wait_for(question)
         os.write(self._main, f"{line}\n".encode())
 
     def interrupt(self) -> None:
-        """Do what a terminal does when somebody types Ctrl-C."""
+        """Do what a terminal does when somebody types Ctrl-C.
+
+        Python does not hear a signal that comes when its question is shown but the answer not waited for yet.
+        """
+        shown = ["ps", "-o", "stat=", "-p", str(self._process.pid)]
+        while not subprocess.run(shown, capture_output=True, text=True, check=True).stdout.startswith("S"):
+            time.sleep(0.01)
         self._process.send_signal(signal.SIGINT)
 
     def end(self) -> int:
+        while self._read():
+            pass
+        return self._process.wait(60)
+
+    def _read(self) -> bool:
+        """Read what is shown next; False when nothing comes any more."""
+        assert select.select([self._main], [], [], 60)[0], self.shown
         # Linux says by an error that nobody has the other end any more.
         with suppress(OSError):
-            while piece := os.read(self._main, 65_536):
-                self.shown += piece.decode("utf-8", "replace")
-        return self._process.wait(60)
+            piece = os.read(self._main, 65_536)
+            self.shown += piece.decode("utf-8", "replace")
+            return bool(piece)
+        return False
 
 
 class TestOnATerminal:
