@@ -15,6 +15,7 @@ from agentv_ci.cli.output import show_diagnostics, show_error
 from agentv_ci.errors import BUG, INFRASTRUCTURE, INTERRUPTED, CannotGoOn, InvalidInput
 
 COMMANDS: Mapping[str, str] = {
+    "init": "Begin: targets, an example, a workflow and editor settings; overwrites nothing.",
     "validate": "Check documents; every mistake with its line.",
     "compile": "Compile eval files into one JSON plan.",
     "eval": "Run eval files or a plan and judge the answers.",

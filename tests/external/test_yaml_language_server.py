@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from agentv_ci.cli import run
 from agentv_ci.schemas import SchemaName, document
 from tests.conftest import REPOSITORY
 from tests.external import documents
@@ -246,6 +247,21 @@ def test_every_document_whose_shape_the_tool_refuses_is_marked(editor: Editor) -
 def test_settings_give_documents_without_a_schema_line_theirs(server: LanguageServer) -> None:
     server.open("greeting.test.yaml", CASE.partition("\n")[2] + "metadta: {}")
     assert server.problems("greeting.test.yaml") == [Problem(Place(5, 4), "Property metadta is not allowed.")]
+
+
+def test_what_init_writes_is_completed_and_checked(server: LanguageServer, tmp_path: Path) -> None:
+    assert run(["init", str(tmp_path)]) == 0
+    for number, name in enumerate((".agentv/targets.yaml", "evals/example.test.yaml")):
+        path = tmp_path / name
+        text = path.read_text("utf-8")
+        server.open(str(path), text)
+        assert server.problems(str(path)) == []
+        mistaken = str(path.with_name(f"{number}.yaml"))
+        server.open(mistaken, f"{text}    metadta: {{}}\n    ")
+        (found,) = server.problems(mistaken)
+        assert found == Problem(Place(text.count("\n"), 4), "Property metadta is not allowed.")
+        offered = server.completions(mistaken, Place(text.count("\n") + 1, 4))
+        assert {"metadata", "workers"} & offered.keys()
 
 
 @pytest.mark.parametrize(

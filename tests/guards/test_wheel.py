@@ -25,7 +25,7 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_wheel_and_source_distribution_contain_the_schemas(distributions: Path) -> None:
+def test_wheel_and_source_distribution_contain_the_schemas_and_what_projects_begin_with(distributions: Path) -> None:
     (wheel,) = distributions.glob("*.whl")
     (source,) = distributions.glob("*.tar.gz")
     with zipfile.ZipFile(wheel) as archive:
@@ -36,6 +36,8 @@ def test_wheel_and_source_distribution_contain_the_schemas(distributions: Path) 
         assert f"agentv_ci/published/{name}.schema.json" in inside
         assert f"schemas/{name}.schema.json" in shipped
     assert "agentv_ci/py.typed" in inside
+    for path in (REPOSITORY / "agentv_ci" / "scaffold" / "files").rglob("*"):
+        assert path.is_dir() or path.relative_to(REPOSITORY).as_posix() in inside & shipped
     assert not [name for name in inside if name.startswith(("tests/", "docs/"))]
 
 
@@ -62,5 +64,7 @@ def test_wheel_runs_in_a_fresh_environment(distributions: Path, tmp_path: Path) 
     for name in TITLES:
         published = (REPOSITORY / "schemas" / f"{name}.schema.json").read_text("utf-8")
         assert run("-m", "agentv_ci", "schema", name) == published
+    assert "begun/evals/example.test.yaml" in run("-m", "agentv_ci", "init", "begun")
+    assert "gate: passed" in run("-m", "agentv_ci", "eval", "begun/evals", "--out", "begun.jsonl")
     example = REPOSITORY / "docs" / "examples" / "simple" / "evals" / "example.test.yaml"
     assert "gate: passed" in run("-m", "agentv_ci", "eval", str(example), "--out", "results.jsonl")

@@ -1,0 +1,147 @@
+"""`agentv-ci init`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from agentv_ci.cli.options import FILE, color_option
+from agentv_ci.cli.output import one_line, show_line
+from agentv_ci.errors import PASSED, UsageError
+from agentv_ci.pipeline.starting import Start, Step, plan_start, write_start
+from agentv_ci.scaffold.drafts import AGENT_COMMAND, Choices
+from agentv_ci.scaffold.starters import STARTERS, Kind
+
+
+@click.command("init")
+@click.argument("folder", default=".", type=FILE, metavar="[FOLDER]")
+@click.option("--provider", type=click.Choice([*STARTERS]), help="What answers; default: mock, which needs no key.")
+@click.option("--model", metavar="NAME", help="The model it uses; at Azure the deployment.")
+@click.option("--command", "template", metavar="TEXT", help="With --provider cli: the command, with {PROMPT_FILE}.")
+@click.option("--workflow/--no-workflow", default=None, help="Write a GitHub workflow; default: yes.")
+@click.option("--editor/--no-editor", default=None, help="Let editors complete and check; default: yes.")
+@click.option("--yes", "-y", "silent", is_flag=True, help="Ask nothing and take the defaults.")
+@color_option
+def command(
+    folder: str,
+    provider: Kind | None,
+    model: str | None,
+    template: str | None,
+    workflow: bool | None,
+    editor: bool | None,
+    silent: bool,
+) -> int:
+    """Begin in FOLDER (default: here): targets, an example, a GitHub workflow and editor settings.
+
+    Nothing that is there is overwritten. On a terminal, and without options, a few questions come first.
+
+    \b
+    Examples:
+      agentv-ci init
+      agentv-ci init shop --provider openai --model gpt-5.6-luna
+      agentv-ci init --provider cli --command './my-agent --prompt-file {PROMPT_FILE}' --no-workflow
+    """
+    choices = Choices(
+        provider=provider or "cli" if template is not None else provider or "mock",
+        model=model,
+        command=template,
+        workflow=workflow is not False,
+        editor=editor is not False,
+    )
+    place = Path.cwd() / folder
+    is_open = all(each is None for each in (provider, model, template, workflow, editor)) and not silent
+    if is_open and sys.stdin.isatty() and sys.stdout.isatty():
+        plan_start(place, choices)  # what stands in the way is said before anything is asked
+        choices = _asked()
+    start = plan_start(place, choices)
+    write_start(start)
+    _show(start, choices)
+    return PASSED
+
+
+def _asked() -> Choices:
+    width = max(map(len, STARTERS))
+    for name, starter in STARTERS.items():
+        click.echo(f"  {name:<{width}}  {starter.says}")
+    kinds = click.Choice([*STARTERS])
+    provider: Kind = click.prompt("Provider", default="mock", type=kinds, show_choices=False)
+    choices = Choices(provider)
+    if provider == "cli":
+        choices = click.prompt("Command", AGENT_COMMAND, value_proc=_fitting(_with_command))
+    elif (suggested := STARTERS[provider].model) is not None:
+        choices = click.prompt("Model", suggested, value_proc=_fitting(lambda name: replace(choices, model=name)))
+    return replace(
+        choices,
+        workflow=click.confirm("Write a GitHub workflow?", default=True),
+        editor=click.confirm("Let editors complete and check?", default=True),
+    )
+
+
+def _with_command(template: str) -> Choices:
+    return Choices("cli", command=None if template == AGENT_COMMAND else template)
+
+
+def _fitting(chosen: Callable[[str], Choices]) -> Callable[[str], Choices]:
+    """Let click ask again when an answer is refused."""
+
+    def convert(answer: str) -> Choices:
+        try:
+            return chosen(answer)
+        except UsageError as error:
+            raise click.UsageError(error.message) from error
+
+    return convert
+
+
+def _show(start: Start, choices: Choices) -> None:
+    written, kept, pasted = (start.of(fate) for fate in ("written", "kept", "pasted"))
+    if not written:
+        show_line("nothing was written" if pasted else "everything is there already; nothing was written", "good")
+    _list("written:", written)
+    _list("there already, left as it was:", kept if written else tuple(step for step in kept if step.note))
+    for step in pasted:
+        there = step.path.exists()
+        what = (
+            "is there already, and left as it was; add to it:" if there else "is for the whole repository; put there:"
+        )
+        show_line(f"{_from_here(step.path)} {what}", "warn")
+        click.echo(step.text, nl=False)
+    _show_next(start, choices)
+    if written and choices.editor:
+        click.echo("editors need a YAML language server; in VS Code that is the extension redhat.vscode-yaml")
+
+
+def _list(title: str, steps: tuple[Step, ...]) -> None:
+    if steps:
+        click.echo(title)
+    for step in steps:
+        show_line(f"  {_from_here(step.path)}" + (f" ({step.note})" if step.note else ""), "plain")
+
+
+def _from_here(path: Path) -> str:
+    """Name a file as the user would from where they are."""
+    cwd = Path.cwd()
+    return str(path.relative_to(cwd) if path.is_relative_to(cwd) else path)
+
+
+def _show_next(start: Start, choices: Choices) -> None:
+    starter = choices.starter
+    names = starter.variables
+    lines = []
+    if start.folder != Path.cwd():
+        lines.append(f"cd {shlex.quote(one_line(_from_here(start.folder)))}")
+    if names and starter.is_agent:
+        lines.append(f"export {names[0]}=<value>  # unless you are logged in")
+    else:
+        lines += [f"export {name}=<value>" for name in names]
+    lines += ["agentv-ci validate .", "agentv-ci eval evals/"]
+    if names or starter.is_agent:
+        lines[-1] += "  # with --dry-run nobody is asked"
+    click.echo("next:")
+    for line in lines:
+        click.echo(f"  {line}")

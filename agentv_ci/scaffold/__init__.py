@@ -1,0 +1,1 @@
+"""What a new project begins with: texts, as files, and what depends on a few choices."""

@@ -1,0 +1,204 @@
+"""What a new project begins with, as texts: pure, so that all is known before anything is written."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from agentv_ci.contracts.cli_template import CLI_PLACEHOLDERS, placeholders, quoted_placeholders
+from agentv_ci.contracts.target_settings import REFERENCE_PATTERN
+from agentv_ci.errors import UsageError
+from agentv_ci.scaffold.starters import STARTERS, Kind, Starter
+from agentv_ci.schemas import SchemaName, text
+from agentv_ci.suggestions import did_you_mean, listed
+
+FILES = Path(__file__).parent / "files"
+
+TARGETS = ".agentv/targets.yaml"
+EXAMPLE = "evals/example.test.yaml"
+AGENT = "agents/example.py"
+WORKFLOW = ".github/workflows/agentv.yml"
+SETTINGS = ".vscode/settings.json"
+SCHEMAS = ".agentv/schemas"
+
+AGENT_COMMAND = f"python3 {AGENT} {{PROMPT_FILE}}"
+MEANT: Mapping[SchemaName, tuple[str, ...]] = {
+    "eval-v2": ("evals/**/*.test.yaml", "evals/**/*.test.yml"),
+    "targets-v2": ("targets.yaml", "targets.yml", ".agentv/targets.yaml", ".agentv/targets.yml"),
+    "config-v2": (".agentv.yaml", ".agentv/config.yaml"),
+}
+"""Schemas that people write documents for, and where those surely are.
+
+Among evals lie other files, too. Editors look into `.agentv` only where a pattern names it.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the user wants."""
+
+    provider: Kind = "mock"
+    model: str | None = None
+    command: str | None = None
+    workflow: bool = True
+    editor: bool = True
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for what does not go together."""
+        if self.command is not None and self.provider != "cli":
+            raise UsageError(f"--command is for --provider cli, not for '{self.provider}'")
+        if self.model is not None and not self.starter.takes_model:
+            raise UsageError(f"a target of provider '{self.provider}' names no model")
+        if self.model is not None:
+            _check_text("the model's name", self.model)
+        if self.command is not None:
+            _check_text("the command", self.command)
+            _check_placeholders(self.command)
+
+    @property
+    def starter(self) -> Starter:
+        """What is known of the provider."""
+        return STARTERS[self.provider]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A file that a project begins with."""
+
+    path: str
+    """Relative to the project, with `/`."""
+    text: str
+    paste: str | None = None
+    """What belongs into a file of this name that is there already."""
+    sign: str = ""
+    """What such a file holds when that was done."""
+
+
+def drafts(choices: Choices, *, target: str | None, subfolder: str | None) -> tuple[Draft, ...]:
+    """Return everything that a project begins with.
+
+    `target` is what a targets file that is there already calls the one to ask: no other is written then. `subfolder`
+    is where the project lies in its repository, when it is a part of one.
+    """
+    found: list[Draft] = []
+    judges = target is None and choices.starter.judges
+    if target is None:
+        found.append(Draft(TARGETS, _headed(_targets(choices), TARGETS, "targets-v2", choices)))
+        if choices.provider == "cli" and choices.command is None:
+            found.append(Draft(AGENT, _file("agent.py")))
+    found.append(Draft(EXAMPLE, _headed(_example(target, judges=judges), EXAMPLE, "eval-v2", choices)))
+    if choices.workflow:
+        workflow = _workflow(choices, subfolder)
+        sign = f"working-directory: {_scalar(subfolder)}\n" if subfolder else ""
+        found.append(Draft(WORKFLOW, workflow, paste=workflow if subfolder else None, sign=sign))
+    if choices.editor:
+        lines = json.dumps({"yaml.schemas": {_schema(name): [*globs] for name, globs in MEANT.items()}}, indent=2)
+        found += [Draft(_schema(name), text(name)) for name in MEANT]
+        inside = lines.removeprefix("{\n").removesuffix("\n}")
+        found.append(Draft(SETTINGS, f"{lines}\n", paste=f"{inside}\n", sign=_schema("eval-v2")))
+    found.append(Draft(".agentv/.gitignore", _file("gitignore")))
+    return tuple(found)
+
+
+def _check_text(what: str, written: str) -> None:
+    if not written.strip():
+        raise UsageError(f"{what} is empty")
+    if not written.isprintable():
+        raise UsageError(f"{what} is not one line of printable text")
+    if "${{" in written and not re.match(REFERENCE_PATTERN, written):
+        raise UsageError(f"{what} is a reference to the environment as a whole or not at all: ${{{{ NAME }}}}")
+
+
+def _check_placeholders(command: str) -> None:
+    for name in placeholders(command):
+        if name not in CLI_PLACEHOLDERS:
+            known = listed(f"{{{each}}}" for each in CLI_PLACEHOLDERS)
+            suggestion = did_you_mean(name, CLI_PLACEHOLDERS)
+            raise UsageError(f"unknown placeholder {{{name}}} in the command{suggestion}; placeholders are {known}")
+    for name in quoted_placeholders(command):
+        raise UsageError(
+            f"{{{name}}} stands inside quotes or behind a backslash in the command",
+            hint="it is quoted already; write it alone",
+        )
+
+
+def _targets(choices: Choices) -> str:
+    written = _file(f"targets/{choices.provider}.yaml")
+    model = choices.model or choices.starter.model
+    if model is None:
+        written = re.sub(r"^.*: MODEL\n", "", written, flags=re.MULTILINE)
+    else:
+        written = written.replace(": MODEL\n", f": {_scalar(model)}\n")
+    return written.replace(": COMMAND\n", f": {_scalar(choices.command or AGENT_COMMAND)}\n")
+
+
+def _example(target: str | None, *, judges: bool) -> str:
+    cases = _file("example.test.yaml").replace(": TARGET\n", f": {_scalar(target or 'default')}\n")
+    judged = _file("judged-case.yaml").splitlines()
+    if judges:
+        lines = ["# A judge's opinion by criteria, where no check of a text helps.", *judged]
+    else:
+        lines = [
+            "# A judge's opinion by criteria. It takes a judge: see the targets file. Then take away the # here.",
+            *(f"# {line}" for line in judged),
+        ]
+    return f"{cases}\n{_block('  ', lines)}"
+
+
+def _workflow(choices: Choices, subfolder: str | None) -> str:
+    starter = choices.starter
+    lines: dict[str, list[str]] = {"install": [], "with": [], "env": []}
+    if choices.provider == "cli":
+        lines["install"] = ["# Install what the command needs here."]
+    if starter.package:
+        lines["install"] = [f"- run: npm install --global {starter.package} # zizmor: ignore[adhoc-packages]"]
+    if subfolder:
+        lines["with"].append(f"working-directory: {_scalar(subfolder)}")
+    if not starter.runs_on_servers:
+        lines["with"] += [
+            "# VS Code has no window here: documents are checked, nobody is asked.",
+            "validate-only: true",
+        ]
+    if starter.variables:
+        lines["with"] += [
+            "# Pull requests of forks have no secrets: their documents are checked, nobody is asked.",
+            "validate-only: ${{ github.event.pull_request.head.repo.fork == true }}",
+        ]
+        lines["env"] = ["env:", *(f"  {name}: ${{{{ secrets.{name} }}}}" for name in starter.variables)]
+    return re.sub(
+        r"^( *)#: (\w+)\n", lambda mark: _block(mark[1], lines[mark[2]]), _file("workflow.yml"), flags=re.MULTILINE
+    )
+
+
+def _block(indent: str, lines: list[str]) -> str:
+    return "".join(f"{indent}{line}\n" for line in lines)
+
+
+def _headed(written: str, path: str, schema: SchemaName, choices: Choices) -> str:
+    """Put the line on top by which editors know the schema.
+
+    It stands above `$schema:`, whose value editors would take for a file's name; what settings say about a file's name
+    does not count where `$schema:` stands.
+    """
+    if not choices.editor:
+        return written
+    up = "../" * (len(PurePosixPath(path).parts) - 1)
+    return f"# yaml-language-server: $schema={up}{_schema(schema)}\n{written}"
+
+
+def _schema(name: SchemaName) -> str:
+    return f"{SCHEMAS}/{name}.schema.json"
+
+
+def _scalar(value: str) -> str:
+    """Write a text as YAML: plain where it cannot be mistaken for anything else."""
+    plain = re.fullmatch(r"(?:[A-Za-z$/]|\./)[\w./{}$@%+=,-]*( [\w./{}$@%+=,-]+)*", value, re.ASCII)
+    is_word = value.lower() in ("true", "false", "null", "yes", "no", "on", "off")
+    return value if plain and not is_word else json.dumps(value, ensure_ascii=not value.isprintable())
+
+
+def _file(name: str) -> str:
+    return (FILES / name).read_text("utf-8")

@@ -1,0 +1,7 @@
+"""A stand-in for your agent: reads the file that holds the prompt, and prints an answer."""
+
+import sys
+from pathlib import Path
+
+prompt = Path(sys.argv[1]).read_text(encoding="utf-8")
+print("Your name is Ada." if "What is my name?" in prompt else "The capital of France is Paris.")
