@@ -47,7 +47,7 @@ def command(
       agentv-ci init --provider cli --command './my-agent --prompt-file {PROMPT_FILE}' --no-workflow
     """
     choices = Choices(
-        provider=provider or "cli" if template is not None else provider or "mock",
+        provider=provider or ("mock" if template is None else "cli"),
         model=model,
         command=template,
         workflow=workflow is not False,

@@ -127,6 +127,9 @@ def test_an_answered_trial_is_told_in_full() -> None:
         "source": {"path": "evals/a.yaml", "line": 3},
         "dry_run": False,
         "metadata": {"team": "a"},
+        "input_messages": [],
+        "expected_outcome": "It greets.",
+        "reference_answer": "Hello!",
     }
 
 
@@ -164,6 +167,9 @@ def test_a_trial_without_an_answer_is_an_error_of_score_zero() -> None:
         "source": {"path": "evals/a.yaml", "line": 3},
         "dry_run": False,
         "metadata": {"team": "a"},
+        "input_messages": [],
+        "expected_outcome": "It greets.",
+        "reference_answer": "Hello!",
     }
 
 
