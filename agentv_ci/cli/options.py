@@ -52,6 +52,7 @@ form_option = click.option(
 )
 REPORTS: Mapping[ReportFormat, str] = {
     "junit": "Write JUnit XML too, for CI servers.",
+    "html": "Write one HTML file too, to open in a browser.",
 }
 verbose_option = click.option(
     "--verbose", is_flag=True, help="Tell every question, retry and verdict on standard error."
