@@ -40,3 +40,8 @@ def large(number: int) -> str:
         if number >= 10 * unit or (unit == 1_000_000 and number >= unit):
             return f"{number / unit:.3g} {sign}" if number / unit < 1000 else f"{number / unit:,.0f} {sign}"
     return f"{number:,}"
+
+
+def signed(part: float) -> str:
+    """Return a change of a share, in points of per cent."""
+    return f"{part * 100:+.0f}".replace("-", "−")

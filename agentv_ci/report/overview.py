@@ -15,6 +15,7 @@ from agentv_ci.suggestions import counted
 
 MAX_LISTED = 12
 """Of a list at the top of the page."""
+MAX_CHANGES = 8
 MAX_ISSUES = 50
 MAX_LINE = 600
 
@@ -169,7 +170,7 @@ def findings(scenarios: Sequence[ScenarioReport]) -> Iterator[Finding]:
 def listed(report: RunReport) -> list[ComparedCase]:
     """Return the changes that are named at the top, worst first."""
     shown = (each for each in (report.comparison.cases if report.comparison else ()) if each.change != "new")
-    return list(islice(shown, MAX_LISTED))
+    return list(islice(shown, MAX_CHANGES))
 
 
 def rate(side: Rate | None) -> str:

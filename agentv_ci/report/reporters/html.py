@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -17,7 +18,7 @@ from agentv_ci.contracts.base import JsonObject
 from agentv_ci.outside import well_formed_text
 from agentv_ci.report import overview, plots
 from agentv_ci.report.casebook import Casebook, Entries, entries, names_of
-from agentv_ci.report.numbers import duration, large, money, share
+from agentv_ci.report.numbers import duration, large, money, share, signed
 from agentv_ci.report.reported import ReportedRun
 from agentv_ci.report.statistics import p_text
 from agentv_ci.suggestions import counted
@@ -34,10 +35,9 @@ def render(run: ReportedRun) -> Iterable[bytes]:
     """Return the page, in pieces; the rows are read once."""
     book = Casebook.of(run, MAX_BYTES)
     before, after = _page(run, book)
-    table = entries(run, book, MAX_BYTES * 2 // 3 - len(before) - len(after))
-    data = table.blocks(_run(run, book, table))
-    # The notes on what was left out need less than this.
-    book.texts.shrink(MAX_BYTES - len(before) - len(after) - len(data) - 1_000)
+    room = MAX_BYTES - len(before) - len(after)
+    table = entries(run, book, room * 2 // 3)
+    book.texts.shrink(room - len(table.blocks(_run(run, book, table))))
     data = table.blocks(_run(run, book, table))
     return _pieces(before, data, book, after)
 
@@ -68,6 +68,30 @@ def _run(run: ReportedRun, book: Casebook, table: Entries) -> JsonObject:
 
 def _page(run: ReportedRun, book: Casebook) -> tuple[bytes, bytes]:
     """Return the page around its data."""
+    style = _read("report.css")
+    scripts = [_read(name) for name in SCRIPTS]
+    text = (
+        _environment()
+        .get_template("report.html")
+        .render(
+            report=run.report,
+            outcomes=run.outcomes,
+            links=run.links,
+            overview=overview,
+            gate=overview.gate_of(run.report.gate),
+            histogram=plots.histogram(run.outcomes),
+            scatter=plots.scatter(book.points, run.outcomes),
+            style=style,
+            scripts=scripts,
+            policy=policy(style, scripts),
+        )
+    )
+    before, _, after = well_formed_text(text).partition(_DATA)
+    return before.encode(), after.encode()
+
+
+@cache
+def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -83,23 +107,9 @@ def _page(run: ReportedRun, book: Casebook) -> tuple[bytes, bytes]:
         "money": money,
         "p": p_text,
         "share": share,
+        "signed": signed,
     }
-    style = _read("report.css")
-    scripts = [_read(name) for name in SCRIPTS]
-    text = environment.get_template("report.html").render(
-        report=run.report,
-        outcomes=run.outcomes,
-        links=run.links,
-        overview=overview,
-        gate=overview.gate_of(run.report.gate),
-        histogram=plots.histogram(run.outcomes),
-        scatter=plots.scatter(book.points, run.outcomes),
-        style=style,
-        scripts=scripts,
-        policy=policy(style, scripts),
-    )
-    before, _, after = well_formed_text(text).partition(_DATA)
-    return before.encode(), after.encode()
+    return environment
 
 
 def policy(style: str, scripts: Iterable[str]) -> str:

@@ -68,6 +68,7 @@ class CaseTable {
     return make("div", { class: "filters", role: "search" },
       this.search,
       make("fieldset", {}, make("legend", { class: "quiet" }, "Verdicts"), this.chips.map(({ label }) => label), this.flaky && this.flaky.label),
+      make("span", { class: "break" }),
       this.run.suites.length > 1 && this.suite, this.run.targets.length > 1 && this.target, seen.length > 0 && this.changed,
       make("span", { class: "sorting" }, this.sorting), this.count);
   }
