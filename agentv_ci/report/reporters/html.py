@@ -27,6 +27,7 @@ MAX_BYTES = 30_000_000
 """Of the whole file. Texts of passed cases are left out first, then of doubtful ones, then lines of the table."""
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
+EARLY = "early.js"
 SCRIPTS = ("elements.js", "figures.js", "difference.js", "table.js", "case.js", "report.js")
 _DATA = "<!-- data -->"
 
@@ -69,7 +70,7 @@ def _run(run: ReportedRun, book: Casebook, table: Entries) -> JsonObject:
 def _page(run: ReportedRun, book: Casebook) -> tuple[bytes, bytes]:
     """Return the page around its data."""
     style = _read("report.css")
-    scripts = [_read(name) for name in SCRIPTS]
+    early, *scripts = (_read(name) for name in (EARLY, *SCRIPTS))
     text = (
         _environment()
         .get_template("report.html")
@@ -82,8 +83,9 @@ def _page(run: ReportedRun, book: Casebook) -> tuple[bytes, bytes]:
             histogram=plots.histogram(run.outcomes),
             scatter=plots.scatter(book.points, run.outcomes),
             style=style,
+            early=early,
             scripts=scripts,
-            policy=policy(style, scripts),
+            policy=policy(style, [early, *scripts]),
         )
     )
     before, _, after = well_formed_text(text).partition(_DATA)

@@ -10,7 +10,6 @@ function start() {
   const byName = new Map(cases.map((each) => [nameOf(run, each), each]));
   const byNumber = new Map(cases.map((each) => [each.n, each]));
   const memory = { list: "", scroll: 0, shown: null };
-  document.documentElement.classList.remove("no-script");
 
   const addressOf = (each, trial = 1) => {
     const parameters = new URLSearchParams({ case: each.id, suite: run.suites[each.suite], target: run.targets[each.target] });
@@ -140,8 +139,6 @@ function helpDialog() {
 
 function themeButton() {
   const root = document.documentElement;
-  const remembered = (() => { try { return localStorage.getItem("agentv-ci-theme"); } catch { return null; } })();
-  if (remembered === "dark" || remembered === "light") root.dataset.theme = remembered;
   const isDark = () => (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
   const button = make("button", { type: "button", id: "theme" });
   const tell = () => { button.textContent = isDark() ? "Light" : "Dark"; button.setAttribute("aria-label", `Use the ${isDark() ? "light" : "dark"} theme`); };

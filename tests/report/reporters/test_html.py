@@ -21,7 +21,8 @@ from agentv_ci.report.embedding import MAX_TEXT
 from agentv_ci.report.links import Links
 from agentv_ci.report.reported import ReportedRun
 from agentv_ci.report.reporters import html, reporter
-from agentv_ci.report.reporters.html import SCRIPTS, TEMPLATES
+from agentv_ci.report.reporters.html import EARLY, TEMPLATES
+from agentv_ci.report.reporters.html import SCRIPTS as LATER
 from tests.report.builders import (
     NASTY,
     Verdict,
@@ -36,6 +37,9 @@ from tests.report.builders import (
     whole,
 )
 from tests.report.shop import shop_run
+
+
+SCRIPTS = (EARLY, *LATER)
 
 
 class Document(HTMLParser):
