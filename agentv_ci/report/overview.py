@@ -15,7 +15,7 @@ from agentv_ci.suggestions import counted
 
 MAX_LISTED = 12
 """Of a list at the top of the page."""
-MAX_CHANGES = 8
+MAX_CHANGES = 7
 MAX_ISSUES = 50
 MAX_LINE = 600
 

@@ -15,8 +15,9 @@ CHROMIUM = shutil.which("chromium")
 FLAGS = ("--no-sandbox", "--disable-dev-shm-usage", "--force-color-profile=srgb", "--font-render-hinting=none")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Not for the whole session: while Playwright runs, nobody else in the process can start an event loop."""
     if CHROMIUM is None:
         pytest.skip("there is no browser: apt-get install chromium")
     with sync_playwright() as playwright:

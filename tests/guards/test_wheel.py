@@ -36,6 +36,8 @@ def test_wheel_and_source_distribution_contain_the_schemas(distributions: Path) 
         assert f"agentv_ci/published/{name}.schema.json" in inside
         assert f"schemas/{name}.schema.json" in shipped
     assert "agentv_ci/py.typed" in inside
+    templates = {path.name for path in (REPOSITORY / "agentv_ci" / "report" / "templates").iterdir()}
+    assert {f"agentv_ci/report/templates/{name}" for name in templates} <= inside
     assert not [name for name in inside if name.startswith(("tests/", "docs/"))]
 
 

@@ -227,7 +227,7 @@ def shop_run() -> ReportedRun:
 
 def _plan(cases: tuple[PlanCase, ...]) -> Plan:
     paths = dict.fromkeys(each.suite for each in cases)
-    suites = [suite(path, min_pass_rate=0.9) for path in paths]
+    suites = [suite(path, min_pass_rate=0.8) for path in paths]
     targets = {name: MockTarget(name=name, provider="mock") for name in TARGETS}
     return plan(*cases, suites=suites).model_copy(update={"targets": targets})
 
@@ -417,8 +417,5 @@ def _scenarios() -> tuple[ScenarioReport, ...]:
         ScenarioReport(
             scenario_key=path, aggregates=ScenarioAggregates(runs=40, errors=errors, validations=validations)
         )
-        for path, errors, validations in (
-            ("evals/shipping.test.yaml", 6, (outliers, determinism)),
-            ("evals/safety.test.yaml", 0, (determinism, schema)),
-        )
+        for path, errors, validations in (("evals/shipping.test.yaml", 6, (outliers, determinism, schema)),)
     )

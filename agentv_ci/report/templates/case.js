@@ -44,8 +44,10 @@ function trialsSentence(each) {
   const ran = each.trials.length;
   const interval = each.interval ? ` (95 %: ${percent(each.interval[0])} to ${percent(each.interval[1])})` : "";
   const missing = each.missing ? `, ${each.missing} never ran` : "";
-  return ran === 0 ? "it never ran" : `${passesOf(each)} of ${counted(ran, "trial")} passed${interval}${missing}; ${each.require} must`;
+  return ran === 0 ? "it never ran" : `${passesOf(each)} of ${counted(ran, "trial")} passed${interval}${missing}; ${REQUIRED[each.require]} must pass`;
 }
+
+const REQUIRED = { majority: "a majority", all: "all", any: "one" };
 
 /** Tabs after the ARIA pattern: arrows move and choose, one of them is in the order of focus. */
 function trialTabs(each, chosen, panel, choose) {

@@ -4,6 +4,7 @@
 
 const VERDICTS = ["error", "fail", "borderline", "pass"];
 const CHANGES = ["regressed", "improved", "flaky", "unchanged", "new", "removed", "not enough evidence"];
+const BY_NAME = new Intl.Collator("en", { numeric: true });
 const ROWS_AT_ONCE = 100;
 const NOTHING = { q: "", verdict: [], suite: "", target: "", change: "", flaky: false, sort: "verdict", down: false };
 
@@ -232,7 +233,7 @@ class CaseTable {
 }
 
 function compareValues(a, b) {
-  if (typeof a === "string" && typeof b === "string") return a.localeCompare(b, "en", { numeric: true });
+  if (typeof a === "string" && typeof b === "string") return BY_NAME.compare(a, b);
   return a < b ? -1 : a > b ? 1 : 0;
 }
 

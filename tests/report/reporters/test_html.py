@@ -38,7 +38,6 @@ from tests.report.builders import (
 )
 from tests.report.shop import shop_run
 
-
 SCRIPTS = (EARLY, *LATER)
 
 
