@@ -37,8 +37,8 @@ def share(part: float, whole: float) -> str:
 def large(number: int) -> str:
     """Return a number in thousands or millions."""
     for unit, sign in ((1_000_000, "M"), (1_000, "k")):
-        if number >= 10 * unit or (unit == 1_000_000 and number >= unit):
-            return f"{number / unit:.3g} {sign}" if number / unit < 1000 else f"{number / unit:,.0f} {sign}"
+        if number >= (10_000 if unit == 1_000 else 999_500):
+            return f"{number / unit:.3g} {sign}" if number < 1_000 * unit else f"{number / unit:,.0f} {sign}"
     return f"{number:,}"
 
 

@@ -197,10 +197,14 @@ def test_colours_follow_the_system_until_somebody_chooses(shop: Path, visit: Ope
 
 
 @pytest.mark.parametrize("fragment", ["", REFUND], ids=["table", "case"])
-def test_a_narrow_screen_needs_no_sideways_scrolling(shop: Path, visit: Open, fragment: str) -> None:
-    page = visit(shop, fragment, width=360).page
+def test_no_screen_needs_sideways_scrolling(shop: Path, visit: Open, fragment: str) -> None:
+    page = visit(shop, fragment).page
     page.locator("h1:visible").first.wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    for width in (1920, 1130, 1010, 768, 360):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        if not fragment:
+            assert page.evaluate("document.querySelector('.cases .place').getBoundingClientRect().width") > 120
     wide = "[...document.querySelectorAll('main *')].filter(each => each.getBoundingClientRect().right > 361"
     assert page.evaluate(f"{wide} && !each.closest('.folded, .command, .tabs, thead, .quiet')).length") == 0
 
