@@ -17,7 +17,7 @@ FLAGS = ("--no-sandbox", "--disable-dev-shm-usage", "--force-color-profile=srgb"
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Not for the whole session: while Playwright runs, nobody else in the process can start an event loop."""
+    """One for the module, not longer: while Playwright runs, nobody else in the process can start an event loop."""
     if CHROMIUM is None:
         pytest.skip("there is no browser: apt-get install chromium")
     with sync_playwright() as playwright:

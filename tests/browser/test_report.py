@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from agentv_ci.contracts.results import EvaluatorResult, InputMessageRecord, OutputMessageRecord, ToolCallRecord
 from agentv_ci.report.reporters.html import TEMPLATES, render
 from tests.browser.conftest import Open
 from tests.report.builders import Verdict, case, finding, reported, row
@@ -249,6 +250,30 @@ def test_what_agents_say_stays_text(tmp_path: Path, visit: Open) -> None:
     page.goto(f"{file.as_uri()}#q=txt.exe")
     page.locator("tbody a").first.click()
     expect(page.locator("#case h1 .control").first).to_have_text("U+202E")
+
+
+def test_a_row_that_says_nothing_has_a_page(tmp_path: Path, visit: Open) -> None:
+    blank = EvaluatorResult.model_construct(**{**dict(finding("")), "type": "", "hits": ("",), "misses": ()})
+    turns = (
+        OutputMessageRecord(role="", tool_calls=(ToolCallRecord(tool=""),)),
+        OutputMessageRecord(role="", content=""),
+    )
+    nothing = row(
+        "pass",
+        candidate_answer="",
+        provider="",
+        timestamp="",
+        digest="",
+        input_messages=(InputMessageRecord(role="", content=""),),
+        evaluator_results=(blank,),
+        output_messages=turns,
+    )
+    file = tmp_path / "blank.html"
+    file.write_bytes(b"".join(render(reported([nothing]))))
+    page = visit(file).page
+    page.locator("tbody a").click()
+    expect(page.get_by_text("The answer is empty.")).to_be_visible()
+    expect(page.get_by_role("heading", name="Figures")).to_be_visible()
 
 
 def test_ten_thousand_cases_are_searched_and_filtered(tmp_path: Path, visit: Open) -> None:

@@ -102,7 +102,7 @@ function errorPanel(trial) {
 function conversationPanel(trial) {
   if (!trial.input) return null;
   return panelOf("Conversation", trial.input.map((turn) => make("div", { class: `turn ${turn.role === "assistant" ? "assistant" : ""}` },
-    make("h3", {}, inline(turn.role + (turn.name ? ` (${turn.name})` : ""))), textBox(turn.text, ""))));
+    make("h3", {}, inline(`${turn.role || ""}${turn.name ? ` (${turn.name})` : ""}`)), textBox(turn.text, ""))));
 }
 
 /** The answer against the good one: as a difference, or each on its own. */
@@ -227,8 +227,8 @@ function numbersPanel(each, { figures }) {
     ["Attempts", figures.attempts > 1 && String(figures.attempts)], ["Requests", String(figures.requests)],
     ["Ended because", figures.finish_reason && inline(figures.finish_reason)],
     ["From the cache", figures.cached && "yes"], ["Secret masked", figures.masked && "yes"], ["Seed", figures.seed],
-    ["Conversation", figures.conversation && inline(figures.conversation)], ["Ended at", inline(figures.timestamp.replace("T", " ").replace(/\.\d+Z$/, " UTC"))],
-    ["Digest", make("code", { title: figures.digest }, figures.digest.slice(0, 12))],
+    ["Conversation", figures.conversation && inline(figures.conversation)], ["Ended at", inline((figures.timestamp || "").replace("T", " ").replace(/\.\d+Z$/, " UTC"))],
+    ["Digest", figures.digest && make("code", { title: figures.digest }, figures.digest.slice(0, 12))],
   ]));
 }
 

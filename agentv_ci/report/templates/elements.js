@@ -40,7 +40,7 @@ const COLOURS = /\u001b\[[0-9;?]*[ -/]*[@-~]/g;
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff]/g;
 
 /** A text as nodes in which nothing is hidden: controls are named, so that they can be seen and do nothing. */
-function shown(text) {
+function shown(text = "") {
   const plain = text.replace(COLOURS, "").replace(/\r\n/g, "\n");
   const nodes = [];
   let from = 0;
@@ -54,7 +54,7 @@ function shown(text) {
 }
 
 /** The same in one line, as plain text. */
-function inline(text) {
+function inline(text = "") {
   return text.replace(COLOURS, "").replace(CONTROLS, "\ufffd").replace(/\s+/g, " ");
 }
 
