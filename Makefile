@@ -1,7 +1,7 @@
 # One command for each chore. PYTHON names the interpreter; by default that of .venv, where there is one.
 PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
 
-.PHONY: help dev check format test test-peers schemas docs golden prices
+.PHONY: help dev check format test test-peers schemas docs golden screenshot prices
 
 help:       ## list the chores
 	@grep -hE '^[a-z-]+: +##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -42,6 +42,10 @@ docs:       ## render the tables of docs/ from the code
 
 golden:     ## rewrite the corpus's expected files; review the diff
 	$(PYTHON) -m pytest tests/test_corpus.py --update-golden -q
+
+screenshot: ## write docs/report.png: the HTML report in Debian's chromium
+	$(PYTHON) -m pip install --quiet pillow==13.0.0
+	$(PYTHON) -m tests.render_screenshot
 
 prices:     ## render the table of public prices; review the diff
 	$(PYTHON) -m pip install --quiet genai-prices==0.2.3

@@ -12,14 +12,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from agentv_ci.contracts.exchange import World
 
 # No test asserts a time: machines are shared. The same examples every time, so that what fails has to do with the
 # change; `HYPOTHESIS=explore` looks for others.
-settings.register_profile("shared", deadline=None, derandomize=True)
-settings.register_profile("explore", deadline=None, max_examples=1_000)
+BUSY = [HealthCheck.too_slow]
+settings.register_profile("shared", deadline=None, derandomize=True, suppress_health_check=BUSY)
+settings.register_profile("explore", deadline=None, max_examples=1_000, suppress_health_check=BUSY)
 settings.load_profile(os.environ.get("HYPOTHESIS", "shared"))
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -65,6 +65,7 @@ form_option = click.option(
     help="How rows are written; default: as the name of --out says, else jsonl.",
 )
 REPORTS: Mapping[ReportFormat, str] = {
+    "html": "Write one HTML file too, to open in a browser.",
     "junit": "Write JUnit XML too, for CI servers.",
     "markdown": "Write Markdown too, for a job summary or a comment (at most 60,000 characters).",
     "sarif": "Write SARIF too, for code scanning.",

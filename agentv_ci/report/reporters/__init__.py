@@ -9,7 +9,7 @@ from typing import Literal, Protocol, assert_never
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report.reported import ReportedRun
 
-ReportFormat = Literal["junit", "markdown", "sarif"]
+ReportFormat = Literal["html", "junit", "markdown", "sarif"]
 
 ResultsFormat = Literal["jsonl", "yaml"]
 
@@ -25,6 +25,10 @@ class Reporter(Protocol):
 def reporter(name: ReportFormat) -> Reporter:
     """Return a reporter by its name."""
     match name:
+        case "html":
+            from agentv_ci.report.reporters import html
+
+            return html
         case "junit":
             from agentv_ci.report.reporters import junit
 

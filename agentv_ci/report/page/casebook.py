@@ -1,0 +1,218 @@
+"""The cases of a page: a line for each, and the texts of their trials, as far as a file has room for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.compared import Change, ComparedCase, Comparison, Rate
+from agentv_ci.contracts.exchange import Verdict
+from agentv_ci.contracts.report import RepeatedCase
+from agentv_ci.contracts.results import ResultRow
+from agentv_ci.report.commands import rerun_command
+from agentv_ci.report.links import Links
+from agentv_ci.report.outcomes import CaseOutcome, OutcomeKey
+from agentv_ci.report.page.details import details
+from agentv_ci.report.page.embedding import block, encoded
+from agentv_ci.report.page.keeping import Keeper
+from agentv_ci.report.reported import ReportedRun
+
+PASSES, DOUBTFUL, FAILS = 2, 1, 0
+"""How little the texts of a case will be missed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A trial in the plot of time and money."""
+
+    case: int
+    """Which case, counted from 0."""
+    trial: int
+    verdict: Verdict
+    duration_ms: int
+    cost_usd: float | None
+    score: float
+
+
+@dataclass(slots=True)
+class Spent:
+    """What the trials of a case took."""
+
+    durations_ms: list[int] = field(default_factory=list)
+    cost_usd: float | None = None
+    tokens: int | None = None
+
+    def add(self, row: ResultRow) -> None:
+        """Take in a trial."""
+        self.durations_ms.append(row.duration_ms)
+        for usage, cost in ((row.usage, row.cost_usd), (row.judge_usage, row.judge_cost_usd)):
+            if cost is not None:
+                self.cost_usd = (self.cost_usd or 0.0) + cost
+            if usage is not None and usage.total_tokens is not None:
+                self.tokens = (self.tokens or 0) + usage.total_tokens
+
+    def figures(self) -> JsonObject:
+        """Return the same as a page tells it; nobody sees more than six digits of money."""
+        return {
+            "ms": round(sum(self.durations_ms) / len(self.durations_ms)) if self.durations_ms else None,
+            "cost": None if self.cost_usd is None else round(self.cost_usd, 6),
+            "tokens": self.tokens,
+        }
+
+
+@dataclass(slots=True)
+class Casebook:
+    """What a page has of every case."""
+
+    outcomes: Sequence[CaseOutcome]
+    spent: list[Spent]
+    points: list[Point]
+    texts: Keeper
+    trials: int
+    """Trials whose texts there are, before any was left out."""
+
+    @classmethod
+    def of(cls, run: ReportedRun, limit: int) -> Casebook:
+        """Read the rows, once and in any order, and hold texts of at most `limit` bytes."""
+        book = cls(run.outcomes, [Spent() for _ in run.outcomes], [], Keeper(limit), 0)
+        numbers = {key_of(outcome): number for number, outcome in enumerate(run.outcomes)}
+        for row in run.rows():
+            number = numbers.get((row.suite, row.eval_id, row.target))
+            if number is not None:
+                book._add(number, row)
+        book.points.sort(key=lambda point: (point.case, point.trial, point.duration_ms, point.score))
+        for spent in book.spent:
+            spent.durations_ms.sort()
+        return book
+
+    def _add(self, number: int, row: ResultRow) -> None:
+        self.spent[number].add(row)
+        self.trials += 1
+        cost = None if row.cost_usd is row.judge_cost_usd is None else (row.cost_usd or 0) + (row.judge_cost_usd or 0)
+        self.points.append(Point(number, row.trial, row.verdict, row.duration_ms, cost, row.score))
+        piece = block(f"trial-{number}-{row.trial}", details(row))
+        self.texts.add(kind_of(self.outcomes[number]), number, row.trial, piece)
+
+
+def key_of(outcome: CaseOutcome) -> OutcomeKey:
+    """Return what tells a case from all others."""
+    return outcome.case.suite, outcome.case.id, outcome.target
+
+
+def kind_of(outcome: CaseOutcome) -> int:
+    """Return how little the texts of a case will be missed."""
+    if outcome.verdict == "borderline" or outcome.flaky:
+        return DOUBTFUL
+    return PASSES if outcome.verdict == "pass" else FAILS
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The lines of a table of cases, as JSON texts."""
+
+    kept: list[tuple[int, str]]
+    """Number of the case, and its line; in order."""
+    cases: int
+    """How many there would be."""
+
+    def blocks(self, run: JsonObject) -> bytes:
+        """Return the data of the table; `run` is what its lines refer to."""
+        lines = "[" + ",\n".join(line for _, line in self.kept) + "]"
+        table = f'<script type="application/json" id="cases">{lines}</script>\n'
+        return block("run", run) + table.encode()
+
+
+def entries(run: ReportedRun, book: Casebook, limit: int) -> Entries:
+    """Return the lines of all cases; where they take more than `limit` bytes, passed cases go first."""
+    suites, targets = names_of(run.outcomes)
+    compared = changes(run.report.comparison)
+    intervals = {(each.suite, each.id, each.target): each for each in run.report.repeated}
+    lines: list[tuple[int, str]] = []
+    for number, outcome in enumerate(run.outcomes):
+        key = key_of(outcome)
+        entry: JsonObject = {
+            "n": number,
+            "id": outcome.case.id,
+            "suite": suites[outcome.case.suite],
+            "target": targets[outcome.target],
+            **_verdict(outcome),
+            **_place(outcome, run.links),
+            **book.spent[number].figures(),
+            **_repeated(intervals.get(key)),
+            **_compared(compared.get(key), run.report.comparison),
+        }
+        kept: JsonObject = {name: value for name, value in entry.items() if value is not None and value is not False}
+        lines.append((number, encoded(kept)))
+    return Entries(_fitting(run.outcomes, lines, limit), len(lines))
+
+
+def _fitting(outcomes: Sequence[CaseOutcome], lines: Sequence[tuple[int, str]], limit: int) -> list[tuple[int, str]]:
+    if sum(len(line.encode()) + 2 for _, line in lines) <= limit:
+        return list(lines)
+    keeper = Keeper(limit)
+    for number, line in lines:
+        keeper.add(kind_of(outcomes[number]), number, 0, f"{line},\n".encode())
+    return [(number, piece.decode().removesuffix(",\n")) for number, _, piece in keeper.kept]
+
+
+def names_of(outcomes: Sequence[CaseOutcome]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the suites and the targets, numbered in their order."""
+    suites = sorted({each.case.suite for each in outcomes})
+    targets = sorted({each.target for each in outcomes})
+    return {name: number for number, name in enumerate(suites)}, {name: number for number, name in enumerate(targets)}
+
+
+def changes(comparison: Comparison | None) -> dict[OutcomeKey, ComparedCase]:
+    """Return what became of the cases that changed."""
+    return {(each.suite, each.id, each.target): each for each in (comparison.cases if comparison else ())}
+
+
+def _verdict(outcome: CaseOutcome) -> JsonObject:
+    several = outcome.case.trials > 1 or len(outcome.trials) > 1
+    trials: list[JsonValue] = [[each.number, each.verdict, each.score, each.summary] for each in outcome.trials]
+    return {
+        "verdict": outcome.verdict,
+        "score": outcome.score if outcome.graded else None,
+        "why": outcome.summary or None,
+        "flaky": outcome.flaky,
+        "trials": trials if several else None,
+        "missing": outcome.missing or None,
+        "require": outcome.case.require if several else None,
+        "idle": not outcome.trials,
+    }
+
+
+def _place(outcome: CaseOutcome, links: Links) -> JsonObject:
+    case = outcome.case
+    return {
+        "path": case.source.path if case.source.path != case.suite else None,
+        "line": case.source.line,
+        "link": links.to(case.source.path, case.source.line),
+        "rerun": rerun_command(case.suite, case.id, outcome.target),
+    }
+
+
+def _repeated(case: RepeatedCase | None) -> JsonObject:
+    return {"interval": [case.pass_rate_low, case.pass_rate_high]} if case is not None and case.graded else {}
+
+
+def _compared(case: ComparedCase | None, comparison: Comparison | None) -> JsonObject:
+    if comparison is None:
+        return {}
+    if case is None:
+        unchanged: Change = "unchanged"
+        return {"change": unchanged}
+    return {
+        "change": case.change,
+        "base": _rate(case.base),
+        "head": _rate(case.head),
+        "low": case.low,
+        "high": case.high,
+        "single": case.single,
+        "stale": case.stale,
+    }
+
+
+def _rate(rate: Rate | None) -> JsonValue:
+    return None if rate is None else [rate.verdict, rate.passed, rate.graded, rate.mean]
