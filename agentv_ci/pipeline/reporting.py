@@ -135,8 +135,10 @@ def _whole_rows(results: Path) -> Iterator[ResultRow]:
 
     try:
         yield from (row for _, row in read_whole(results, form_of(results)))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read '{results}': {error}") from error
+    except OSError as error:
+        raise UsageError(f"cannot read '{results}': {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def _refuse_twice(results: Sequence[Path]) -> None:

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from agentv_ci.contracts.results import ResultRow
+from agentv_ci.report.reading import row_of
 
 LAST = re.compile(rb'"dry_run": (true|false)\}\r?\n\Z')
 """The last field of a row, which is always written."""
@@ -36,6 +35,6 @@ def is_torn(item: bytes) -> bool:
 def parse(item: bytes, path: Path, number: int) -> ResultRow:
     """Return the row in line `number`; raises ValueError naming a line that is none."""
     try:
-        return ResultRow.model_validate(json.loads(item))
-    except (ValueError, ValidationError, RecursionError) as error:
+        return row_of(json.loads(item))
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}:{number}: not a result row: {error}") from error

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic import ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import ScalarNode
@@ -20,6 +19,7 @@ from ruamel.yaml.representer import SafeRepresenter
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.outside import MAX_DEPTH, well_formed
+from agentv_ci.report.reading import row_of
 
 LAST = re.compile(rb"\n  dry_run: (true|false)\r?\n\Z")
 """The last field of a row, which is always written."""
@@ -112,8 +112,8 @@ def is_torn(item: bytes) -> bool:
 def parse(item: bytes, path: Path, number: int) -> ResultRow:
     """Return the row that item `number` is; raises ValueError for what is none."""
     try:
-        return ResultRow.model_validate(_load(item.decode("utf-8")))
-    except (YAMLError, ValidationError, RecursionError, UnicodeDecodeError) as error:
+        return row_of(_load(item.decode("utf-8")))
+    except (YAMLError, RecursionError, ValueError) as error:
         raise ValueError(f"{path}: item {number} is not a result row: {error}") from error
 
 
