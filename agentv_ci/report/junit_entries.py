@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from agentv_ci.contracts.report import RunReport, Stop
+from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report.outcomes import CaseOutcome
 from agentv_ci.report.reported import ReportedRun
+from agentv_ci.report.words import STOPS
 from agentv_ci.report.xml_text import Excerpt, attribute_size, line
 
 MARKUP = 1_000
@@ -30,12 +31,6 @@ CUTS: tuple[tuple[Share, int], ...] = (
     *(("reasons", limit) for limit in (3_000, 1_000, 300)),
 )
 """What is shortened one after the other, until the file is small enough."""
-
-WHY: Mapping[Stop, str] = {
-    "fail-fast": "the run stopped at the first failure",
-    "budget": "the budget is used up",
-    "interrupted": "the run was interrupted",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +170,7 @@ def _of_missing(outcome: CaseOutcome, report: RunReport) -> Entry:
     first = next(number for number in range(1, case.trials + 1) if number not in there)
     which = f"{outcome.missing} of {case.trials} trials" if case.trials > 1 else "it"
     if report.stopped is not None and report.write_error is None:
-        said = f"{which} never ran: {WHY[report.stopped]}"
+        said = f"{which} never ran: {STOPS[report.stopped]}"
     else:
         said = f"{which} {'have' if case.trials > 1 else 'has'} no result"
     return Entry(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agentv_ci.contracts.compared import Change, ComparedCase, Comparison, Figure, Rate
+from agentv_ci.contracts.compared import Change, ComparedCase, Comparison, Figure
 from agentv_ci.contracts.report import (
     WORST_FIRST,
     EvaluatorFigures,
@@ -21,6 +21,7 @@ from agentv_ci.contracts.report import (
 from agentv_ci.contracts.results import UsageRecord
 from agentv_ci.outside import flowed, printable, shortened
 from agentv_ci.report.statistics import p_text
+from agentv_ci.report.words import SEVERITIES, rate_text
 from agentv_ci.suggestions import counted
 
 Style = Literal["good", "bad", "warn", "plain", "title", "strong", "faint", "bar"]
@@ -31,7 +32,6 @@ MAX_NOTES = 3
 MAX_NAME = 60
 MAX_MESSAGE = 200
 
-_NOUNS = {"error": "error", "warning": "warning", "info": "note"}
 _STYLES: dict[Change, Style] = {"regressed": "bad", "improved": "good", "flaky": "warn", "not enough evidence": "warn"}
 
 
@@ -76,7 +76,7 @@ def flaky_lines(cases: Sequence[RepeatedCase]) -> Iterator[Line]:
         return
     yield Line("flaky, trials disagree:", "title")
     for each in flaky[:MAX_SHOWN]:
-        interval = f"95 %: {each.pass_rate_low:.0%} to {each.pass_rate_high:.0%}"
+        interval = f"95%: {each.pass_rate_low:.0%} to {each.pass_rate_high:.0%}"
         yield Line(f"  {each.passed} of {each.graded} passed ({interval})  {_name(each.id)}", "warn")
     yield from _more(len(flaky))
     yield Line("")
@@ -136,16 +136,14 @@ def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
                 text = shortened(flowed(each.error), MAX_MESSAGE)
                 yield Line(f"validator {_name(each.validator)}{about} could not run: {text}", "warn")
                 continue
-            found = [counted(number, _NOUNS[name]) for name in WORST_FIRST if (number := each.count(name))]
+            found = [counted(number, SEVERITIES[name]) for name in WORST_FIRST if (number := each.count(name))]
             # Notes alone may be all there is to say, such as that nothing could be compared.
             told = [issue for issue in _worst_first(each.issues) if issue.severity != "info"]
             notes = [] if told else each.issues[:MAX_NOTES]
             style: Style = "bad" if each.errors else "warn" if told else "good"
             yield Line(f"validator {_name(each.validator)}{about}: {', '.join(found) or 'nothing found'}", style)
             for issue in [*told[:MAX_SHOWN], *notes]:
-                yield Line(
-                    f"  {issue.severity.replace('info', 'note')}: {shortened(flowed(issue.message), MAX_MESSAGE)}"
-                )
+                yield Line(f"  {SEVERITIES[issue.severity]}: {shortened(flowed(issue.message), MAX_MESSAGE)}")
             yield from _more(each.count("error") + each.count("warning"))
 
 
@@ -179,18 +177,12 @@ def _figure(name: str, figure: Figure, form: str, otherwise: str) -> str:
 
 def change_text(case: ComparedCase) -> str:
     """Return what a case was and is, and how sure that is."""
-    said = f"{_rate(case.base)} → {_rate(case.head)}"
+    said = f"{rate_text(case.base)} → {rate_text(case.head)}"
     if case.low is not None and case.high is not None:
         said += f" (change {case.low:+.0%} to {case.high:+.0%})"
     notes = ["one trial a side, possibly noise"] if case.single and case.change != "unchanged" else []
     notes += ["the case or its target changed"] if case.stale else []
     return f"{said}; {', '.join(notes)}" if notes else said
-
-
-def _rate(rate: Rate | None) -> str:
-    if rate is None or rate.mean is None:
-        return "no verdict"
-    return f"{rate.verdict} {rate.mean:.3f}" if rate.graded == 1 else f"{rate.passed}/{rate.graded} passed"
 
 
 def _group(group: Group) -> str:

@@ -31,7 +31,7 @@ def share(part: float, whole: float) -> str:
         text = "99.9"
     if text == "0.0" and part > 0:
         text = "0.1"
-    return f"{text.removesuffix('.0')} %"
+    return f"{text.removesuffix('.0')}%"
 
 
 def large(number: int) -> str:
@@ -44,4 +44,4 @@ def large(number: int) -> str:
 
 def signed(part: float) -> str:
     """Return a change of a share, in points of per cent."""
-    return f"{part * 100:+.0f}".replace("-", "−")
+    return f"{part * 100:+.0f}%".replace("-", "−")

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from agentv_ci.contracts.compared import ComparedCase, Rate
+from agentv_ci.contracts.compared import ComparedCase
 from agentv_ci.contracts.report import WORST_FIRST, FailedValidation, GateResult, Group, RunReport, ScenarioReport
 from agentv_ci.outside import flowed, shortened
-from agentv_ci.report.outcomes import CaseOutcome
 from agentv_ci.report.page.numbers import large, money
+from agentv_ci.report.words import DRY_RUN, GATE, SEVERITIES, STOPS
 from agentv_ci.suggestions import counted
 
 MAX_LISTED = 12
@@ -19,20 +19,8 @@ MAX_CHANGES = 7
 MAX_ISSUES = 50
 MAX_LINE = 600
 
-_WORDS = {
-    "pass": ("Passed", "pass"),
-    "fail": ("Not passed", "fail"),
-    "error": ("No verdict", "error"),
-    "budget": ("Budget used up", "error"),
-    "interrupted": ("Interrupted", "error"),
-    "nothing": ("Nothing was graded", "error"),
-    "dry-run": ("Dry run", "error"),
-}
-_STOPPED = {
-    "fail-fast": "stopped at the first failure",
-    "budget": "stopped by the budget",
-    "interrupted": "interrupted",
-}
+_TONES = {"pass": "pass", "fail": "fail"}
+"""How a gate's word looks; all others are neither."""
 _MARKS = {"pass": "✓", "borderline": "△", "fail": "✗", "error": "!"}
 
 
@@ -72,10 +60,10 @@ class Finding:
 
 def gate_of(gate: GateResult) -> Verdict:
     """Return the gate's word."""
-    word, tone = _WORDS[gate.verdict]
+    word, tone = GATE[gate.verdict].capitalize(), _TONES.get(gate.verdict, "error")
     note = ""
     if gate.verdict == "dry-run":
-        note = "The mock answered in place of the targets: no score below means anything, and no gate was applied."
+        note = f"{DRY_RUN[:1].upper()}{DRY_RUN[1:]}, and no gate was applied."
     elif gate.verdict not in ("pass", "nothing") and gate.exit_code == 0:
         note = "Not enforced: agentv-ci report judges all shards together."
     return Verdict(word, tone, _MARKS[tone], note)
@@ -87,7 +75,7 @@ def labels(report: RunReport) -> list[str]:
     if report.shard is not None:
         found.append(f"shard {report.shard.index} of {report.shard.total}")
     if report.stopped is not None:
-        found.append(_STOPPED[report.stopped])
+        found.append(STOPS[report.stopped])
     return found
 
 
@@ -134,17 +122,6 @@ def figures(report: RunReport) -> list[Told]:
     return told
 
 
-def worst(outcomes: Sequence[CaseOutcome]) -> list[CaseOutcome]:
-    """Return the first cases that did not pass: errors, then the lowest scores."""
-    bad = (each for each in outcomes if each.verdict != "pass" and each.trials)
-    return sorted(bad, key=lambda each: (each.verdict != "error", each.score))[:MAX_LISTED]
-
-
-def not_passed(outcomes: Sequence[CaseOutcome]) -> int:
-    """Return how many cases did not pass."""
-    return sum(each.verdict != "pass" for each in outcomes)
-
-
 def findings(scenarios: Sequence[ScenarioReport]) -> Iterator[Finding]:
     """Yield what validators say, suite by suite."""
     for scenario in scenarios:
@@ -153,8 +130,7 @@ def findings(scenarios: Sequence[ScenarioReport]) -> Iterator[Finding]:
             if isinstance(each, FailedValidation):
                 yield Finding(line(each.validator), suite, "error", f"could not run: {line(each.error)}")
                 continue
-            nouns = {"error": "error", "warning": "warning", "info": "note"}
-            said = [counted(number, nouns[name]) for name in WORST_FIRST if (number := each.count(name))]
+            said = [counted(number, SEVERITIES[name]) for name in WORST_FIRST if (number := each.count(name))]
             ordered = sorted(each.issues, key=lambda issue: WORST_FIRST.index(issue.severity))
             found = sum(each.count(name) for name in WORST_FIRST)
             yield Finding(
@@ -162,7 +138,7 @@ def findings(scenarios: Sequence[ScenarioReport]) -> Iterator[Finding]:
                 suite,
                 "fail" if each.count("error") else "borderline" if each.count("warning") else "pass",
                 ", ".join(said) or "nothing found",
-                tuple((nouns[issue.severity], line(issue.message)) for issue in ordered[:MAX_ISSUES]),
+                tuple((SEVERITIES[issue.severity], line(issue.message)) for issue in ordered[:MAX_ISSUES]),
                 max(0, found - MAX_ISSUES),
             )
 
@@ -171,13 +147,6 @@ def listed(report: RunReport) -> list[ComparedCase]:
     """Return the changes that are named at the top, worst first."""
     shown = (each for each in (report.comparison.cases if report.comparison else ()) if each.change != "new")
     return list(islice(shown, MAX_CHANGES))
-
-
-def rate(side: Rate | None) -> str:
-    """Return how often a case passed, in words."""
-    if side is None or side.mean is None:
-        return "no verdict"
-    return f"{side.verdict} {side.mean:.3f}" if side.graded == 1 else f"{side.passed}/{side.graded} passed"
 
 
 def cost_of(group: Group) -> float | None:

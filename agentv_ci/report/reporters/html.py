@@ -16,11 +16,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.outside import well_formed_text
+from agentv_ci.report.outcomes import not_passed
 from agentv_ci.report.page import overview, plots
 from agentv_ci.report.page.casebook import Casebook, Entries, entries, names_of
 from agentv_ci.report.page.numbers import duration, large, money, share, signed
 from agentv_ci.report.reported import ReportedRun
 from agentv_ci.report.statistics import p_text
+from agentv_ci.report.words import rate_text
 from agentv_ci.suggestions import counted
 
 MAX_BYTES = 30_000_000
@@ -69,6 +71,7 @@ def _run(run: ReportedRun, book: Casebook, table: Entries) -> JsonObject:
 
 def _page(run: ReportedRun, book: Casebook) -> tuple[bytes, bytes]:
     """Return the page around its data."""
+    errors, failed = not_passed(run.outcomes, is_stopped=run.report.stopped is not None)
     style = _read("report.css")
     early, *scripts = (_read(name) for name in (EARLY, *SCRIPTS))
     text = (
@@ -77,6 +80,7 @@ def _page(run: ReportedRun, book: Casebook) -> tuple[bytes, bytes]:
         .render(
             report=run.report,
             outcomes=run.outcomes,
+            not_passed=[*errors, *failed],
             links=run.links,
             overview=overview,
             gate=overview.gate_of(run.report.gate),
@@ -108,6 +112,7 @@ def _environment() -> Environment:
         "line": overview.line,
         "money": money,
         "p": p_text,
+        "rate": rate_text,
         "share": share,
         "signed": signed,
     }

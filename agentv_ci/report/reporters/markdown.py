@@ -28,6 +28,7 @@ from agentv_ci.report.sections import (
     flaky_lines,
     scenario_lines,
 )
+from agentv_ci.report.words import DRY_RUN, GATE
 from agentv_ci.suggestions import counted
 
 LIMIT = 60_000
@@ -41,16 +42,17 @@ MAX_FINDINGS = 10
 MAX_WITH_ANSWERS = 200
 """Cases whose rows are kept to show what was asked and answered."""
 
-TITLES: Mapping[str, str] = {
-    "pass": "✅ Evaluations passed",
-    "fail": "❌ Evaluations did not pass",
-    "error": "⚠️ Evaluations could not be judged",
-    "budget": "⛔ The budget is used up",
-    "interrupted": "⛔ The run was interrupted",
-    "nothing": "➖ Nothing ran",
-    "dry-run": "🧪 Dry run",
+SIGNS: Mapping[str, str] = {
+    "pass": "✅",
+    "borderline": "🟡",
+    "fail": "❌",
+    "error": "⚠️",
+    "budget": "⛔",
+    "interrupted": "⛔",
+    "nothing": "➖",
+    "dry-run": "🧪",
 }
-SIGNS: Mapping[str, str] = {"pass": "✅", "borderline": "🟡", "fail": "❌", "error": "⚠️"}
+"""Of verdicts, and of what else a gate says."""
 CHANGES: Mapping[Change, str] = {
     "regressed": "📉 regressed",
     "improved": "📈 improved",
@@ -135,12 +137,12 @@ def _blocks(run: ReportedRun) -> Iterator[Block]:
 
 def _verdict(report: RunReport) -> str:
     gate = report.gate
-    lines = [f"## {TITLES[gate.verdict]}", "", f"**{counts_text(report)}**"]
+    lines = [f"## {SIGNS[gate.verdict]} Evaluations: {GATE[gate.verdict]}", "", f"**{counts_text(report)}**"]
     facts = [f"mean {report.statistics.mean:.3f}"] if report.statistics.mean is not None else []
     facts += [f"${report.cost_usd:.4f}"] if report.cost_usd is not None else []
     lines[-1] += "".join(f" · {each}" for each in facts)
     if report.dry_run:
-        lines += ["", "The mock answered: no score below means anything."]
+        lines += ["", f"{DRY_RUN[:1].upper()}{DRY_RUN[1:]}."]
     if gate.reasons:
         lines += ["", *_some([f"- {code(shortened(each, MAX_REASON))}" for each in gate.reasons], MAX_REASONS)]
     return "\n".join(lines)

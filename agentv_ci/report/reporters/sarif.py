@@ -93,7 +93,7 @@ def _gate(report: RunReport, outcomes: Sequence[CaseOutcome]) -> JsonObject:
 
 
 def _invocation(report: RunReport, left_out: int) -> JsonObject:
-    notes = ["a dry run: the mock answered, no score means anything"] if report.dry_run else []
+    notes = ["dry run: the mock answered, no score means anything"] if report.dry_run else []
     notes += [f"{counted(left_out, 'case')} more did not pass"] if left_out > 0 else []
     notes += [] if report.gate.exit_code == PASSED else [printable(each) for each in report.gate.reasons]
     return {

@@ -18,6 +18,7 @@ from agentv_ci.report.sections import (
     flaky_lines,
     scenario_lines,
 )
+from agentv_ci.report.words import DRY_RUN
 
 WIDTH = 80
 MAX_SENTENCE = 300
@@ -29,7 +30,7 @@ _STYLES: dict[str, Style] = {"pass": "good", "borderline": "warn", "fail": "bad"
 def render(report: RunReport, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]:
     """Yield the summary: errors, failures, figures, the gate."""
     if report.dry_run:
-        yield Line("dry run: the mock answered, no score below means anything", "warn")
+        yield Line(f"dry run: {DRY_RUN}", "warn")
     errors, failed = not_passed(outcomes, is_stopped=report.stopped is not None)
     yield from _cases("errors", errors)
     yield from _cases("failures, worst first", failed)

@@ -33,12 +33,12 @@ def test_duration(milliseconds: float, text: str) -> None:
 @pytest.mark.parametrize(
     ("part", "whole", "text"),
     [
-        (1, 2, "50 %"),
-        (1, 3, "33.3 %"),
-        (9999, 10_000, "99.9 %"),
-        (1, 10_000, "0.1 %"),
-        (0, 5, "0 %"),
-        (5, 5, "100 %"),
+        (1, 2, "50%"),
+        (1, 3, "33.3%"),
+        (9999, 10_000, "99.9%"),
+        (1, 10_000, "0.1%"),
+        (0, 5, "0%"),
+        (5, 5, "100%"),
         (0, 0, "–"),
     ],
 )
@@ -54,4 +54,4 @@ def test_large(number: int, text: str) -> None:
 
 
 def test_signed() -> None:
-    assert (signed(0.123), signed(-1)) == ("+12", "−100")
+    assert (signed(0.123), signed(-1)) == ("+12%", "−100%")

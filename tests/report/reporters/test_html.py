@@ -303,8 +303,8 @@ def test_rows_of_foreign_cases_are_not_told() -> None:
         ([row("fail")], Ending(), ["Not passed", "pass rate 0.0% is below 100.0%"]),
         ([row("error")], Ending(), ["No verdict"]),
         ([row()], Ending(dry_run=True), ["Dry run", "no score below means anything"]),
-        ([row("error")], Ending(stopped="interrupted"), ["Interrupted", "interrupted"]),
-        ([row()], Ending(stopped="budget"), ["Budget used up", "stopped by the budget"]),
+        ([row("error")], Ending(stopped="interrupted"), ["Interrupted", "the run was interrupted"]),
+        ([row()], Ending(stopped="budget"), ["Budget used up", "the budget is used up"]),
         ([row("fail")], Ending(shard=ShardRecord(index=1, total=3, cases=9)), ["shard 1 of 3", "Not enforced"]),
         ([row()], Ending(write_error="disk full"), ["results are missing from the file: disk full"]),
         ([row()], Ending(unpriced_models=("gpt-9",)), ["no price is known for gpt-9"]),
@@ -346,7 +346,7 @@ def test_a_comparison_stands_at_the_top_and_in_the_table() -> None:
     document = Document(rendered(shop_run()).decode())
     text = " ".join(document.text.split())
     assert "2 regressed 2 improved 3 flaky 17 unchanged 2 new 2 not enough evidence" in text
-    assert "pass rate80.0 % → 76.0 % p = 1" in text
+    assert "pass rate80.0% → 76.0% p = 1" in text
     changed = {(each["id"], each["target"]): each["change"] for each in document.data("cases")}
     assert changed["change-of-address-after-dispatch", 0] == "regressed"
     assert changed["ignore-your-instructions", 0] == "unchanged"

@@ -100,7 +100,7 @@ def compared(rows: Sequence[ResultRow], older: Sequence[ResultRow], name: str = 
 
 def test_verdict_comes_first_then_the_figures_of_the_run() -> None:
     lines = shown(reported([row("pass"), row("fail", of=case("two"))])).splitlines()
-    assert lines[0] == "## ❌ Evaluations did not pass"
+    assert lines[0] == "## ❌ Evaluations: not passed"
     assert lines[2] == "**2 cases: 1 passed, 1 failed, 0 errors** · mean 0.600"
     assert lines[4] == "- `pass rate 50.0% is below 100.0%`"
 
@@ -108,12 +108,12 @@ def test_verdict_comes_first_then_the_figures_of_the_run() -> None:
 @pytest.mark.parametrize(
     ("rows", "ending", "title"),
     [
-        ([row()], Ending(), "✅ Evaluations passed"),
-        ([row("error")], Ending(), "⚠️ Evaluations could not be judged"),
-        ([row()], Ending(stopped="budget"), "⛔ The budget is used up"),
-        ([row()], Ending(stopped="interrupted"), "⛔ The run was interrupted"),
-        ([], Ending(), "➖ Nothing ran"),
-        ([row(dry_run=True)], Ending(dry_run=True), "🧪 Dry run"),
+        ([row()], Ending(), "✅ Evaluations: passed"),
+        ([row("error")], Ending(), "⚠️ Evaluations: no verdict"),
+        ([row()], Ending(stopped="budget"), "⛔ Evaluations: budget used up"),
+        ([row()], Ending(stopped="interrupted"), "⛔ Evaluations: interrupted"),
+        ([], Ending(), "➖ Evaluations: nothing ran"),
+        ([row(dry_run=True)], Ending(dry_run=True), "🧪 Evaluations: dry run"),
     ],
 )
 def test_every_end_of_a_run_has_its_title(rows: list[ResultRow], ending: Ending, title: str) -> None:

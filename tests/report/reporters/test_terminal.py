@@ -73,7 +73,7 @@ failures, worst first:
     answer: So what?
 
 flaky, trials disagree:
-  2 of 3 passed (95 %: 21% to 94%)  counts
+  2 of 3 passed (95%: 21% to 94%)  counts
 
 6 cases: 2 passed, 2 failed, 2 errors, 1 flaky
 mean 0.675  median 0.750  min 0.250  max 0.950  stdev 0.261

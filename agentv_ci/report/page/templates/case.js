@@ -42,7 +42,7 @@ function caseHead(run, each) {
 
 function trialsSentence(each) {
   const ran = each.trials.length;
-  const interval = each.interval ? ` (95 %: ${percent(each.interval[0])} to ${percent(each.interval[1])})` : "";
+  const interval = each.interval ? ` (95%: ${percent(each.interval[0])} to ${percent(each.interval[1])})` : "";
   const missing = each.missing ? `, ${each.missing} never ran` : "";
   return ran === 0 ? "it never ran" : `${passesOf(each)} of ${counted(ran, "trial")} passed${interval}${missing}; ${REQUIRED[each.require]} must pass`;
 }
@@ -200,10 +200,10 @@ function comparisonPanel(run, each) {
     if (graded === 0 || mean === null) return "no verdict";
     return graded === 1 ? `${verdict} ${score(mean)}` : `${passed}/${graded} passed, mean ${score(mean)}`;
   };
-  const level = `${Math.round(run.confidence * 100)} % interval`;
+  const level = `${Math.round(run.confidence * 100)}% interval`;
   return panelOf("Baseline", make("p", {}, changeBadge(each.change)), list([
     ["Before", each.base && side(each.base)], ["Now", each.head && side(each.head)],
-    [level, each.low !== undefined && `${signedPercent(each.low)} to ${signedPercent(each.high)} %`],
+    [level, each.low !== undefined && `${signedPercent(each.low)} to ${signedPercent(each.high)}`],
   ]), each.single && make("p", { class: "more" }, "One trial a side: possibly noise."),
   each.stale && make("p", { class: "more" }, "The case or its target has changed since."));
 }

@@ -33,11 +33,11 @@ function duration(milliseconds) {
 }
 
 function percent(share) {
-  return `${Math.round(share * 100)} %`;
+  return `${Math.round(share * 100)}%`;
 }
 
 function signedPercent(share) {
-  return `${share < 0 ? "−" : "+"}${Math.round(Math.abs(share) * 100)}`;
+  return `${share < 0 ? "−" : "+"}${Math.round(Math.abs(share) * 100)}%`;
 }
 
 /** A bar from 0 to 1, as drawn beside a score. */
