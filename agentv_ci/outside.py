@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 """Escape sequences of terminals: colours, cursor, titles, links."""
 
+_COMMAND = re.compile(r"^(\s*)::", re.MULTILINE)
+
 FENCE = re.compile(r"\A\s*```[^\n`]*\n(?P<inside>.*?)\n?```\s*\Z", re.DOTALL)
 """A text that is one code block."""
 
@@ -150,8 +152,11 @@ def flowed(text: str) -> str:
 
 
 def inert(text: str) -> str:
-    """Return a printable text that cannot command the runner of GitHub Actions, which reads `##[` in any line."""
-    return printable(text).replace("##[", "## [")
+    """Return a printable text that cannot command the runner of GitHub Actions.
+
+    That reads `##[` anywhere, and `::` at the beginning of a line.
+    """
+    return _COMMAND.sub(r"\1: :", printable(text).replace("##[", "## ["))
 
 
 def shortened(text: str, limit: int) -> str:

@@ -22,6 +22,7 @@ from agentv_ci.cli.progress import show_progress
 from agentv_ci.contracts.exchange import World
 from agentv_ci.errors import INTERRUPTED, Interrupted, UsageError
 from agentv_ci.load.environment import with_dotenv
+from agentv_ci.outside import inert
 from agentv_ci.pipeline.concluding import Outcome, RunFiles
 from agentv_ci.pipeline.running import Outside
 from agentv_ci.process import kill_all
@@ -57,7 +58,7 @@ def run(
     def log(line: str) -> None:
         # Whoever listened has gone, or the disk is full: that ends no run.
         with contextlib.suppress(OSError):
-            click.echo(line, err=True)
+            click.echo(inert(line), err=True)
 
     def warn(sentence: str) -> None:
         with contextlib.suppress(OSError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from glob import escape
 from shlex import quote
 
@@ -12,9 +13,16 @@ def rerun_command(suite: str, case_id: str, target: str) -> str:
     """Return the line that runs one case alone, in the repository's root; any shell of POSIX takes it as it stands."""
     # `--target default` means no override; without one that target is asked anyway.
     chosen = "" if target == "default" else f" --target={quote(target)}"
-    return f"{PROGRAM} eval {quote(_typeable(suite))} --eval-id={quote(_typeable(escape(case_id)))}{chosen}"
+    path = suite if _is_typeable(suite) else _as_glob(suite)
+    named = f"./{path}" if path.startswith("-") else path
+    return f"{PROGRAM} eval {quote(named)} --eval-id={quote(_as_glob(case_id))}{chosen}"
 
 
-def _typeable(pattern: str) -> str:
-    """A glob in which `?` stands for what nobody sees, such as a line break."""
-    return pattern if pattern.isprintable() else "".join(c if c.isprintable() else "?" for c in pattern)
+def _as_glob(text: str) -> str:
+    """A glob of one text, in which `?` stands for what cannot be typed, such as a line break."""
+    return "".join(each if _is_typeable(each) else "?" for each in escape(text))
+
+
+def _is_typeable(text: str) -> bool:
+    """Whether a text can stand in a line as it is; spaces of all widths can."""
+    return all(each.isprintable() or unicodedata.category(each) == "Zs" for each in text)

@@ -25,17 +25,19 @@ def code(text: str) -> str:
 
 def cell_code(text: str) -> str:
     """Return a text as code in a cell of a table, where a bar ends the cell even inside a span."""
-    line = flowed(text)
-    if "|" not in line and "\\" not in line:
-        return code(line)
-    return f"<code>{''.join(c if c.isalnum() or c == ' ' else f'&#{ord(c)};' for c in line)}</code>"
+    # Behind a backslash of the text, ours would be the one that is taken for a character.
+    return code(text.replace("\\|", "\\ |")).replace("|", "\\|")
 
 
 def fence(text: str, language: str = "") -> str:
     """Return a text as a code block, line breaks and all."""
-    shown = printable(text.replace("\r\n", "\n").replace("\r", "\n")) or NOTHING
-    ticks = "`" * max(3, _longest_run(shown) + 1)
-    return f"{ticks}{language}\n{shown}\n{ticks}"
+    return verbatim(printable(text.replace("\r\n", "\n").replace("\r", "\n")) or NOTHING, language)
+
+
+def verbatim(text: str, language: str) -> str:
+    """Return a text of ours as a code block, character by character."""
+    ticks = "`" * max(3, _longest_run(text) + 1)
+    return f"{ticks}{language}\n{text}\n{ticks}"
 
 
 def link(shown: str, address: str | None) -> str:

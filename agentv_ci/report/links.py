@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
+
+_SERVER = re.compile(r"https?://[\w.:-]+(/[\w./-]*)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +20,10 @@ class Links:
     @classmethod
     def of_workflow(cls, environ: Mapping[str, str]) -> Links:
         """Return those of the commit that a workflow of GitHub Actions checked out; elsewhere none."""
-        known = [environ.get(f"GITHUB_{name}") for name in ("SERVER_URL", "REPOSITORY", "SHA")]
-        server, repository, commit = known
-        if not (server and repository and commit) or not server.startswith(("https://", "http://")):
+        server, repository, commit = (environ.get(f"GITHUB_{name}") for name in ("SERVER_URL", "REPOSITORY", "SHA"))
+        if not (server and repository and commit) or not _SERVER.fullmatch(server):
             return cls()
-        return cls(f"{server}/{quote(repository)}/blob/{quote(commit)}")
+        return cls(f"{server}/{quoted(repository)}/blob/{quoted(commit)}")
 
     def to(self, path: str, line: int) -> str | None:
         """Return the address of a line; `path` is relative to the repository."""

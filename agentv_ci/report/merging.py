@@ -18,7 +18,7 @@ from agentv_ci.contracts.report import (
 )
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report.comparing import Yardstick, compare
-from agentv_ci.report.outcomes import CaseOutcome, Tally
+from agentv_ci.report.outcomes import CaseOutcome, Tally, key_of
 from agentv_ci.report.summing import sum_up
 
 MAX_NAMED = 5
@@ -60,7 +60,7 @@ def merge(
     expected = expected_shards or next((each.shard.total for each in reports if each.shard is not None), None)
     scenarios = validate(settings)
     found = [*_unfinished(parts), *_incomplete(parts, expected), *_differing(reports), *seen.doubled()]
-    found += [*seen.lost(parts), *(reason for report in reports for reason in report.incomplete)]
+    found += [*seen.mocked(), *seen.lost(parts), *(reason for report in reports for reason in report.incomplete)]
     found += [*_unheard(reports, scenarios)]
     ending = _ending(reports)
     comparison = None
@@ -91,10 +91,12 @@ class _Seen:
         self._keys: set[tuple[str, str, str, int]] = set()
         self._doubled: dict[str, None] = {}
         self._rows: Counter[Part] = Counter()
+        self._dry: dict[Part, set[bool]] = {}
 
     def is_new(self, part: Part, row: ResultRow) -> bool:
         self._rows[part] += 1
-        key = (row.suite, row.eval_id, row.target, row.trial)
+        self._dry.setdefault(part, set()).add(row.dry_run)
+        key = (*key_of(row), row.trial)
         if key in self._keys:
             self._doubled[f"trial {row.trial} of '{row.eval_id}' ({row.target}) in {part.name}"] = None
             return False
@@ -106,6 +108,13 @@ class _Seen:
             named = list(self._doubled)
             more = f" and {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else ""
             yield f"there twice: {', '.join(named[:MAX_NAMED])}{more}"
+
+    def mocked(self) -> Iterator[str]:
+        """Yield the files whose rows are not of the run that their report tells of."""
+        for part, found in self._dry.items():
+            if part.report is not None and found != {part.report.dry_run}:
+                which = "a dry run" if part.report.dry_run else "no dry run"
+                yield f"the run report of {part.name} is that of {which}, and not all of its rows are"
 
     def lost(self, parts: Iterable[Part]) -> Iterator[str]:
         for part in parts:
@@ -122,11 +131,8 @@ def _settings(reports: Sequence[RunReport], outcomes: Sequence[CaseOutcome]) -> 
         cases = each.cases + (known.cases if known is not None else 0)
         seeds = tuple(sorted({*each.seeds, *(known.seeds if known is not None else ())}))
         by_suite[each.suite] = (known or each).model_copy(update={"cases": cases, "seeds": seeds})
-    for outcome in outcomes:
-        suite = outcome.case.suite
-        if suite not in by_suite:
-            cases = sum(each.case.suite == suite for each in outcomes)
-            by_suite[suite] = GateSettings(suite=suite, cases=cases)
+    for suite, cases in Counter(each.case.suite for each in outcomes).items():
+        by_suite.setdefault(suite, GateSettings(suite=suite, cases=cases))
     return tuple(by_suite[suite] for suite in sorted(by_suite))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from bisect import insort
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from agentv_ci.contracts.exchange import Verdict
@@ -15,7 +16,7 @@ from agentv_ci.trials import Require, Result, is_settled, verdict_of
 
 MAX_FINDING = 300
 MAX_FINDINGS = 10_000
-"""Findings that are kept; of a run with more, those of the first rows."""
+"""Findings and answers that are kept; of a run with more, those of the worst trials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,14 @@ class TrialOutcome:
 OutcomeKey = tuple[str, str, str]
 """Suite, case id and the name of the target that answers."""
 
+_Rank = tuple[bool, float, OutcomeKey, int]
+"""How bad a trial is, errors first, and which one it is."""
+
+
+def key_of(row: ResultRow) -> OutcomeKey:
+    """Return which case a row is of."""
+    return row.suite, row.eval_id, row.target
+
 
 @dataclass(frozen=True, slots=True)
 class RowCase:
@@ -59,6 +68,11 @@ class RowCase:
     trials: int
     require: Require
     stop_when: Literal["decided"] | None
+
+    @property
+    def demand(self) -> tuple[int, bool, str, str, int]:
+        """An order of what rows say of one case: the largest counts."""
+        return self.trials, self.stop_when is None, self.require, self.digest, self.source.line
 
 
 Case = PlanCase | RowCase
@@ -74,6 +88,11 @@ class CaseOutcome:
     verdict: Verdict
     score: float
     trials: tuple[TrialOutcome, ...]
+
+    @property
+    def key(self) -> OutcomeKey:
+        """What tells it from all other cases of a run."""
+        return self.case.suite, self.case.id, self.target
 
     @property
     def graded(self) -> tuple[TrialOutcome, ...]:
@@ -98,7 +117,7 @@ class CaseOutcome:
     @property
     def missing(self) -> int:
         """Trials that never ran and should have."""
-        left = self.case.trials - len(self.trials)
+        left = max(self.case.trials - len(self.trials), 0)
         return 0 if left and self.case.stop_when is not None and self._is_settled else left
 
     @property
@@ -146,7 +165,9 @@ class Tally:
     def __init__(self) -> None:
         self.rows = 0
         self.evaluators = EvaluatorTally()
-        self._findings_left = MAX_FINDINGS
+        self._findings = 0
+        self._told: list[tuple[_Rank, tuple[Finding, ...], str]] = []
+        """What was said of answers that did not pass, the worst first."""
         self._spending: dict[tuple[str, str], Spending] = {}
         """What rows took, by suite and target."""
         self._cases: dict[OutcomeKey, Case] = {}
@@ -168,18 +189,37 @@ class Tally:
 
     def add(self, row: ResultRow) -> None:
         """Take in a row; without a plan it tells its case too."""
-        key = (row.suite, row.eval_id, row.target)
-        if key not in self._cases:
-            if not self._learns:
-                return
-            self._expect(key, _case_of(row))
+        key = key_of(row)
+        if self._learns:
+            self._learn(key, _case_of(row))
+        elif key not in self._cases:
+            return
         self.rows += 1
-        findings, answer = _told(row) if self._findings_left > 0 else ((), "")
-        self._findings_left -= len(findings)
         summary = "" if row.verdict == "pass" else shortened(_summary(row), MAX_FINDING)
-        self._trials[key].append(TrialOutcome(row.trial, row.verdict, row.score, summary, findings, answer))
+        self._trials[key].append(TrialOutcome(row.trial, row.verdict, row.score, summary))
+        self._keep(key, row)
         self._spending.setdefault((row.suite, row.target), Spending()).add(row)
         self.evaluators.add(row.evaluator_results)
+
+    def _learn(self, key: OutcomeKey, case: RowCase) -> None:
+        """Take what a row says of its case; where rows disagree, the one that expects most, whichever comes first."""
+        known = self._cases.get(key)
+        if known is None:
+            self._expect(key, case)
+        elif isinstance(known, RowCase) and known.demand < case.demand:
+            self._cases[key] = case
+
+    def _keep(self, key: OutcomeKey, row: ResultRow) -> None:
+        """Keep what was said of an answer; of too many, that of the worst, whichever comes first."""
+        if row.verdict == "pass":
+            return
+        findings, answer = _told(row)
+        rank = (row.verdict != "error", row.score, key, row.trial)
+        insort(self._told, (rank, findings, answer), key=lambda each: each[0])
+        self._findings += len(findings) + 1
+        while self._findings > MAX_FINDINGS:
+            _, gone, _ = self._told.pop()
+            self._findings -= len(gone) + 1
 
     @property
     def spending(self) -> Spending:
@@ -198,23 +238,26 @@ class Tally:
         cases: Iterable[tuple[OutcomeKey, Case]] = self._cases.items()
         if self._learns:
             cases = sorted(cases, key=lambda known: (known[0][0], known[1].source.line, known[0]))
-        return tuple(_outcome(case, key[2], self._trials[key]) for key, case in cases)
+        told = {rank[2:]: (findings, answer) for rank, findings, answer in self._told}
+        return tuple(_outcome(case, key, self._trials[key], told) for key, case in cases)
 
 
 def _case_of(row: ResultRow) -> RowCase:
     return RowCase(row.eval_id, row.suite, row.digest, row.source, row.trials, row.require, row.stop_when)
 
 
-def _outcome(case: Case, target: str, trials: Sequence[TrialOutcome]) -> CaseOutcome:
-    ran = tuple(sorted(trials, key=lambda trial: trial.number))
+_Told = Mapping[tuple[OutcomeKey, int], tuple[tuple[Finding, ...], str]]
+
+
+def _outcome(case: Case, key: OutcomeKey, trials: Sequence[TrialOutcome], told: _Told) -> CaseOutcome:
+    said = ((trial, told.get((key, trial.number), ((), ""))) for trial in sorted(trials, key=lambda each: each.number))
+    ran = tuple(replace(trial, findings=findings, answer=answer) for trial, (findings, answer) in said)
     verdict, score = verdict_of([Result(each.verdict, each.score) for each in ran], case.trials, case.require)
-    return CaseOutcome(case, target, verdict, score, ran)
+    return CaseOutcome(case, key[2], verdict, score, ran)
 
 
 def _told(row: ResultRow) -> tuple[tuple[Finding, ...], str]:
-    """Return what evaluators said of an answer that did not pass, and its beginning and end."""
-    if row.verdict == "pass":
-        return (), ""
+    """Return what evaluators said of an answer, and its beginning and end."""
     findings = (
         Finding(_name(each), each.type, each.verdict, each.score, shortened(_text(each), MAX_FINDING))
         for each in row.evaluator_results

@@ -40,8 +40,13 @@ def location(path: str, region: JsonObject) -> JsonObject:
 
 
 def message(text: str) -> JsonObject:
-    """Return a plain text: what looks like a link in it (section 3.11.6) is none."""
-    return {"text": text.replace("](", "] (")}
+    """Return a plain text."""
+    return {"text": without_links(text)}
+
+
+def without_links(text: str) -> str:
+    """Return a text in which what looks like a link (section 3.11.6) is none."""
+    return text.replace("](", "] (")
 
 
 def fingerprint(known: Sequence[str], seen: Counter[str]) -> JsonObject:

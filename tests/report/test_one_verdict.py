@@ -172,7 +172,9 @@ def runs(draw: st.DrawFn) -> Run:
     if draw(st.booleans()):
         older = outcomes_of(of, draw(rows_of(of)))
         yardstick = Yardstick(Side.of_outcomes("main.json", older), "r.jsonl", NOW)
-    return Run(of, draw(rows_of(of)), draw(endings(of)), draw(scenario_reports(of)), yardstick)
+    ending = draw(endings(of))
+    rows = tuple(each.model_copy(update={"dry_run": ending.dry_run}) for each in draw(rows_of(of)))
+    return Run(of, rows, ending, draw(scenario_reports(of)), yardstick)
 
 
 def printed(found: RunReport, outcomes: Sequence[CaseOutcome]) -> tuple[str, list[str]]:

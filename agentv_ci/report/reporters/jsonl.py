@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report.reading import row_of
-
-LAST = re.compile(rb'"dry_run": (true|false)\}\r?\n\Z')
-"""The last field of a row, which is always written."""
 
 
 def encode(row: ResultRow) -> str:
@@ -29,7 +25,13 @@ def items(path: Path) -> Iterator[bytes]:
 def is_torn(item: bytes) -> bool:
     """Whether a line is the beginning of a row, and not its end."""
     head = b'{"schema_version": 1,'
-    return (item.startswith(head) or head.startswith(item)) and not LAST.search(item)
+    if not (item.startswith(head) or head.startswith(item)):
+        return False
+    try:
+        json.loads(item)
+    except (ValueError, RecursionError):
+        return True
+    return not item.endswith(b"\n")
 
 
 def parse(item: bytes, path: Path, number: int) -> ResultRow:

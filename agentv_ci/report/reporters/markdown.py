@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import count
 
 from agentv_ci.contracts.compared import Change, ComparedCase, Comparison
 from agentv_ci.contracts.plan import PlanSource
@@ -16,9 +17,9 @@ from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow, RowSource
 from agentv_ci.outside import shortened
 from agentv_ci.report.commands import rerun_command
-from agentv_ci.report.inert_markdown import cell_code, code, fence, folded, link
+from agentv_ci.report.inert_markdown import cell_code, code, fence, folded, link, verbatim
 from agentv_ci.report.links import Links
-from agentv_ci.report.outcomes import CaseOutcome, Finding, OutcomeKey, not_passed
+from agentv_ci.report.outcomes import CaseOutcome, Finding, OutcomeKey, key_of, not_passed
 from agentv_ci.report.reported import ReportedRun
 from agentv_ci.report.sections import (
     change_text,
@@ -32,13 +33,15 @@ from agentv_ci.report.words import DRY_RUN, GATE
 from agentv_ci.suggestions import counted
 
 LIMIT = 60_000
-"""Characters: what GitHub takes as a comment, with some room, and a quarter of what it takes as a summary."""
+"""Characters: what GitHub takes as a comment, with some room; a summary may be longer."""
 MAX_TEXT = 2_000
 MAX_REASON = 500
 MAX_ID = 100
 MAX_CHANGES = 50
 MAX_REASONS = 20
 MAX_FINDINGS = 10
+MAX_LINES = 100
+MAX_COMMAND = 1_000
 MAX_WITH_ANSWERS = 200
 """Cases whose rows are kept to show what was asked and answered."""
 
@@ -80,6 +83,8 @@ class Block:
 
     rank: Rank
     text: str
+    case: int | None = None
+    """Which case it tells of, where it tells of one."""
 
 
 def render(run: ReportedRun) -> Iterable[bytes]:
@@ -96,18 +101,21 @@ def _fitted(blocks: Sequence[Block], limit: int) -> str:
     """Keep what matters most, in the order in which it is told."""
     left = limit - len(_left_out(blocks, limit)) - 2
     kept: set[int] = set()
+    cases: set[int | None] = {None}
     for place, block in sorted(enumerate(blocks), key=lambda each: each[1].rank):
-        left -= len(block.text) + 2
-        if left < 0:
-            break
+        size = len(block.text) + 2
+        if size > left or (block.rank is Rank.ANSWER and block.case not in cases):
+            continue
+        left -= size
         kept.add(place)
+        cases.add(block.case)
     parts = [block.text for place, block in enumerate(blocks) if place in kept]
     gone = [block for place, block in enumerate(blocks) if place not in kept]
     return "\n\n".join([*parts, *([_left_out(gone, limit)] if gone else [])]) + "\n"
 
 
 def _left_out(blocks: Sequence[Block], limit: int) -> str:
-    cases = sum(block.rank is Rank.CASE for block in blocks)
+    cases = sum(block.rank is Rank.CASE and block.case is not None for block in blocks)
     others = f"{counted(cases, 'case')} that did not pass, and more" if cases else "details"
     return f"_Left out to stay within {limit:,} characters: {others}. The results have everything._"
 
@@ -119,20 +127,24 @@ def _blocks(run: ReportedRun) -> Iterator[Block]:
         yield from _comparison(report.comparison, run)
     errors, failed = not_passed(run.outcomes, is_stopped=report.stopped is not None)
     rows = _rows_of([*errors, *failed][:MAX_WITH_ANSWERS], run.rows())
+    numbers = count()
     for title, outcomes in (("Errors", errors), ("Failures, worst first", failed)):
-        for number, outcome in enumerate(outcomes):
-            heading = f"### {title}\n\n" if number == 0 else ""
-            yield Block(Rank.CASE, heading + _case(outcome, run))
-            if (row := rows.get(_key(outcome))) is not None:
-                yield Block(Rank.ANSWER, _answer(row))
+        if outcomes:
+            yield Block(Rank.CASE, f"### {title}")
+        for outcome in outcomes:
+            number = next(numbers)
+            yield Block(Rank.CASE, _case(outcome, run), number)
+            if (row := rows.get(outcome.key)) is not None:
+                yield Block(Rank.ANSWER, _answer(row), number)
     for title, lines in (
         ("Flaky cases", flaky_lines(report.repeated)),
         ("Validators", scenario_lines(report.scenario_reports)),
         ("Figures", figure_lines(report)),
     ):
-        shown = "\n".join(line.text for line in lines).strip("\n")
-        if shown:
-            yield Block(Rank.FIGURES, folded(title, fence(shown, "text")))
+        shown = [line.text for line in lines]
+        if any(shown):
+            more = [f"… and {len(shown) - MAX_LINES} lines more"] if len(shown) > MAX_LINES else []
+            yield Block(Rank.FIGURES, folded(title, fence("\n".join([*shown[:MAX_LINES], *more]).strip("\n"), "text")))
 
 
 def _verdict(report: RunReport) -> str:
@@ -160,7 +172,7 @@ def _comparison(comparison: Comparison, run: ReportedRun) -> Iterator[Block]:
     parts.append("\n".join(f"- {each}" for each in remarks))
     changed = [each for each in comparison.cases if each.change in CHANGES]
     if changed:
-        sources = {_key(each): each.case.source for each in run.outcomes}
+        sources = {each.key: each.case.source for each in run.outcomes}
         table = ["| | case | before → now | where |", "|---|---|---|---|"]
         parts.append("\n".join([*table, *(_changed(each, sources, run.links) for each in changed[:MAX_CHANGES])]))
     if len(changed) > MAX_CHANGES:
@@ -175,10 +187,6 @@ def _changed(case: ComparedCase, sources: Mapping[OutcomeKey, Source], links: Li
     return f"| {CHANGES[case.change]} | {name} | {change_text(case)} | {place} |"
 
 
-def _key(outcome: CaseOutcome) -> OutcomeKey:
-    return outcome.case.suite, outcome.case.id, outcome.target
-
-
 def _place(source: Source) -> str:
     return f"{source.path}:{source.line}"
 
@@ -191,12 +199,13 @@ def _case(outcome: CaseOutcome, run: ReportedRun) -> str:
     if len(outcome.trials) > 1:
         facts.append(f"{outcome.passed} of {len(outcome.trials)} trials passed")
     case = outcome.case
+    command = rerun_command(case.suite, case.id, outcome.target)
     return "\n\n".join(
         [
             f"#### {SIGNS[outcome.verdict]} {code(shortened(case.id, MAX_ID))}: {outcome.verdict}{score}",
             " · ".join(facts),
             "\n".join(_some([*map(_finding, outcome.findings)], MAX_FINDINGS)) or code(outcome.summary),
-            fence(rerun_command(case.suite, case.id, outcome.target), "sh"),
+            *([verbatim(command, "sh")] if len(command) <= MAX_COMMAND else []),
         ]
     )
 
@@ -209,11 +218,14 @@ def _finding(finding: Finding) -> str:
 
 def _rows_of(outcomes: Iterable[CaseOutcome], rows: Iterable[ResultRow]) -> dict[OutcomeKey, ResultRow]:
     """Return the row that says why, case by case."""
-    wanted = {_key(each): each.worst.number for each in outcomes if each.worst is not None}
-    if not wanted:
-        return {}
-    found = ((row, (row.suite, row.eval_id, row.target)) for row in rows)
-    return {key: row for row, key in found if wanted.get(key) == row.trial}
+    wanted = {each.key: each.worst.number for each in outcomes if each.worst is not None}
+    found: dict[OutcomeKey, ResultRow] = {}
+    for row in rows if wanted else ():
+        if wanted.get(key_of(row)) == row.trial:
+            found.setdefault(key_of(row), row)
+            if len(found) == len(wanted):
+                break
+    return found
 
 
 def _answer(row: ResultRow) -> str:

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.report import RunReport
-from agentv_ci.errors import PASSED
+from agentv_ci.errors import FAILED, PASSED
 from agentv_ci.outside import printable
 from agentv_ci.report.commands import rerun_command
 from agentv_ci.report.outcomes import CaseOutcome, not_passed
 from agentv_ci.report.reported import ReportedRun
-from agentv_ci.report.sarif import fingerprint, location, log, message, rule
+from agentv_ci.report.sarif import fingerprint, location, log, message, rule, without_links
 from agentv_ci.suggestions import counted
 
 MAX_RESULTS = 5_000
@@ -39,24 +39,26 @@ def render(run: ReportedRun) -> Iterable[bytes]:
     errors, failed = not_passed(run.outcomes, is_stopped=report.stopped is not None)
     ordered = [] if report.dry_run else sorted([*errors, *failed], key=lambda each: ORDER.index(RULE_OF[each.verdict]))
     seen: Counter[str] = Counter()
-    results = [_result(each, seen) for each in ordered[:MAX_RESULTS]]
+    # In the plan's order: what tells a case from its twin in another file is no matter of their scores.
+    known = {each.key: fingerprint((each.case.digest, each.target), seen) for each in run.outcomes}
+    results = [_result(each, known[each.key]) for each in ordered[:MAX_RESULTS]]
     if report.gate.exit_code != PASSED and not any(each["level"] == "error" for each in results):
         results.append(_gate(report, run.outcomes))
     rules = [rule(rule_id, rule_id, says, level) for rule_id, (level, says) in RULES.items()]
     yield log(rules, results, invocations=[_invocation(report, len(ordered) - MAX_RESULTS)]).encode()
 
 
-def _result(outcome: CaseOutcome, seen: Counter[str]) -> JsonObject:
+def _result(outcome: CaseOutcome, known: JsonObject) -> JsonObject:
     case, rule_id = outcome.case, RULE_OF[outcome.verdict]
-    place = location(case.source.path, {"startLine": case.source.line})
+    place = location(case.source.path, {"startLine": max(case.source.line, 1)})
     place["logicalLocations"] = [{"name": case.id, "kind": "member", "fullyQualifiedName": f"{case.suite}:{case.id}"}]
     return {
         "ruleId": rule_id,
         "ruleIndex": ORDER.index(rule_id),
         "level": RULES[rule_id][0],
-        "message": message("\n".join(_sentences(outcome))),
+        "message": _message(outcome),
         "locations": [place],
-        "partialFingerprints": fingerprint((case.digest, outcome.target), seen),
+        "partialFingerprints": known,
         "properties": {
             "verdict": outcome.verdict,
             "score": outcome.score,
@@ -69,6 +71,14 @@ def _result(outcome: CaseOutcome, seen: Counter[str]) -> JsonObject:
     }
 
 
+def _message(outcome: CaseOutcome) -> JsonObject:
+    case = outcome.case
+    # The command is ours, and is to be typed as it stands.
+    again = f"Run it again: {rerun_command(case.suite, case.id, outcome.target)}"
+    said = without_links("\n".join(_sentences(outcome)))
+    return {"text": f"{said}\n{again}"}
+
+
 def _sentences(outcome: CaseOutcome) -> Iterator[str]:
     case = outcome.case
     score = "no verdict" if outcome.verdict == "error" else f"{outcome.verdict}, score {outcome.score:.3f}"
@@ -76,7 +86,6 @@ def _sentences(outcome: CaseOutcome) -> Iterator[str]:
     yield f"{printable(case.id)} ({printable(outcome.target)}): {score}{trials}"
     if outcome.summary:
         yield printable(outcome.summary)
-    yield f"Run it again: {rerun_command(case.suite, case.id, outcome.target)}"
 
 
 def _gate(report: RunReport, outcomes: Sequence[CaseOutcome]) -> JsonObject:
@@ -97,7 +106,7 @@ def _invocation(report: RunReport, left_out: int) -> JsonObject:
     notes += [f"{counted(left_out, 'case')} more did not pass"] if left_out > 0 else []
     notes += [] if report.gate.exit_code == PASSED else [printable(each) for each in report.gate.reasons]
     return {
-        "executionSuccessful": report.gate.verdict not in ("error", "interrupted"),
+        "executionSuccessful": report.gate.exit_code in (PASSED, FAILED),
         "exitCode": report.gate.exit_code,
         "exitCodeDescription": report.gate.verdict,
         "toolExecutionNotifications": [{"level": "note", "message": message(each)} for each in notes],

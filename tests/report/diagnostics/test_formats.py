@@ -85,7 +85,8 @@ def test_github_gets_no_columns_for_several_lines_and_no_command_from_a_document
     monkeypatch.chdir(tmp_path)
     run(["validate", "x.yaml", "--format", "github"])
     first, second, *_ = capsys.readouterr().out.splitlines()
-    assert first.endswith("unknown role 'a%0A::set-output name=x::y'; roles are system, user, assistant, tool (greets)")
+    roles = "roles are system, user, assistant, tool"
+    assert first.endswith(f"unknown role 'a%0A: :set-output name=x::y'; {roles} (greets)")
     assert second.startswith("::error file=x.yaml,line=9,endLine=10,title=AV203 wrong-type::'note' must be a string")
 
 
