@@ -13,7 +13,7 @@ import click
 from agentv_ci.errors import UsageError
 
 if TYPE_CHECKING:
-    from agentv_ci.pipeline.concluding import Reports
+    from agentv_ci.pipeline.publishing import Reports
     from agentv_ci.report.reporters import ReportFormat, ResultsFormat
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -121,11 +121,17 @@ def report_options(command: F) -> F:
 
 def reports_of(given: Mapping[str, str | None], cwd: Path) -> Reports:
     """Return the reports that are wanted; `given` has the file of each."""
-    from agentv_ci.pipeline.concluding import Reports
+    from agentv_ci.pipeline.publishing import Reports
     from agentv_ci.report.links import Links
 
     files = {name: cwd / path for name in REPORTS if (path := given[name]) is not None}
-    return Reports(files, Links.of_workflow(os.environ))
+    for name in REPORTS:
+        if given[name] == "-":
+            raise UsageError(f"--{name} takes a file; standard output has the summary")
+    # Every step of a job writes to the same one.
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    appended = frozenset({cwd / summary} if summary else ())
+    return Reports(files, Links.of_workflow(os.environ), appended)
 
 
 def gate_options(command: F) -> F:

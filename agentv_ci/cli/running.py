@@ -23,7 +23,8 @@ from agentv_ci.contracts.exchange import World
 from agentv_ci.errors import INTERRUPTED, Interrupted, UsageError
 from agentv_ci.load.environment import with_dotenv
 from agentv_ci.outside import inert
-from agentv_ci.pipeline.concluding import Outcome, RunFiles
+from agentv_ci.pipeline.concluding import RunFiles
+from agentv_ci.pipeline.publishing import Outcome
 from agentv_ci.pipeline.running import Outside
 from agentv_ci.process import kill_all
 from agentv_ci.report.reporters import terminal
@@ -125,7 +126,10 @@ def show_outcome(outcome: Outcome, written: Mapping[str, Path], cwd: Path) -> No
     """Print the summary, and where everything lies that was written."""
     show_summary(terminal.render(outcome.report, outcome.cases))
     for name, path in written.items():
-        show_line(f"{name}: {_short(path, cwd)}", "plain")
+        if path in outcome.lost:
+            show_line(f"{name}: could not be written", "bad")
+        else:
+            show_line(f"{name}: {_short(path, cwd)}", "plain")
     if outcome.report.stopped == "interrupted":
         with contextlib.suppress(OSError):  # the terminal has gone, which is what ended the run
             show_error("interrupted; finished rows are kept", None)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.outside import shortened
 from agentv_ci.pipeline.compiling import Origin
-from agentv_ci.pipeline.concluding import refuse_to_overwrite, report_of
+from agentv_ci.pipeline.concluding import report_of
+from agentv_ci.pipeline.publishing import refuse_to_overwrite
 from agentv_ci.pipeline.reporting import part_of, read_rows
 from agentv_ci.suggestions import counted
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.pipeline.compiling import Origin
-from agentv_ci.pipeline.concluding import Outcome, Reports, RunFiles, publish, refuse_to_overwrite, report_of
+from agentv_ci.pipeline.concluding import RunFiles, report_of
+from agentv_ci.pipeline.publishing import Outcome, Reports, publish, refuse_to_overwrite, replacing
 from agentv_ci.pipeline.scenarios import validate_runs
 from agentv_ci.suggestions import did_you_mean, listed
 
@@ -73,10 +74,29 @@ def report_results(merging: Merging) -> Outcome:
 
     if all(part.report is None for part in parts) and next(rows(), None) is None:
         raise NothingToRun("these files have no rows")
+    outcome = judge()
+    written = [*(merging.out.written.values() if merging.out is not None else ()), *merging.reports.files.values()]
+    documents = _documents(merging.results[0], {each.case.suite for each in outcome.cases})
+    Origin(merging.results[0].parent, (), tuple(documents), ()).refuse_to_overwrite(written)
     if merging.out is not None:
         _write_rows(merging.out, rows())
     report = merging.out.report if merging.out is not None else None
-    return publish(judge(), judge, rows, report, merging.reports)
+    return publish(outcome, judge, rows, report, merging.reports)
+
+
+def _documents(results: Path, suites: Iterable[str]) -> Iterator[Path]:
+    """Yield the eval files that rows name, and their targets, where they lie in the repository of the results."""
+    from agentv_ci.load.discover import find_root, targets_in
+
+    root = find_root(results, results.parent)
+    folders: set[Path] = set()
+    for suite in suites:
+        path = root / suite
+        yield path
+        if path.parent not in folders:
+            folders.add(path.parent)
+            targets = targets_in(path.parent, root)
+            yield from [targets] if targets is not None else []
 
 
 def check_results(results: Sequence[Path], keys: Sequence[str], settings: JsonObject) -> tuple[ScenarioReport, ...]:
@@ -164,10 +184,16 @@ def part_of(results: Path, name: str) -> Part:
 
     from agentv_ci.contracts.report import RunReport
     from agentv_ci.report.merging import Part
+    from agentv_ci.schemas import schema_id
 
     path = report_of(results)
+    if results.exists() and not results.is_file():
+        raise UsageError(f"results are read more than once, and '{results}' is no file")
     try:
-        report = RunReport.model_validate(json.loads(path.read_bytes()))
+        data = json.loads(path.read_bytes())
+        if isinstance(data, dict) and data.get("$schema") != schema_id("report-v1"):
+            raise UsageError(f"'{path}' is not a run report that this version reads: its $schema is {data['$schema']}")
+        report = RunReport.model_validate(data)
     except FileNotFoundError:
         report = None
     except (OSError, ValueError, ValidationError, RecursionError) as error:
@@ -180,6 +206,5 @@ def _write_rows(files: RunFiles, rows: Iterator[ResultRow]) -> None:
 
     encode = form(files.form).encode
     files.results.parent.mkdir(parents=True, exist_ok=True)
-    with files.results.open("w", encoding="utf-8") as file:
-        for row in rows:
-            file.write(encode(row))
+    with replacing(files.results) as file:
+        file.writelines(encode(row).encode("utf-8", "replace") for row in rows)

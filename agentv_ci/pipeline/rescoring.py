@@ -11,7 +11,8 @@ from agentv_ci.contracts.plan import CaseKey, case_key
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.load.discover import find_root
 from agentv_ci.pipeline.compiling import Compiled, Selection, compile_paths
-from agentv_ci.pipeline.concluding import Outcome, RunFiles, conclude
+from agentv_ci.pipeline.concluding import RunFiles, conclude
+from agentv_ci.pipeline.publishing import Outcome
 from agentv_ci.pipeline.reporting import read_rows
 from agentv_ci.pipeline.resuming import unpriced_answer
 from agentv_ci.pipeline.running import Outside, Prior, Stored, carry_out

@@ -13,7 +13,8 @@ from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.outside import inert, shortened
 from agentv_ci.pipeline.checking import read_yaml
 from agentv_ci.pipeline.compiling import Compiled
-from agentv_ci.pipeline.concluding import Outcome, RunFiles, conclude, why
+from agentv_ci.pipeline.concluding import RunFiles, conclude
+from agentv_ci.pipeline.publishing import Outcome, why
 
 if TYPE_CHECKING:
     from agentv_ci.compile.overrides import Overrides

@@ -57,6 +57,8 @@ def counts_text(report: RunReport) -> str:
     said = [f"{counts.passed} passed", f"{counts.failed} failed", counted(counts.errored - never_ran, "error")]
     said += [f"{never_ran} never ran"] if never_ran else []
     said += [f"{counts.flaky} flaky"] if counts.flaky else []
+    lost = sum(each.trials - each.graded for each in report.repeated if each.verdict != "error")
+    said += [f"{counted(lost, 'trial')} without a verdict"] if lost else []
     shard = f" in shard {report.shard.index}/{report.shard.total}" if report.shard is not None else ""
     return f"{counted(counts.cases, 'case')}{shard}: {', '.join(said)}"
 

@@ -75,6 +75,7 @@ def test_terminal_shows_styles_and_solid_bars(repository: Path) -> None:
     fail       0.000  agrees: does not contain 'Yes'
     fail       0.000  polite: does not contain 'course'
 ^[2m    answer: No^[0m
+^[2m    again: agentv-ci eval evals/a.test.yaml --eval-id=refuses^[0m
 
 ^[1m2 cases: 1 passed, 1 failed, 0 errors^[0m
 mean 0.500  median 0.500  min 0.000  max 1.000  stdev 0.500

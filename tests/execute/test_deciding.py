@@ -31,7 +31,8 @@ from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.rows import TrialKey
 from agentv_ci.execute.run import Account, Finished, Means, Progress, RunSettings
 from agentv_ci.pipeline.compiling import Selection, compile_paths
-from agentv_ci.pipeline.concluding import Outcome, RunFiles
+from agentv_ci.pipeline.concluding import RunFiles
+from agentv_ci.pipeline.publishing import Outcome
 from agentv_ci.pipeline.running import Outside, Scope, run_plan
 from agentv_ci.redaction import Redactor
 from agentv_ci.report import report

@@ -21,7 +21,8 @@ from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import CannotGoOn, TargetUnavailable, UsageError
 from agentv_ci.execute.run import Progress, RunSettings
 from agentv_ci.pipeline.compiling import Selection, compile_paths
-from agentv_ci.pipeline.concluding import Outcome, RunFiles
+from agentv_ci.pipeline.concluding import RunFiles
+from agentv_ci.pipeline.publishing import Outcome
 from agentv_ci.pipeline.running import EVERYTHING, Outside, Scope, run_plan
 from agentv_ci.report.reporters import read
 from tests.conftest import Waits, environment, has_ended, write

@@ -30,7 +30,8 @@ from agentv_ci.errors import CannotGoOn, UsageError
 from agentv_ci.execute.limits import Limit, Limits
 from agentv_ci.execute.run import RunSettings
 from agentv_ci.pipeline.compiling import Selection, compile_paths
-from agentv_ci.pipeline.concluding import Outcome, RunFiles
+from agentv_ci.pipeline.concluding import RunFiles
+from agentv_ci.pipeline.publishing import Outcome
 from agentv_ci.pipeline.running import EVERYTHING, Outside, Scope, run_plan
 from agentv_ci.report.reporters import ResultsFormat, form, form_of, read, read_whole
 from tests.conftest import Waits, agentv_ci, environment, has_ended, write

@@ -60,7 +60,7 @@ def ids(path: Path) -> list[str]:
 def said(done: Finished, *sentences: str) -> None:
     """Assert that a command told people all of this, and no traceback."""
     for sentence in sentences:
-        assert sentence in done.out + done.err
+        assert sentence in " ".join((done.out + done.err).split())
     assert "Traceback" not in done.err
 
 

@@ -19,7 +19,7 @@ from agentv_ci.outside import shortened
 from agentv_ci.report.commands import rerun_command
 from agentv_ci.report.inert_markdown import cell_code, code, fence, folded, link, verbatim
 from agentv_ci.report.links import Links
-from agentv_ci.report.outcomes import CaseOutcome, Finding, OutcomeKey, key_of, not_passed
+from agentv_ci.report.outcomes import CaseOutcome, Finding, OutcomeKey, TrialOutcome, key_of, lost_trials, not_passed
 from agentv_ci.report.reported import ReportedRun
 from agentv_ci.report.sections import (
     change_text,
@@ -89,7 +89,8 @@ class Block:
 
 def render(run: ReportedRun) -> Iterable[bytes]:
     """Return the text in at most LIMIT characters."""
-    yield text(run, LIMIT).encode()
+    # Names in a command stand there as they are, also where they are no text.
+    yield text(run, LIMIT).encode("utf-8", "replace")
 
 
 def text(run: ReportedRun, limit: int) -> str:
@@ -136,6 +137,8 @@ def _blocks(run: ReportedRun) -> Iterator[Block]:
             yield Block(Rank.CASE, _case(outcome, run), number)
             if (row := rows.get(outcome.key)) is not None:
                 yield Block(Rank.ANSWER, _answer(row), number)
+    if lost := [*lost_trials(run.outcomes)]:
+        yield Block(Rank.CASE, f"### Trials without a verdict\n\n{_lost(lost, run.links)}")
     for title, lines in (
         ("Flaky cases", flaky_lines(report.repeated)),
         ("Validators", scenario_lines(report.scenario_reports)),
@@ -208,6 +211,16 @@ def _case(outcome: CaseOutcome, run: ReportedRun) -> str:
             *([verbatim(command, "sh")] if len(command) <= MAX_COMMAND else []),
         ]
     )
+
+
+def _lost(trials: Sequence[tuple[CaseOutcome, TrialOutcome]], links: Links) -> str:
+    said = []
+    for outcome, trial in trials:
+        source = outcome.case.source
+        place = link(code(_place(source)), links.to(source.path, source.line))
+        name = code(shortened(outcome.case.id, MAX_ID))
+        said.append(f"- ⚠️ {name} trial {trial.number} of {outcome.case.trials}, {place}: {code(trial.summary)}")
+    return "\n".join(_some(said, MAX_REASONS))
 
 
 def _finding(finding: Finding) -> str:

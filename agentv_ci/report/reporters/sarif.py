@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.errors import FAILED, PASSED
 from agentv_ci.outside import printable
 from agentv_ci.report.commands import rerun_command
-from agentv_ci.report.outcomes import CaseOutcome, not_passed
+from agentv_ci.report.outcomes import CaseOutcome, TrialOutcome, lost_trials, not_passed
 from agentv_ci.report.reported import ReportedRun
 from agentv_ci.report.sarif import fingerprint, location, log, message, rule, without_links
+from agentv_ci.report.words import DRY_RUN
 from agentv_ci.suggestions import counted
 
 MAX_RESULTS = 5_000
@@ -26,6 +28,7 @@ RULES: Mapping[str, tuple[str, str]] = {
     "case-failed": ("error", "an answer that is not good enough"),
     "case-errored": ("error", "a case without a verdict: its target, or what scores it, failed"),
     "case-borderline": ("warning", "an answer just below the line"),
+    "trial-errored": ("warning", "a trial without a verdict; the others decide their case"),
     GATE: ("error", "a run that does not reach what its eval files ask of it"),
 }
 """Rule → level and what it is about, worst first."""
@@ -42,6 +45,8 @@ def render(run: ReportedRun) -> Iterable[bytes]:
     # In the plan's order: what tells a case from its twin in another file is no matter of their scores.
     known = {each.key: fingerprint((each.case.digest, each.target), seen) for each in run.outcomes}
     results = [_result(each, known[each.key]) for each in ordered[:MAX_RESULTS]]
+    if not report.dry_run:
+        results += [_lost(*each, known[each[0].key]) for each in islice(lost_trials(run.outcomes), MAX_RESULTS)]
     if report.gate.exit_code != PASSED and not any(each["level"] == "error" for each in results):
         results.append(_gate(report, run.outcomes))
     rules = [rule(rule_id, rule_id, says, level) for rule_id, (level, says) in RULES.items()]
@@ -68,6 +73,20 @@ def _result(outcome: CaseOutcome, known: JsonObject) -> JsonObject:
             "passed": outcome.passed,
             "flaky": outcome.flaky,
         },
+    }
+
+
+def _lost(outcome: CaseOutcome, trial: TrialOutcome, known: JsonObject) -> JsonObject:
+    """Return a trial without a verdict as a result of its own."""
+    rule_id = "trial-errored"
+    said = f"{printable(outcome.case.id)} ({printable(outcome.target)}): trial {trial.number} of {outcome.case.trials}"
+    return {
+        "ruleId": rule_id,
+        "ruleIndex": ORDER.index(rule_id),
+        "level": RULES[rule_id][0],
+        "message": message(f"{said} has no verdict\n{printable(trial.summary)}"),
+        "locations": [location(outcome.case.source.path, {"startLine": max(outcome.case.source.line, 1)})],
+        "partialFingerprints": {name: f"{value}/{trial.number}" for name, value in known.items()},
     }
 
 
@@ -102,12 +121,13 @@ def _gate(report: RunReport, outcomes: Sequence[CaseOutcome]) -> JsonObject:
 
 
 def _invocation(report: RunReport, left_out: int) -> JsonObject:
-    notes = ["dry run: the mock answered, no score means anything"] if report.dry_run else []
-    notes += [f"{counted(left_out, 'case')} more did not pass"] if left_out > 0 else []
-    notes += [] if report.gate.exit_code == PASSED else [printable(each) for each in report.gate.reasons]
+    notes = [("note", f"dry run: {DRY_RUN}")] if report.dry_run else []
+    notes += [("note", f"{counted(left_out, 'case')} more did not pass")] if left_out > 0 else []
+    level = "note" if report.gate.exit_code == PASSED else "error"
+    notes += [(level, printable(each)) for each in report.gate.reasons]
     return {
         "executionSuccessful": report.gate.exit_code in (PASSED, FAILED),
         "exitCode": report.gate.exit_code,
         "exitCodeDescription": report.gate.verdict,
-        "toolExecutionNotifications": [{"level": "note", "message": message(each)} for each in notes],
+        "toolExecutionNotifications": [{"level": level, "message": message(each)} for level, each in notes],
     }

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from textwrap import wrap
 
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.outside import flowed, printable, shortened
-from agentv_ci.report.outcomes import CaseOutcome, not_passed
+from agentv_ci.report.commands import rerun_command
+from agentv_ci.report.outcomes import CaseOutcome, TrialOutcome, lost_trials, not_passed
 from agentv_ci.report.sections import (
     MAX_SHOWN,
     Line,
@@ -19,20 +19,36 @@ from agentv_ci.report.sections import (
     scenario_lines,
 )
 from agentv_ci.report.words import DRY_RUN
+from agentv_ci.report.wrapping import clipped, columns, wrapped
 
 WIDTH = 80
 MAX_SENTENCE = 300
 MAX_ANSWER = 140
+MAX_COMMAND = 300
 
 _STYLES: dict[str, Style] = {"pass": "good", "borderline": "warn", "fail": "bad", "error": "bad"}
 
 
 def render(report: RunReport, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]:
     """Yield the summary: errors, failures, figures, the gate."""
+    for line in _lines(report, outcomes):
+        yield from [line] if line.parts or columns(line.text) <= WIDTH else _folded(line)
+
+
+def _folded(line: Line) -> Iterator[Line]:
+    """Yield a sentence on several lines, the later ones further in."""
+    text = line.text.lstrip(" ")
+    before = " " * (len(line.text) - len(text))
+    for each in wrapped(text, WIDTH - len(before), indent="  ", whole=True):
+        yield Line(f"{before}{each}", line.style)
+
+
+def _lines(report: RunReport, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]:
     if report.dry_run:
         yield Line(f"dry run: {DRY_RUN}", "warn")
     errors, failed = not_passed(outcomes, is_stopped=report.stopped is not None)
     yield from _cases("errors", errors)
+    yield from _lost_trials([*lost_trials(outcomes)])
     yield from _cases("failures, worst first", failed)
     yield from flaky_lines(report.repeated)
     yield Line(counts_text(report), "strong")
@@ -57,9 +73,33 @@ def _cases(title: str, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]:
         )
         yield from map(Line, _reasons(outcome))
         yield from (Line(each, "faint") for each in _answer(outcome))
+        yield Line.of((f"    again: {_again(outcome)}", "faint"))
     if len(outcomes) > MAX_SHOWN:
         yield Line(f"  … and {len(outcomes) - MAX_SHOWN} more")
     yield Line("")
+
+
+def _lost_trials(lost: Sequence[tuple[CaseOutcome, TrialOutcome]]) -> Iterator[Line]:
+    if not lost:
+        return
+    yield Line("trials without a verdict:", "title")
+    for outcome, trial in lost[:MAX_SHOWN]:
+        source = outcome.case.source
+        yield Line.of(
+            (f"  error  trial {trial.number} of {outcome.case.trials}  ", "bad"),
+            (printable(outcome.case.id), "strong"),
+            (f"  ({printable(source.path)}:{source.line})", "faint"),
+        )
+        yield from map(Line, _wrapped(flowed(trial.summary)))
+    if len(lost) > MAX_SHOWN:
+        yield Line(f"  … and {len(lost) - MAX_SHOWN} more")
+    yield Line("")
+
+
+def _again(outcome: CaseOutcome) -> str:
+    """Return the command that runs a case alone; where it is no line, where to find it."""
+    command = rerun_command(outcome.case.suite, outcome.case.id, outcome.target)
+    return command if len(command) <= MAX_COMMAND else "see the reports"
 
 
 def _reasons(outcome: CaseOutcome) -> Iterator[str]:
@@ -86,8 +126,10 @@ def _gate(report: RunReport) -> Iterator[Line]:
         case _:
             enforced = " (not enforced: `agentv-ci report` judges all shards)" if report.gate.exit_code == 0 else ""
             yield Line(f"gate: not passed{enforced}", "bad")
-            for reason in report.gate.reasons:
-                yield Line(f"  {reason}", "bad")
+            for reason in report.gate.reasons[:MAX_SHOWN]:
+                yield Line(f"  {flowed(reason)}", "bad")
+            if (more := len(report.gate.reasons) - MAX_SHOWN) > 0:
+                yield Line(f"  … and {more} more", "bad")
 
 
 def _answer(outcome: CaseOutcome) -> list[str]:
@@ -98,10 +140,9 @@ def _answer(outcome: CaseOutcome) -> list[str]:
 
 def _wrapped(text: str, *, indent: str = "", limit: int = MAX_SENTENCE) -> list[str]:
     """A sentence on a few lines: its beginning, and its end, where causes stand."""
-    lines = wrap(shortened(text, limit), WIDTH - 4, break_on_hyphens=False, subsequent_indent=indent)
-    return [f"    {line}" for line in lines]
+    return [f"    {line}" for line in wrapped(shortened(text, limit), WIDTH - 4, indent=indent)]
 
 
 def _cut(text: str) -> str:
     """What needs no more than one line."""
-    return f"    {text if len(text) <= WIDTH - 4 else text[: WIDTH - 5] + '…'}"
+    return f"    {clipped(text, WIDTH - 4)}"

@@ -59,8 +59,10 @@ def test_summary_tells_errors_failures_figures_and_the_gate() -> None:
 errors:
   error  refuses  (evals/a.yaml:21)
     timeout: no answer within 600 s
+    again: agentv-ci eval evals/a.yaml --eval-id=refuses
   error  waits  (evals/a.yaml:33)
     it never ran
+    again: agentv-ci eval evals/a.yaml --eval-id=waits
 
 failures, worst first:
   fail 0.250  explains  (evals/a.yaml:15)
@@ -68,9 +70,11 @@ failures, worst first:
     wants it
     answer: First, a sentence that goes on and on without co … hat goes on and
       on without coming to its end, although nobody wants it, and last.
+    again: agentv-ci eval evals/a.yaml --eval-id=explains
   borderline 0.700  apologises  (evals/a.yaml:9)
     too long; no apology
     answer: So what?
+    again: agentv-ci eval evals/a.yaml --eval-id=apologises
 
 flaky, trials disagree:
   2 of 3 passed (95%: 21% to 94%)  counts
@@ -113,6 +117,7 @@ def test_summary_has_no_figures_when_nothing_was_graded() -> None:
 errors:
   error  one  (evals/a.yaml:3)
     process: it broke
+    again: agentv-ci eval evals/a.yaml --eval-id=one
 
 1 case: 0 passed, 0 failed, 1 error
 gate: not passed
@@ -229,7 +234,7 @@ def test_longest_bar_is_the_fullest_bin_and_no_case_is_without_a_mark(
 def test_long_sentence_keeps_its_beginning_and_its_end_where_causes_stand() -> None:
     said = f"it began so {'and went on ' * 100}until the cause"
     text = printed([case("one")], [row("error", of=case("one"), error=said, candidate_answer="")])
-    lines = [line for line in text.splitlines() if line.startswith("    ")]
+    *lines, _again = [line for line in text.splitlines() if line.startswith("    ")]
     assert lines[0].startswith("    process: it began so")
     assert lines[-1].endswith("until the cause")
     assert len(lines) <= 5

@@ -29,7 +29,9 @@ def listed(*results: EvaluatorResult, of: ResultRow | None = None) -> list[str]:
     """Return the lines below the case."""
     failed = (of or row("fail")).model_copy(update={"evaluator_results": results, "candidate_answer": ""})
     shown = [line.text for line in render(*report(plan(case()), [failed], Ending()))]
-    return [line[4:] for line in shown if line.startswith("    ")]
+    *found, again = [line[4:] for line in shown if line.startswith("    ")]
+    assert again == "again: agentv-ci eval evals/a.yaml --eval-id=one"
+    return found
 
 
 def test_every_evaluator_of_a_failed_case_has_its_line() -> None:
