@@ -48,6 +48,7 @@ def command(
     """
     choices = Choices(
         provider=provider or ("mock" if template is None else "cli"),
+        is_chosen=provider is not None or template is not None,
         model=model,
         command=template,
         workflow=workflow is not False,
@@ -60,7 +61,7 @@ def command(
         choices = _asked()
     start = plan_start(place, choices)
     write_start(start)
-    _show(start, choices)
+    _show(start)
     return PASSED
 
 
@@ -70,7 +71,7 @@ def _asked() -> Choices:
         click.echo(f"  {name:<{width}}  {starter.says}")
     kinds = click.Choice([*STARTERS])
     provider: Kind = click.prompt("Provider", default="mock", type=kinds, show_choices=False)
-    choices = Choices(provider)
+    choices = Choices(provider, is_chosen=True)
     if provider == "cli":
         choices = click.prompt("Command", AGENT_COMMAND, value_proc=_fitting(_with_command))
     elif (suggested := STARTERS[provider].model) is not None:
@@ -83,7 +84,7 @@ def _asked() -> Choices:
 
 
 def _with_command(template: str) -> Choices:
-    return Choices("cli", command=None if template == AGENT_COMMAND else template)
+    return Choices("cli", is_chosen=True, command=None if template == AGENT_COMMAND else template)
 
 
 def _fitting(chosen: Callable[[str], Choices]) -> Callable[[str], Choices]:
@@ -98,7 +99,7 @@ def _fitting(chosen: Callable[[str], Choices]) -> Callable[[str], Choices]:
     return convert
 
 
-def _show(start: Start, choices: Choices) -> None:
+def _show(start: Start) -> None:
     written, kept, pasted = (start.of(fate) for fate in ("written", "kept", "pasted"))
     if not written:
         show_line("nothing was written" if pasted else "everything is there already; nothing was written", "good")
@@ -111,8 +112,8 @@ def _show(start: Start, choices: Choices) -> None:
         )
         show_line(f"{_from_here(step.path)} {what}", "warn")
         click.echo(step.text, nl=False)
-    _show_next(start, choices)
-    if written and choices.editor:
+    _show_next(start)
+    if written and start.choices.editor:
         click.echo("editors need a YAML language server; in VS Code that is the extension redhat.vscode-yaml")
 
 
@@ -129,9 +130,9 @@ def _from_here(path: Path) -> str:
     return str(path.relative_to(cwd) if path.is_relative_to(cwd) else path)
 
 
-def _show_next(start: Start, choices: Choices) -> None:
-    starter = choices.starter
-    names = starter.variables
+def _show_next(start: Start) -> None:
+    starter = start.choices.starter
+    names = start.choices.variables
     lines = []
     if start.folder != Path.cwd():
         lines.append(f"cd {shlex.quote(one_line(_from_here(start.folder)))}")

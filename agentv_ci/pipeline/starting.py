@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -12,8 +13,9 @@ from agentv_ci.contracts.source import normal
 from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.load import load
 from agentv_ci.load.discover import find_root, targets_in
-from agentv_ci.outside import dig
-from agentv_ci.scaffold.drafts import EXAMPLE, SCHEMAS, WORKFLOW, Choices, Draft, drafts
+from agentv_ci.outside import objects_at, text_at
+from agentv_ci.scaffold.drafts import EXAMPLE, SCHEMAS, WORKFLOWS, Choices, Draft, drafts, referenced
+from agentv_ci.scaffold.starters import STARTERS
 from agentv_ci.suggestions import listed
 
 Fate = Literal["written", "kept", "pasted"]
@@ -40,6 +42,8 @@ class Start:
 
     folder: Path
     steps: tuple[Step, ...]
+    choices: Choices
+    """What it is for: what was wished, or what is there."""
 
     def of(self, fate: Fate) -> tuple[Step, ...]:
         """Return what a fate befalls."""
@@ -52,7 +56,9 @@ def plan_start(folder: Path, choices: Choices) -> Start:
     try:
         if not folder.is_dir() and (folder.exists() or folder.is_symlink()):
             raise UsageError(f"'{folder}' is not a folder")
-        return Start(folder, tuple(_steps(folder, choices)))
+        targets = targets_in((folder / EXAMPLE).parent, folder)
+        fitting = choices if targets is None else _as_there(targets, choices)
+        return Start(folder, tuple(_steps(folder, targets, fitting, wished=choices)), fitting)
     except OSError as error:
         raise UsageError(f"cannot look into '{folder}': {error.strerror}") from error
 
@@ -75,25 +81,32 @@ def write_start(start: Start) -> None:
         raise Interrupted("interrupted", hint=_so_far(written)) from error
 
 
-def _steps(folder: Path, choices: Choices) -> Iterator[Step]:
-    targets = targets_in((folder / EXAMPLE).parent, folder)
-    target = _target_to_ask(targets) if targets else None
-    if targets:
-        yield Step("kept", targets, "")
+def _steps(folder: Path, targets: Path | None, choices: Choices, *, wished: Choices) -> Iterator[Step]:
+    if targets is not None:
+        is_other = wished.is_chosen and wished.provider != choices.provider
+        note = f"it asks '{choices.target}', not {wished.provider}: add a target to it" if is_other else ""
+        yield Step("kept", targets, "", note=note)
     root = find_root(folder / "evals", folder)
     subfolder = folder.relative_to(root).as_posix() if root != folder else None
-    for draft in drafts(choices, target=target, subfolder=subfolder):
+    for draft in drafts(choices, subfolder=subfolder):
         # GitHub looks for workflows at the root of a repository only, and nothing is written outside the folder.
-        is_above = draft.path == WORKFLOW and subfolder is not None
+        is_above = draft.path.startswith(WORKFLOWS) and subfolder is not None
         yield _to_paste(root / draft.path, draft) if is_above else _step(folder, draft)
 
 
-def _target_to_ask(targets: Path) -> str:
+def _as_there(targets: Path, choices: Choices) -> Choices:
+    """Return choices that go with targets that are there: those of the target `default`, else of the first."""
     data = load(targets, targets.parent, named=True).data
-    listed_targets = dig(data, "targets")
-    names = [dig(each, "name") for each in (listed_targets if isinstance(listed_targets, list) else [])]
-    known = [name for name in names if isinstance(name, str) and name]
-    return "default" if "default" in known or not known else known[0]
+    there = {name: each for each in objects_at(data, "targets") if (name := text_at(each, "name"))}
+    asked = "default" if "default" in there or not there else next(iter(there))
+    provider = text_at(there.get(asked), "provider")
+    return Choices(
+        provider=next((kind for kind in STARTERS if kind == provider), "mock"),
+        workflow=choices.workflow,
+        editor=choices.editor,
+        target=asked,
+        references=tuple(dict.fromkeys(referenced(json.dumps(data, default=str)))),
+    )
 
 
 def _step(folder: Path, draft: Draft) -> Step:

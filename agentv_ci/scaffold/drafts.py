@@ -20,7 +20,8 @@ FILES = Path(__file__).parent / "files"
 TARGETS = ".agentv/targets.yaml"
 EXAMPLE = "evals/example.test.yaml"
 AGENT = "agents/example.py"
-WORKFLOW = ".github/workflows/agentv.yml"
+WORKFLOWS = ".github/workflows/"
+WORKFLOW = f"{WORKFLOWS}agentv.yml"
 SETTINGS = ".vscode/settings.json"
 SCHEMAS = ".agentv/schemas"
 
@@ -41,10 +42,16 @@ class Choices:
     """What the user wants."""
 
     provider: Kind = "mock"
+    is_chosen: bool = False
+    """Whether somebody named the provider."""
     model: str | None = None
     command: str | None = None
     workflow: bool = True
     editor: bool = True
+    target: str | None = None
+    """What a targets file that is there already calls the one to ask; then no other is written."""
+    references: tuple[str, ...] = ()
+    """The variables that such a file names."""
 
     def __post_init__(self) -> None:
         """Raise UsageError for what does not go together."""
@@ -63,6 +70,16 @@ class Choices:
         """What is known of the provider."""
         return STARTERS[self.provider]
 
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables of the environment that a run needs."""
+        if self.target is not None:
+            return self.references
+        model = self.starter.model if self.model is None else self.model
+        unused = {*referenced(self.starter.model or "")} - {*referenced(model or "")}
+        known = (name for name in self.starter.variables if name not in unused)
+        return tuple(dict.fromkeys((*known, *referenced(model or ""))))
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
@@ -77,13 +94,18 @@ class Draft:
     """What such a file holds when that was done."""
 
 
-def drafts(choices: Choices, *, target: str | None, subfolder: str | None) -> tuple[Draft, ...]:
+def referenced(text: str) -> list[str]:
+    """Return the variables that a text refers to: `${{ NAME }}`."""
+    return re.findall(r"\$\{\{\s*(\w+)\s*\}\}", text)
+
+
+def drafts(choices: Choices, *, subfolder: str | None) -> tuple[Draft, ...]:
     """Return everything that a project begins with.
 
-    `target` is what a targets file that is there already calls the one to ask: no other is written then. `subfolder`
-    is where the project lies in its repository, when it is a part of one.
+    `subfolder` is where the project lies in its repository, when it is a part of one.
     """
     found: list[Draft] = []
+    target = choices.target
     judges = target is None and choices.starter.judges
     if target is None:
         found.append(Draft(TARGETS, _headed(_targets(choices), TARGETS, "targets-v2", choices)))
@@ -92,8 +114,8 @@ def drafts(choices: Choices, *, target: str | None, subfolder: str | None) -> tu
     found.append(Draft(EXAMPLE, _headed(_example(target, judges=judges), EXAMPLE, "eval-v2", choices)))
     if choices.workflow:
         workflow = _workflow(choices, subfolder)
-        sign = f"working-directory: {_scalar(subfolder)}\n" if subfolder else ""
-        found.append(Draft(WORKFLOW, workflow, paste=workflow if subfolder else None, sign=sign))
+        sign = f"working-directory: {_in_workflow(subfolder)}\n" if subfolder else ""
+        found.append(Draft(_workflow_path(subfolder), workflow, paste=workflow if subfolder else None, sign=sign))
     if choices.editor:
         lines = json.dumps({"yaml.schemas": {_schema(name): [*globs] for name, globs in MEANT.items()}}, indent=2)
         found += [Draft(_schema(name), text(name)) for name in MEANT]
@@ -156,21 +178,34 @@ def _workflow(choices: Choices, subfolder: str | None) -> str:
     if starter.package:
         lines["install"] = [f"- run: npm install --global {starter.package} # zizmor: ignore[adhoc-packages]"]
     if subfolder:
-        lines["with"].append(f"working-directory: {_scalar(subfolder)}")
+        lines["with"].append(f"working-directory: {_in_workflow(subfolder)}")
     if not starter.runs_on_servers:
         lines["with"] += [
             "# VS Code has no window here: documents are checked, nobody is asked.",
             "validate-only: true",
         ]
-    if starter.variables:
+    if choices.variables:
         lines["with"] += [
             "# Pull requests of forks have no secrets: their documents are checked, nobody is asked.",
             "validate-only: ${{ github.event.pull_request.head.repo.fork == true }}",
         ]
-        lines["env"] = ["env:", *(f"  {name}: ${{{{ secrets.{name} }}}}" for name in starter.variables)]
+        lines["env"] = ["env:", *(f"  {name}: ${{{{ secrets.{name} }}}}" for name in choices.variables)]
     return re.sub(
         r"^( *)#: (\w+)\n", lambda mark: _block(mark[1], lines[mark[2]]), _file("workflow.yml"), flags=re.MULTILINE
     )
+
+
+def _workflow_path(subfolder: str | None) -> str:
+    """Return where a workflow lies; each part of a repository has its own."""
+    if subfolder is None:
+        return WORKFLOW
+    part = re.sub(r"[^A-Za-z0-9_]+", "-", subfolder).strip("-")
+    return WORKFLOW.replace(".yml", f"-{part or 'part'}.yml")
+
+
+def _in_workflow(text: str) -> str:
+    """Write a text so that neither YAML nor GitHub, which knows expressions, takes it for something else."""
+    return _scalar(text.replace("${{", "${{ '${{' }}"))
 
 
 def _block(indent: str, lines: list[str]) -> str:

@@ -33,14 +33,10 @@ class TestTargetsThatAreThere:
     def targets(self, project: Path) -> None:
         write(project, {"targets.yaml": f"$schema: agentv-targets-v2.2\ntargets:\n  - {OPENAI}\n"})
 
-    # DEFECT: the workflow is that of a mock when targets of a model are there: no secret is passed, and it cannot run.
-    @pytest.mark.xfail(strict=True, reason="the workflow goes by --provider, not by the target that is asked")
     def test_workflow_passes_the_secrets_that_they_need(self, project: Path) -> None:
         assert run(["init"]) == 0
         assert "OPENAI_API_KEY" in workflow(project).get("env", {})
 
-    # DEFECT: with --provider and targets that are there, another provider's secret is passed, and nothing is said.
-    @pytest.mark.xfail(strict=True, reason="--provider is ignored without a word where targets are there already")
     def test_provider_that_is_not_written_is_not_prepared_for(
         self, project: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -50,8 +46,6 @@ class TestTargetsThatAreThere:
 
 
 class TestParts:
-    # DEFECT: for a second part of a repository a whole workflow is to be added to the first one's: that is no YAML.
-    @pytest.mark.xfail(strict=True, reason="both parts are told the same name of a file, and a whole workflow")
     def test_workflow_of_a_second_part_can_be_put_where_it_is_told(
         self, project: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -66,16 +60,12 @@ class TestParts:
         for text in told.values():
             assert YAML(typ="safe").load(text)["jobs"]
 
-    # DEFECT: a folder's name that looks like an expression becomes one in the workflow, which GitHub replaces.
-    @pytest.mark.xfail(strict=True, reason="the folder's name is written as YAML, not as GitHub reads it")
     def test_name_of_a_folder_is_no_expression(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["init", "apps/${{ github.token }}"]) == 0
         assert "working-directory: apps/${{ github.token }}\n" not in capsys.readouterr().out
 
 
 class TestVariables:
-    # DEFECT: a deployment that was named is written out, and its variable is still asked for and passed as a secret.
-    @pytest.mark.xfail(strict=True, reason="variables belong to the provider, whatever is named")
     def test_deployment_that_was_named_needs_no_variable(
         self, project: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -84,8 +74,6 @@ class TestVariables:
         assert "AZURE_DEPLOYMENT_NAME" not in capsys.readouterr().out
         assert "AZURE_DEPLOYMENT_NAME" not in workflow(project)["env"]
 
-    # DEFECT: a model that is a reference to the environment is named neither in the workflow nor in what comes next.
-    @pytest.mark.xfail(strict=True, reason="variables belong to the provider, whatever is named")
     def test_model_that_is_a_variable_is_passed(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["init", "--provider", "openai", "--model", "${{ MY_MODEL }}"]) == 0
         assert "export MY_MODEL=" in capsys.readouterr().out

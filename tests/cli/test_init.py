@@ -241,12 +241,12 @@ class TestWorkflow:
         assert run(["init", "apps/shop", "--provider", "openai"]) == 0
         assert not (project / "apps/shop/.github").exists()
         printed = capsys.readouterr().out
-        lines = printed.partition(".github/workflows/agentv.yml is for the whole repository; put there:\n")[
+        lines = printed.partition(".github/workflows/agentv-apps-shop.yml is for the whole repository; put there:\n")[
             2
         ].partition("next:")[0]
         assert "          working-directory: apps/shop\n" in lines
         assert "next:\n  cd apps/shop\n  export OPENAI_API_KEY=<value>\n" in printed
-        write(project, {".github/workflows/agentv.yml": lines})
+        write(project, {".github/workflows/agentv-apps-shop.yml": lines})
         assert run(["init", "apps/shop", "--provider", "openai"]) == 0
         assert "put there" not in capsys.readouterr().out
         assert run(["validate", "--strict", "."]) == 0
@@ -280,8 +280,11 @@ class TestNothingIsOverwritten:
         assert run(["init"]) == 0
         before = files(project)
         capsys.readouterr()
-        assert run(["init", "--provider", "anthropic"]) == 0
+        assert run(["init"]) == 0
         assert capsys.readouterr().out.startswith("everything is there already; nothing was written\nnext:\n")
+        assert run(["init", "--provider", "anthropic"]) == 0
+        said = "  .agentv/targets.yaml (it asks 'default', not anthropic: add a target to it)\nnext:\n"
+        assert said in capsys.readouterr().out
         assert files(project) == before
 
     def test_schema_of_another_version_is_left_and_told(
