@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -37,9 +38,10 @@ from agentv_ci.report.comparing import Yardstick
 from agentv_ci.report.merging import Part, merge
 from agentv_ci.report.outcomes import CaseOutcome
 from agentv_ci.report.reported import ReportedRun
-from agentv_ci.report.reporters import junit, terminal
+from agentv_ci.report.reporters import html, junit, markdown, sarif, terminal
 from agentv_ci.report.sections import MAX_SHOWN
 from agentv_ci.report.sides import Side
+from agentv_ci.report.words import GATE
 from tests.conftest import NOW, Finished, agentv_ci, write
 from tests.report.builders import DIGEST, Verdict, case, outcomes_of, plan, row, suite
 
@@ -256,6 +258,23 @@ def agrees(each: Run) -> RunReport:
 @given(runs())
 def test_what_is_printed_recorded_and_written_is_one_verdict(each: Run) -> None:
     agrees(each)
+
+
+@settings(derandomize=True, max_examples=80)
+@given(runs())
+def test_every_report_begins_with_the_gates_word(each: Run) -> None:
+    found, outcomes = each.report()
+    run = ReportedRun(found, outcomes, lambda: each.rows)
+    word = GATE[found.gate.verdict]
+    assert b"".join(markdown.render(run)).decode().splitlines()[0].endswith(f"Evaluations: {word}")
+    title = re.search(r'<h1 id="gate-title">(.*?)</h1>', b"".join(html.render(run)).decode(), re.DOTALL)
+    assert title is not None
+    assert title[1].endswith(f" {word.capitalize()}")
+    (log_run,) = json.loads(b"".join(sarif.render(run)))["runs"]
+    (ended,) = log_run["invocations"]
+    assert (ended["exitCode"], ended["exitCodeDescription"]) == (found.gate.exit_code, found.gate.verdict)
+    is_red = any(result["level"] == "error" for result in log_run["results"])
+    assert is_red or found.gate.exit_code == 0, "no log is green whose run is not"
 
 
 @settings(derandomize=True, max_examples=400)
