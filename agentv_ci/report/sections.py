@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from agentv_ci.contracts.compared import Change, ComparedCase, Comparison, Figure
 from agentv_ci.contracts.report import (
@@ -88,9 +88,11 @@ def group_lines(report: RunReport) -> Iterator[Line]:
     """Yield the figures by suite, target and evaluator, where there are several."""
     for title, groups in (("by suite", report.suites), ("by target", report.targets)):
         if len(groups) > 1:
-            yield from _table(title, [(_name(each.name), _group(each)) for each in groups])
+            ordered = _cut_worst_first(groups, lambda each: (each.passed, each.cases))
+            yield from _table(title, [(_name(each.name), _group(each)) for each in ordered])
     if len(report.evaluators) > 1:
-        rows = [(f"{_name(each.name)} ({printable(each.type)})", _evaluator(each)) for each in report.evaluators]
+        figures = _cut_worst_first(report.evaluators, lambda each: (each.passed, each.scored + each.errors))
+        rows = [(f"{_name(each.name)} ({printable(each.type)})", _evaluator(each)) for each in figures]
         yield from _table("by evaluator", rows)
 
 
@@ -200,6 +202,16 @@ def _evaluator(figures: EvaluatorFigures) -> str:
     said = f"{figures.passed}/{figures.scored} passed{mean}"
     said += f", {counted(figures.errors, 'error')}" if figures.errors else ""
     return said + (f", {figures.skipped} skipped" if figures.skipped else "")
+
+
+T = TypeVar("T")
+
+
+def _cut_worst_first(listed: Sequence[T], passed: Callable[[T], tuple[int, int]]) -> Sequence[T]:
+    """Return a list as it is, or, where not all of it is shown, what passes least often first."""
+    if len(listed) <= MAX_SHOWN:
+        return listed
+    return sorted(listed, key=lambda each: passed(each)[0] / max(passed(each)[1], 1))
 
 
 def _table(title: str, rows: Sequence[tuple[str, str]]) -> Iterator[Line]:

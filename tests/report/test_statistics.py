@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.plan import Plan
-from agentv_ci.contracts.report import Counts, Ending, RunReport, Statistics
+from agentv_ci.contracts.report import Counts, Ending, EvaluatorFigures, RunReport, Statistics
 from agentv_ci.contracts.results import EvaluatorResult, ResultRow, UsageRecord
 from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.report import report
 from agentv_ci.report.outcomes import CaseOutcome
+from agentv_ci.report.sections import group_lines
 from agentv_ci.report.statistics import count, describe
 from tests.report.builders import Verdict, case, outcomes_of, plan, row, rows_of, whole
 
@@ -408,3 +409,12 @@ def test_repeated_cases_stand_in_the_plans_order() -> None:
     cases = [case(name, trials=2) for name in "cab"]
     rows = [each for one in reversed(cases) for each in rows_of(one, "pass", "fail")]
     assert [each.id for each in report(plan(*cases), rows, Ending())[0].repeated] == ["c", "a", "b"]
+
+
+def test_of_many_evaluators_those_that_fail_are_shown() -> None:
+    failing = EvaluatorFigures(name="z", type="contains", scored=4, passed=1, errors=0, skipped=0, mean=0.25)
+    passing = [failing.model_copy(update={"name": f"a-{number}", "passed": 4, "mean": 1.0}) for number in range(12)]
+    found, _ = whole([row()])
+    told = [line.text for line in group_lines(found.model_copy(update={"evaluators": (*passing, failing)}))]
+    assert told[1].startswith("  z (contains)")
+    assert told[-1] == "  … and 3 more"
