@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from agentv_ci.contracts.results import (
     InputMessageRecord,
@@ -18,7 +18,7 @@ from agentv_ci.contracts.results import (
     TraceSummary,
 )
 from agentv_ci.report.page.embedding import MAX_TEXT
-from agentv_ci.report.reporters.html import render
+from agentv_ci.report.reporters.html import TEMPLATES, render
 from tests.browser.conftest import Open
 from tests.browser.test_report import contrast
 from tests.report.builders import case, finding, reported, row
@@ -89,11 +89,18 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+@pytest.fixture
+def scripts(browser: Browser) -> Iterator[Page]:
+    """A page in which the functions of the report's scripts can be called."""
+    page = browser.new_page()
+    names = ("elements.js", "figures.js", "difference.js", "case.js")
+    page.add_script_tag(content="".join((TEMPLATES / name).read_text("utf-8") for name in names))
+    yield page
+    page.close()
+
+
 def wide(page: Page) -> int:
     return int(page.evaluate("document.documentElement.scrollWidth"))
-
-
-# What holds.
 
 
 def test_names_that_look_alike_lead_each_to_its_own_case(tmp_path: Path, visit: Open) -> None:
@@ -108,7 +115,8 @@ def test_names_that_look_alike_lead_each_to_its_own_case(tmp_path: Path, visit: 
         """async () => {
         const links = [...document.querySelectorAll(".cases tbody a")]
             .map((link) => [link.getAttribute("href"), link.closest("tr").dataset.case]);
-        const lines = new Map(dataOf("cases").map((each) => [String(each.n), each.line]));
+        const cases = JSON.parse(document.getElementById("cases").textContent);
+        const lines = new Map(cases.map((each) => [String(each.n), each.line]));
         const told = [];
         for (const [address, number] of links) {
             history.replaceState(null, "", address);
@@ -138,30 +146,16 @@ def test_no_address_breaks_the_page(shop: Path, visit: Open) -> None:
     expect(page.get_by_role("status")).to_have_text("28 of 28 cases")
 
 
-# What does not.
-
-
-# DEFECT: a difference with more parts than a call may have arguments ends in an exception: the case has no page.
-@pytest.mark.xfail(strict=True, reason="filled() spreads all children into one call of append")
-def test_a_difference_with_many_parts_is_shown(large: Path, visit: Open) -> None:
-    page = visit(large).page
-    said = page.evaluate(
-        """() => {
-        try {
-            differenceView(dataOf(`trial-${dataOf("cases").find((each) => each.id === "dense").n}-1`));
-            return "shown";
-        } catch (error) { return error.message; }
-        }"""
+def test_a_difference_with_many_parts_is_shown(scripts: Page) -> None:
+    reference, answer = "\n\n".join([".," * 490] * 100), "\n\n".join([".;" * 490] * 100)
+    shown = scripts.evaluate(
+        "([reference, answer]) => differenceView({ reference, answer }).textContent.length", [reference, answer]
     )
-    assert said == "shown"
+    assert shown > len(answer)
 
 
-# DEFECT: a box gets dir="auto" before its parts, and the browser looks for the direction anew for each of them: the
-# page of an answer of 100,000 control characters stands still for most of a minute.
-@pytest.mark.xfail(strict=True, reason="textBox sets dir before filled() appends")
-def test_parts_of_a_text_are_appended_before_its_direction_is_asked_for(texts: Path, visit: Open) -> None:
-    page = visit(texts).page
-    most = page.evaluate(
+def test_parts_of_a_text_are_appended_before_its_direction_is_asked_for(scripts: Page) -> None:
+    most = scripts.evaluate(
         """() => {
         const append = Element.prototype.append;
         let most = 0;
@@ -179,80 +173,57 @@ def test_parts_of_a_text_are_appended_before_its_direction_is_asked_for(texts: P
     assert most < 1_000
 
 
-# DEFECT: a text of emoji is told to be cut after "the first 200,000 of 100,001 characters".
-@pytest.mark.xfail(strict=True, reason="textBox counts units of UTF-16, embedding.cut characters")
 def test_characters_of_a_cut_text_are_counted_alike(large: Path, visit: Open) -> None:
     page = visit(large, ADDRESS.format("emoji")).page
     assert page.locator("#answer .warning").text_content() == "Cut here: the first 100,000 of 100,001 characters."
 
 
-# DEFECT: two texts that differ after 100,000 characters are said to be the same, word for word.
-@pytest.mark.xfail(strict=True, reason="compareTexts sees only what is left of both")
 def test_texts_of_which_the_ends_are_cut_are_not_said_to_be_the_same(large: Path, visit: Open) -> None:
     page = visit(large, ADDRESS.format("cut-alike")).page
     assert "word for word" not in (page.locator("#answer").text_content() or "")
 
 
-# DEFECT: a difference does not say that the texts it compares are cut.
-@pytest.mark.xfail(strict=True, reason="differenceView gives textBox a plain text, without its length")
 def test_a_difference_of_cut_texts_says_that_they_are_cut(large: Path, visit: Open) -> None:
     page = visit(large, ADDRESS.format("cut")).page
     expect(page.get_by_role("button", name="Difference")).to_have_attribute("aria-pressed", "true")
     assert "Cut here" in (page.locator("#answer").text_content() or "")
 
 
-# DEFECT: an answer with CRLF differs from the expected one in each line end, and is shown with every line end twice.
-@pytest.mark.xfail(strict=True, reason="compareTexts takes line ends as they are")
 def test_line_ends_are_no_difference(texts: Path, visit: Open) -> None:
     page = visit(texts, ADDRESS.format("windows")).page
     assert page.locator("#answer .text ins, #answer .text del").count() == 0
 
 
-# DEFECT: a reason with CRLF is "first� second" in the table.
-@pytest.mark.xfail(strict=True, reason="inline() replaces controls, CR among them, before it joins lines")
 def test_line_ends_of_windows_are_spaces_in_the_table(texts: Path, visit: Open) -> None:
     page = visit(texts, "#q=windows").page
     assert page.locator(".cases .why").inner_text() == "first second"
 
 
-# DEFECT: what joins letters of Persian and parts of an emoji is torn out and named: "میU+200Cخواهم".
-@pytest.mark.xfail(strict=True, reason="CONTROLS has U+200C and U+200D")
 def test_joiners_of_letters_and_emoji_join(texts: Path, visit: Open) -> None:
     page = visit(texts, ADDRESS.format("joined")).page
     assert page.locator("#answer .text").inner_text() == TEXTS["joined"][0]
 
 
-# DEFECT: tag characters, with which texts for machines are hidden from people, stay invisible.
-@pytest.mark.xfail(strict=True, reason="CONTROLS ends before U+E0000 to U+E007F, and lacks U+00AD, U+180E and U+3164")
 def test_hidden_texts_are_shown(texts: Path, visit: Open) -> None:
     page = visit(texts, ADDRESS.format("hidden")).page
     assert "U+E0068" in (page.locator("#answer .text").text_content() or "")
 
 
-# DEFECT: vowel signs and accents that stand alone are words of their own: words of Hindi, Thai or NFD fall apart.
-@pytest.mark.xfail(strict=True, reason="wordsOf knows letters and digits, but not marks")
 def test_words_are_compared_whole_in_every_script(texts: Path, visit: Open) -> None:
     page = visit(texts, ADDRESS.format("hindi")).page
     assert page.locator("#answer .text ins").all_inner_texts() == ["किताबें"]
 
 
-# DEFECT: colours of a terminal make a word another one: "red" is replaced by "red".
-@pytest.mark.xfail(strict=True, reason="shown() takes colours off each part after texts were compared with them")
 def test_colours_are_no_difference(texts: Path, visit: Open) -> None:
     page = visit(texts, ADDRESS.format("coloured")).page
     assert "red" not in page.locator("#answer .text ins").all_inner_texts()
 
 
-# DEFECT: the choice of suites is as wide as the longest path, and the page as wide as the choice.
-@pytest.mark.xfail(strict=True, reason=".filters select has no min-width: 0")
 def test_long_paths_of_suites_fit_a_narrow_screen(tmp_path: Path, visit: Open) -> None:
     rows = [row(of=case("a", suite=SUITE.format(number), line=number)) for number in (1, 2)]
     assert wide(visit(written(tmp_path, *rows), width=360).page) == 360
 
 
-# DEFECT: on the page of a case long names without a break make the page wider than the screen: those of evaluators, of
-# speakers, and of tools, with a trace and without.
-@pytest.mark.xfail(strict=True, reason=".evaluator-head h3, .turn h3, .turn summary and p code have no overflow-wrap")
 def test_long_names_fit_a_narrow_screen(tmp_path: Path, visit: Open) -> None:
     calls = (ToolCallRecord(tool=LONG, input={}),)
     given: dict[str, Any] = {
@@ -275,8 +246,6 @@ def test_long_names_fit_a_narrow_screen(tmp_path: Path, visit: Open) -> None:
     assert too_wide == set()
 
 
-# DEFECT: going up with k, the row in focus is hidden under the bar of filters.
-@pytest.mark.xfail(strict=True, reason="scroll-padding-top is 4rem; the bar with two lines has 6.4rem")
 def test_the_row_in_focus_is_never_under_the_filters(shop: Path, visit: Open) -> None:
     page = visit(shop).page
     hidden = 0
@@ -291,8 +260,6 @@ def test_the_row_in_focus_is_never_under_the_filters(shop: Path, visit: Open) ->
     assert hidden == 0
 
 
-# DEFECT: who opens a case at once after typing is thrown back to the table, and the case out of the history.
-@pytest.mark.xfail(strict=True, reason="the timer of the search changes the view, whichever that is by then")
 def test_a_search_does_not_close_the_case_that_was_opened_meanwhile(shop: Path, visit: Open) -> None:
     page = visit(shop).page
     page.evaluate(
@@ -308,8 +275,6 @@ def test_a_search_does_not_close_the_case_that_was_opened_meanwhile(shop: Path, 
     assert page.locator("#case h1").is_visible()
 
 
-# DEFECT: the page of no case has the title of the last one, and the focus is nowhere.
-@pytest.mark.xfail(strict=True, reason="showUnknown sets neither the title nor the focus")
 def test_a_missing_case_has_its_own_title_and_the_focus(shop: Path, visit: Open) -> None:
     page = visit(shop).page
     page.locator(".cases tbody a").first.click()
@@ -318,8 +283,6 @@ def test_a_missing_case_has_its_own_title_and_the_focus(shop: Path, visit: Open)
     assert ("customs" in page.title(), page.evaluate("document.activeElement.tagName")) == (False, "H1")
 
 
-# DEFECT: figures at the ends of the axes are cut off: "1.67 mi", "$0.0001" without its sign.
-@pytest.mark.xfail(strict=True, reason="LEFT and RIGHT of the plot are narrower than their widest figures")
 def test_every_figure_of_the_plot_is_inside_of_it(tmp_path: Path, visit: Open) -> None:
     rows = [
         row(of=case(name, line=line), cost_usd=cost, duration_ms=time)
@@ -335,8 +298,6 @@ def test_every_figure_of_the_plot_is_inside_of_it(tmp_path: Path, visit: Open) -
     assert outside == []
 
 
-# DEFECT: of a large run 1,100 cases are printed, and nothing on the paper says that there are more.
-@pytest.mark.xfail(strict=True, reason="print hides both .rest and the count among the filters")
 def test_paper_says_when_it_has_not_all_cases(tmp_path: Path, visit: Open) -> None:
     page = visit(written(tmp_path, *(row(of=case(f"{line}", line=line)) for line in range(1, 1_500)))).page
     page.emulate_media(media="print")
@@ -345,15 +306,11 @@ def test_paper_says_when_it_has_not_all_cases(tmp_path: Path, visit: Open) -> No
     assert printed == 1_499 or "1,499 cases" in page.locator("#cases-section").inner_text()
 
 
-# DEFECT: an id of blanks makes a link that nobody sees and no pointer meets.
-@pytest.mark.xfail(strict=True, reason="caseCell makes a link of whatever inline() leaves")
 def test_an_id_of_blanks_has_a_link_that_can_be_seen(tmp_path: Path, visit: Open) -> None:
     page = visit(written(tmp_path, row(of=case(" ")))).page
     assert page.evaluate("document.querySelector('.cases tbody a').getBoundingClientRect().width > 0")
 
 
-# DEFECT: the tab of a late trial that an address names is not in view.
-@pytest.mark.xfail(strict=True, reason="casePage does not scroll its tabs")
 def test_the_tab_of_the_trial_in_the_address_is_in_view(tmp_path: Path, visit: Open) -> None:
     rows = [row(of=case("one", trials=60), trial=number) for number in range(1, 61)]
     page = visit(written(tmp_path, *rows), f"{ADDRESS.format('one')}&trial=55").page
@@ -361,8 +318,6 @@ def test_the_tab_of_the_trial_in_the_address_is_in_view(tmp_path: Path, visit: O
     assert page.evaluate("document.querySelector('[aria-selected=true]').getBoundingClientRect().right <= innerWidth")
 
 
-# DEFECT: in the dark, the hint in the search box has a contrast of 3.8; the edge of the box has 1.3 in either theme.
-@pytest.mark.xfail(strict=True, reason="::placeholder has the browser's grey; controls have the edge of panels")
 def test_the_search_box_stands_out(shop: Path, visit: Open) -> None:
     page = visit(shop, dark=True).page
     hint, edge, inside = page.evaluate(
@@ -377,21 +332,19 @@ def test_the_search_box_stands_out(shop: Path, visit: Open) -> None:
     assert (contrast(hint, inside) >= 4.5, contrast(edge, inside) >= 3) == (True, True)
 
 
-# DEFECT: a path that is written from right to left has its line number before it.
-@pytest.mark.xfail(strict=True, reason="caseHead and caseCell write path and line into one text without isolation")
 def test_a_line_number_stays_behind_a_path_from_right_to_left(tmp_path: Path, visit: Open) -> None:
     source = RowSource(path="שלום", line=12)
     page = visit(written(tmp_path, row(source=source))).page
     left, right = page.evaluate(
         """() => {
-        const text = document.querySelector(".cases .place").firstChild;
-        const place = (from, to) => {
+        const [path, line] = document.querySelector(".cases .place").childNodes;
+        const place = (text, from) => {
             const range = document.createRange();
             range.setStart(text, from);
-            range.setEnd(text, to);
+            range.setEnd(text, from + 1);
             return range.getBoundingClientRect().left;
         };
-        return [place(0, 1), place(text.length - 1, text.length)];
+        return [place(path.firstChild, 0), place(line, line.length - 1)];
         }"""
     )
     assert right > left

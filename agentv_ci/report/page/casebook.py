@@ -101,19 +101,24 @@ class Casebook:
         """Read the rows, once and in any order, and hold texts of at most `limit` bytes."""
         book = cls(run.outcomes, [Spent() for _ in run.outcomes], [], Keeper(limit), 0, Period())
         numbers = {key_of(outcome): number for number, outcome in enumerate(run.outcomes)}
+        seen: set[tuple[int, int]] = set()
         for row in run.rows():
             number = numbers.get((row.suite, row.eval_id, row.target))
             if number is not None:
-                book._add(number, row)
+                # Of a trial that is there twice, one text can be found.
+                book._add(number, row, has_texts=(number, row.trial) not in seen)
+                seen.add((number, row.trial))
         book.points.sort(key=lambda point: (point.case, point.trial, point.duration_ms, point.score))
         return book
 
-    def _add(self, number: int, row: ResultRow) -> None:
+    def _add(self, number: int, row: ResultRow, *, has_texts: bool) -> None:
         self.spent[number].add(row)
         self.period.add(row)
-        self.trials += 1
         cost = None if row.cost_usd is row.judge_cost_usd is None else (row.cost_usd or 0) + (row.judge_cost_usd or 0)
         self.points.append(Point(number, row.trial, row.verdict, row.duration_ms, cost, row.score))
+        if not has_texts:
+            return
+        self.trials += 1
         piece = _fitting_block(f"trial-{number}-{row.trial}", details(row), min(self.texts.limit // 3, MAX_TRIAL))
         self.texts.add(kind_of(self.outcomes[number]), number, row.trial, piece)
 

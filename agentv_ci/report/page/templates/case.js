@@ -47,7 +47,7 @@ function caseHead(run, each) {
   ];
   const command = make("code", { tabindex: "0", role: "region", "aria-label": "Command that runs this case again" }, inline(each.rerun));
   return make("header", { class: "case-head" },
-    make("h1", { tabindex: "-1" }, shown(each.id)),
+    make("h1", { tabindex: "-1" }, each.id.trim() === "" ? visibleName(each.id) : shown(each.id)),
     make("div", { class: "facts" }, facts),
     make("div", { class: "command" }, command, copyButton(() => each.rerun, "Copy")));
 }

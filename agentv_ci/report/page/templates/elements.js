@@ -78,6 +78,12 @@ function inline(text = "") {
   return text.replace(COLOURS, "").replace(/[ \t\r\n]+/g, " ").replace(CONTROLS, "\ufffd");
 }
 
+/** The name of a case in one line; of one that cannot be seen, how it is written. */
+function visibleName(id) {
+  const name = inline(id);
+  return name.trim() === "" ? JSON.stringify(id) : name;
+}
+
 const FOLD_LINES = 24;
 const FOLD_CHARACTERS = 2400;
 

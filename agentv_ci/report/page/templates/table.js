@@ -255,7 +255,7 @@ class CaseTable {
 
   caseCell(each) {
     return [
-      make("a", { href: this.addressOf(each) }, inline(each.id)),
+      make("a", { href: this.addressOf(each) }, visibleName(each.id)),
       make("span", { class: "place" }, placeOf(this.run, each)),
       each.why && each.verdict !== "pass" && make("div", { class: "why" }, inline(each.why)),
     ];
