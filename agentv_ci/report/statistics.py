@@ -41,7 +41,7 @@ def describe(outcomes: Sequence[CaseOutcome]) -> Statistics:
         return Statistics(mean=None, median=None, min=None, max=None, stdev=None, histogram=(0,) * BINS)
     mean = math.fsum(scores) / len(scores)
     variance = math.fsum((score - mean) ** 2 for score in scores) / len(scores)
-    bins = [min(BINS - 1, math.floor(round(score * BINS, PRECISION))) for score in scores]
+    bins = [bin_of(score) for score in scores]
     return Statistics(
         mean=round(mean, PRECISION),
         median=statistics.median(scores),
@@ -50,6 +50,11 @@ def describe(outcomes: Sequence[CaseOutcome]) -> Statistics:
         stdev=round(math.sqrt(variance), PRECISION),
         histogram=tuple(bins.count(index) for index in range(BINS)),
     )
+
+
+def bin_of(score: float) -> int:
+    """Return in which column of a histogram a score stands."""
+    return min(BINS - 1, math.floor(round(score * BINS, PRECISION)))
 
 
 def group(name: str, outcomes: Sequence[CaseOutcome], spent: Spending) -> Group:

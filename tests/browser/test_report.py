@@ -6,12 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from agentv_ci.contracts.results import EvaluatorResult, InputMessageRecord, OutputMessageRecord, ToolCallRecord
 from agentv_ci.report.reporters.html import TEMPLATES, render
 from tests.browser.conftest import Open
 from tests.report.builders import Verdict, case, finding, reported, row
+from tests.report.page.figures import EXAMPLES, IN_SCRIPTS
 from tests.report.shop import TARGETS, shop_run
 
 REFUND = "#case=refund-within-window&suite=evals%2Frefunds.test.yaml&target=support-agent"
@@ -68,6 +69,83 @@ def test_filters_and_search_narrow_the_table_and_stand_in_the_address(shop: Path
     expect(page.get_by_role("status")).to_have_text("28 of 28 cases")
     page.get_by_label(re.compile("^flaky")).check()
     expect(page.get_by_role("status")).to_have_text("5 of 28 cases")
+
+
+def test_a_search_is_typed_without_losing_the_box(shop: Path, visit: Open) -> None:
+    page = visit(shop).page
+    page.get_by_role("searchbox").click()
+    page.keyboard.type("window jk", delay=60)
+    assert page.get_by_role("searchbox").input_value() == "window jk"
+    assert page.evaluate("document.activeElement.type") == "search"
+    page.get_by_role("searchbox").fill("")
+    page.keyboard.type("window", delay=60)
+    expect(page).to_have_url(re.compile("#q=window$"))
+    assert status(page) == "5 of 28 cases"
+
+
+def test_what_filters_and_sorts_keeps_the_focus(shop: Path, visit: Open) -> None:
+    page = visit(shop).page
+    for used in (
+        page.get_by_label("Suite", exact=True),
+        page.get_by_role("button", name="Score"),
+        page.get_by_label(re.compile("^fail")),
+    ):
+        used.focus()
+        page.keyboard.press("ArrowDown" if used.evaluate("each => each.tagName") == "SELECT" else "Space")
+        expect(used).to_be_focused()
+    assert page.evaluate("location.hash") == "#verdict=fail&suite=evals%2Faccount.test.yaml&sort=score"
+
+
+def test_errors_of_trials_are_seen_and_found(shop: Path, visit: Open) -> None:
+    page = visit(shop).page
+    page.get_by_label(re.compile("^errors in trials")).check()
+    assert ids(page) == ["where-is-my-parcel"]
+    expect(page.locator(".cases td").filter(has_text="4/4 · 1 error")).to_be_visible()
+    page.locator(".cases tbody a").click()
+    expect(page.get_by_text("4 of 4 graded passed (95%: 51% to 100%), 1 error; a majority must pass")).to_be_visible()
+
+
+def test_a_link_at_the_top_leads_to_what_did_not_pass(shop: Path, visit: Open) -> None:
+    page = visit(shop).page
+    page.get_by_role("link", name="Jump to what did not pass").click()
+    expect(page.get_by_role("status")).to_have_text("7 of 28 cases")
+    expect(page.get_by_role("searchbox")).to_be_in_viewport()
+    assert page.evaluate("location.hash") == "#verdict=error%2Cfail%2Cborderline"
+
+
+def test_letters_are_no_shortcuts_where_somebody_says_so(shop: Path, visit: Open) -> None:
+    page = visit(shop).page
+    page.get_by_label(re.compile("^fail")).focus()
+    page.keyboard.press("j")
+    expect(page.get_by_label(re.compile("^fail"))).to_be_focused()
+    page.get_by_role("button", name="Keys").click()
+    page.get_by_label("Single characters are shortcuts").uncheck()
+    page.reload()
+    page.keyboard.press("j")
+    assert page.evaluate("document.activeElement.tagName") == "BODY"
+    page.get_by_role("button", name="Keys").click()
+    expect(page.get_by_label("Single characters are shortcuts")).not_to_be_checked()
+
+
+def test_all_rows_are_printed(tmp_path: Path, visit: Open) -> None:
+    file = tmp_path / "long.html"
+    file.write_bytes(b"".join(render(reported([row(of=case(f"{line}", line=line)) for line in range(1, 6_001)]))))
+    page = visit(file).page
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator(".cases tbody tr").count() == 5_000
+    expect(page.get_by_text("1,000 more cases not on paper")).to_be_visible()
+
+
+def test_figures_of_scripts_are_those_of_the_page(browser: Browser) -> None:
+    page = browser.new_page()
+    page.add_script_tag(
+        content="".join((TEMPLATES / name).read_text("utf-8") for name in ("elements.js", "figures.js"))
+    )
+    for name, examples in EXAMPLES.items():
+        said = page.evaluate(f"values => values.map({IN_SCRIPTS.get(name, name)})", [value for value, _ in examples])
+        assert said == [text for _, text in examples]
+    page.close()
 
 
 def test_a_view_can_be_shared(shop: Path, visit: Open) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanSource
 from agentv_ci.contracts.report import (
     Ending,
@@ -34,7 +33,7 @@ from agentv_ci.report.comparing import Yardstick
 from agentv_ci.report.links import Links
 from agentv_ci.report.reported import ReportedRun
 from agentv_ci.report.sides import Side
-from tests.report.builders import DIGEST, Verdict, plan, suite
+from tests.report.builders import Verdict, case, plan, suite
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 TARGETS = ("support-agent", "support-agent-mini")
@@ -234,25 +233,12 @@ def _plan(cases: tuple[PlanCase, ...]) -> Plan:
 
 def _cases() -> tuple[PlanCase, ...]:
     return tuple(
-        PlanCase(
-            id=story.id,
+        case(
+            story.id,
             suite=story.suite,
-            digest=DIGEST,
             source=PlanSource(path=story.suite, line=8 + 21 * number, column=5, end_line=24 + 21 * number),
             target=target,
-            input_messages=(),
-            expected_messages=(),
-            expected_outcome="",
-            reference_answer="",
-            guidelines=(),
-            evaluators=(ContainsEvaluator(name="c", type="contains", value="x"),),
             trials=5,
-            require="majority",
-            seeds=(),
-            timeout_seconds=600,
-            max_retries=2,
-            threshold=0.8,
-            metadata={},
         )
         for number, story in enumerate(STORIES)
         for target in TARGETS
@@ -262,34 +248,34 @@ def _cases() -> tuple[PlanCase, ...]:
 def _rows(cases: Sequence[PlanCase], bad: dict[tuple[str, str], str], *, seed: int) -> Iterator[ResultRow]:
     chance = random.Random(seed)
     stories = {story.id: story for story in STORIES}
-    for case in cases:
-        verdicts = bad.get((case.id, case.target), "ppppp")
+    for each in cases:
+        verdicts = bad.get((each.id, each.target), "ppppp")
         for trial, letter in enumerate(verdicts, 1):
-            yield _row(case, stories[case.id], trial, _VERDICTS[letter], chance)
+            yield _row(each, stories[each.id], trial, _VERDICTS[letter], chance)
 
 
-def _row(case: PlanCase, story: Story, trial: int, verdict: Verdict, chance: random.Random) -> ResultRow:
-    slow = 1.0 if case.target == TARGETS[0] else 0.4
+def _row(of: PlanCase, story: Story, trial: int, verdict: Verdict, chance: random.Random) -> ResultRow:
+    slow = 1.0 if of.target == TARGETS[0] else 0.4
     duration_ms = round(slow * (1400 + 900 * len(story.tools)) * chance.lognormvariate(0, 0.35))
     tokens = round((420 + 300 * len(story.tools)) * chance.uniform(0.8, 1.3))
-    price = 11e-6 if case.target == TARGETS[0] else 1.6e-6
+    price = 11e-6 if of.target == TARGETS[0] else 1.6e-6
     is_error = verdict == "error"
     answer = "" if is_error else story.reference if verdict == "pass" else story.wrong
     evaluators = () if is_error else _evaluators(story, verdict, chance)
     score = 0.0 if is_error else round(sum(each.score * each.weight for each in evaluators) / 3, 3)
     return ResultRow(
         timestamp=f"2030-01-02T03:{trial:02}:{len(story.id):02}.000Z",
-        eval_id=case.id,
+        eval_id=of.id,
         dataset="shop",
-        suite=case.suite,
-        target=case.target,
+        suite=of.suite,
+        target=of.target,
         provider="mock",
-        model=MODELS[case.target],
+        model=MODELS[of.target],
         trial=trial,
-        trials=case.trials,
-        require=case.require,
+        trials=of.trials,
+        require=of.require,
         seed=1000 + trial,
-        digest=case.digest,
+        digest=of.digest,
         input_messages=(
             InputMessageRecord(role="system", content="You are the support agent of a shop. Be brief, exact and kind."),
             InputMessageRecord(role="user", content=story.question),
@@ -316,9 +302,9 @@ def _row(case: PlanCase, story: Story, trial: int, verdict: Verdict, chance: ran
         judge_usage=None if is_error else UsageRecord(input_tokens=310, output_tokens=60, total_tokens=370),
         judge_cost_usd=None if is_error else 0.0004,
         request={"temperature": 0.2, "max_output_tokens": 800},
-        output_messages=None if is_error or case.target == TARGETS[1] else _turns(story, answer),
+        output_messages=None if is_error or of.target == TARGETS[1] else _turns(story, answer),
         trace_summary=None if is_error or not story.tools else TraceSummary.of(story.tools),
-        source=RowSource(path=case.source.path, line=case.source.line),
+        source=RowSource(path=of.source.path, line=of.source.line),
         metadata={"owner": "support", "since": "2029-11"},
     )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.compared import Change, ComparedCase, Comparison, Rate
@@ -14,12 +15,17 @@ from agentv_ci.report.commands import rerun_command
 from agentv_ci.report.links import Links
 from agentv_ci.report.outcomes import CaseOutcome, OutcomeKey
 from agentv_ci.report.page.details import details
-from agentv_ci.report.page.embedding import block, encoded
+from agentv_ci.report.page.embedding import beginnings, block, encoded
 from agentv_ci.report.page.keeping import Keeper
 from agentv_ci.report.reported import ReportedRun
+from agentv_ci.report.spending import PARTS
 
 PASSES, DOUBTFUL, FAILS = 2, 1, 0
 """How little the texts of a case will be missed."""
+
+
+MAX_TRIAL = 2_000_000
+"""Bytes of one trial, however many texts it has: a long trace takes the place of nobody else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,28 +43,45 @@ class Point:
 
 @dataclass(slots=True)
 class Spent:
-    """What the trials of a case took."""
+    """What the trials of a case took; sums of whole numbers, the same in any order."""
 
-    durations_ms: list[int] = field(default_factory=list)
-    cost_usd: float | None = None
-    tokens: int | None = None
+    trials: int = 0
+    duration_ms: int = 0
+    cost: int | None = None
+    """In parts of dollars; None: nothing is known."""
 
     def add(self, row: ResultRow) -> None:
         """Take in a trial."""
-        self.durations_ms.append(row.duration_ms)
-        for usage, cost in ((row.usage, row.cost_usd), (row.judge_usage, row.judge_cost_usd)):
+        self.trials += 1
+        self.duration_ms += row.duration_ms
+        for cost in (row.cost_usd, row.judge_cost_usd):
             if cost is not None:
-                self.cost_usd = (self.cost_usd or 0.0) + cost
-            if usage is not None and usage.total_tokens is not None:
-                self.tokens = (self.tokens or 0) + usage.total_tokens
+                self.cost = (self.cost or 0) + round(cost * PARTS)
 
     def figures(self) -> JsonObject:
-        """Return the same as a page tells it; nobody sees more than six digits of money."""
+        """Return the mean time and the sum of costs."""
         return {
-            "ms": round(sum(self.durations_ms) / len(self.durations_ms)) if self.durations_ms else None,
-            "cost": None if self.cost_usd is None else round(self.cost_usd, 6),
-            "tokens": self.tokens,
+            "ms": (2 * self.duration_ms + self.trials) // (2 * self.trials) if self.trials else None,
+            "cost": None if self.cost is None else self.cost / PARTS,
         }
+
+
+@dataclass(slots=True)
+class Period:
+    """When a run took place, as far as its rows know."""
+
+    first: datetime | None = None
+    last: datetime | None = None
+
+    def add(self, row: ResultRow) -> None:
+        """Take in a trial, from its beginning to its end."""
+        try:
+            end = datetime.fromisoformat(row.timestamp).astimezone(UTC)
+            start = end - timedelta(milliseconds=row.duration_ms)
+        except (ValueError, OverflowError):
+            return
+        self.first = start if self.first is None else min(self.first, start)
+        self.last = end if self.last is None else max(self.last, end)
 
 
 @dataclass(slots=True)
@@ -71,28 +94,43 @@ class Casebook:
     texts: Keeper
     trials: int
     """Trials whose texts there are, before any was left out."""
+    period: Period
 
     @classmethod
     def of(cls, run: ReportedRun, limit: int) -> Casebook:
         """Read the rows, once and in any order, and hold texts of at most `limit` bytes."""
-        book = cls(run.outcomes, [Spent() for _ in run.outcomes], [], Keeper(limit), 0)
+        book = cls(run.outcomes, [Spent() for _ in run.outcomes], [], Keeper(limit), 0, Period())
         numbers = {key_of(outcome): number for number, outcome in enumerate(run.outcomes)}
+        seen: set[tuple[int, int]] = set()
         for row in run.rows():
             number = numbers.get((row.suite, row.eval_id, row.target))
             if number is not None:
-                book._add(number, row)
+                # Of a trial that is there twice, one text can be found.
+                book._add(number, row, has_texts=(number, row.trial) not in seen)
+                seen.add((number, row.trial))
         book.points.sort(key=lambda point: (point.case, point.trial, point.duration_ms, point.score))
-        for spent in book.spent:
-            spent.durations_ms.sort()
         return book
 
-    def _add(self, number: int, row: ResultRow) -> None:
+    def _add(self, number: int, row: ResultRow, *, has_texts: bool) -> None:
         self.spent[number].add(row)
-        self.trials += 1
+        self.period.add(row)
         cost = None if row.cost_usd is row.judge_cost_usd is None else (row.cost_usd or 0) + (row.judge_cost_usd or 0)
         self.points.append(Point(number, row.trial, row.verdict, row.duration_ms, cost, row.score))
-        piece = block(f"trial-{number}-{row.trial}", details(row))
+        if not has_texts:
+            return
+        self.trials += 1
+        piece = _fitting_block(f"trial-{number}-{row.trial}", details(row), min(self.texts.limit // 3, MAX_TRIAL))
         self.texts.add(kind_of(self.outcomes[number]), number, row.trial, piece)
+
+
+def _fitting_block(name: str, value: JsonObject, limit: int) -> bytes:
+    """Return a block of at most about `limit` bytes: of texts too long together only beginnings are left."""
+    piece = block(name, value)
+    for longest in (20_000, 4_000, 800, 100):
+        if len(piece) <= limit:
+            break
+        piece = block(name, {key: beginnings(each, longest) for key, each in value.items()})
+    return piece
 
 
 def key_of(outcome: CaseOutcome) -> OutcomeKey:
@@ -102,13 +140,17 @@ def key_of(outcome: CaseOutcome) -> OutcomeKey:
 
 def kind_of(outcome: CaseOutcome) -> int:
     """Return how little the texts of a case will be missed."""
-    if outcome.verdict == "borderline" or outcome.flaky:
-        return DOUBTFUL
-    return PASSES if outcome.verdict == "pass" else FAILS
+    match outcome.verdict:
+        case "pass":
+            return DOUBTFUL if outcome.flaky else PASSES
+        case "borderline":
+            return DOUBTFUL
+        case _:
+            return FAILS
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class TableLines:
     """The lines of a table of cases, as JSON texts."""
 
     kept: list[tuple[int, str]]
@@ -123,7 +165,7 @@ class Entries:
         return block("run", run) + table.encode()
 
 
-def entries(run: ReportedRun, book: Casebook, limit: int) -> Entries:
+def table_lines(run: ReportedRun, book: Casebook, limit: int) -> TableLines:
     """Return the lines of all cases; where they take more than `limit` bytes, passed cases go first."""
     suites, targets = names_of(run.outcomes)
     compared = changes(run.report.comparison)
@@ -144,7 +186,7 @@ def entries(run: ReportedRun, book: Casebook, limit: int) -> Entries:
         }
         kept: JsonObject = {name: value for name, value in entry.items() if value is not None and value is not False}
         lines.append((number, encoded(kept)))
-    return Entries(_fitting(run.outcomes, lines, limit), len(lines))
+    return TableLines(_fitting(run.outcomes, lines, limit), len(lines))
 
 
 def _fitting(outcomes: Sequence[CaseOutcome], lines: Sequence[tuple[int, str]], limit: int) -> list[tuple[int, str]]:
@@ -170,13 +212,14 @@ def changes(comparison: Comparison | None) -> dict[OutcomeKey, ComparedCase]:
 
 def _verdict(outcome: CaseOutcome) -> JsonObject:
     several = outcome.case.trials > 1 or len(outcome.trials) > 1
+    is_first = [each.number for each in outcome.trials] in ([], [1])
     trials: list[JsonValue] = [[each.number, each.verdict, each.score, each.summary] for each in outcome.trials]
     return {
         "verdict": outcome.verdict,
         "score": outcome.score if outcome.graded else None,
         "why": outcome.summary or None,
         "flaky": outcome.flaky,
-        "trials": trials if several else None,
+        "trials": trials if several or not is_first else None,
         "missing": outcome.missing or None,
         "require": outcome.case.require if several else None,
         "idle": not outcome.trials,

@@ -111,7 +111,6 @@ def _figures(row: ResultRow) -> JsonObject:
             "seed": None if row.seed is None else str(row.seed),
             "timestamp": row.timestamp,
             "conversation": row.conversation_id,
-            "dataset": row.dataset,
             "digest": row.digest,
             "masked": row.masked,
         }

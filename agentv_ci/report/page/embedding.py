@@ -34,6 +34,21 @@ def cut(text: str) -> JsonValue:
     return text if len(text) <= MAX_TEXT else {"text": text[:MAX_TEXT], "length": len(text)}
 
 
+def beginnings(value: JsonValue, longest: int) -> JsonValue:
+    """Return the same with only the beginnings of texts that are longer, each with its whole length."""
+    match value:
+        case str() if len(value) > longest:
+            return {"text": value[:longest], "length": len(value)}
+        case {"text": str(text), "length": int(length)}:
+            return {"text": text[:longest], "length": length}
+        case dict():
+            return {key: beginnings(each, longest) for key, each in value.items()}
+        case list():
+            return [beginnings(each, longest) for each in value]
+        case _:
+            return value
+
+
 def pretty(value: JsonValue) -> JsonValue:
     """Return JSON as a text for people, cut like any other; a text that stands alone is itself."""
     if isinstance(value, str):

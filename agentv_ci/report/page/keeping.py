@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -36,6 +37,12 @@ class Keeper:
         while self._size > max(limit, 0):
             _, self._gone_from, piece = heapq.heappop(self._worst_first)
             self._size -= len(piece)
+
+    def keep_cases(self, cases: Container[int]) -> None:
+        """Let go of what is of other cases."""
+        self._worst_first = [each for each in self._worst_first if each[1][2] in cases]
+        heapq.heapify(self._worst_first)
+        self._size = sum(len(piece) for _, _, piece in self._worst_first)
 
     @property
     def kept(self) -> list[tuple[int, int, bytes]]:

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from typing import Generic, TypeVar
 
-from agentv_ci.contracts.compared import ComparedCase
-from agentv_ci.contracts.report import WORST_FIRST, FailedValidation, GateResult, Group, RunReport, ScenarioReport
+from agentv_ci.contracts.compared import ComparedCase, Comparison
+from agentv_ci.contracts.report import (
+    WORST_FIRST,
+    EvaluatorFigures,
+    FailedValidation,
+    GateResult,
+    Group,
+    RunReport,
+    ScenarioReport,
+)
 from agentv_ci.outside import flowed, shortened
-from agentv_ci.report.page.numbers import large, money
+from agentv_ci.report.links import Links
+from agentv_ci.report.outcomes import CaseOutcome, OutcomeKey, not_passed
+from agentv_ci.report.page.casebook import Casebook, Period, key_of
+from agentv_ci.report.page.numbers import duration, large, money, score
+from agentv_ci.report.page.plots import Histogram, Scatter, histogram, scatter
+from agentv_ci.report.reported import ReportedRun
 from agentv_ci.report.words import DRY_RUN, GATE, SEVERITIES, STOPS
 from agentv_ci.suggestions import counted
 
 MAX_LISTED = 12
-"""Of a list at the top of the page."""
+"""Of a list at the top of the page; the rest is folded."""
+MAX_FOLDED = 500
 MAX_CHANGES = 7
 MAX_ISSUES = 50
 MAX_LINE = 600
@@ -23,9 +37,30 @@ _TONES = {"pass": "pass", "fail": "fail"}
 """How a gate's word looks; all others are neither."""
 _MARKS = {"pass": "✓", "borderline": "△", "fail": "✗", "error": "!"}
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Listed(Generic[T]):
+    """A list of which the beginning is seen, and the rest can be unfolded."""
+
+    seen: tuple[T, ...]
+    folded: tuple[T, ...]
+    more: int
+    """How many are in neither."""
+
+    @classmethod
+    def of(cls, all_of_them: Sequence[T], seen: int = MAX_LISTED) -> Listed[T]:
+        """Divide a list."""
+        end = seen + MAX_FOLDED
+        return cls(tuple(all_of_them[:seen]), tuple(all_of_them[seen:end]), max(0, len(all_of_them) - end))
+
+    def __len__(self) -> int:
+        return len(self.seen) + len(self.folded) + self.more
+
+
+@dataclass(frozen=True, slots=True)
+class GateWord:
     """The gate's word, for people."""
 
     word: str
@@ -46,7 +81,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ValidatorFinding:
     """What a validator says of a suite."""
 
     validator: str
@@ -58,7 +93,68 @@ class Finding:
     more: int = 0
 
 
-def gate_of(gate: GateResult) -> Verdict:
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What became of cases since the baseline, worst first."""
+
+    named: tuple[tuple[int | None, ComparedCase], ...]
+    """Each with the number of the case in this run; None: it is not in this run."""
+    in_table: int
+    """How many more there are in the table of cases."""
+    removed: tuple[str, ...]
+    """Ids of those that are in no table, and not named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """All that the top of the page says."""
+
+    gate: GateWord
+    reasons: Listed[str]
+    labels: tuple[str, ...]
+    when: str
+    """Empty when no row knows."""
+    commit: tuple[str, str] | None
+    """Its address and its name."""
+    figures: tuple[Told, ...]
+    warnings: tuple[str, ...]
+    changes: Changes | None
+    scores: Histogram | None
+    trials: Scatter | None
+    evaluators: Listed[EvaluatorFigures]
+    suites: Listed[Group]
+    targets: Listed[Group]
+    findings: Listed[ValidatorFinding]
+    not_passed: Listed[CaseOutcome]
+    every_case_passed: bool
+
+
+def overview_of(run: ReportedRun, book: Casebook) -> Overview:
+    """Return what the top of the page says of a run."""
+    report = run.report
+    errors, failed = not_passed(run.outcomes, is_stopped=report.stopped is not None)
+    reasons = [line(each) for each in report.gate.reasons]
+    return Overview(
+        gate=gate_of(report.gate),
+        reasons=Listed.of(reasons),
+        labels=tuple(labels(report)),
+        when=when(book.period),
+        commit=commit_of(run.links),
+        figures=tuple(figures(report, run.outcomes)),
+        warnings=tuple(warnings(report, reasons)),
+        changes=None if report.comparison is None else changes_of(report.comparison, run.outcomes),
+        scores=histogram(run.outcomes),
+        trials=scatter(book.points, run.outcomes),
+        evaluators=Listed.of(sorted(report.evaluators, key=_badness_of_evaluator)),
+        suites=Listed.of(sorted(report.suites, key=_badness)),
+        targets=Listed.of(sorted(report.targets, key=_badness)),
+        findings=Listed.of(list(findings(report.scenario_reports)), MAX_ISSUES),
+        not_passed=Listed.of([*errors, *failed]),
+        every_case_passed=report.counts.cases > 0 and report.counts.passed == report.counts.cases,
+    )
+
+
+def gate_of(gate: GateResult) -> GateWord:
     """Return the gate's word."""
     word, tone = GATE[gate.verdict].capitalize(), _TONES.get(gate.verdict, "error")
     note = ""
@@ -66,74 +162,84 @@ def gate_of(gate: GateResult) -> Verdict:
         note = f"{DRY_RUN[:1].upper()}{DRY_RUN[1:]}, and no gate was applied."
     elif gate.verdict not in ("pass", "nothing") and gate.exit_code == 0:
         note = "Not enforced: agentv-ci report judges all shards together."
-    return Verdict(word, tone, _MARKS[tone], note)
+    return GateWord(word, tone, _MARKS[tone], note)
 
 
-def labels(report: RunReport) -> list[str]:
-    """Return what is special about a run."""
-    found = ["dry run"] if report.dry_run else []
+def labels(report: RunReport) -> Iterator[str]:
+    """Yield what is special about a run."""
+    if report.dry_run:
+        yield "dry run"
     if report.shard is not None:
-        found.append(f"shard {report.shard.index} of {report.shard.total}")
+        yield f"shard {report.shard.index} of {report.shard.total}"
     if report.stopped is not None:
-        found.append(STOPS[report.stopped])
-    return found
+        yield STOPS[report.stopped]
 
 
-def warnings(report: RunReport) -> list[str]:
-    """Return what is missing from a run besides verdicts."""
-    found = [line(each) for each in report.incomplete[:MAX_LISTED]]
-    if report.write_error:
-        found.append(f"results are missing from the file: {line(report.write_error)}")
-    if report.unrecorded:
-        found.append(f"{counted(report.unrecorded, 'question')} of the replay had no recording")
+def when(period: Period) -> str:
+    """Return when a run took place, and how long it took."""
+    if period.first is None or period.last is None:
+        return ""
+    is_one_day = period.first.date() == period.last.date()
+    end = f"{period.last:%H:%M:%S}" if is_one_day else f"{period.last:%Y-%m-%d %H:%M:%S}"
+    took = round((period.last - period.first).total_seconds() * 1000)
+    return f"{period.first:%Y-%m-%d %H:%M:%S} to {end} UTC ({duration(took)})"
+
+
+def commit_of(links: Links) -> tuple[str, str] | None:
+    """Return the address and the name of the commit to which a run's links lead; None when they lead nowhere."""
+    repository, found, commit = (links.base or "").partition("/blob/")
+    return (f"{repository}/commit/{commit}", commit[:12]) if found and commit else None
+
+
+def warnings(report: RunReport, reasons: Sequence[str]) -> Iterator[str]:
+    """Yield what is missing from a run and is not among the gate's reasons."""
+    yield from (text for each in report.incomplete[:MAX_LISTED] if (text := line(each)) not in reasons)
     if report.unpriced_models:
         names = ", ".join(line(each) for each in report.unpriced_models[:MAX_LISTED])
-        found.append(f"no price is known for {names}: the cost lacks it")
+        yield f"no price is known for {names}: the cost lacks it"
     lowered = sum(change.after < change.before for change in report.concurrency)
     if lowered:
         times = "once" if lowered == 1 else f"{lowered} times"
-        found.append(f"a server was asked too often, and the run slowed down {times}")
-    return found
+        yield f"a server was asked too often, and the run slowed down {times}"
 
 
-def figures(report: RunReport) -> list[Told]:
-    """Return the counts and sums of a run."""
+def figures(report: RunReport, outcomes: Sequence[CaseOutcome]) -> Iterator[Told]:
+    """Yield the counts and sums of a run."""
     counts = report.counts
     never_ran = counts.not_run if report.stopped else 0
-    told = [
-        Told("cases", f"{counts.cases:,}", note=counted(counts.rows, "trial") if counts.rows != counts.cases else ""),
-        Told("passed", f"{counts.passed:,}", "pass" if counts.passed else ""),
-        Told("failed", f"{counts.failed:,}", "fail" if counts.failed else ""),
-        Told("errored", f"{counts.errored - never_ran:,}", "error" if counts.errored - never_ran else ""),
-        Told("flaky", f"{counts.flaky:,}", "borderline" if counts.flaky else ""),
-    ]
+    errored = counts.errored - never_ran
+    # Of cases that have a verdict all the same.
+    errors = sum(len(each.trials) - len(each.graded) for each in outcomes if each.verdict != "error")
+    yield Told("cases", f"{counts.cases:,}", note=counted(counts.rows, "trial") if counts.rows != counts.cases else "")
+    yield Told("passed", f"{counts.passed:,}", "pass" if counts.passed else "")
+    yield Told("failed", f"{counts.failed:,}", "fail" if counts.failed else "")
+    note = f"{'and ' if errored else ''}{counted(errors, 'trial')} without a verdict" if errors else ""
+    yield Told("errored", f"{errored:,}", "error" if errored else "", note)
+    yield Told("flaky", f"{counts.flaky:,}", "borderline" if counts.flaky else "")
     if never_ran:
-        told.append(Told("never ran", f"{never_ran:,}", "error"))
+        yield Told("never ran", f"{never_ran:,}", "error")
     mean, stdev = report.statistics.mean, report.statistics.stdev
-    told.append(
-        Told("mean score", "–" if mean is None else f"{mean:.3f}", note="" if stdev is None else f"± {stdev:.3f}")
-    )
+    yield Told("mean score", score(mean), note="" if stdev is None else f"± {score(stdev)}")
     if report.cost_usd is not None:
         judges = [each.judge_cost_usd for each in report.suites if each.judge_cost_usd]
-        told.append(Told("cost", money(report.cost_usd), note=f"{money(sum(judges))} judges" if judges else ""))
+        yield Told("cost", money(report.cost_usd), note=f"{money(sum(judges))} judges" if judges else "")
     usage = report.usage
     if usage.total_tokens is not None:
-        told.append(Told("tokens", large(usage.total_tokens), note=f"{large(usage.output_tokens or 0)} out"))
-    return told
+        yield Told("tokens", large(usage.total_tokens), note=f"{large(usage.output_tokens or 0)} out")
 
 
-def findings(scenarios: Sequence[ScenarioReport]) -> Iterator[Finding]:
+def findings(scenarios: Sequence[ScenarioReport]) -> Iterator[ValidatorFinding]:
     """Yield what validators say, suite by suite."""
     for scenario in scenarios:
         suite = line(scenario.scenario_key)
         for each in scenario.aggregates.validations:
             if isinstance(each, FailedValidation):
-                yield Finding(line(each.validator), suite, "error", f"could not run: {line(each.error)}")
+                yield ValidatorFinding(line(each.validator), suite, "error", f"could not run: {line(each.error)}")
                 continue
             said = [counted(number, SEVERITIES[name]) for name in WORST_FIRST if (number := each.count(name))]
             ordered = sorted(each.issues, key=lambda issue: WORST_FIRST.index(issue.severity))
             found = sum(each.count(name) for name in WORST_FIRST)
-            yield Finding(
+            yield ValidatorFinding(
                 line(each.validator),
                 suite,
                 "fail" if each.count("error") else "borderline" if each.count("warning") else "pass",
@@ -143,10 +249,15 @@ def findings(scenarios: Sequence[ScenarioReport]) -> Iterator[Finding]:
             )
 
 
-def listed(report: RunReport) -> list[ComparedCase]:
-    """Return the changes that are named at the top, worst first."""
-    shown = (each for each in (report.comparison.cases if report.comparison else ()) if each.change != "new")
-    return list(islice(shown, MAX_CHANGES))
+def changes_of(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Changes:
+    """Return the changes that are named at the top, and how many are not."""
+    numbers: dict[OutcomeKey, int] = {key_of(outcome): number for number, outcome in enumerate(outcomes)}
+    found = [
+        (numbers.get((each.suite, each.id, each.target)), each) for each in comparison.cases if each.change != "new"
+    ]
+    named, others = found[:MAX_CHANGES], found[MAX_CHANGES:]
+    removed = [line(each.id) for _, each in others if each.change == "removed"]
+    return Changes(tuple(named), len(others) - len(removed), tuple(removed[:MAX_FOLDED]))
 
 
 def cost_of(group: Group) -> float | None:
@@ -158,3 +269,13 @@ def cost_of(group: Group) -> float | None:
 def line(text: str) -> str:
     """Return a text in one line of bearable length, without characters that command a terminal or turn text round."""
     return shortened(flowed(text), MAX_LINE)
+
+
+def _badness(group: Group) -> tuple[float, int, str]:
+    """The worst group has the least."""
+    return group.passed / group.cases if group.cases else 1.0, -group.cases, group.name
+
+
+def _badness_of_evaluator(figures: EvaluatorFigures) -> tuple[float, int, str, str]:
+    rate = figures.passed / figures.scored if figures.scored else 0.0 if figures.errors else 1.0
+    return rate, -figures.scored, figures.name, figures.type

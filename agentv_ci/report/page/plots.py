@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from agentv_ci.contracts.exchange import Verdict
-from agentv_ci.contracts.results import PRECISION
 from agentv_ci.report.outcomes import CaseOutcome
 from agentv_ci.report.page.casebook import Point
-from agentv_ci.report.page.numbers import duration, money
-from agentv_ci.report.statistics import BINS
+from agentv_ci.report.page.numbers import duration, money, score
+from agentv_ci.report.statistics import BINS, bin_of
 
-WIDTH, HEIGHT = 360, 200
-LEFT, RIGHT, TOP, BOTTOM = 46, 10, 14, 34
 MAX_POINTS = 2_000
 LOG_FROM = 30
 """A scale is logarithmic when the largest value is so many times the smallest."""
+LEAST_USD, MOST_MS = 1e-9, 10**15
+"""What is beyond is drawn there: no figure for people, but rows come from anywhere."""
 
 STACKED: tuple[Verdict, ...] = ("pass", "borderline", "fail")
 """From the bottom up."""
+VERDICTS: tuple[Verdict, ...] = ("pass", "borderline", "fail", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Where a plot has its axes."""
+
+    left: int
+    right: int
+    width: int = 360
+    height: int = 200
+    top: int = 14
+    bottom: int = 166
+
+
+SCORES, TRIALS = Frame(left=10, right=350), Frame(left=54, right=334)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +77,9 @@ class Histogram:
     labels: tuple[tuple[float, float, str], ...]
     """How many cases a column has, and where that is written."""
     x: tuple[Tick, ...]
+    verdicts: tuple[Verdict, ...]
     says: str
+    frame: Frame = SCORES
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +89,15 @@ class Scatter:
     marks: tuple[Mark, ...]
     x: tuple[Tick, ...]
     y: tuple[Tick, ...]
+    verdicts: tuple[Verdict, ...]
     measure: Literal["cost", "score"]
     trials: int
-    """How many there would be."""
+    """How many could be drawn."""
+    without: int
+    """How many could not, because they have no cost, or no score."""
     is_log: bool
     """Whether a scale is logarithmic."""
+    frame: Frame = TRIALS
 
 
 def histogram(outcomes: Iterable[CaseOutcome]) -> Histogram | None:
@@ -84,29 +105,34 @@ def histogram(outcomes: Iterable[CaseOutcome]) -> Histogram | None:
     bins: list[dict[Verdict, int]] = [dict.fromkeys(STACKED, 0) for _ in range(BINS)]
     for outcome in outcomes:
         if outcome.verdict != "error":
-            index = min(BINS - 1, math.floor(round(outcome.score * BINS, PRECISION)))
-            bins[index][outcome.verdict] += 1
+            bins[bin_of(outcome.score)][outcome.verdict] += 1
     totals = [sum(each.values()) for each in bins]
     if not any(totals):
         return None
-    inner, step = HEIGHT - TOP - BOTTOM, (WIDTH - 2 * RIGHT) / BINS
-    unit = inner / max(totals)
-    bars: list[Bar] = []
-    for index, each in enumerate(bins):
-        floor = float(HEIGHT - BOTTOM)
-        for verdict in STACKED:
-            height = each[verdict] * unit
-            floor -= height
-            if height:
-                bars.append(Bar(verdict, _at(RIGHT + index * step + 3), _at(floor), _at(step - 6), _at(height)))
-    labels = [
-        (_at(RIGHT + (index + 0.5) * step), _at(HEIGHT - BOTTOM - total * unit - 4), f"{total:,}")
-        for index, total in enumerate(totals)
-        if total
-    ]
-    ticks = [Tick(_at(RIGHT + index * step), f"{index / BINS:g}") for index in range(BINS + 1)]
-    told = "; ".join(f"{index / BINS:g} to {(index + 1) / BINS:g}: {total}" for index, total in enumerate(totals))
-    return Histogram(tuple(bars), tuple(labels), tuple(ticks), f"cases by score: {told}")
+    step, unit = (SCORES.right - SCORES.left) / BINS, (SCORES.bottom - SCORES.top) / max(totals)
+    return Histogram(
+        bars=tuple(
+            bar for index, each in enumerate(bins) for bar in _column(each, SCORES.left + index * step, step, unit)
+        ),
+        labels=tuple(
+            (_at(SCORES.left + (index + 0.5) * step), _at(SCORES.bottom - total * unit - 4), f"{total:,}")
+            for index, total in enumerate(totals)
+            if total
+        ),
+        x=tuple(Tick(_at(SCORES.left + index * step), f"{index / BINS:g}") for index in range(BINS + 1)),
+        verdicts=tuple(verdict for verdict in reversed(STACKED) if any(each[verdict] for each in bins)),
+        says="cases by score: "
+        + "; ".join(f"{index / BINS:g} to {(index + 1) / BINS:g}: {total}" for index, total in enumerate(totals)),
+    )
+
+
+def _column(numbers: Mapping[Verdict, int], x: float, width: float, unit: float) -> Iterator[Bar]:
+    floor = float(SCORES.bottom)
+    for verdict in STACKED:
+        height = numbers[verdict] * unit
+        floor -= height
+        if height:
+            yield Bar(verdict, _at(x + 3), _at(floor), _at(width - 6), _at(height))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,27 +183,39 @@ def scatter(points: Sequence[Point], outcomes: Sequence[CaseOutcome]) -> Scatter
     shown = priced if measure == "cost" else [point for point in points if point.verdict != "error"]
     if len(shown) < 2:
         return None
-    x = Scale.of([max(point.duration_ms, 1) for point in shown], LEFT, WIDTH - RIGHT)
-    heights = [point.cost_usd or 0.0 for point in shown]
-    bottom, top = float(HEIGHT - BOTTOM), float(TOP)
-    y = Scale.of(heights, bottom, top) if measure == "cost" else Scale(0.0, 1.0, bottom, top, is_log=False)
-    marks = []
-    for point in thinned(shown):
-        value = (point.cost_usd or 0.0) if measure == "cost" else point.score
-        says = f"{outcomes[point.case].case.id}: {point.verdict}, {duration(point.duration_ms)}, " + (
-            money(value) if measure == "cost" else f"score {value:.3f}"
-        )
-        path = _shape(point.verdict, x.at(max(point.duration_ms, 1)), y.at(value))
-        marks.append(Mark(point.verdict, path, point.case, point.trial, says))
+    x = Scale.of([_time(point) for point in shown], TRIALS.left, TRIALS.right)
+    y = Scale(0.0, 1.0, TRIALS.bottom, TRIALS.top, is_log=False)
+    if measure == "cost":
+        y = Scale.of([_cost(point) for point in shown], TRIALS.bottom, TRIALS.top)
+    drawn = thinned(shown)
+    marks = (_mark(point, outcomes[point.case].case.id, x, y, measure) for point in drawn)
     return Scatter(
         # What passed lies below what did not.
         marks=tuple(sorted(marks, key=lambda mark: mark.verdict != "pass")),
         x=tuple(Tick(_at(x.at(value)), duration(value)) for value in x.ticks()),
         y=tuple(Tick(_at(y.at(each)), money(each) if measure == "cost" else f"{each:g}") for each in y.ticks()),
+        verdicts=tuple(verdict for verdict in VERDICTS if any(point.verdict == verdict for point in drawn)),
         measure=measure,
         trials=len(shown),
+        without=len(points) - len(shown),
         is_log=x.is_log or y.is_log,
     )
+
+
+def _time(point: Point) -> int:
+    return min(point.duration_ms, MOST_MS)
+
+
+def _cost(point: Point) -> float:
+    return max(point.cost_usd or 0.0, LEAST_USD)
+
+
+def _mark(point: Point, case: str, x: Scale, y: Scale, measure: Literal["cost", "score"]) -> Mark:
+    value = _cost(point) if measure == "cost" else point.score
+    said = money(value) if measure == "cost" else f"score {score(value)}"
+    says = f"{case}: {point.verdict}, {duration(_time(point))}, {said}"
+    path = _shape(point.verdict, x.at(_time(point)), y.at(value))
+    return Mark(point.verdict, path, point.case, point.trial, says)
 
 
 def thinned(points: Sequence[Point]) -> list[Point]:

@@ -16,10 +16,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.outside import well_formed_text
-from agentv_ci.report.outcomes import not_passed
-from agentv_ci.report.page import overview, plots
-from agentv_ci.report.page.casebook import Casebook, Entries, entries, names_of
-from agentv_ci.report.page.numbers import duration, large, money, share, signed
+from agentv_ci.report.page.casebook import Casebook, TableLines, names_of, table_lines
+from agentv_ci.report.page.numbers import money, score, share, signed
+from agentv_ci.report.page.overview import cost_of, line, overview_of
 from agentv_ci.report.reported import ReportedRun
 from agentv_ci.report.statistics import p_text
 from agentv_ci.report.words import rate_text
@@ -30,7 +29,7 @@ MAX_BYTES = 30_000_000
 
 TEMPLATES = Path(__file__).parent.parent / "page" / "templates"
 EARLY = "early.js"
-SCRIPTS = ("elements.js", "figures.js", "difference.js", "table.js", "case.js", "report.js")
+SCRIPTS = ("elements.js", "figures.js", "difference.js", "table.js", "case.js", "keys.js", "report.js")
 _DATA = "<!-- data -->"
 
 
@@ -39,7 +38,8 @@ def render(run: ReportedRun) -> Iterable[bytes]:
     book = Casebook.of(run, MAX_BYTES)
     before, after = _page(run, book)
     room = MAX_BYTES - len(before) - len(after)
-    table = entries(run, book, room * 2 // 3)
+    table = table_lines(run, book, room * 2 // 3)
+    book.texts.keep_cases({number for number, _ in table.kept})
     book.texts.shrink(room - len(table.blocks(_run(run, book, table))))
     data = table.blocks(_run(run, book, table))
     return _pieces(before, data, book, after)
@@ -53,47 +53,43 @@ def _pieces(before: bytes, data: bytes, book: Casebook, after: bytes) -> Iterato
     yield after
 
 
-def _run(run: ReportedRun, book: Casebook, table: Entries) -> JsonObject:
+def _run(run: ReportedRun, book: Casebook, table: TableLines) -> JsonObject:
     """Return what the table and the pages of cases refer to."""
     comparison = run.report.comparison
     suites, targets = names_of(run.outcomes)
     return {
         "suites": list(suites),
         "targets": list(targets),
-        "base": comparison.base if comparison else None,
         "confidence": comparison.confidence if comparison else None,
         "cases": table.cases,
         "trials": book.trials,
         "texts": len(book.texts.kept),
-        "dry_run": run.report.dry_run,
     }
 
 
 def _page(run: ReportedRun, book: Casebook) -> tuple[bytes, bytes]:
     """Return the page around its data."""
-    errors, failed = not_passed(run.outcomes, is_stopped=run.report.stopped is not None)
-    style = _read("report.css")
-    early, *scripts = (_read(name) for name in (EARLY, *SCRIPTS))
-    text = (
-        _environment()
-        .get_template("report.html")
-        .render(
-            report=run.report,
-            outcomes=run.outcomes,
-            not_passed=[*errors, *failed],
-            links=run.links,
-            overview=overview,
-            gate=overview.gate_of(run.report.gate),
-            histogram=plots.histogram(run.outcomes),
-            scatter=plots.scatter(book.points, run.outcomes),
-            style=style,
-            early=early,
-            scripts=scripts,
-            policy=policy(style, [early, *scripts]),
-        )
+    style, early, script = _read("report.css"), _read(EARLY), joined_script()
+    template = _environment().get_template("report.html")
+    text = template.render(
+        top=overview_of(run, book),
+        report=run.report,
+        links=run.links,
+        style=style,
+        early=early,
+        script=script,
+        policy=policy(style, [early, script]),
     )
     before, _, after = well_formed_text(text).partition(_DATA)
     return before.encode(), after.encode()
+
+
+@cache
+def joined_script() -> str:
+    """Return all scripts as one block, so that a page has none of their names."""
+    strict = '"use strict";\n'
+    parts = [_read(name).removeprefix(strict) for name in SCRIPTS]
+    return f"{strict}{{\n{''.join(parts)}}}\n"
 
 
 @cache
@@ -106,13 +102,13 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
+        "cost_of": cost_of,
         "counted": counted,
-        "duration": duration,
-        "large": large,
-        "line": overview.line,
+        "line": line,
         "money": money,
         "p": p_text,
         "rate": rate_text,
+        "score": score,
         "share": share,
         "signed": signed,
     }

@@ -4,30 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from agentv_ci.report.page.numbers import duration, large, money, share, signed
+from agentv_ci.report.page import numbers
+from agentv_ci.report.page.numbers import large, share
+from tests.report.page.figures import EXAMPLES
 
 
-@pytest.mark.parametrize(
-    ("dollars", "text"),
-    [
-        (0, "$0.00"),
-        (0.00000123, "$1e-06"),
-        (0.0004, "$0.0004"),
-        (0.0123, "$0.012"),
-        (0.5, "$0.50"),
-        (1234.5, "$1,234.50"),
-    ],
-)
-def test_money(dollars: float, text: str) -> None:
-    assert money(dollars) == text
-
-
-@pytest.mark.parametrize(
-    ("milliseconds", "text"),
-    [(0, "0 ms"), (999, "999 ms"), (1234, "1.23 s"), (59_900, "59.9 s"), (90_000, "1.5 min"), (7_200_000, "2 h")],
-)
-def test_duration(milliseconds: float, text: str) -> None:
-    assert duration(milliseconds) == text
+@pytest.mark.parametrize(("name", "value", "text"), [(name, *each) for name in EXAMPLES for each in EXAMPLES[name]])
+def test_figures_are_for_people(name: str, value: float, text: str) -> None:
+    assert getattr(numbers, name)(value) == text
 
 
 @pytest.mark.parametrize(
@@ -51,7 +35,3 @@ def test_share_is_whole_only_when_it_is(part: int, whole: int, text: str) -> Non
 )
 def test_large(number: int, text: str) -> None:
     assert large(number) == text
-
-
-def test_signed() -> None:
-    assert (signed(0.123), signed(-1)) == ("+12%", "−100%")

@@ -6,13 +6,8 @@ import pytest
 
 from agentv_ci.report.page.casebook import Point
 from agentv_ci.report.page.plots import (
-    BOTTOM,
-    HEIGHT,
-    LEFT,
     MAX_POINTS,
-    RIGHT,
-    TOP,
-    WIDTH,
+    TRIALS,
     Scale,
     histogram,
     scatter,
@@ -39,11 +34,11 @@ def test_nothing_graded_has_no_columns() -> None:
 @pytest.mark.parametrize("spread", [2, 1_000_000])
 def test_every_mark_stands_inside_the_plot(spread: float) -> None:
     values = [1.0, 1.5, float(spread)]
-    scale = Scale.of(values, LEFT, WIDTH - RIGHT)
+    scale = Scale.of(values, TRIALS.left, TRIALS.right)
     assert scale.is_log == (spread > 30)
-    assert all(LEFT <= scale.at(value) <= WIDTH - RIGHT for value in [*values, *scale.ticks()])
+    assert all(TRIALS.left <= scale.at(value) <= TRIALS.right for value in [*values, *scale.ticks()])
     assert 2 <= len(scale.ticks()) <= 8
-    upwards = Scale.of(values, HEIGHT - BOTTOM, TOP)
+    upwards = Scale.of(values, TRIALS.bottom, TRIALS.top)
     assert upwards.at(values[0]) > upwards.at(values[-1])
 
 

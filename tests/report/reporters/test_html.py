@@ -39,6 +39,7 @@ from tests.report.builders import (
 from tests.report.shop import shop_run
 
 SCRIPTS = (EARLY, *LATER)
+SHARD = ShardRecord(index=1, total=3, cases=9)
 
 
 class Document(HTMLParser):
@@ -52,6 +53,7 @@ class Document(HTMLParser):
         self.scripts: list[str] = []
         self.styles: list[str] = []
         self.text = ""
+        self.title = ""
         self._into: tuple[str, str | None] | None = None
         self.feed(text)
         self.close()
@@ -62,11 +64,11 @@ class Document(HTMLParser):
         given = dict(attrs)
         if tag == "script":
             self._into = ("block", given["id"]) if given.get("type") == "application/json" else ("script", None)
-        if tag == "style":
-            self._into = ("style", None)
+        if tag in ("style", "title") and self._into is None:
+            self._into = (tag, None)
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in ("script", "style"):
+        if tag in ("script", "style", "title"):
             self._into = None
 
     def handle_data(self, data: str) -> None:
@@ -78,6 +80,8 @@ class Document(HTMLParser):
                 self.scripts.append(data)
             case ("style", _):
                 self.styles.append(data)
+            case ("title", _):
+                self.title += data
             case _:
                 self.text += data
 
@@ -114,7 +118,7 @@ def test_the_policy_allows_the_scripts_and_the_style_of_the_file_and_nothing_els
         f"default-src 'none'; script-src {allowed}; style-src {digest(style)}; base-uri 'none'; form-action 'none'; "
         "require-trusted-types-for 'script'; trusted-types 'none'"
     )
-    assert len(document.scripts) == len(SCRIPTS)
+    assert len(document.scripts) == 2
 
 
 def test_nothing_is_asked_of_anybody_and_nothing_runs_that_has_no_hash() -> None:
@@ -123,8 +127,10 @@ def test_nothing_is_asked_of_anybody_and_nothing_runs_that_has_no_hash() -> None
     assert not names & {"src", "style", "action", "background", "srcset", "poster"}
     assert not [name for name in names if name.startswith("on")]
     addresses = {value for _, name, value in document.attributes if name == "href"}
+    commit = "https://github.com/example/shop/commit/4f2c9d1"
     assert {value for value in addresses if not value.startswith("#")} <= {
-        each["link"] for each in document.data("cases")
+        commit,
+        *(each["link"] for each in document.data("cases")),
     }
     assert not set(document.elements) & {"link", "img", "iframe", "object", "embed", "form", "base"}
 
@@ -158,7 +164,7 @@ def test_every_text_stays_what_it_is(text: str, other: str, verdict: Verdict) ->
     assert trial["evaluators"][0]["misses"] == [well_formed(f"{text}x")]
     assert trial["input"] == [{"role": "user", "text": well_formed(f"{text}y")}]
     assert document.data("run")["targets"] == [f"{well_formed(other)}t"]
-    assert len(document.scripts) == len(SCRIPTS)
+    assert len(document.scripts) == 2
 
 
 @pytest.mark.parametrize(
@@ -170,7 +176,7 @@ def test_special_texts_are_never_elements(text: str) -> None:
     found = row("fail", candidate_answer=text, misses=(f"x{text}y",), of=case(f"{well_formed(text)}i"))
     document = page(found)
     assert document.data("cases")[0]["id"] == f"{well_formed(text)}i"
-    assert document.elements.count("script") == 3 + len(SCRIPTS)
+    assert document.elements.count("script") == 5
     assert "img" not in document.elements
 
 
@@ -215,7 +221,8 @@ def mixed() -> list[ResultRow]:
         (4.5, {"trial-0-1", "trial-1-1", "trial-2-1", "trial-3-1"}),
         (3.5, {"trial-1-1", "trial-2-1", "trial-3-1"}),
         (2.5, {"trial-2-1", "trial-3-1"}),
-        (0.9, set()),
+        # Now each of them is too long, and only its beginning is there.
+        (0.9, {"trial-2-1", "trial-3-1"}),
     ],
 )
 def test_texts_of_passed_cases_go_first_then_doubtful_ones(
@@ -255,10 +262,14 @@ def test_the_table_loses_passed_cases_only_when_nothing_else_is_left(monkeypatch
     assert [each["n"] for each in table] == sorted(each["n"] for each in table)
 
 
-def test_an_answer_larger_than_any_file_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_trial_larger_than_any_file_beginnings_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [row("fail", of=case("a", line=1), misses=("<" * 90_000,) * 9), row(of=case("b", line=2))]
     monkeypatch.setattr(html, "MAX_BYTES", len(rendered(reported([]))) + 50_000)
-    assert kept_of(Document(rendered(reported(rows)).decode())) == {"trial-1-1"}
+    document = Document(rendered(reported(rows)).decode())
+    assert kept_of(document) == {"trial-0-1", "trial-1-1"}
+    assert len(document.blocks["trial-0-1"]) < 50_000
+    assert [each["length"] for each in document.data("trial-0-1")["misses"]] == [90_000] * 9
+    assert document.data("trial-0-1")["answer"] == "Hello"
 
 
 def test_rows_are_read_once_and_not_held() -> None:
@@ -297,25 +308,28 @@ def test_rows_of_foreign_cases_are_not_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "ending", "said"),
+    ("rows", "ending", "title", "said"),
     [
-        ([row()], Ending(), ["Passed"]),
-        ([row("fail")], Ending(), ["Not passed", "pass rate 0.0% is below 100.0%"]),
-        ([row("error")], Ending(), ["No verdict"]),
-        ([row()], Ending(dry_run=True), ["Dry run", "no score below means anything"]),
-        ([row("error")], Ending(stopped="interrupted"), ["Interrupted", "the run was interrupted"]),
-        ([row()], Ending(stopped="budget"), ["Budget used up", "the budget is used up"]),
-        ([row("fail")], Ending(shard=ShardRecord(index=1, total=3, cases=9)), ["shard 1 of 3", "Not enforced"]),
-        ([row()], Ending(write_error="disk full"), ["results are missing from the file: disk full"]),
-        ([row()], Ending(unpriced_models=("gpt-9",)), ["no price is known for gpt-9"]),
-        ([row()], Ending(unrecorded=2), ["2 questions of the replay had no recording"]),
-        ([], Ending(), ["Cases"]),
+        ([row()], Ending(), "✓ Passed", []),
+        ([row("fail")], Ending(), "✗ Not passed", ["pass rate 0.0% is below 100.0%"]),
+        ([row("error")], Ending(), "! No verdict", ["no case was graded"]),
+        ([row()], Ending(dry_run=True), "! Dry run", ["no score below means anything"]),
+        ([row("error")], Ending(stopped="interrupted"), "! Interrupted", ["the run was interrupted"]),
+        ([row()], Ending(stopped="budget"), "! Budget used up", ["the budget is used up: "]),
+        ([row("fail")], Ending(shard=SHARD), "✗ Not passed", ["shard 1 of 3", "Not enforced"]),
+        ([row()], Ending(write_error="disk full"), "! No verdict", ["results could not be written: disk full"]),
+        ([row()], Ending(unpriced_models=("gpt-9",)), "✓ Passed", ["no price is known for gpt-9"]),
+        ([row()], Ending(unrecorded=2), "! No verdict", ["2 questions have no recording"]),
+        ([row()], Ending(incomplete=("shard 2/2 is missing",)), "✗ Not passed", ["shard 2/2 is missing"]),
+        ([], Ending(), "! Nothing ran", ["no case was left to run"]),
     ],
-)  # fmt: skip
-def test_the_gate_is_told_in_words(rows: list[ResultRow], ending: Ending, said: list[str]) -> None:
-    text = page(*rows, ending=ending).text
+)
+def test_the_gate_is_told_in_words(rows: list[ResultRow], ending: Ending, title: str, said: list[str]) -> None:
+    document = page(*rows, ending=ending)
+    assert re.findall(r"^\s*([✓✗!] .+)$", document.text, re.MULTILINE)[0] == title
+    assert document.title.startswith(f"{title}: ")
     for each in said:
-        assert each in text
+        assert document.text.count(each) == 1
 
 
 def test_without_scripts_the_first_cases_that_did_not_pass_are_listed() -> None:

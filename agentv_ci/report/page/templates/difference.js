@@ -17,7 +17,7 @@ function compareTexts(before, after) {
   let form = "words";
   for (const hunk of hunks(lines)) {
     const words = hunk.gone && hunk.come ? commonParts(wordsOf(hunk.gone), wordsOf(hunk.come)) : null;
-    if (words !== null) parts.push(...words);
+    if (words !== null) for (const part of words) parts.push(part);
     else {
       if (hunk.same) parts.push(["same", hunk.same]);
       if (hunk.gone) parts.push(["gone", hunk.gone]);
@@ -31,7 +31,7 @@ function compareTexts(before, after) {
 }
 
 function wordsOf(text) {
-  return text.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) || [];
+  return text.match(/\s+|[\p{L}\p{M}\p{N}_\u200c\u200d]+|[^\s\p{L}\p{M}\p{N}_\u200c\u200d]/gu) || [];
 }
 
 /** Runs of lines that are the same, or that stand against each other. */
@@ -55,10 +55,8 @@ function commonParts(before, after) {
   const one = before.slice(start, before.length - end);
   const other = after.slice(start, after.length - end);
   if ((one.length + 1) * (other.length + 1) > MAX_CELLS) return null;
-  const parts = before.slice(0, start).map((text) => ["same", text]);
-  parts.push(...between(one, other));
-  parts.push(...before.slice(before.length - end).map((text) => ["same", text]));
-  return merged(parts);
+  const same = (texts) => texts.map((text) => ["same", text]);
+  return merged([same(before.slice(0, start)), between(one, other), same(before.slice(before.length - end))].flat());
 }
 
 function between(one, other) {

@@ -15,13 +15,20 @@ function draw(name, given = {}, ...children) {
 }
 
 function filled(element, { on = {}, ...attributes }, children) {
+  // All at once, and before there is a direction to find out: a difference may have 100,000 parts.
+  const parts = document.createDocumentFragment();
+  for (const child of children.flat(Infinity)) if (isSomething(child)) parts.append(child);
+  element.append(parts);
   for (const [key, value] of Object.entries(attributes)) {
     if (value === true) element.setAttribute(key, "");
     else if (value !== false && value !== null && value !== undefined) element.setAttribute(key, value);
   }
   for (const [event, listener] of Object.entries(on)) element.addEventListener(event, listener);
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false && child !== ""));
   return element;
+}
+
+function isSomething(child) {
+  return child !== null && child !== undefined && child !== false && child !== "";
 }
 
 /** The value of a block of data; undefined where there is none. */
@@ -30,58 +37,91 @@ function dataOf(name) {
   return block === null ? undefined : JSON.parse(block.textContent);
 }
 
-/** The characters of a text that was embedded, whether it was cut or not. */
-function charactersOf(text) {
-  return typeof text === "object" && text !== null ? text.text : text || "";
+/** Whether only the beginning of a text was embedded. */
+function isCut(text) {
+  return typeof text === "object" && text !== null;
 }
 
-// Terminal colours; then what is invisible or turns the direction of what follows.
+/** The characters of a text that was embedded, whether it was cut or not. */
+function charactersOf(text) {
+  return isCut(text) ? text.text : text || "";
+}
+
 const COLOURS = /\u001b\[[0-9;?]*[ -/]*[@-~]/g;
-const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff]/g;
+// What is invisible or turns the direction of what follows; joiners only where there is nothing that they join.
+const JOINED = "(?![\\p{Script=Latin}\\p{Script=Greek}\\p{Script=Cyrillic}])[\\p{L}\\p{M}\\p{Extended_Pictographic}\\u{1f3fb}-\\u{1f3ff}]";
+const INVISIBLE = "\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028\\u2029"
+  + "\\u202a-\\u202e\\u2060-\\u206f\\u3164\\ufeff\\ufff9-\\ufffb\\u{e0000}-\\u{e01ef}";
+const CONTROLS = new RegExp(`[${INVISIBLE}]|(?<!${JOINED})[\\u200c\\u200d]|[\\u200c\\u200d](?!${JOINED})`, "gu");
+
+/** A text without terminal colours, and with one kind of line ends. */
+function plain(text) {
+  return text.replace(COLOURS, "").replace(/\r\n/g, "\n");
+}
 
 /** A text as nodes in which nothing is hidden: controls are named, so that they can be seen and do nothing. */
 function shown(text = "") {
-  const plain = text.replace(COLOURS, "").replace(/\r\n/g, "\n");
+  const content = plain(text);
   const nodes = [];
   let from = 0;
-  for (const found of plain.matchAll(CONTROLS)) {
+  for (const found of content.matchAll(CONTROLS)) {
     const code = found[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
-    nodes.push(plain.slice(from, found.index), make("span", { class: "control" }, `U+${code}`));
-    from = found.index + 1;
+    nodes.push(content.slice(from, found.index), make("span", { class: "control" }, `U+${code}`));
+    from = found.index + found[0].length;
   }
-  nodes.push(plain.slice(from));
+  nodes.push(content.slice(from));
   return nodes;
 }
 
 /** The same in one line, as plain text. */
 function inline(text = "") {
-  return text.replace(COLOURS, "").replace(CONTROLS, "\ufffd").replace(/\s+/g, " ");
+  return text.replace(COLOURS, "").replace(/[ \t\r\n]+/g, " ").replace(CONTROLS, "\ufffd");
+}
+
+/** The name of a case in one line; of one that cannot be seen, how it is written. */
+function visibleName(id) {
+  const name = inline(id);
+  return name.trim() === "" ? JSON.stringify(id) : name;
 }
 
 const FOLD_LINES = 24;
 const FOLD_CHARACTERS = 2400;
 
-/** A box with a text, folded when it is long. */
-function textBox(text, kind = "boxed", nodes = null) {
+/** A box with a text, folded when it is long; `name` is what it is called then. */
+function textBox(text, kind = "", { name = "Text", nodes = null } = {}) {
   const characters = charactersOf(text);
-  const box = make("div", { class: `text ${kind}`, dir: "auto" }, nodes === null ? shown(characters) : nodes);
+  const box = make("div", { class: `text ${kind}`.trim(), dir: "auto" }, nodes === null ? shown(characters) : nodes);
   const parts = [box];
   if (characters.length > FOLD_CHARACTERS || characters.split("\n", FOLD_LINES + 1).length > FOLD_LINES) {
-    box.classList.add("folded");
-    box.tabIndex = 0;
-    const button = make("button", { type: "button", class: "fold-button", "aria-expanded": "false" }, "Show all");
-    button.addEventListener("click", () => {
-      const isFolded = box.classList.toggle("folded");
-      button.textContent = isFolded ? "Show all" : "Show less";
-      button.setAttribute("aria-expanded", String(!isFolded));
-    });
-    parts.push(button);
+    parts.push(foldButton(box, name));
   }
-  if (typeof text === "object" && text !== null) {
-    const kept = `Cut here: the first ${count(text.text.length)} of ${count(text.length)} characters.`;
-    parts.push(make("p", { class: "warning" }, kept));
-  }
+  parts.push(cutNote(text));
   return make("div", {}, parts);
+}
+
+/** Fold a box, and make the button that unfolds it. While it scrolls it is a place of its own, so that keys reach it. */
+function foldButton(box, name) {
+  const button = make("button", { type: "button", class: "fold-button" });
+  const fold = (isFolded) => {
+    box.classList.toggle("folded", isFolded);
+    for (const [key, value] of Object.entries({ tabindex: "0", role: "region", "aria-label": name })) {
+      if (isFolded) box.setAttribute(key, value);
+      else box.removeAttribute(key);
+    }
+    button.textContent = isFolded ? "Show all" : "Show less";
+    button.setAttribute("aria-expanded", String(!isFolded));
+  };
+  button.addEventListener("click", () => fold(!box.classList.contains("folded")));
+  fold(true);
+  return button;
+}
+
+/** What there is to say of a text that was cut; null when it was not. */
+function cutNote(text, what = "Cut here") {
+  if (!isCut(text)) return null;
+  // As many as there are for people: not the halves of which this language makes an emoji.
+  const kept = Array.from(text.text).length;
+  return make("p", { class: "warning" }, `${what}: the first ${count(kept)} of ${count(text.length)} characters.`);
 }
 
 /** Something that is there for those who ask. */
@@ -104,17 +144,29 @@ async function copied(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
+    const before = document.activeElement;
     const area = make("textarea", { class: "quiet" });
     area.value = text;
     document.body.append(area);
     area.select();
     const isDone = document.execCommand("copy");
     area.remove();
+    before?.focus({ preventScroll: true });
     return isDone;
   }
 }
 
 /** A verdict as a badge: a word and a sign, besides its colour. */
-function badge(verdict, extra = "") {
-  return make("span", { class: `verdict ${verdict} ${extra}` }, verdict);
+function badge(verdict, size = "") {
+  return make("span", { class: `verdict ${verdict} ${size}`.trim() }, verdict);
+}
+
+function panelOf(title, ...children) {
+  return make("section", { class: "panel" }, make("h2", {}, title), children);
+}
+
+/** Names with their values, as far as they are known. */
+function list(pairs) {
+  const known = pairs.filter(([, value]) => isSomething(value));
+  return make("dl", { class: "numbers" }, known.map(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
 }

@@ -1,43 +1,53 @@
 "use strict";
 
-// Figures as people read them; the same as in the part of the page that needs no script.
+// Figures as people read them; the part of the page that needs no script has the same rules, and one table tests both.
 
 function count(number) {
-  return number.toLocaleString("en");
+  return fixed(number, 0);
 }
 
 function counted(number, noun) {
   return `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-function score(value) {
-  return value === undefined || value === null ? "–" : value.toFixed(3);
+/** A number with so many places behind the point. */
+function fixed(value, places) {
+  const [whole, rest] = value.toFixed(places).split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
+  return rest === undefined ? grouped : `${grouped}.${rest}`;
 }
 
+/** A number with so many digits that matter, as far as they say something. */
 function digits(value, number) {
-  return String(Number(value.toPrecision(number)));
+  const [whole, rest] = String(Number(value.toPrecision(number))).split(".");
+  return rest === undefined ? fixed(Number(whole), 0) : `${whole}.${rest}`;
+}
+
+function score(value) {
+  return value === undefined || value === null ? "–" : fixed(value, 3);
 }
 
 function money(dollars) {
   if (dollars === undefined || dollars === null) return "–";
-  if (dollars === 0 || dollars >= 0.1) return `$${dollars.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
-  return dollars >= 0.0001 ? `$${digits(dollars, 2)}` : `$${dollars.toExponential(0)}`;
+  if (dollars > 0 && dollars < 0.0001) return "<$0.0001";
+  return dollars === 0 || dollars >= 0.0995 ? `$${fixed(dollars, 2)}` : `$${digits(dollars, 2)}`;
 }
+
+const UNITS = [["ms", 1, 1000], ["s", 1000, 60], ["min", 60_000, 60], ["h", 3_600_000, Infinity]];
 
 function duration(milliseconds) {
   if (milliseconds === undefined || milliseconds === null) return "–";
-  const seconds = milliseconds / 1000;
-  if (seconds < 1) return `${digits(milliseconds, 3)} ms`;
-  if (seconds < 60) return `${digits(seconds, 3)} s`;
-  return seconds < 3600 ? `${digits(seconds / 60, 3)} min` : `${digits(seconds / 3600, 3)} h`;
+  // Rounded first: 59.96 s are 1 min.
+  const [name, unit] = UNITS.find(([, each, limit]) => Number((milliseconds / each).toPrecision(3)) < limit) || UNITS.at(-1);
+  return `${digits(unit === 1 ? milliseconds : Math.max(milliseconds / unit, 1), 3)} ${name}`;
 }
 
 function percent(share) {
-  return `${Math.round(share * 100)}%`;
+  return `${fixed(share * 100, 0)}%`;
 }
 
 function signedPercent(share) {
-  return `${share < 0 ? "−" : "+"}${Math.round(Math.abs(share) * 100)}%`;
+  return `${share < 0 ? "−" : "+"}${percent(Math.abs(share))}`;
 }
 
 /** A bar from 0 to 1, as drawn beside a score. */

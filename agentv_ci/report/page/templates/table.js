@@ -6,7 +6,10 @@ const VERDICTS = ["error", "fail", "borderline", "pass"];
 const CHANGES = ["regressed", "improved", "flaky", "unchanged", "new", "removed", "not enough evidence"];
 const BY_NAME = new Intl.Collator("en", { numeric: true });
 const ROWS_AT_ONCE = 100;
-const NOTHING = { q: "", verdict: [], suite: "", target: "", change: "", flaky: false, sort: "verdict", down: false };
+const MAX_PRINTED = 5000;
+const NOTHING = {
+  q: "", verdict: [], suite: "", target: "", change: "", flaky: false, errors: false, sort: "verdict", down: false,
+};
 
 class CaseTable {
   /** `open` is called with the parameters of another view, and whether it replaces the present one. */
@@ -19,86 +22,137 @@ class CaseTable {
     this.found = cases;
     this.texts = new Map();
     this.columns = this.columnsOf();
-    this.element = make("div", { class: "table" }, this.controls(), make("div", {}));
-    this.watcher = new IntersectionObserver((seen) => { if (seen.some((each) => each.isIntersecting)) this.more(); }, { rootMargin: "600px" });
+    this.body = make("tbody", { on: { click: (event) => this.clicked(event) } });
+    this.headers = this.columns.map((column) => this.header(column));
+    const head = make("thead", {}, make("tr", { role: "row" }, this.headers));
+    this.rows = make("table", { class: "cases", role: "table", "aria-labelledby": "cases-title" }, head, this.body);
+    this.nothing = this.emptyState();
+    this.rest = make("div", { class: "rest", hidden: true }, make("button", { type: "button", on: { click: () => this.more() } }));
+    this.unprinted = make("p", { class: "unprinted" });
+    this.filters = this.controls();
+    this.element = make("div", { class: "table" }, this.filters, this.rows, this.nothing, this.rest, this.unprinted);
+    const grow = (seen) => { if (seen.some((each) => each.isIntersecting)) this.more(); };
+    this.watcher = new IntersectionObserver(grow, { rootMargin: "600px" });
   }
 
   columnsOf() {
     const has = (name) => this.cases.some((each) => each[name] !== undefined);
     const order = (list, name) => (each) => list.indexOf(each[name]);
     const number = (name) => (each) => each[name] ?? null;
+    const isRepeated = this.cases.some((each) => each.trials && each.trials.length > 1);
     return [
       { key: "verdict", name: "Verdict", value: order(VERDICTS, "verdict"), cell: (each) => this.verdictCell(each) },
       { key: "id", name: "Case", value: (each) => each.id, cell: (each) => this.caseCell(each) },
-      { key: "target", name: "Target", value: (each) => each.target, cell: (each) => inline(this.run.targets[each.target]), hidden: this.run.targets.length < 2 },
-      { key: "change", name: "Baseline", value: order(CHANGES, "change"), cell: (each) => changeBadge(each.change), hidden: !has("change") },
-      { key: "trials", name: "Trials", value: passRate, cell: (each) => each.trials ? `${passesOf(each)}/${each.trials.length}` : "–", hidden: !has("trials"), number: true },
-      { key: "score", name: "Score", value: number("score"), cell: (each) => scoreCell(each), number: true },
-      { key: "ms", name: "Time", value: number("ms"), cell: (each) => duration(each.ms), number: true },
-      { key: "cost", name: "Cost", value: number("cost"), cell: (each) => money(each.cost), hidden: !has("cost"), number: true },
+      {
+        key: "target", name: "Target", value: (each) => each.target, cell: (each) => inline(this.run.targets[each.target]),
+        hidden: this.run.targets.length < 2,
+      },
+      {
+        key: "change", name: "Baseline", value: order(CHANGES, "change"), cell: (each) => changeBadge(each.change),
+        hidden: !has("change"),
+      },
+      {
+        key: "trials", name: "Trials", title: "Passed of those that have a verdict", value: passRate, cell: trialsText,
+        hidden: !has("trials"), number: true,
+      },
+      { key: "score", name: "Score", value: number("score"), cell: scoreCell, number: true },
+      {
+        key: "ms", name: isRepeated ? "Mean time" : "Time", title: isRepeated ? "Of a trial, on average" : null,
+        value: number("ms"), cell: (each) => duration(each.ms), number: true,
+      },
+      {
+        key: "cost", name: isRepeated ? "Total cost" : "Cost", title: "Of answers and judges, of all trials together",
+        value: number("cost"), cell: (each) => money(each.cost), hidden: !has("cost"), number: true,
+      },
     ].filter((column) => !column.hidden);
   }
 
   controls() {
-    const listen = (name, read) => (event) => this.change({ [name]: read(event.target) });
-    this.search = make("input", {
-      type: "search", placeholder: "Search id, suite, answer, reason", "aria-label": "Search the cases", "aria-keyshortcuts": "/", spellcheck: "false", autocomplete: "off",
-    });
-    this.typing = 0;
-    this.search.addEventListener("input", () => {
-      clearTimeout(this.typing);
-      this.typing = setTimeout(() => { this.typing = 0; this.change({ q: this.search.value }, true); }, 120);
-    });
-    const number = (is) => this.cases.filter(is).length;
-    this.chips = VERDICTS.map((verdict) => [verdict, number((each) => each.verdict === verdict)])
-      .filter(([, there]) => there > 0)
-      .map(([verdict, there]) => this.chip(verdict, there, verdict, (box) => this.toggle(verdict, box.checked)));
-    const flaky = number((each) => each.flaky);
-    this.flaky = flaky ? this.chip("flaky", flaky, "borderline", (box) => this.change({ flaky: box.checked })) : null;
+    this.search = this.searchBox();
+    this.chips = this.chipsOf();
     const choices = (names) => names.map((name) => [name, inline(name)]);
-    this.suite = this.select("Suite", "All suites", choices(this.run.suites), listen("suite", (box) => box.value));
-    this.target = this.select("Target", "All targets", choices(this.run.targets), listen("target", (box) => box.value));
     const seen = CHANGES.filter((change) => this.cases.some((each) => each.change === change));
-    this.changed = this.select("Change against the baseline", "Any change", seen.map((change) => [change, change]), listen("change", (box) => box.value));
-    const orders = this.columns.map(({ key, name }) => [[key, `Sort by ${name.toLowerCase()}`], [`-${key}`, `Sort by ${name.toLowerCase()}, backwards`]]).flat();
-    this.sorting = this.select("Order", null, orders, (event) => {
-      const value = event.target.value;
-      this.change({ sort: value.replace(/^-/, ""), down: value.startsWith("-") });
-    });
+    this.suite = this.select("suite", "Suite", "All suites", choices(this.run.suites));
+    this.target = this.select("target", "Target", "All targets", choices(this.run.targets));
+    this.changed = this.select("change", "Change against the baseline", "Any change", seen.map((change) => [change, change]));
+    this.sorting = this.sortingOf();
     this.count = make("p", { class: "count", role: "status" });
     return make("div", { class: "filters", role: "search" },
       this.search,
-      make("fieldset", {}, make("legend", { class: "quiet" }, "Verdicts"), this.chips.map(({ label }) => label), this.flaky && this.flaky.label),
+      make("fieldset", {}, make("legend", { class: "quiet" }, "Verdicts"), this.chips.map(({ label }) => label)),
       make("span", { class: "break" }),
       this.run.suites.length > 1 && this.suite, this.run.targets.length > 1 && this.target, seen.length > 0 && this.changed,
       make("span", { class: "sorting" }, this.sorting), this.count);
   }
 
+  searchBox() {
+    const search = make("input", {
+      type: "search", placeholder: "Search id, suite, answer, reason", "aria-label": "Search the cases",
+      "aria-keyshortcuts": "/", spellcheck: "false", autocomplete: "off",
+    });
+    this.typing = 0;
+    search.addEventListener("input", () => {
+      clearTimeout(this.typing);
+      this.typing = setTimeout(() => { this.typing = 0; this.change({ q: search.value }, true); }, 120);
+    });
+    return search;
+  }
+
+  chipsOf() {
+    const toggled = (verdict) => (isOn) => {
+      const others = this.state.verdict.filter((each) => each !== verdict);
+      this.change({ verdict: isOn ? [...others, verdict] : others });
+    };
+    const marks = [
+      ...VERDICTS.map((verdict) => [
+        verdict, verdict, (each) => each.verdict === verdict, (state) => state.verdict.includes(verdict), toggled(verdict),
+      ]),
+      ["errors in trials", "error", hasErrors, (state) => state.errors, (isOn) => this.change({ errors: isOn })],
+      ["flaky", "borderline", (each) => each.flaky, (state) => state.flaky, (isOn) => this.change({ flaky: isOn })],
+    ];
+    return marks.map(([name, tone, is, isOn, listener]) => [name, tone, this.cases.filter(is).length, isOn, listener])
+      .filter(([, , number]) => number > 0)
+      .map(([name, tone, number, isOn, listener]) => ({ ...this.chip(name, number, tone, listener), isOn }));
+  }
+
+  sortingOf() {
+    const orders = this.columns.flatMap(({ key, name }) => [
+      [key, `Sort by ${name.toLowerCase()}`], [`-${key}`, `Sort by ${name.toLowerCase()}, backwards`],
+    ]);
+    const listener = (event) => {
+      const value = event.target.value;
+      this.change({ sort: value.replace(/^-/, ""), down: value.startsWith("-") });
+    };
+    return make("select", { "aria-label": "Order", on: { change: listener } }, optionsOf(orders));
+  }
+
   chip(name, number, tone, listener) {
-    const box = make("input", { type: "checkbox", on: { change: () => listener(box) } });
-    return { name, box, label: make("label", { class: `chip ${tone}` }, box, make("span", {}, `${name} `, make("b", {}, count(number)))) };
+    const box = make("input", { type: "checkbox", on: { change: () => listener(box.checked) } });
+    return { box, label: make("label", { class: `chip ${tone}` }, box, make("span", {}, `${name} `, make("b", {}, count(number)))) };
   }
 
-  select(name, all, choices, listener) {
-    const options = all === null ? choices : [["", all], ...choices];
-    return make("select", { "aria-label": name, on: { change: listener } }, options.map(([value, text]) => make("option", { value }, text)));
-  }
-
-  toggle(verdict, isOn) {
-    const others = this.state.verdict.filter((each) => each !== verdict);
-    this.change({ verdict: isOn ? [...others, verdict] : others });
+  select(key, name, all, choices) {
+    const listener = (event) => this.change({ [key]: event.target.value });
+    return make("select", { "aria-label": name, on: { change: listener } }, optionsOf([["", all], ...choices]));
   }
 
   change(given, isReplacing = false) {
     this.open(parametersOf({ ...this.state, ...given }), isReplacing);
   }
 
-  /** Show what an address says. */
+  /** Forget what is being typed; returned is the address that would have come of it, null when nothing was pending. */
+  leave() {
+    if (!this.typing) return null;
+    clearTimeout(this.typing);
+    this.typing = 0;
+    return `#${parametersOf({ ...this.state, q: this.search.value })}`;
+  }
+
+  /** Show what an address says. Nothing that somebody may be using is made anew: it would lose the focus. */
   show(state) {
     this.state = state;
     if (this.search.value !== state.q && !this.typing) this.search.value = state.q;
-    for (const { name, box } of this.chips) box.checked = state.verdict.includes(name);
-    if (this.flaky) this.flaky.box.checked = state.flaky;
+    for (const { box, isOn } of this.chips) box.checked = isOn(state);
     this.suite.value = state.suite;
     this.target.value = state.target;
     this.changed.value = state.change;
@@ -117,6 +171,7 @@ class CaseTable {
       && (state.target === "" || this.run.targets[each.target] === state.target)
       && (state.change === "" || each.change === state.change)
       && (!state.flaky || each.flaky)
+      && (!state.errors || hasErrors(each))
       && (words.length === 0 || this.mentions(each, words)));
     const column = this.columns.find(({ key }) => key === state.sort) || this.columns[0];
     const sign = state.down ? -1 : 1;
@@ -141,34 +196,30 @@ class CaseTable {
     let text = this.texts.get(each.n);
     if (text === undefined) {
       const trials = (each.trials || [[1]]).map(([number]) => dataOf(`trial-${each.n}-${number}`)).filter(Boolean);
-      text = [this.briefOf(each), ...trials.flatMap((trial) => [charactersOf(trial.answer), charactersOf(trial.error), ...saidBy(trial)])].join("\n").toLowerCase();
+      const said = trials.flatMap((trial) => [charactersOf(trial.answer), charactersOf(trial.error), ...saidBy(trial)]);
+      text = [this.briefOf(each), ...said].join("\n").toLowerCase();
       this.texts.set(each.n, text);
     }
     return text;
   }
 
   render() {
-    this.watcher.disconnect();
     this.rendered = 0;
-    this.body = make("tbody");
-    const rest = make("button", { type: "button", on: { click: () => this.more() } });
-    this.rest = make("div", { class: "rest", hidden: true }, rest);
-    const content = this.found.length === 0 ? this.emptyState() : make("table", { class: "cases", role: "table", "aria-labelledby": "cases-title" },
-      this.head(), this.body);
-    this.element.replaceChildren(this.element.firstChild, make("div", {}, content, this.rest));
-    this.body.addEventListener("click", (event) => this.clicked(event));
+    this.body.replaceChildren();
+    this.rows.hidden = this.found.length === 0;
+    this.nothing.hidden = !this.rows.hidden;
+    for (const [index, { key }] of this.columns.entries()) {
+      const isSorted = this.state.sort === key;
+      if (isSorted) this.headers[index].setAttribute("aria-sort", this.state.down ? "descending" : "ascending");
+      else this.headers[index].removeAttribute("aria-sort");
+    }
     this.more();
   }
 
-  head() {
-    return make("thead", {}, make("tr", { role: "row" }, this.columns.map((column) => {
-      const isSorted = this.state.sort === column.key;
-      const sort = () => { this.change({ sort: column.key, down: isSorted && !this.state.down }); this.element.querySelector(`.col-${column.key} button`).focus(); };
-      return make("th", {
-        scope: "col", role: "columnheader", class: `col-${column.key}${column.number ? " number" : ""}`,
-        "aria-sort": isSorted ? (this.state.down ? "descending" : "ascending") : null,
-      }, make("button", { type: "button", on: { click: sort } }, column.name));
-    })));
+  header({ key, name, title, number }) {
+    const sort = () => this.change({ sort: key, down: this.state.sort === key && !this.state.down });
+    return make("th", { scope: "col", role: "columnheader", class: `col-${key}${number ? " number" : ""}` },
+      make("button", { type: "button", title, on: { click: sort } }, name));
   }
 
   more(number = ROWS_AT_ONCE) {
@@ -182,10 +233,18 @@ class CaseTable {
     if (left > 0) this.watcher.observe(this.rest);
   }
 
+  /** Put all rows on paper, or say how many are not. */
+  print() {
+    this.more(MAX_PRINTED - this.rendered);
+    const left = this.found.length - this.rendered;
+    this.unprinted.textContent = left > 0 ? `${counted(left, "more case")} not on paper: filter the table to print them.` : "";
+  }
+
   row(each) {
     return make("tr", { role: "row", "data-case": each.n }, this.columns.map((column) => {
       const cell = column.cell(each);
-      const given = { role: "cell", class: [column.number && "number", column.class, cell === "–" && "none"].filter(Boolean).join(" "), "data-name": column.name };
+      const kind = [column.number && "number", cell === "–" && "none"].filter(Boolean).join(" ");
+      const given = { role: "cell", class: kind || null, "data-name": column.name };
       return column.key === "id" ? make("th", { ...given, scope: "row", role: "rowheader" }, cell) : make("td", given, cell);
     }));
   }
@@ -195,9 +254,9 @@ class CaseTable {
   }
 
   caseCell(each) {
-    const place = `${inline(each.path ?? this.run.suites[each.suite])}:${each.line}`;
     return [
-      make("a", { href: this.addressOf(each) }, inline(each.id)), make("span", { class: "place" }, place),
+      make("a", { href: this.addressOf(each) }, visibleName(each.id)),
+      make("span", { class: "place" }, placeOf(this.run, each)),
       each.why && each.verdict !== "pass" && make("div", { class: "why" }, inline(each.why)),
     ];
   }
@@ -209,9 +268,15 @@ class CaseTable {
   }
 
   emptyState() {
-    return make("div", { class: "empty" },
+    const clear = () => {
+      this.leave();
+      this.search.value = "";
+      this.open(parametersOf({ ...NOTHING, sort: this.state.sort, down: this.state.down }));
+      this.search.focus();
+    };
+    return make("div", { class: "empty", hidden: true },
       make("p", {}, this.cases.length === 0 ? "This run has no cases." : "No case is like that."),
-      this.cases.length > 0 && make("button", { type: "button", on: { click: () => { this.search.value = ""; this.open(parametersOf({ ...NOTHING, sort: this.state.sort, down: this.state.down })); this.search.focus(); } } }, "Clear search and filters"));
+      this.cases.length > 0 && make("button", { type: "button", on: { click: clear } }, "Clear search and filters"));
   }
 
   /** Put the focus on another row; from nowhere on the first. */
@@ -219,7 +284,13 @@ class CaseTable {
     const links = [...this.body.querySelectorAll("a")];
     const at = links.findIndex((link) => link.closest("tr").contains(document.activeElement));
     const next = links[at < 0 ? 0 : Math.min(Math.max(at + by, 0), links.length - 1)];
-    if (next) { next.focus(); next.scrollIntoView({ block: "nearest" }); }
+    if (next) {
+      // The bar of filters stays above the rows.
+      const bar = getComputedStyle(this.filters).position === "sticky" ? this.filters.offsetHeight : 0;
+      document.documentElement.style.scrollPaddingTop = `${bar + 12}px`;
+      next.focus({ preventScroll: true });
+      next.closest("tr").scrollIntoView({ block: "nearest" });
+    }
     if (at + by > this.rendered - 5) this.more();
   }
 
@@ -237,12 +308,39 @@ function compareValues(a, b) {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-function passesOf(each) {
-  return each.trials.filter(([, verdict]) => verdict === "pass").length;
+function optionsOf(choices) {
+  return choices.map(([value, text]) => make("option", { value }, text));
+}
+
+/** How many trials of a case have this verdict. */
+function numberOf(each, verdict) {
+  return (each.trials || []).filter(([, other]) => other === verdict).length;
+}
+
+/** How many of them have a verdict at all. */
+function gradedOf(each) {
+  return (each.trials || []).length - numberOf(each, "error");
+}
+
+/** Whether a case has a verdict although some of its trials have none. */
+function hasErrors(each) {
+  return each.verdict !== "error" && numberOf(each, "error") > 0;
 }
 
 function passRate(each) {
-  return each.trials && each.trials.length > 0 ? passesOf(each) / each.trials.length : null;
+  return gradedOf(each) > 0 ? numberOf(each, "pass") / gradedOf(each) : null;
+}
+
+function trialsText(each) {
+  const graded = gradedOf(each);
+  const errors = numberOf(each, "error");
+  const said = [graded > 0 && `${numberOf(each, "pass")}/${graded}`, errors > 0 && counted(errors, "error")];
+  return said.filter(Boolean).join(" · ") || "–";
+}
+
+/** Where a case stands; whichever way its path is written, the line comes last. */
+function placeOf(run, each) {
+  return [make("bdi", {}, inline(each.path ?? run.suites[each.suite])), `:${each.line}`];
 }
 
 function scoreCell(each) {
@@ -268,6 +366,7 @@ function stateOf(parameters) {
     target: parameters.get("target") || "",
     change: parameters.get("change") || "",
     flaky: parameters.get("flaky") === "1",
+    errors: parameters.get("errors") === "1",
     sort: parameters.get("sort") || NOTHING.sort,
     down: parameters.get("down") === "1",
   };
@@ -280,6 +379,7 @@ function parametersOf(state) {
   if (state.verdict.length > 0) parameters.set("verdict", state.verdict.join(","));
   for (const name of ["suite", "target", "change"]) if (state[name] !== "") parameters.set(name, state[name]);
   if (state.flaky) parameters.set("flaky", "1");
+  if (state.errors) parameters.set("errors", "1");
   if (state.sort !== NOTHING.sort || state.down) parameters.set("sort", state.sort);
   if (state.down) parameters.set("down", "1");
   return parameters;
