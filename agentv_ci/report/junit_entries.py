@@ -13,7 +13,7 @@ from typing import Literal
 
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.report.outcomes import CaseOutcome
+from agentv_ci.report.outcomes import CaseOutcome, key_of
 from agentv_ci.report.reported import ReportedRun
 from agentv_ci.report.words import STOPS
 from agentv_ci.report.xml_text import Excerpt, attribute_size, line
@@ -96,10 +96,10 @@ class Entry:
 
 def entries_of(run: ReportedRun, max_bytes: int) -> list[Entry]:
     """Return the entries of a run, in their order, about `max_bytes` large; raises what reading the rows raises."""
-    made_up_for = {_key(each) for each in run.outcomes if each.verdict == "pass" and each.passed < len(each.graded)}
+    made_up_for = {each.key for each in run.outcomes if each.verdict == "pass" and each.flaky}
     found = _Entries(max_bytes)
     for row in run.rows():
-        found.add(_of_row(row, is_made_up_for=(row.suite, row.eval_id, row.target) in made_up_for))
+        found.add(_of_row(row, is_made_up_for=key_of(row) in made_up_for))
     for outcome in run.outcomes:
         if outcome.missing > 0:
             found.add(_of_missing(outcome, run.report))
@@ -132,10 +132,6 @@ class _Entries:
             before = entry.size
             entry.cut(share, limit)
             self._left += before - entry.size
-
-
-def _key(outcome: CaseOutcome) -> tuple[str, str, str]:
-    return outcome.case.suite, outcome.case.id, outcome.target
 
 
 def _of_row(row: ResultRow, *, is_made_up_for: bool) -> Entry:

@@ -13,7 +13,7 @@ from agentv_ci.contracts.report import RepeatedCase
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report.commands import rerun_command
 from agentv_ci.report.links import Links
-from agentv_ci.report.outcomes import CaseOutcome, OutcomeKey
+from agentv_ci.report.outcomes import CaseOutcome, OutcomeKey, key_of
 from agentv_ci.report.page.details import details
 from agentv_ci.report.page.embedding import beginnings, block, encoded
 from agentv_ci.report.page.keeping import Keeper
@@ -100,10 +100,10 @@ class Casebook:
     def of(cls, run: ReportedRun, limit: int) -> Casebook:
         """Read the rows, once and in any order, and hold texts of at most `limit` bytes."""
         book = cls(run.outcomes, [Spent() for _ in run.outcomes], [], Keeper(limit), 0, Period())
-        numbers = {key_of(outcome): number for number, outcome in enumerate(run.outcomes)}
+        numbers = {outcome.key: number for number, outcome in enumerate(run.outcomes)}
         seen: set[tuple[int, int]] = set()
         for row in run.rows():
-            number = numbers.get((row.suite, row.eval_id, row.target))
+            number = numbers.get(key_of(row))
             if number is not None:
                 # Of a trial that is there twice, one text can be found.
                 book._add(number, row, has_texts=(number, row.trial) not in seen)
@@ -131,11 +131,6 @@ def _fitting_block(name: str, value: JsonObject, limit: int) -> bytes:
             break
         piece = block(name, {key: beginnings(each, longest) for key, each in value.items()})
     return piece
-
-
-def key_of(outcome: CaseOutcome) -> OutcomeKey:
-    """Return what tells a case from all others."""
-    return outcome.case.suite, outcome.case.id, outcome.target
 
 
 def kind_of(outcome: CaseOutcome) -> int:
@@ -172,7 +167,7 @@ def table_lines(run: ReportedRun, book: Casebook, limit: int) -> TableLines:
     intervals = {(each.suite, each.id, each.target): each for each in run.report.repeated}
     lines: list[tuple[int, str]] = []
     for number, outcome in enumerate(run.outcomes):
-        key = key_of(outcome)
+        key = outcome.key
         entry: JsonObject = {
             "n": number,
             "id": outcome.case.id,

@@ -19,7 +19,7 @@ from agentv_ci.contracts.report import (
 from agentv_ci.outside import flowed, shortened
 from agentv_ci.report.links import Links
 from agentv_ci.report.outcomes import CaseOutcome, OutcomeKey, not_passed
-from agentv_ci.report.page.casebook import Casebook, Period, key_of
+from agentv_ci.report.page.casebook import Casebook, Period
 from agentv_ci.report.page.numbers import duration, large, money, score
 from agentv_ci.report.page.plots import Histogram, Scatter, histogram, scatter
 from agentv_ci.report.reported import ReportedRun
@@ -251,7 +251,7 @@ def findings(scenarios: Sequence[ScenarioReport]) -> Iterator[ValidatorFinding]:
 
 def changes_of(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Changes:
     """Return the changes that are named at the top, and how many are not."""
-    numbers: dict[OutcomeKey, int] = {key_of(outcome): number for number, outcome in enumerate(outcomes)}
+    numbers: dict[OutcomeKey, int] = {outcome.key: number for number, outcome in enumerate(outcomes)}
     found = [
         (numbers.get((each.suite, each.id, each.target)), each) for each in comparison.cases if each.change != "new"
     ]
