@@ -34,6 +34,11 @@ class ComparedCase(Recorded):
     single: bool = Field(False, description="Whether one trial a side is all there is: it may be noise.")
     stale: bool = Field(False, description="Whether the case itself, or its target, has another digest than before.")
 
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What tells it from all other cases of a run."""
+        return self.suite, self.id, self.target
+
 
 class Figure(Recorded):
     """A figure over all cases that both sides have graded, and whether its change is more than chance."""

@@ -51,6 +51,12 @@ class Group(Recorded):
     cost_usd: Dollars | None = Field(description="Cost of answers, as far as it is known.")
     judge_cost_usd: Dollars | None = Field(description="Cost of judges, as far as it is known.")
 
+    @property
+    def total_usd(self) -> float | None:
+        """Cost of answers and judges, as far as it is known."""
+        known = [each for each in (self.cost_usd, self.judge_cost_usd) if each is not None]
+        return sum(known) if known else None
+
 
 class EvaluatorFigures(Recorded):
     """What evaluators of one name and type found, over all trials."""
@@ -80,6 +86,11 @@ class RepeatedCase(Recorded):
     pass_rate_high: Share = Field(description="Upper end.")
     pass_at_k: Items[Share] = Field(description="For k from 1 to at most 20: that at least one of k trials passes.")
     pass_hat_k: Items[Share] = Field(description="For k from 1 to at most 20: that all of k trials pass.")
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What tells it from all other cases of a run."""
+        return self.suite, self.id, self.target
 
 
 class ValidatorSettings(Recorded):
@@ -113,6 +124,11 @@ class Validation(Recorded):
     def errors(self) -> tuple[str, ...]:
         """What it found that is an error; of a great many, the first ones."""
         return tuple(issue.message for issue in self.issues if issue.severity == "error")
+
+    @property
+    def worst_first(self) -> list[ValidatorIssue]:
+        """What it found, errors before warnings before notes."""
+        return sorted(self.issues, key=lambda issue: WORST_FIRST.index(issue.severity))
 
     def count(self, severity: Severity) -> int:
         """Return how many issues there were, also where not all are kept."""

@@ -129,13 +129,13 @@ def _refuse_json(results: Path) -> None:
 
 def _read(results: Path, name: str) -> _Results:
     """Return results that are whole; raises UsageError for others, and NothingToRun for empty ones."""
-    from agentv_ci.report.outcomes import Tally
+    from agentv_ci.report.outcomes import OutcomeKey, Tally, key_of
 
     report = _refuse_unfit(results, name)
     tally, measured = Tally(), ""
-    seen: set[tuple[str, str, str, int]] = set()
+    seen: set[tuple[OutcomeKey, int]] = set()
     for row in read_rows(results):
-        key = (row.suite, row.eval_id, row.target, row.trial)
+        key = key_of(row), row.trial
         if key in seen:
             raise UsageError(f"'{results}' holds trial {row.trial} of case '{row.eval_id}' twice")
         if row.dry_run:

@@ -82,11 +82,14 @@ def publish(
         found = _write_all(group, outcome, rows, reports)
         lost |= found
         if found:
-            outcome = replace(judge(next(iter(lost.values()))), lost=frozenset(lost))
+            outcome = judge(next(iter(lost.values())))
             again = {path: name for path, name in groups[0].items() if path not in lost}
-            for path in _write_all(again, outcome, rows, reports):
+            stale = _write_all(again, outcome, rows, reports)
+            for path in stale:
                 with contextlib.suppress(OSError):
                     path.unlink()
+            lost |= stale
+            outcome = replace(outcome, lost=frozenset(lost))
     return outcome
 
 

@@ -20,9 +20,10 @@ def rerun_command(suite: str, case_id: str, target: str) -> str:
 
 def _as_glob(text: str) -> str:
     """A glob of one text, in which `?` stands for what cannot be typed, such as a line break."""
-    return "".join(each if _is_typeable(each) else "?" for each in escape(text))
+    pattern = escape(text)
+    return pattern if _is_typeable(pattern) else "".join(each if _is_typeable(each) else "?" for each in pattern)
 
 
 def _is_typeable(text: str) -> bool:
     """Whether a text can stand in a line as it is; spaces of all widths can."""
-    return all(each.isprintable() or unicodedata.category(each) == "Zs" for each in text)
+    return text.isprintable() or all(each.isprintable() or unicodedata.category(each) == "Zs" for each in text)

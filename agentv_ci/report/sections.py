@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -16,7 +16,6 @@ from agentv_ci.contracts.report import (
     RunReport,
     ScenarioReport,
     Statistics,
-    ValidatorIssue,
 )
 from agentv_ci.contracts.results import UsageRecord
 from agentv_ci.outside import flowed, printable, shortened
@@ -88,10 +87,10 @@ def group_lines(report: RunReport) -> Iterator[Line]:
     """Yield the figures by suite, target and evaluator, where there are several."""
     for title, groups in (("by suite", report.suites), ("by target", report.targets)):
         if len(groups) > 1:
-            ordered = _cut_worst_first(groups, lambda each: (each.passed, each.cases))
+            ordered = _cut_worst_first(groups)
             yield from _table(title, [(_name(each.name), _group(each)) for each in ordered])
     if len(report.evaluators) > 1:
-        figures = _cut_worst_first(report.evaluators, lambda each: (each.passed, each.scored + each.errors))
+        figures = _cut_worst_first(report.evaluators)
         rows = [(f"{_name(each.name)} ({printable(each.type)})", _evaluator(each)) for each in figures]
         yield from _table("by evaluator", rows)
 
@@ -122,13 +121,18 @@ def _cost(report: RunReport) -> Iterator[Line]:
         judges = [each.judge_cost_usd for each in report.suites if each.judge_cost_usd is not None]
         included = f", ${sum(judges):.4f} of it for judges" if judges else ""
         yield Line(f"cost: ${report.cost_usd:.4f}{included}")
+    yield from (Line(each, "warn") for each in cost_remarks(report))
+
+
+def cost_remarks(report: RunReport) -> Iterator[str]:
+    """Yield what to know of costs and times: what they lack, and whether servers were asked too often."""
     if report.unpriced_models:
         names = ", ".join(printable(each) for each in report.unpriced_models)
-        yield Line(f"no price is known for {names}: the cost lacks it", "warn")
+        yield f"no price is known for {names}: the cost lacks it"
     lowered = sum(change.after < change.before for change in report.concurrency)
     if lowered:
         times = "once" if lowered == 1 else f"{lowered} times"
-        yield Line(f"asked too often for a server, and slowed down {times}; see the run report", "warn")
+        yield f"asked too often for a server, and slowed down {times}; see the run report"
 
 
 def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
@@ -142,7 +146,7 @@ def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
                 continue
             found = [counted(number, SEVERITIES[name]) for name in WORST_FIRST if (number := each.count(name))]
             # Notes alone may be all there is to say, such as that nothing could be compared.
-            told = [issue for issue in _worst_first(each.issues) if issue.severity != "info"]
+            told = [issue for issue in each.worst_first if issue.severity != "info"]
             notes = [] if told else each.issues[:MAX_NOTES]
             style: Style = "bad" if each.errors else "warn" if told else "good"
             yield Line(f"validator {_name(each.validator)}{about}: {', '.join(found) or 'nothing found'}", style)
@@ -192,8 +196,7 @@ def change_text(case: ComparedCase) -> str:
 def _group(group: Group) -> str:
     mean = "" if group.mean is None else f", mean {group.mean:.3f}"
     errors = f", {counted(group.errored, 'error')}" if group.errored else ""
-    costs = [each for each in (group.cost_usd, group.judge_cost_usd) if each is not None]
-    cost = f", ${sum(costs):.4f}" if costs else ""
+    cost = "" if group.total_usd is None else f", ${group.total_usd:.4f}"
     return f"{group.passed}/{group.cases} passed{mean}{errors}{cost}"
 
 
@@ -204,14 +207,18 @@ def _evaluator(figures: EvaluatorFigures) -> str:
     return said + (f", {figures.skipped} skipped" if figures.skipped else "")
 
 
-T = TypeVar("T")
+def badness(figures: Group | EvaluatorFigures) -> tuple[float, int, str]:
+    """Return an order in which what passes least often comes first."""
+    seen = figures.cases if isinstance(figures, Group) else figures.scored + figures.errors
+    return figures.passed / seen if seen else 1.0, -seen, figures.name
 
 
-def _cut_worst_first(listed: Sequence[T], passed: Callable[[T], tuple[int, int]]) -> Sequence[T]:
+T = TypeVar("T", Group, EvaluatorFigures)
+
+
+def _cut_worst_first(listed: Sequence[T]) -> Sequence[T]:
     """Return a list as it is, or, where not all of it is shown, what passes least often first."""
-    if len(listed) <= MAX_SHOWN:
-        return listed
-    return sorted(listed, key=lambda each: passed(each)[0] / max(passed(each)[1], 1))
+    return listed if len(listed) <= MAX_SHOWN else sorted(listed, key=badness)
 
 
 def _table(title: str, rows: Sequence[tuple[str, str]]) -> Iterator[Line]:
@@ -224,10 +231,6 @@ def _table(title: str, rows: Sequence[tuple[str, str]]) -> Iterator[Line]:
 def _more(number: int) -> Iterator[Line]:
     if number > MAX_SHOWN:
         yield Line(f"  … and {number - MAX_SHOWN} more")
-
-
-def _worst_first(issues: Sequence[ValidatorIssue]) -> list[ValidatorIssue]:
-    return sorted(issues, key=lambda issue: WORST_FIRST.index(issue.severity))
 
 
 def _name(text: str) -> str:

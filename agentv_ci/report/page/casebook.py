@@ -114,7 +114,8 @@ class Casebook:
     def _add(self, number: int, row: ResultRow, *, has_texts: bool) -> None:
         self.spent[number].add(row)
         self.period.add(row)
-        cost = None if row.cost_usd is row.judge_cost_usd is None else (row.cost_usd or 0) + (row.judge_cost_usd or 0)
+        costs = [each for each in (row.cost_usd, row.judge_cost_usd) if each is not None]
+        cost = sum(costs) if costs else None
         self.points.append(Point(number, row.trial, row.verdict, row.duration_ms, cost, row.score))
         if not has_texts:
             return
@@ -163,8 +164,8 @@ class TableLines:
 def table_lines(run: ReportedRun, book: Casebook, limit: int) -> TableLines:
     """Return the lines of all cases; where they take more than `limit` bytes, passed cases go first."""
     suites, targets = names_of(run.outcomes)
-    compared = changes(run.report.comparison)
-    intervals = {(each.suite, each.id, each.target): each for each in run.report.repeated}
+    compared = _changes(run.report.comparison)
+    intervals = {each.key: each for each in run.report.repeated}
     lines: list[tuple[int, str]] = []
     for number, outcome in enumerate(run.outcomes):
         key = outcome.key
@@ -200,9 +201,9 @@ def names_of(outcomes: Sequence[CaseOutcome]) -> tuple[dict[str, int], dict[str,
     return {name: number for number, name in enumerate(suites)}, {name: number for number, name in enumerate(targets)}
 
 
-def changes(comparison: Comparison | None) -> dict[OutcomeKey, ComparedCase]:
+def _changes(comparison: Comparison | None) -> dict[OutcomeKey, ComparedCase]:
     """Return what became of the cases that changed."""
-    return {(each.suite, each.id, each.target): each for each in (comparison.cases if comparison else ())}
+    return {each.key: each for each in (comparison.cases if comparison else ())}
 
 
 def _verdict(outcome: CaseOutcome) -> JsonObject:

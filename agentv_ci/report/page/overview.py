@@ -18,11 +18,12 @@ from agentv_ci.contracts.report import (
 )
 from agentv_ci.outside import flowed, shortened
 from agentv_ci.report.links import Links
-from agentv_ci.report.outcomes import CaseOutcome, OutcomeKey, not_passed
+from agentv_ci.report.outcomes import CaseOutcome, OutcomeKey, lost_trials, not_passed
 from agentv_ci.report.page.casebook import Casebook, Period
 from agentv_ci.report.page.numbers import duration, large, money, score
 from agentv_ci.report.page.plots import Histogram, Scatter, histogram, scatter
 from agentv_ci.report.reported import ReportedRun
+from agentv_ci.report.sections import badness, cost_remarks
 from agentv_ci.report.words import DRY_RUN, GATE, SEVERITIES, STOPS
 from agentv_ci.suggestions import counted
 
@@ -145,9 +146,9 @@ def overview_of(run: ReportedRun, book: Casebook) -> Overview:
         changes=None if report.comparison is None else changes_of(report.comparison, run.outcomes),
         scores=histogram(run.outcomes),
         trials=scatter(book.points, run.outcomes),
-        evaluators=Listed.of(sorted(report.evaluators, key=_badness_of_evaluator)),
-        suites=Listed.of(sorted(report.suites, key=_badness)),
-        targets=Listed.of(sorted(report.targets, key=_badness)),
+        evaluators=Listed.of(sorted(report.evaluators, key=badness)),
+        suites=Listed.of(sorted(report.suites, key=badness)),
+        targets=Listed.of(sorted(report.targets, key=badness)),
         findings=Listed.of(list(findings(report.scenario_reports)), MAX_ISSUES),
         not_passed=Listed.of([*errors, *failed]),
         every_case_passed=report.counts.cases > 0 and report.counts.passed == report.counts.cases,
@@ -159,7 +160,7 @@ def gate_of(gate: GateResult) -> GateWord:
     word, tone = GATE[gate.verdict].capitalize(), _TONES.get(gate.verdict, "error")
     note = ""
     if gate.verdict == "dry-run":
-        note = f"{DRY_RUN[:1].upper()}{DRY_RUN[1:]}, and no gate was applied."
+        note = f"{DRY_RUN.capitalize()}, and no gate was applied."
     elif gate.verdict not in ("pass", "nothing") and gate.exit_code == 0:
         note = "Not enforced: agentv-ci report judges all shards together."
     return GateWord(word, tone, _MARKS[tone], note)
@@ -194,13 +195,7 @@ def commit_of(links: Links) -> tuple[str, str] | None:
 def warnings(report: RunReport, reasons: Sequence[str]) -> Iterator[str]:
     """Yield what is missing from a run and is not among the gate's reasons."""
     yield from (text for each in report.incomplete[:MAX_LISTED] if (text := line(each)) not in reasons)
-    if report.unpriced_models:
-        names = ", ".join(line(each) for each in report.unpriced_models[:MAX_LISTED])
-        yield f"no price is known for {names}: the cost lacks it"
-    lowered = sum(change.after < change.before for change in report.concurrency)
-    if lowered:
-        times = "once" if lowered == 1 else f"{lowered} times"
-        yield f"a server was asked too often, and the run slowed down {times}"
+    yield from map(line, cost_remarks(report))
 
 
 def figures(report: RunReport, outcomes: Sequence[CaseOutcome]) -> Iterator[Told]:
@@ -209,7 +204,7 @@ def figures(report: RunReport, outcomes: Sequence[CaseOutcome]) -> Iterator[Told
     never_ran = counts.not_run if report.stopped else 0
     errored = counts.errored - never_ran
     # Of cases that have a verdict all the same.
-    errors = sum(len(each.trials) - len(each.graded) for each in outcomes if each.verdict != "error")
+    errors = sum(1 for _ in lost_trials(outcomes))
     yield Told("cases", f"{counts.cases:,}", note=counted(counts.rows, "trial") if counts.rows != counts.cases else "")
     yield Told("passed", f"{counts.passed:,}", "pass" if counts.passed else "")
     yield Told("failed", f"{counts.failed:,}", "fail" if counts.failed else "")
@@ -237,14 +232,13 @@ def findings(scenarios: Sequence[ScenarioReport]) -> Iterator[ValidatorFinding]:
                 yield ValidatorFinding(line(each.validator), suite, "error", f"could not run: {line(each.error)}")
                 continue
             said = [counted(number, SEVERITIES[name]) for name in WORST_FIRST if (number := each.count(name))]
-            ordered = sorted(each.issues, key=lambda issue: WORST_FIRST.index(issue.severity))
             found = sum(each.count(name) for name in WORST_FIRST)
             yield ValidatorFinding(
                 line(each.validator),
                 suite,
                 "fail" if each.count("error") else "borderline" if each.count("warning") else "pass",
                 ", ".join(said) or "nothing found",
-                tuple((SEVERITIES[issue.severity], line(issue.message)) for issue in ordered[:MAX_ISSUES]),
+                tuple((SEVERITIES[issue.severity], line(issue.message)) for issue in each.worst_first[:MAX_ISSUES]),
                 max(0, found - MAX_ISSUES),
             )
 
@@ -252,30 +246,12 @@ def findings(scenarios: Sequence[ScenarioReport]) -> Iterator[ValidatorFinding]:
 def changes_of(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Changes:
     """Return the changes that are named at the top, and how many are not."""
     numbers: dict[OutcomeKey, int] = {outcome.key: number for number, outcome in enumerate(outcomes)}
-    found = [
-        (numbers.get((each.suite, each.id, each.target)), each) for each in comparison.cases if each.change != "new"
-    ]
+    found = [(numbers.get(each.key), each) for each in comparison.cases if each.change != "new"]
     named, others = found[:MAX_CHANGES], found[MAX_CHANGES:]
     removed = [line(each.id) for _, each in others if each.change == "removed"]
     return Changes(tuple(named), len(others) - len(removed), tuple(removed[:MAX_FOLDED]))
 
 
-def cost_of(group: Group) -> float | None:
-    """Return what answers and judges of a group cost."""
-    known = [each for each in (group.cost_usd, group.judge_cost_usd) if each is not None]
-    return sum(known) if known else None
-
-
 def line(text: str) -> str:
     """Return a text in one line of bearable length, without characters that command a terminal or turn text round."""
     return shortened(flowed(text), MAX_LINE)
-
-
-def _badness(group: Group) -> tuple[float, int, str]:
-    """The worst group has the least."""
-    return group.passed / group.cases if group.cases else 1.0, -group.cases, group.name
-
-
-def _badness_of_evaluator(figures: EvaluatorFigures) -> tuple[float, int, str, str]:
-    rate = figures.passed / figures.scored if figures.scored else 0.0 if figures.errors else 1.0
-    return rate, -figures.scored, figures.name, figures.type

@@ -18,7 +18,7 @@ from agentv_ci.contracts.base import JsonObject
 from agentv_ci.outside import well_formed_text
 from agentv_ci.report.page.casebook import Casebook, TableLines, names_of, table_lines
 from agentv_ci.report.page.numbers import money, score, share, signed
-from agentv_ci.report.page.overview import cost_of, line, overview_of
+from agentv_ci.report.page.overview import line, overview_of
 from agentv_ci.report.reported import ReportedRun
 from agentv_ci.report.statistics import p_text
 from agentv_ci.report.words import rate_text
@@ -102,7 +102,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "cost_of": cost_of,
         "counted": counted,
         "line": line,
         "money": money,

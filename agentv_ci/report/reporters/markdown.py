@@ -157,7 +157,7 @@ def _verdict(report: RunReport) -> str:
     facts += [f"${report.cost_usd:.4f}"] if report.cost_usd is not None else []
     lines[-1] += "".join(f" · {each}" for each in facts)
     if report.dry_run:
-        lines += ["", f"{DRY_RUN[:1].upper()}{DRY_RUN[1:]}."]
+        lines += ["", f"{DRY_RUN.capitalize()}."]
     if gate.reasons:
         lines += ["", *_some([f"- {code(shortened(each, MAX_REASON))}" for each in gate.reasons], MAX_REASONS)]
     return "\n".join(lines)
@@ -184,7 +184,7 @@ def _comparison(comparison: Comparison, run: ReportedRun) -> Iterator[Block]:
 
 
 def _changed(case: ComparedCase, sources: Mapping[OutcomeKey, Source], links: Links) -> str:
-    source = sources.get((case.suite, case.id, case.target))
+    source = sources.get(case.key)
     name = cell_code(shortened(case.id, MAX_ID))
     place = "" if source is None else link(cell_code(_place(source)), links.to(source.path, source.line))
     return f"| {CHANGES[case.change]} | {name} | {change_text(case)} | {place} |"

@@ -54,13 +54,11 @@ def render(run: ReportedRun) -> Iterable[bytes]:
 
 
 def _result(outcome: CaseOutcome, known: JsonObject) -> JsonObject:
-    case, rule_id = outcome.case, RULE_OF[outcome.verdict]
+    case = outcome.case
     place = location(case.source.path, {"startLine": max(case.source.line, 1)})
     place["logicalLocations"] = [{"name": case.id, "kind": "member", "fullyQualifiedName": f"{case.suite}:{case.id}"}]
     return {
-        "ruleId": rule_id,
-        "ruleIndex": ORDER.index(rule_id),
-        "level": RULES[rule_id][0],
+        **_of_rule(RULE_OF[outcome.verdict]),
         "message": _message(outcome),
         "locations": [place],
         "partialFingerprints": known,
@@ -76,14 +74,15 @@ def _result(outcome: CaseOutcome, known: JsonObject) -> JsonObject:
     }
 
 
+def _of_rule(rule_id: str) -> JsonObject:
+    return {"ruleId": rule_id, "ruleIndex": ORDER.index(rule_id), "level": RULES[rule_id][0]}
+
+
 def _lost(outcome: CaseOutcome, trial: TrialOutcome, known: JsonObject) -> JsonObject:
     """Return a trial without a verdict as a result of its own."""
-    rule_id = "trial-errored"
     said = f"{printable(outcome.case.id)} ({printable(outcome.target)}): trial {trial.number} of {outcome.case.trials}"
     return {
-        "ruleId": rule_id,
-        "ruleIndex": ORDER.index(rule_id),
-        "level": RULES[rule_id][0],
+        **_of_rule("trial-errored"),
         "message": message(f"{said} has no verdict\n{printable(trial.summary)}"),
         "locations": [location(outcome.case.source.path, {"startLine": max(outcome.case.source.line, 1)})],
         "partialFingerprints": {name: f"{value}/{trial.number}" for name, value in known.items()},
@@ -111,9 +110,7 @@ def _gate(report: RunReport, outcomes: Sequence[CaseOutcome]) -> JsonObject:
     """Return the gate as a result; it has no line, and stands at the top of the first eval file."""
     suites = [*(each.suite for each in report.gate.settings), *(each.case.suite for each in outcomes)]
     result: JsonObject = {
-        "ruleId": GATE,
-        "ruleIndex": ORDER.index(GATE),
-        "level": RULES[GATE][0],
+        **_of_rule(GATE),
         "message": message(printable("\n".join(report.gate.reasons)) or report.gate.verdict),
         "partialFingerprints": fingerprint((GATE, *suites[:1]), Counter()),
     }

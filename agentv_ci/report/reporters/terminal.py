@@ -64,13 +64,8 @@ def _cases(title: str, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]:
         return
     yield Line(f"{title}:", "title")
     for outcome in outcomes[:MAX_SHOWN]:
-        source = outcome.case.source
         score = "" if outcome.verdict == "error" else f" {outcome.score:.3f}"
-        yield Line.of(
-            (f"  {outcome.verdict}{score}  ", _STYLES[outcome.verdict]),
-            (printable(outcome.case.id), "strong"),
-            (f"  ({printable(source.path)}:{source.line})", "faint"),
-        )
+        yield _headline(f"{outcome.verdict}{score}", outcome)
         yield from map(Line, _reasons(outcome))
         yield from (Line(each, "faint") for each in _answer(outcome))
         yield Line.of((f"    again: {_again(outcome)}", "faint"))
@@ -79,17 +74,21 @@ def _cases(title: str, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]:
     yield Line("")
 
 
+def _headline(said: str, outcome: CaseOutcome, style: Style | None = None) -> Line:
+    source = outcome.case.source
+    return Line.of(
+        (f"  {said}  ", style or _STYLES[outcome.verdict]),
+        (printable(outcome.case.id), "strong"),
+        (f"  ({printable(source.path)}:{source.line})", "faint"),
+    )
+
+
 def _lost_trials(lost: Sequence[tuple[CaseOutcome, TrialOutcome]]) -> Iterator[Line]:
     if not lost:
         return
     yield Line("trials without a verdict:", "title")
     for outcome, trial in lost[:MAX_SHOWN]:
-        source = outcome.case.source
-        yield Line.of(
-            (f"  error  trial {trial.number} of {outcome.case.trials}  ", "bad"),
-            (printable(outcome.case.id), "strong"),
-            (f"  ({printable(source.path)}:{source.line})", "faint"),
-        )
+        yield _headline(f"error  trial {trial.number} of {outcome.case.trials}", outcome, "bad")
         yield from map(Line, _wrapped(flowed(trial.summary)))
     if len(lost) > MAX_SHOWN:
         yield Line(f"  … and {len(lost) - MAX_SHOWN} more")

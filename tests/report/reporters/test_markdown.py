@@ -239,3 +239,12 @@ def test_a_great_run_stays_within_what_a_comment_takes() -> None:
         for number in range(400)
     ]
     assert 50_000 < len(shown(reported(rows))) <= LIMIT
+
+
+def test_trial_without_a_verdict_is_named_where_its_case_has_one() -> None:
+    of = case("moody", trials=3)
+    rows = [row("pass", of=of), row("error", of=of, trial=2, error="@octocat"), row("pass", of=of, trial=3)]
+    said = shown(reported(rows))
+    told = "- ⚠️ `moody` trial 2 of 3, `evals/a.yaml:3`: `process: @octocat`"
+    assert f"### Trials without a verdict\n\n{told}\n" in said
+    assert "@" not in "".join(Page(said).loose)

@@ -141,3 +141,13 @@ def test_log_is_what_the_standard_says(texts: list[tuple[str, str, Verdict]]) ->
         for number, (name, text, verdict) in enumerate(texts)
     ]
     assert what_sarif_forbids(log(rows)) == []
+
+
+def test_trial_without_a_verdict_is_a_result_where_its_case_has_a_verdict() -> None:
+    of = case("moody", trials=3, line=7)
+    rows = [row("pass", of=of), row("error", of=of, trial=2, error="no answer"), row("pass", of=of, trial=3)]
+    trial, gate = log_run(rows)["results"]
+    assert (trial["ruleId"], trial["level"], gate["ruleId"]) == ("trial-errored", "warning", "gate-not-passed")
+    assert trial["message"]["text"] == "moody (default): trial 2 of 3 has no verdict\nprocess: no answer"
+    assert trial["locations"][0]["physicalLocation"]["region"] == {"startLine": 7}
+    assert what_sarif_forbids(log(rows)) == []

@@ -266,3 +266,19 @@ def test_thresholds_do_not_change_the_figures() -> None:
     one = case()
     lines = rendered([one], [row("fail", of=one)], suites=[suite(min_pass_rate=0.0)])
     assert lines[-1] == Line("gate: passed", "good")
+
+
+def test_trial_without_a_verdict_is_named_where_its_case_has_one() -> None:
+    of = case("moody", trials=3)
+    rows = [row("pass", of=of), row("error", of=of, trial=2, error="no answer"), row("pass", of=of, trial=3)]
+    text = printed([of], rows)
+    assert text.startswith(
+        """\
+trials without a verdict:
+  error  trial 2 of 3  moody  (evals/a.yaml:3)
+    process: no answer
+
+1 case: 1 passed, 0 failed, 0 errors, 1 trial without a verdict
+"""
+    )
+    assert text.endswith("gate: not passed\n  1 error, at most 0 are allowed\n")
