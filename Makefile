@@ -1,7 +1,7 @@
 # One command for each chore. PYTHON names the interpreter; by default that of .venv, where there is one.
 PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
 
-.PHONY: help dev check format test test-peers schemas docs golden screenshot prices
+.PHONY: help dev check format test test-peers schemas docs golden screenshot prices lock
 
 help:       ## list the chores
 	@grep -hE '^[a-z-]+: +##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -50,3 +50,8 @@ screenshot: ## write docs/report.png: the HTML report in Debian's chromium
 prices:     ## render the table of public prices; review the diff
 	$(PYTHON) -m pip install --quiet genai-prices==0.2.3
 	$(PYTHON) -m tests.render_prices
+
+lock:       ## write requirements.lock: what the action installs, with hashes
+	$(PYTHON) -m pip install --quiet uv==0.13.9
+	echo 'hatchling>=1.27' | $(PYTHON) -m uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
+	  --no-annotate --custom-compile-command 'make lock' --output-file requirements.lock pyproject.toml -
