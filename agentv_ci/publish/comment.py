@@ -37,8 +37,12 @@ class Comment:
     @property
     def marker(self) -> str:
         """The line by which it is found again."""
-        # Two hyphens could end it.
-        return f"<!-- agentv-ci:{quote(self.key, safe='/ ').replace('--', '-%2D')} -->"
+        return f"<!-- agentv-ci:{self._name} -->"
+
+    @property
+    def _name(self) -> str:
+        """The key, written so that it can neither end the marker, with two hyphens, nor the code it stands in."""
+        return quote(self.key.encode("utf-8", "surrogateescape"), safe="/ ").replace("--", "-%2D")
 
     def is_older_than(self, text: str) -> bool:
         """Whether a comment tells of a later run: this one ended after it, and has nothing new to say."""
@@ -55,8 +59,7 @@ class Comment:
 
     def _footer(self) -> str:
         flow = self.workflow
-        key = quote(self.key, safe="/ ").replace("--", "-%2D")
-        said = f"`{key}` · [run {flow.run_id}]({flow.run_url})"
+        said = f"`{self._name}` · [run {flow.run_id}]({flow.run_url})"
         said += f", attempt {flow.run_attempt}" if flow.run_attempt > 1 else ""
         said += f" · {self.run.sha[:7]}"
         # Whoever writes a pull request also writes what its own runs leave.

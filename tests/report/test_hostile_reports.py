@@ -244,6 +244,7 @@ class TestMarkdown:
     ) -> None:
         results(folder, row())
         known = {"GITHUB_SERVER_URL": "https://x", "GITHUB_REPOSITORY": "o/\udcff", "GITHUB_SHA": "abc"}
+        known["GITHUB_ACTIONS"] = "true"
         for name, value in known.items():
             monkeypatch.setenv(name, value)
         assert run(["report", "r.jsonl", "--markdown", "m.md"]) == 1
