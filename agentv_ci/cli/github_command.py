@@ -362,7 +362,7 @@ def publish_step(
         delimiter=f"agentv_{secrets.token_hex(16)}",
     )
     token = os.environ.get("GITHUB_TOKEN")
-    access = Access(token, lambda: datetime.now(UTC), random.uniform) if token else None
+    access = Access(token, lambda: datetime.now(UTC), asyncio.sleep, random.uniform) if token else None
     wishes = Wishes(annotations, comment, comment_key or f"{workflow.name}/{workflow.job}")
     folder = Path.cwd() / results_dir
     run, published = asyncio.run(publish_run(folder, workflow, wishes, places, access, now=datetime.now(UTC)))

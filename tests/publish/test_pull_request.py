@@ -6,25 +6,18 @@ import asyncio
 import json
 import socket
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pytest
 
-from agentv_ci.publish import pull_request
 from agentv_ci.publish.comment import Comment
 from agentv_ci.publish.context import Access, Head, Workflow
 from agentv_ci.publish.pull_request import NotCommented, comment_on
-from agentv_ci.retry import RetryPolicy
 from tests.action.github_api import BOT, Failure, FakeGitHub, Pull
 from tests.conftest import NOW
 from tests.publish.workflows import HEAD, PULL_REQUEST, past
 
 TOKEN = "ghs_testtoken0123456789"
-
-
-@pytest.fixture(autouse=True)
-def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pull_request, "POLICY", RetryPolicy(max_retries=3, initial_delay_s=0.0, max_delay_s=30.0))
 
 
 @dataclass(slots=True)
@@ -33,11 +26,15 @@ class Site:
 
     github: FakeGitHub
     workflow: Workflow
+    slept: list[float] = field(default_factory=list)
 
     def comment(self, body: str = "## Passed", run_id: int = 5, key: str = "Evals/evals", token: str = TOKEN) -> str:
         comment = Comment(key, lambda limit: body[:limit], past(run_id), self.workflow)
-        access = Access(token, lambda: NOW, lambda _low, _high: 1.0)
+        access = Access(token, lambda: NOW, self._sleep, lambda _low, _high: 1.0)
         return asyncio.run(comment_on(comment, self.workflow, access))
+
+    async def _sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
 
     @property
     def methods(self) -> list[str]:
@@ -148,16 +145,10 @@ def test_posted_comment_whose_answer_was_lost_is_found_again(site: Site) -> None
     assert site.methods == ["POST", "PATCH"]
 
 
-def test_wait_that_is_asked_for_is_kept(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    waits: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        waits.append(seconds)
-
-    monkeypatch.setattr(pull_request.asyncio, "sleep", sleep)
+def test_wait_that_is_asked_for_is_kept(site: Site) -> None:
     site.github.failures = [Failure(403, "You have exceeded a secondary rate limit", "GET", {"Retry-After": "7"})]
     site.comment()
-    assert waits == [7.0]
+    assert site.slept == [7.0]
 
 
 def test_failure_that_stays_is_said(site: Site) -> None:
