@@ -25,6 +25,7 @@ from tests.conftest import REPOSITORY, write
 
 CHECKOUT: Mapping[str, Any] = {"uses": "actions/checkout@v4", "with": {"persist-credentials": False}}
 ACTION = "org/agentv-action@v1"
+SETUP = "org/agentv-action/.github/actions/setup@v1"
 TOKEN = "ghs_RigToken0123456789abcdefABCDEF01234567"
 LEVELS = ("error", "warning", "notice")
 MOST_SHOWN = 10
@@ -40,6 +41,10 @@ INSTALLED = """\
 echo "command={command}" >> "$GITHUB_OUTPUT"
 """
 """Stands in for the action's installation: the command is there already."""
+
+DIRECT = f'exec "{sys.executable}" -I -m agentv_ci "$@"'
+PIPED = f'set -o pipefail\n"{sys.executable}" -I -m agentv_ci "$@" 2>&1 | cat'
+"""With act steps write to a terminal; GitHub's runner reads a pipe."""
 
 SETUP_PYTHON = """\
 name: setup-python
@@ -177,10 +182,12 @@ class Rig:
     event_name: str = "pull_request"
     actor: str = "ada"
     secrets: Mapping[str, str] = field(default_factory=dict)
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """Variables that the runner sets for every job."""
     installs: bool = False
     """Whether the action installs itself, as it does for users; otherwise `tool` is there already."""
-    tool: str = f'exec "{sys.executable}" -I -m agentv_ci "$@"'
-    """The shell's line that runs agentv-ci."""
+    tool: str = PIPED
+    """The lines in Bash that run agentv-ci."""
 
     @property
     def user(self) -> Path:
@@ -199,6 +206,11 @@ class Rig:
         git(self.user, *SIGNATURE, "commit", "-q", "--allow-empty", "-m", "start")
         _copy_action(self.folder / "action", None if self.installs else self.tool)
         write(self.folder / "python", {"action.yml": SETUP_PYTHON.format(python=sys.executable)})
+
+    def commit(self, message: str, *parents: str) -> str:
+        """Add a commit to the user's repository that no branch has, and return its hash."""
+        before = [word for parent in parents for word in ("-p", parent)]
+        return git(self.user, *SIGNATURE, "commit-tree", "HEAD^{tree}", *before, "-m", message)
 
     def run(self, job: Mapping[str, Any], event: Mapping[str, Any]) -> Outcome:
         """Run one job; a step that keeps the workspace is added to it."""
@@ -239,6 +251,7 @@ class Rig:
             "GITHUB_API_URL": url,
             "GITHUB_GRAPHQL_URL": f"{url}/graphql",
             "RIG_KEPT": self.folder / "kept",
+            **self.environ,
         }
         return [
             *(act, self.event_name, "--json", "--no-cache-server", "--action-offline-mode"),
@@ -296,7 +309,7 @@ def _copy_action(folder: Path, tool: str | None) -> None:
             shutil.copy(source, target)
     if tool:
         command = folder / "agentv-ci"
-        command.write_text(f"#!/bin/sh\n{tool}\n", "utf-8")
+        command.write_text(f"#!/bin/bash\n{tool}\n", "utf-8")
         command.chmod(0o755)
         (folder / ".github/actions/install.sh").write_text(INSTALLED.format(command=command), "utf-8")
 
