@@ -46,6 +46,15 @@ DIRECT = f'exec "{sys.executable}" -I -m agentv_ci "$@"'
 PIPED = f'set -o pipefail\n"{sys.executable}" -I -m agentv_ci "$@" 2>&1 | cat'
 """With act steps write to a terminal; GitHub's runner reads a pipe."""
 
+TOOL = """\
+#!/bin/bash
+if [ -z "${{RIG_CLEAN:-}}" ]; then
+  # act gives composite actions their inputs as variables, too, the token with them; GitHub's runner does not.
+  exec env {unset} RIG_CLEAN=yes "$0" "$@"
+fi
+{tool}
+"""
+
 SETUP_PYTHON = """\
 name: setup-python
 description: Answers with an interpreter that is there already
@@ -106,6 +115,8 @@ class Step:
     log: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     """Names of all commands that were obeyed, however they were given."""
+    tokens: frozenset[str] = frozenset()
+    """Words that ended a stretch in which no command was obeyed."""
     missed: tuple[str, ...] = ()
     """Lines that GitHub's runner would obey too, and act does not: indented ones, and `##[` anywhere."""
 
@@ -267,7 +278,7 @@ class Rig:
         return {**kept, "PATH": path}
 
     def _secrets(self) -> str:
-        return "".join(f"{name}={value}\n" for name, value in {"GITHUB_TOKEN": TOKEN, **self.secrets}.items())
+        return "".join(f"{name}='{value}'\n" for name, value in {"GITHUB_TOKEN": TOKEN, **self.secrets}.items())
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -309,7 +320,9 @@ def _copy_action(folder: Path, tool: str | None) -> None:
             shutil.copy(source, target)
     if tool:
         command = folder / "agentv-ci"
-        command.write_text(f"#!/bin/bash\n{tool}\n", "utf-8")
+        inputs = yaml.safe_load((REPOSITORY / "action.yml").read_text("utf-8"))["inputs"]
+        unset = " ".join(f"-u INPUT_{name.upper()}" for name in inputs)
+        command.write_text(TOOL.format(unset=unset, tool=tool), "utf-8")
         command.chmod(0o755)
         (folder / ".github/actions/install.sh").write_text(INSTALLED.format(command=command), "utf-8")
 
@@ -354,6 +367,7 @@ def _step(entries: Sequence[Mapping[str, Any]]) -> Step:
         summary="".join(each["content"] for each in own if each.get("command") == "summary"),
         log=tuple(each["msg"].rstrip("\n") for each in entries if each.get("raw_output")),
         commands=tuple(each["command"] for each in commands),
+        tokens=frozenset(each["arg"] for each in commands if each["command"] == "stop-commands"),
         missed=tuple(_missed(entries)),
     )
 
@@ -375,14 +389,18 @@ def _missed(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _annotation(entry: Mapping[str, Any]) -> Annotation:
-    given: Mapping[str, str] = entry.get("kvPairs") or {}
+    # act takes the last `::` of a line for the end of the properties. The runner takes the first one: actions/runner,
+    # ActionCommand.TryParseV2.
+    head, _, message = entry["raw"].rstrip("\r\n").removeprefix("::").partition("::")
+    level, _, properties = head.partition(" ")
+    given = {name: _unescaped(value) for name, _, value in (each.partition("=") for each in properties.split(","))}
 
     def number(name: str) -> int | None:
         return int(given[name]) if name in given else None
 
     return Annotation(
-        level=entry["command"],
-        message=entry["arg"],
+        level=level,
+        message=_unescaped(message),
         file=given.get("file"),
         title=given.get("title"),
         line=number("line"),
@@ -390,3 +408,9 @@ def _annotation(entry: Mapping[str, Any]) -> Annotation:
         column=number("col"),
         end_column=number("endColumn"),
     )
+
+
+def _unescaped(text: str) -> str:
+    for escape, character in (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%")):
+        text = text.replace(escape, character)
+    return text

@@ -21,7 +21,7 @@ KEYED = {
     "evals/a.test.yaml": suite("a"),
     "targets.yaml": json.dumps({"$schema": "agentv-targets-v2.2", "targets": [NEEDS_A_KEY]}),
 }
-ASKS = {"evals/a.test.yaml": suite("a"), "targets.yaml": agent("touch ../asked; echo yes")}
+ASKS = {"evals/a.test.yaml": suite("a"), "targets.yaml": agent("touch asked; echo yes")}
 FAILS = {"evals/a.test.yaml": suite("a"), "targets.yaml": mock("no")}
 
 

@@ -23,7 +23,7 @@ def outcome(once: Once) -> Outcome:
         files = {
             "bad/a.test.yaml": MISTAKES,
             "good/a.test.yaml": suite("a"),
-            "targets.yaml": agent("touch ../asked; echo no"),
+            "targets.yaml": agent("touch asked; echo no"),
             "apps/shop/evals/b.test.yaml": suite("p", "q"),
             "apps/shop/targets.yaml": mock("no"),
             **{f"nasty/{name}": suite("n") for name in NASTY},
