@@ -386,5 +386,7 @@ def publish_step(
     run, published = asyncio.run(publish_run(folder, workflow, wishes, places, access, now=datetime.now(UTC)))
     for line in published.lines:
         click.echo(line)
+    if published.url is not None:
+        show_line(f"comment: {published.url}", "plain")
     show_line(f"agentv-ci: {run.verdict}", "good" if run.exit_code == PASSED else "bad")
     return exit_code(run, fail_on)
