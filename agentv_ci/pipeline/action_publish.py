@@ -217,7 +217,7 @@ def _past(run: ActionRun, report: RunReport | None, workflow: Workflow, now: dat
     return PastRun(
         run_id=workflow.run_id,
         attempt=workflow.run_attempt,
-        sha=workflow.shown_commit.lower() or NO_COMMIT,
+        sha=workflow.shown_commit or NO_COMMIT,
         at=now.astimezone(UTC).strftime("%Y-%m-%d %H:%M"),
         verdict=_verdict(run, report),
         passed=counts.passed if counts is not None else None,
