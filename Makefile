@@ -1,13 +1,14 @@
 # One command for each chore. PYTHON names the interpreter; by default that of .venv, where there is one.
 PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
 
-.PHONY: help dev check format test test-peers schemas docs golden screenshot prices lock
+.PHONY: help dev check format test test-peers schemas docs golden screenshot prices github-api lock
 
 help:       ## list the chores
 	@grep -hE '^[a-z-]+: +##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 dev:        ## install agentv-ci and what its developers need
 	$(PYTHON) -m pip install -e '.[dev]'
+	$(PYTHON) -m pip install --require-hashes --no-deps -r tests/action/act.lock
 
 check:      ## lint, types, import rules, schemas fresh: everything but the tests
 	$(PYTHON) -m ruff check .
@@ -50,6 +51,11 @@ screenshot: ## write docs/report.png: the HTML report in Debian's chromium
 prices:     ## render the table of public prices; review the diff
 	$(PYTHON) -m pip install --quiet genai-prices==0.2.3
 	$(PYTHON) -m tests.render_prices
+
+github-api: ## cut what the action asks out of GitHub's description of its API; review the diff
+	folder=$$(mktemp -d) && npm pack --silent --pack-destination "$$folder" @octokit/openapi@23.0.2 && \
+	  tar -xzf "$$folder"/*.tgz -C "$$folder" package/generated/api.github.com.json && \
+	  $(PYTHON) -m tests.action.render_github_api "$$folder/package/generated/api.github.com.json" && rm -r "$$folder"
 
 lock:       ## write requirements.lock: what the action installs, with hashes
 	$(PYTHON) -m pip install --quiet uv==0.13.9

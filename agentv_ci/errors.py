@@ -2,6 +2,7 @@
 
     CannotGoOn
     ├── UsageError        2   the command line is wrong
+    │   └── MissingVariables  the environment lacks what targets need
     ├── InvalidInput      2   the documents are wrong; the diagnostics say where
     ├── NothingToRun      3   the paths and filters select no case
     ├── TargetUnavailable 4   a target cannot be asked at all
@@ -42,6 +43,10 @@ class UsageError(CannotGoOn):
     """The command line or the environment asks for something impossible."""
 
     exit_code = 2
+
+
+class MissingVariables(UsageError):
+    """Targets need variables of the environment that are not set, such as a secret that a workflow does not get."""
 
 
 class InvalidInput(CannotGoOn):

@@ -70,12 +70,16 @@ class ProcessTimedOut(ProcessFailed):
 
 def child_environment(environ: Mapping[str, str], extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment of a child: this process's without the runner's own variables, then `extra`."""
-    inherited = {
+    return {"NO_COLOR": "1", **without_runner(environ), "TERM": "dumb", **(extra or {})}
+
+
+def without_runner(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without the runner's own variables: tokens, and files that it takes orders from."""
+    return {
         name: value
         for name, value in environ.items()
         if name not in RUNNER_VARIABLES and not name.startswith("ACTIONS_")
     }
-    return {"NO_COLOR": "1", **inherited, "TERM": "dumb", **(extra or {})}
 
 
 def kill_all() -> None:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from agentv_ci.contracts.action import Annotation
+from agentv_ci.outside import inert
+
 _IN_MESSAGES = (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"))
 _IN_PROPERTIES = (*_IN_MESSAGES, (":", "%3A"), (",", "%2C"))
 
@@ -17,6 +20,24 @@ def workflow_command(name: str, message: str, properties: Mapping[str, str | int
         f"{key}={_escaped(str(value), _IN_PROPERTIES)}" for key, value in properties.items() if value not in (None, "")
     )
     return f"::{name}{' ' if given else ''}{given}::{_escaped(message, _IN_MESSAGES)}"
+
+
+def annotation_command(annotation: Annotation) -> str:
+    """Return the line that makes the runner show an annotation; what it holds does nothing but be read."""
+    # The runner drops columns of what goes over several lines.
+    one_line = annotation.end_line in (None, annotation.line)
+    return workflow_command(
+        annotation.level,
+        inert(annotation.message),
+        {
+            "file": inert(annotation.path or ""),
+            "line": annotation.line,
+            "endLine": annotation.end_line,
+            "col": annotation.column if one_line else None,
+            "endColumn": annotation.end_column if one_line else None,
+            "title": inert(annotation.title),
+        },
+    )
 
 
 def _escaped(text: str, escapes: tuple[tuple[str, str], ...]) -> str:

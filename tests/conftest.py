@@ -31,6 +31,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the corpus's expected files")
 
 
+@pytest.fixture(autouse=True)
+def no_workflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget the workflow that these tests may run in: what is tested reads the same variables."""
+    for name in os.environ:
+        if name.startswith(("GITHUB_", "ACTIONS_")):
+            monkeypatch.delenv(name)
+
+
 @pytest.fixture
 def unmeasured(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Leave a test out of the coverage: what others run too, and this one so often that measuring takes most of it."""
@@ -69,7 +77,7 @@ def agentv_ci(
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return this process's environment without anything that would change what agentv-ci does."""
-    changing = ("OPENAI_", "GITHUB_", "NO_COLOR")
+    changing = ("OPENAI_", "GITHUB_", "ACTIONS_", "AGENTV_", "NO_COLOR")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(changing)}
     return {**kept, **(extra or {})}
 

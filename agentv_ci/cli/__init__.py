@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
-import sys
 from collections.abc import Mapping, Sequence
 
 import click
 
 from agentv_ci import __version__
-from agentv_ci.cli.output import show_diagnostics, show_error
-from agentv_ci.errors import BUG, INFRASTRUCTURE, INTERRUPTED, CannotGoOn, InvalidInput
+from agentv_ci.cli.ending import ReaderHasGone, end
 
 COMMANDS: Mapping[str, str] = {
     "init": "Begin: targets, an example, a workflow and editor settings; overwrites nothing.",
@@ -27,12 +24,9 @@ COMMANDS: Mapping[str, str] = {
     "judge-check": "Measure a judge against answers that people have judged.",
     "cache": "Look at the response cache, or empty it.",
     "schema": "List or print the published JSON Schemas.",
+    "github": "What the GitHub Action does: run, and publish what became of it.",
 }
 ALIASES: Mapping[str, str] = {"run": "eval"}
-
-
-class _ReaderHasGone(Exception):
-    """Standard output leads nowhere any more."""
 
 
 class LazyGroup(click.Group):
@@ -43,7 +37,7 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
-            raise _ReaderHasGone from error
+            raise ReaderHasGone from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name the commands in the order people need them."""
@@ -108,40 +102,4 @@ def wants_color(choice: str) -> bool | None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
-    try:
-        result = cli.main(args=list(arguments), prog_name="agentv-ci", standalone_mode=False)
-        return result if isinstance(result, int) else 0
-    except (click.exceptions.Abort, KeyboardInterrupt):
-        show_error("interrupted", None)
-        return INTERRUPTED
-    except click.ClickException as error:
-        error.show()
-        return 2
-    except InvalidInput as error:
-        show_diagnostics(error.diagnostics, err=True)
-        return error.exit_code
-    except CannotGoOn as error:
-        show_error(error.message, error.hint)
-        return error.exit_code
-    except _ReaderHasGone:
-        # There is nobody left to tell.
-        _give_up_stdout()
-        return 141
-    except OSError as error:
-        # A full disk or a closed terminal is nobody's bug.
-        _give_up_stdout()
-        with contextlib.suppress(OSError):
-            show_error(f"cannot go on: {error}", None)
-        return INFRASTRUCTURE
-    except Exception:  # noqa: BLE001  # the last resort: whatever it is, it is our fault
-        import traceback
-
-        show_error("this is a bug in agentv-ci; please report it with what follows", None)
-        click.echo(traceback.format_exc(), err=True)
-        return BUG
-
-
-def _give_up_stdout() -> None:
-    """Send what is still buffered nowhere; else the interpreter tries again at its end and spoils the exit status."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return end(lambda: cli.main(args=list(arguments), prog_name="agentv-ci", standalone_mode=False)).exit_code

@@ -122,7 +122,7 @@ def report_options(command: F) -> F:
 def reports_of(given: Mapping[str, str | None], cwd: Path) -> Reports:
     """Return the reports that are wanted; `given` has the file of each."""
     from agentv_ci.pipeline.publishing import Reports
-    from agentv_ci.report.links import Links
+    from agentv_ci.pipeline.workflow import links_of, read_workflow
 
     files = {name: cwd / path for name in REPORTS if (path := given[name]) is not None}
     for name in REPORTS:
@@ -131,7 +131,7 @@ def reports_of(given: Mapping[str, str | None], cwd: Path) -> Reports:
     # Every step of a job writes to the same one.
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     appended = frozenset({cwd / summary} if summary else ())
-    return Reports(files, Links.of_workflow(os.environ), appended)
+    return Reports(files, links_of(read_workflow(os.environ)), appended)
 
 
 def gate_options(command: F) -> F:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Mapping
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from pydantic import BaseModel
 
@@ -76,7 +76,7 @@ class PlanDocument:
         self._head = head
         self._cases = cases
 
-    def copy_to(self, out: BinaryIO) -> None:
+    def copy_to(self, out: IO[bytes]) -> None:
         """Write the whole document; raises OSError."""
         out.write(self._head + b',\n  "cases": [')
         self._cases.seek(0)

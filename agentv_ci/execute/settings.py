@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import Warn
 from agentv_ci.contracts.targets import Target
-from agentv_ci.errors import UsageError
+from agentv_ci.errors import MissingVariables, UsageError
 from agentv_ci.execute.fitness import REFERENCE, unfit
 
 ADDRESSES = ("base_url", "endpoint")
@@ -39,9 +39,10 @@ def resolve_targets(
             problems += [f"target '{target.name}': {sentence}" for sentence in unfit(resolved[key], found.sources)]
         except ValidationError as error:
             problems += [f"target '{target.name}': {sentence}" for sentence in _wrong(error, found.sources)]
-    if missing or problems:
-        hint = "set them in the environment or in a .env file" if missing else None
-        raise UsageError("\n".join([*missing, *problems]), hint=hint)
+    if missing:
+        raise MissingVariables("\n".join([*missing, *problems]), hint="set them in the environment or in a .env file")
+    if problems:
+        raise UsageError("\n".join(problems))
     return resolved
 
 

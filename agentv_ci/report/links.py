@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -18,10 +17,9 @@ class Links:
     """The address of the repository's folder at one commit; None: nobody knows one."""
 
     @classmethod
-    def of_workflow(cls, environ: Mapping[str, str]) -> Links:
-        """Return those of the commit that a workflow of GitHub Actions checked out; elsewhere none."""
-        server, repository, commit = (environ.get(f"GITHUB_{name}") for name in ("SERVER_URL", "REPOSITORY", "SHA"))
-        if not (server and repository and commit) or not _SERVER.fullmatch(server):
+    def of_commit(cls, server: str, repository: str, commit: str) -> Links:
+        """Return those of a repository at one commit; none where the address of the server is none."""
+        if not (repository and commit) or not _SERVER.fullmatch(server):
             return cls()
         return cls(f"{server}/{quoted(repository)}/blob/{quoted(commit)}")
 

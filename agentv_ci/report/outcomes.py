@@ -28,6 +28,13 @@ class Finding:
     verdict: str
     score: float
     text: str
+    required: bool = False
+    """Whether it fails the case by itself."""
+
+    @property
+    def title(self) -> str:
+        """Its name, and whether the case needs it."""
+        return f"{self.name} (required)" if self.required else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,14 +273,17 @@ def _outcome(case: Case, key: OutcomeKey, trials: Sequence[TrialOutcome], told: 
 def _told(row: ResultRow) -> tuple[tuple[Finding, ...], str]:
     """Return what evaluators said of an answer, and its beginning and end."""
     findings = (
-        Finding(_name(each), each.type, each.verdict, each.score, shortened(_text(each), MAX_FINDING))
+        Finding(
+            each.name,
+            each.type,
+            each.verdict,
+            each.score,
+            shortened(_text(each), MAX_FINDING),
+            each.required and each.verdict != "pass",
+        )
         for each in row.evaluator_results
     )
     return tuple(findings), shortened(row.candidate_answer, MAX_FINDING)
-
-
-def _name(result: EvaluatorResult) -> str:
-    return f"{result.name} (required)" if result.required and result.verdict != "pass" else result.name
 
 
 def _text(result: EvaluatorResult) -> str:

@@ -233,7 +233,7 @@ class TestMarkdown:
 
     @pytest.mark.parametrize("server", ["https://x) <img src=y>", "https://x\n\n<b>", "https://x) @octocat ("])
     def test_address_of_a_server_is_only_an_address(self, server: str) -> None:
-        links = Links.of_workflow({"GITHUB_SERVER_URL": server, "GITHUB_REPOSITORY": "o/r", "GITHUB_SHA": "abc"})
+        links = Links.of_commit(server, "o/r", "abc")
         found, outcomes = whole([row("fail")])
         page = Page(shown(ReportedRun(found, outcomes, tuple, links)))
         assert page.tags <= OURS
@@ -244,6 +244,7 @@ class TestMarkdown:
     ) -> None:
         results(folder, row())
         known = {"GITHUB_SERVER_URL": "https://x", "GITHUB_REPOSITORY": "o/\udcff", "GITHUB_SHA": "abc"}
+        known["GITHUB_ACTIONS"] = "true"
         for name, value in known.items():
             monkeypatch.setenv(name, value)
         assert run(["report", "r.jsonl", "--markdown", "m.md"]) == 1

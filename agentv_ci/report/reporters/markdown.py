@@ -226,7 +226,7 @@ def _lost(trials: Sequence[tuple[CaseOutcome, TrialOutcome]], links: Links) -> s
 def _finding(finding: Finding) -> str:
     score = "" if finding.verdict in ("error", "skipped") else f" {finding.score:.3f}"
     said = f": {code(finding.text)}" if finding.text else ""
-    return f"- {SIGNS.get(finding.verdict, '➖')} {code(finding.name)} {finding.verdict}{score}{said}"
+    return f"- {SIGNS.get(finding.verdict, '➖')} {code(finding.title)} {finding.verdict}{score}{said}"
 
 
 def _rows_of(outcomes: Iterable[CaseOutcome], rows: Iterable[ResultRow]) -> dict[OutcomeKey, ResultRow]:

@@ -110,7 +110,7 @@ def _reasons(outcome: CaseOutcome) -> Iterator[str]:
         return
     for each in findings:
         score = "" if each.verdict in ("error", "skipped") else f"{each.score:.3f}"
-        text = f"{each.verdict:<10} {score:<5}  {flowed(each.name)}: {flowed(each.text)}".removesuffix(": ")
+        text = f"{each.verdict:<10} {score:<5}  {flowed(each.title)}: {flowed(each.text)}".removesuffix(": ")
         yield from [_cut(text)] if each.type == "schema" or each.verdict == "pass" else _wrapped(text, indent="  ")
 
 

@@ -72,9 +72,9 @@ def test_hostile_names_in_two_suites_and_two_targets_are_all_told_apart() -> Non
 
 @pytest.mark.parametrize("server", ['https://x" onclick="y', "https://x/<script>", "http://"])
 def test_hostile_environments_make_no_markup(server: str) -> None:
-    environ = {"GITHUB_SERVER_URL": server, "GITHUB_REPOSITORY": 'a/../"b', "GITHUB_SHA": 'c?d#"e'}
+    links = Links.of_commit(server, 'a/../"b', 'c?d#"e')
     run = reported([row("fail", of=case("a", suite='evals/"><script>.yaml'))])
-    document = Document(rendered(ReportedRun(run.report, run.outcomes, run.rows, Links.of_workflow(environ))).decode())
+    document = Document(rendered(ReportedRun(run.report, run.outcomes, run.rows, links)).decode())
     assert not [name for _, name, _ in document.attributes if name.startswith("on")]
     assert document.elements.count("script") == 3 + len(document.scripts)
 

@@ -1,0 +1,68 @@
+"""How a command ends: its exit status, and what is said when it cannot go on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import click
+
+from agentv_ci.cli.output import show_diagnostics, show_error
+from agentv_ci.errors import BUG, INFRASTRUCTURE, INTERRUPTED, CannotGoOn, InvalidInput
+
+
+class ReaderHasGone(Exception):
+    """Standard output leads nowhere any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What a command came to."""
+
+    exit_code: int
+    error: Exception | None = None
+    """Why it could not go on."""
+
+
+def end(work: Callable[[], object]) -> Ended:
+    """Do the work of a command; whatever it raises is said and becomes an exit status."""
+    try:
+        result = work()
+        return Ended(result if isinstance(result, int) else 0)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        show_error("interrupted", None)
+        return Ended(INTERRUPTED)
+    except click.ClickException as error:
+        error.show()
+        return Ended(2, error)
+    except InvalidInput as error:
+        show_diagnostics(error.diagnostics, err=True)
+        return Ended(error.exit_code, error)
+    except CannotGoOn as error:
+        show_error(error.message, error.hint)
+        return Ended(error.exit_code, error)
+    except ReaderHasGone as error:
+        # There is nobody left to tell.
+        _give_up_stdout()
+        return Ended(141, error)
+    except OSError as error:
+        # A full disk or a closed terminal is nobody's bug.
+        _give_up_stdout()
+        with contextlib.suppress(OSError):
+            show_error(f"cannot go on: {error}", None)
+        return Ended(INFRASTRUCTURE, error)
+    except Exception as error:  # noqa: BLE001  # the last resort: whatever it is, it is our fault
+        import traceback
+
+        show_error("this is a bug in agentv-ci; please report it with what follows", None)
+        click.echo(traceback.format_exc(), err=True)
+        return Ended(BUG, error)
+
+
+def _give_up_stdout() -> None:
+    """Send what is still buffered nowhere; else the interpreter tries again at its end and spoils the exit status."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

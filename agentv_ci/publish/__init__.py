@@ -1,0 +1,106 @@
+"""Stage 7: what a run came to, told to GitHub: annotations, a job's summary, outputs, one comment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from agentv_ci.contracts.action import Annotation, PastRun
+from agentv_ci.publish.annotations import Wish, shown
+from agentv_ci.publish.comment import Comment
+from agentv_ci.publish.context import Access, Workflow
+from agentv_ci.publish.outputs import encoded
+from agentv_ci.publish.summary import fitted
+from agentv_ci.workflow_commands import annotation_command
+
+__all__ = ["publish"]
+
+CommentWish = Literal["auto", "always", "never"]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is to be told of a run."""
+
+    annotations: Iterable[Annotation]
+    """What matters most first."""
+    text: Callable[[int], str]
+    """Makes Markdown of at most so many characters."""
+    outputs: Mapping[str, str]
+    run: PastRun
+    is_part: bool
+    """Whether it is a shard: others are judged with it later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the workflow wants to hear."""
+
+    annotations: Wish
+    comment: CommentWish
+    key: str
+    """Tells the comments of several jobs apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the runner reads what a step says, and what makes outputs that nobody else could have written."""
+
+    summary: Path | None
+    outputs: Path | None
+    delimiter: str
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What is left to print and to keep."""
+
+    lines: tuple[str, ...]
+    """Commands to the runner."""
+    comment: str
+    """The comment as it would be on a pull request without one."""
+
+
+async def publish(told: Told, workflow: Workflow, wishes: Wishes, places: Places, access: Access | None) -> Published:
+    """Write the summary and the outputs, and comment; `access` is None where there is no token.
+
+    Whatever GitHub refuses is a notice among the lines; raises OSError where the runner's own files cannot be written.
+    """
+    lines = [annotation_command(each) for each in shown(told.annotations, wishes.annotations)]
+    if places.summary is not None:
+        _append(places.summary, fitted(told.text))
+    if places.outputs is not None:
+        _append(places.outputs, encoded(told.outputs, places.delimiter).encode("utf-8", "surrogateescape"))
+    comment = Comment(wishes.key, told.text, told.run, workflow)
+    problem = await _comment(comment, workflow, wishes.comment, access, is_part=told.is_part)
+    if problem is not None:
+        said = f"{problem}; the summary of this job and comment.md say the same"
+        lines.append(annotation_command(Annotation("notice", "No comment on the pull request", said)))
+    return Published(tuple(lines), comment.text(None))
+
+
+async def _comment(
+    comment: Comment, workflow: Workflow, wish: CommentWish, access: Access | None, *, is_part: bool
+) -> str | None:
+    """Comment where that is wanted; returns why it could not be done, where somebody will wonder."""
+    if wish == "never" or (wish == "auto" and (is_part or workflow.head is None)):
+        return None
+    if workflow.head is None:
+        return "this run is of no pull request"
+    if access is None:
+        return "there is no token"
+    # httpx loads slowly, and many runs have no comment.
+    from agentv_ci.publish.pull_request import NotCommented, comment_on
+
+    try:
+        await comment_on(comment, workflow, access)
+    except NotCommented as problem:
+        return str(problem)
+    return None
+
+
+def _append(path: Path, content: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(content)

@@ -1,0 +1,95 @@
+"""The one comment on a pull request: what the last run came to, and figures of those before it.
+
+The comment remembers the earlier runs itself, in a hidden line of JSON that holds numbers and fixed words only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from pydantic import ValidationError
+
+from agentv_ci.contracts.action import History, PastRun
+from agentv_ci.publish.context import Workflow
+
+LIMIT = 60_000
+"""Characters; GitHub refuses more than 65,536."""
+MAX_RUNS = 10
+
+_HISTORY = re.compile(r"^<!-- agentv-ci:history (\{.*\}) -->$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """What is to be said of a run."""
+
+    key: str
+    """Tells it from other comments on the same pull request."""
+    body: Callable[[int], str]
+    """Makes a text of at most so many characters."""
+    run: PastRun
+    """The same in figures, for the comments of later runs."""
+    workflow: Workflow
+
+    @property
+    def marker(self) -> str:
+        """The line by which it is found again."""
+        return f"<!-- agentv-ci:{self._name} -->"
+
+    @property
+    def _name(self) -> str:
+        """The key, written so that it can neither end the marker, with two hyphens, nor the code it stands in."""
+        return quote(self.key.encode("utf-8", "surrogateescape"), safe="/ ").replace("--", "-%2D")
+
+    def is_older_than(self, text: str) -> bool:
+        """Whether a comment tells of a later run: this one ended after it, and has nothing new to say."""
+        runs = history_of(text)
+        return bool(runs) and runs[0].run_id > self.run.run_id
+
+    def text(self, before: str | None) -> str:
+        """Return the whole comment; `before` is what stands there now."""
+        earlier = [each for each in history_of(before or "") if each.run_id != self.run.run_id]
+        runs = [self.run, *earlier][:MAX_RUNS]
+        ending = "\n\n".join([*([_history(runs, self.workflow)] if len(runs) > 1 else []), self._footer(), _kept(runs)])
+        body = self.body(LIMIT - len(self.marker) - len(ending) - 4).rstrip("\n")
+        return f"{self.marker}\n{body}\n\n{ending}\n"
+
+    def _footer(self) -> str:
+        flow = self.workflow
+        said = f"`{self._name}` · [run {flow.run_id}]({flow.run_url})"
+        said += f", attempt {flow.run_attempt}" if flow.run_attempt > 1 else ""
+        said += f" · {self.run.sha[:7]}"
+        # Whoever writes a pull request also writes what its own runs leave.
+        return f"{said} · of a fork's run, which can say anything" if flow.event == "workflow_run" else said
+
+
+def history_of(text: str) -> Sequence[PastRun]:
+    """Return the runs that a comment remembers, the newest first; none where it holds no such line."""
+    found = _HISTORY.search(text)
+    if found is None:
+        return ()
+    try:
+        return History.model_validate_json(found[1]).runs
+    except ValidationError:
+        return ()
+
+
+def _kept(runs: Sequence[PastRun]) -> str:
+    return f"<!-- agentv-ci:history {History(runs=tuple(runs)).model_dump_json()} -->"
+
+
+def _history(runs: Sequence[PastRun], workflow: Workflow) -> str:
+    rows = [_row(each, workflow) for each in runs]
+    table = "\n".join(["| run | commit | result | passed | mean | cost |", "|---|---|---|---|---|---|", *rows])
+    return f"<details><summary>The last {len(runs)} runs</summary>\n\n{table}\n\n</details>"
+
+
+def _row(run: PastRun, workflow: Workflow) -> str:
+    url = f"{workflow.server_url}/{workflow.repository}/actions/runs/{run.run_id}"
+    passed = "" if run.passed is None or run.total is None else f"{run.passed}/{run.total}"
+    mean = "" if run.mean is None else f"{run.mean:.3f}"
+    cost = "" if run.cost_usd is None else f"${run.cost_usd:.4f}"
+    return f"| [{run.at}]({url}) | {run.sha[:7]} | {run.verdict} | {passed} | {mean} | {cost} |"

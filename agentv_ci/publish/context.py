@@ -1,0 +1,125 @@
+"""The workflow this process runs in: who started it, for which commit, and on which pull request.
+
+Variables: GitHub Docs, "Variables reference"; events: GitHub Docs, "Webhook events and payloads".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from agentv_ci.contracts.base import JsonValue
+from agentv_ci.outside import count_at, dig, text_at
+
+GUARDED_EVENTS = frozenset({"pull_request_target", "workflow_run"})
+"""Events whose workflows have secrets and a token that may write, whoever caused them."""
+DEPENDABOT = "dependabot[bot]"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What somebody wants merged."""
+
+    sha: str
+    repository: str | None
+    """`owner/name`; None: it was deleted."""
+    owner: str | None
+    branch: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """A run of a workflow."""
+
+    event: str
+    repository: str
+    """`owner/name`."""
+    server_url: str
+    api_url: str
+    graphql_url: str
+    commit: str
+    """The commit that was checked out unless the workflow says otherwise."""
+    name: str
+    job: str
+    run_id: int
+    run_attempt: int
+    actor: str
+    """Who caused the event, or opened the pull request."""
+    pull_request: int | None
+    """Its number, when the event tells."""
+    head: Head | None
+    base_commit: str | None
+
+    @property
+    def shown_commit(self) -> str:
+        """The commit that people look at: of a pull request its head, since the merge commit is on no branch."""
+        return self.head.sha if self.head is not None else self.commit
+
+    @property
+    def is_from_fork(self) -> bool:
+        """Whether what is to be merged comes from another repository."""
+        return self.head is not None and self.head.repository != self.repository
+
+    @property
+    def lacks_secrets(self) -> bool:
+        """Whether GitHub keeps secrets and a token that may write from this run."""
+        return self.event == "pull_request" and (self.is_from_fork or self.actor == DEPENDABOT)
+
+    @property
+    def run_url(self) -> str:
+        """Where this run is shown."""
+        return f"{self.server_url}/{self.repository}/actions/runs/{self.run_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How GitHub is asked."""
+
+    token: str
+    now: Callable[[], datetime]
+    uniform: Callable[[float, float], float]
+    """Chance, for the wait between tries."""
+
+
+def workflow_of(environ: Mapping[str, str], event: JsonValue) -> Workflow | None:
+    """Return the workflow that variables and the event's payload tell of; None outside of GitHub Actions."""
+    if environ.get("GITHUB_ACTIONS") != "true":
+        return None
+    server = environ.get("GITHUB_SERVER_URL") or "https://github.com"
+    api = environ.get("GITHUB_API_URL") or "https://api.github.com"
+    name = environ.get("GITHUB_EVENT_NAME", "")
+    return Workflow(
+        event=name,
+        repository=environ.get("GITHUB_REPOSITORY", ""),
+        server_url=server,
+        api_url=api,
+        graphql_url=environ.get("GITHUB_GRAPHQL_URL") or f"{api}/graphql",
+        commit=environ.get("GITHUB_SHA", ""),
+        name=environ.get("GITHUB_WORKFLOW", ""),
+        job=environ.get("GITHUB_JOB", ""),
+        run_id=_number(environ.get("GITHUB_RUN_ID")),
+        run_attempt=_number(environ.get("GITHUB_RUN_ATTEMPT")),
+        actor=text_at(event, "pull_request", "user", "login") or environ.get("GITHUB_ACTOR", ""),
+        pull_request=count_at(event, "pull_request", "number"),
+        head=_head(name, event),
+        base_commit=text_at(event, "pull_request", "base", "sha"),
+    )
+
+
+def _head(name: str, event: JsonValue) -> Head | None:
+    if name == "workflow_run":
+        told = dig(event, "workflow_run")
+        if text_at(told, "event") not in ("pull_request", "pull_request_target"):
+            return None
+        sha, branch, repository = text_at(told, "head_sha"), text_at(told, "head_branch"), dig(told, "head_repository")
+    else:
+        told = dig(event, "pull_request", "head")
+        sha, branch, repository = text_at(told, "sha"), text_at(told, "ref"), dig(told, "repo")
+    if sha is None:
+        return None
+    return Head(sha, text_at(repository, "full_name"), text_at(repository, "owner", "login"), branch)
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 19 else 0

@@ -1,0 +1,336 @@
+"""A double of the part of GitHub's API that the action asks.
+
+It keeps comments and pull requests. Every request, and every answer of its own, is checked against GitHub's
+description; bodies of answers are the description's examples with what is alive written over them.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from openapi_core import Config, OpenAPI
+from openapi_core.exceptions import OpenAPIError
+from openapi_core.testing import MockRequest, MockResponse
+
+from tests.action.render_github_api import DESCRIPTION
+
+BOT = "github-actions[bot]"
+WRITES: Mapping[str, str] = {"contents": "read", "pull-requests": "write"}
+"""What a workflow's `permissions:` give its token."""
+LONGEST_COMMENT = 65_536
+
+COMMENTS = "/repos/{owner}/{repo}/issues/{issue_number}/comments"
+COMMENT = "/repos/{owner}/{repo}/issues/comments/{comment_id}"
+PULLS = "/repos/{owner}/{repo}/pulls"
+NUMBERED = {"{issue_number}", "{comment_id}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request, and the status it was answered with."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    """Names in lower case."""
+    text: str
+    """The body as it was sent."""
+    status: int
+
+    @property
+    def body(self) -> Any:
+        return json.loads(self.text) if self.text else None
+
+    @property
+    def token(self) -> str:
+        return self.headers.get("authorization", "").partition(" ")[2]
+
+
+@dataclass(slots=True)
+class Comment:
+    """A comment on a pull request."""
+
+    number: int
+    author: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """A pull request, as far as a search for it goes."""
+
+    number: int
+    owner: str
+    branch: str
+    sha: str
+    state: str = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """How the next request with this method fails."""
+
+    status: int
+    message: str = "Server Error"
+    method: str | None = None
+    """None: whatever the method."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    done: bool = False
+    """Whether what was asked for is done all the same, and only the answer is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What goes back over the wire."""
+
+    status: int
+    body: object
+    headers: Mapping[str, str] = field(default_factory=dict)
+    described: bool = True
+    """Whether the body has to be as the description says; what GitHub refuses with is not described in full."""
+
+
+@dataclass(slots=True)
+class FakeGitHub:
+    """The double's state, for tests to set up and to look at.
+
+    `permissions={}` is the token of a fork's pull request; `viewer` is whose token GraphQL says it is, None: it fails.
+    """
+
+    permissions: Mapping[str, str] = field(default_factory=lambda: WRITES)
+    viewer: str | None = "github-actions"
+    login: str = BOT
+    """Who writes the comments that come with a token."""
+    issue: int = 7
+    """The number of the one pull request that can be commented on."""
+    pulls: list[Pull] = field(default_factory=list)
+    comments: list[Comment] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
+    """What went against GitHub's description, in requests and in the double's own answers."""
+
+    def plant(self, body: str, author: str = "stranger") -> Comment:
+        """Add a comment that somebody else has written."""
+        comment = Comment(1 + max((each.number for each in self.comments), default=100), author, body)
+        self.comments.append(comment)
+        return comment
+
+    def writes(self) -> list[Call]:
+        """Return the calls that would change something."""
+        return [call for call in self.calls if call.method != "GET" and call.path != "/graphql"]
+
+    @contextmanager
+    def running(self) -> Iterator[str]:
+        """Serve on a free port of the loopback interface; yields the address."""
+        server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
+    def answer(self, method: str, target: str, headers: Mapping[str, str], text: str) -> Answer:
+        """Answer one request, and write it down."""
+        url = urlsplit(target)
+        query = dict(parse_qsl(url.query))
+        answer = self._failing(method, url.path, query, headers, text)
+        self.calls.append(Call(method, url.path, query, headers, text, answer.status))
+        return answer
+
+    def _failing(
+        self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], text: str
+    ) -> Answer:
+        failure = next((each for each in self.failures if each.method in (None, method)), None)
+        if failure:
+            self.failures.remove(failure)
+        if failure and not failure.done:
+            return _refused(failure.status, failure.message, headers=failure.headers)
+        answer = self._allowed(method, path, query, headers, text)
+        return _refused(failure.status, failure.message, headers=failure.headers) if failure else answer
+
+    def _allowed(
+        self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], text: str
+    ) -> Answer:
+        if not headers.get("user-agent"):
+            return _refused(
+                403, "Request forbidden by administrative rules. Please make sure your request has a User-Agent"
+            )
+        if not re.fullmatch(r"(?i)(bearer|token) \S+", headers.get("authorization", "")):
+            return _refused(401, "Requires authentication")
+        if path == "/graphql":
+            return self._graphql(method, text)
+        return self._checked(method, path, query, text)
+
+    def _graphql(self, method: str, text: str) -> Answer:
+        if method != "POST" or "viewer" not in str(_json(text)):
+            self.violations.append(f"{method} /graphql: {text[:200]}")
+            return _refused(400, "A query attribute must be specified and must be a string.")
+        if self.viewer is None:
+            return _refused(403, "Resource not accessible by integration")
+        return Answer(200, {"data": {"viewer": {"login": self.viewer}}})
+
+    def _checked(self, method: str, path: str, query: Mapping[str, str], text: str) -> Answer:
+        request = MockRequest(
+            "http://api",
+            method.lower(),
+            path,
+            args=dict(query),
+            data=text.encode() or None,
+            content_type="application/json",
+        )
+        try:
+            described().validate_request(request)
+        except OpenAPIError as error:
+            self.violations.append(f"request {method} {path}: {_reason(error)}")
+            return _refused(422, "Validation Failed") if _known(path) else _refused(404, "Not Found")
+        answer = self._routed(method, path, query, _json(text))
+        if answer.described:
+            response = MockResponse(json.dumps(answer.body).encode(), status_code=answer.status)
+            try:
+                described().validate_response(request, response)
+            except OpenAPIError as error:
+                self.violations.append(f"answer {method} {path}: {_reason(error)}")
+        return answer
+
+    def _routed(self, method: str, path: str, query: Mapping[str, str], body: Any) -> Answer:
+        if method != "GET" and self.permissions.get("pull-requests") != "write":
+            return _refused(403, "Resource not accessible by integration")
+        if len((body or {}).get("body", "")) > LONGEST_COMMENT:
+            return _too_long()
+        last = path.rstrip("/").split("/")
+        if path.endswith("/pulls"):
+            return _page([_as_pull(each) for each in self._found(query)], path, query)
+        if path.endswith("/comments") and last[-2] != str(self.issue):
+            return _refused(404, "Not Found")
+        if path.endswith("/comments") and method == "GET":
+            return _page([_as_comment(each) for each in self.comments], path, query)
+        if path.endswith("/comments"):
+            return Answer(201, _as_comment(self.plant(body["body"], self.login)))
+        comment = next((each for each in self.comments if str(each.number) == last[-1]), None)
+        if comment is None:
+            return _refused(404, "Not Found")
+        if method == "PATCH":
+            comment.body = body["body"]
+        return Answer(200, _as_comment(comment))
+
+    def _found(self, query: Mapping[str, str]) -> list[Pull]:
+        state, head = query.get("state", "open"), query.get("head")
+        return [
+            pull
+            for pull in self.pulls
+            if state in ("all", pull.state) and head in (None, f"{pull.owner}:{pull.branch}")
+        ]
+
+
+@cache
+def _description() -> dict[str, Any]:
+    spec: dict[str, Any] = json.loads(DESCRIPTION.read_text("utf-8"))
+    return {**spec, "servers": [{"url": "http://api"}]}
+
+
+@cache
+def described() -> OpenAPI:
+    """Return what checks requests and answers."""
+    return OpenAPI.from_dict(_description(), config=Config(spec_validator_cls=None))  # type: ignore[arg-type]
+
+
+def example(path: str, method: str, status: str) -> Any:
+    """Return a copy of the body that the description shows for an answer."""
+    media = _description()["paths"][path][method]["responses"][status]["content"]["application/json"]
+    (shown,) = media["examples"].values()
+    return copy.deepcopy(_description()["components"]["examples"][shown["$ref"].rpartition("/")[2]]["value"])
+
+
+def _as_comment(comment: Comment) -> dict[str, Any]:
+    shown: dict[str, Any] = example(COMMENT, "get", "200")
+    shown |= {"id": comment.number, "body": comment.body}
+    shown["user"] |= {"login": comment.author, "type": "Bot" if comment.author.endswith("[bot]") else "User"}
+    return shown
+
+
+def _as_pull(pull: Pull) -> dict[str, Any]:
+    shown: dict[str, Any] = example(PULLS, "get", "200")[0]
+    shown |= {"number": pull.number, "state": pull.state, "requested_teams": []}  # the example's are incomplete
+    shown["head"] |= {"label": f"{pull.owner}:{pull.branch}", "ref": pull.branch, "sha": pull.sha}
+    return shown
+
+
+def _page(found: Sequence[object], path: str, query: Mapping[str, str]) -> Answer:
+    page, size = int(query.get("page", 1)), int(query.get("per_page", 30))
+    shown, rest = found[(page - 1) * size : page * size], found[page * size :]
+    following = f'<http://api{path}?{urlencode({**query, "page": page + 1})}>; rel="next"'
+    return Answer(200, list(shown), {"Link": following} if rest else {})
+
+
+def _refused(
+    status: int, message: str, errors: Sequence[object] = (), headers: Mapping[str, str] | None = None
+) -> Answer:
+    body = {"message": message, "documentation_url": "https://docs.github.com/rest", "status": str(status)}
+    return Answer(status, {**body, "errors": list(errors)} if errors else body, headers or {}, described=False)
+
+
+def _too_long() -> Answer:
+    message = f"Body is too long (maximum is {LONGEST_COMMENT} characters)"
+    refusal = {"resource": "IssueComment", "code": "unprocessable", "field": "data", "message": message}
+    return _refused(422, "Validation Failed", [refusal])
+
+
+def _known(path: str) -> bool:
+    return any(re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", known), path) for known in _description()["paths"])
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text or "null")
+    except ValueError:
+        return None
+
+
+def _reason(error: OpenAPIError) -> str:
+    reasons = getattr(error.__cause__, "schema_errors", None) or [error.__cause__ or error]
+    return "; ".join(
+        f"{'/'.join(map(str, getattr(each, 'absolute_path', ())))} {str(getattr(each, 'message', each))[:160]}".strip()
+        for each in reasons
+    )
+
+
+def _handler(github: FakeGitHub) -> type[BaseHTTPRequestHandler]:
+    one_at_a_time = threading.Lock()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def respond(self) -> None:
+            text = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            with one_at_a_time:
+                answer = github.answer(self.command, self.path, headers, text)
+            data = json.dumps(answer.body).encode()
+            self.send_response(answer.status)
+            for name, value in {**answer.headers, "Content-Type": "application/json; charset=utf-8"}.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = respond  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    return Handler

@@ -1,0 +1,78 @@
+"""Cut GitHub's own description of its API down to what the action asks for: `make github-api`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+DESCRIPTION = Path(__file__).parent / "github_api.json"
+
+OPERATIONS = {
+    "/repos/{owner}/{repo}/issues/{issue_number}/comments": ("get", "post"),
+    "/repos/{owner}/{repo}/issues/comments/{comment_id}": ("get", "patch"),
+    "/repos/{owner}/{repo}/pulls": ("get",),
+}
+"""Path → its methods that stay."""
+
+PROSE = {"summary", "description", "tags", "externalDocs", "operationId", "x-github", "x-webhooks", "x-tagGroups"}
+"""What only people and generators read."""
+
+
+def main(source: str) -> None:
+    """Write the description of the operations, cut from the whole one."""
+    whole = json.loads(Path(source).read_text("utf-8"))
+    DESCRIPTION.write_text(json.dumps(cut(whole), indent=1, sort_keys=True) + "\n", "utf-8", newline="\n")
+
+
+def cut(whole: dict[str, Any]) -> dict[str, Any]:
+    """Return the description of the operations and of what they refer to."""
+    paths = {path: {method: whole["paths"][path][method] for method in kept} for path, kept in OPERATIONS.items()}
+    kept = {"openapi": whole["openapi"], "info": whole["info"], "paths": without_prose(paths), "components": {}}
+    waiting = list(references(kept["paths"]))
+    while waiting:
+        kind, name = waiting.pop()
+        group = kept["components"].setdefault(kind, {})
+        if name not in group:
+            group[name] = without_prose(whole["components"][kind][name])
+            waiting.extend(references(group[name]))
+    return kept
+
+
+def references(node: Any) -> Iterator[tuple[str, str]]:
+    """Yield kind and name of every component that a part of the description refers to."""
+    if isinstance(node, dict):
+        if isinstance(ref := node.get("$ref"), str):
+            _, _, kind, name = ref.split("/", 3)
+            yield kind, name
+        node = list(node.values())
+    if isinstance(node, list):
+        for each in node:
+            yield from references(each)
+
+
+def without_prose(node: Any) -> Any:
+    """Return a part of the description without sentences; of several examples of an answer the first one stays."""
+    if isinstance(node, list):
+        return [without_prose(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    return {key: _part(key, value) for key, value in node.items() if key not in PROSE}
+
+
+def _part(key: str, value: Any) -> Any:
+    match key, value:
+        case (("example" | "value"), _):
+            return value
+        case "examples", dict():
+            return dict(list(value.items())[:1])
+        case "properties", dict():
+            return {name: without_prose(schema) for name, schema in value.items()}
+        case _:
+            return without_prose(value)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,379 @@
+"""Runs a workflow the way GitHub does, without GitHub: nektos/act in host mode, beside the double of the API.
+
+Expressions, inputs, the order of steps, files of the runner and workflow commands are act's; what act does not know is
+GitHub's limits, which `Step.shown` has.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.action.events import pull_request
+from tests.action.github_api import FakeGitHub
+from tests.conftest import REPOSITORY, write
+
+CHECKOUT: Mapping[str, Any] = {"uses": "actions/checkout@v4", "with": {"persist-credentials": False}}
+ACTION = "org/agentv-action@v1"
+TOKEN = "ghs_RigToken0123456789abcdefABCDEF01234567"
+LEVELS = ("error", "warning", "notice")
+MOST_SHOWN = 10
+LONGEST_SHOWN = 4_096
+
+MISSED = re.compile(r"^\s+::[a-z-]+[ :]|##\[[a-z-]+[ \]]", re.IGNORECASE)
+
+SIGNATURE = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false")
+PASSED_ON = ("HOME", "LANG", "TMPDIR", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
+"""What the job sees of this machine's environment, besides PATH and pip's settings."""
+
+INSTALLED = """\
+echo "command={command}" >> "$GITHUB_OUTPUT"
+"""
+"""Stands in for the action's installation: the command is there already."""
+
+SETUP_PYTHON = """\
+name: setup-python
+description: Answers with an interpreter that is there already
+inputs:
+  python-version: {{description: which, required: true}}
+  update-environment: {{description: whether it becomes the job's own, default: "true"}}
+outputs:
+  python-path: {{description: where, value: "${{{{ steps.found.outputs.path }}}}"}}
+runs:
+  using: composite
+  steps:
+    - id: found
+      shell: bash
+      env: {{OWN: "${{{{ inputs.update-environment }}}}"}}
+      run: |
+        test "$OWN" = false
+        echo "path={python}" >> "$GITHUB_OUTPUT"
+"""
+
+KEEP = """\
+folder=$(mktemp -d "$RIG_KEPT/XXXXXXXX")
+cp -R "$GITHUB_WORKSPACE/." "$folder"
+"""
+"""What a job's last step does: act deletes the workspace."""
+
+
+def find_act() -> str | None:
+    """Return where act is: beside this interpreter, or on the path."""
+    return shutil.which("act", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """A remark as the runner has read it."""
+
+    level: str
+    message: str
+    file: str | None = None
+    line: int | None = None
+    title: str | None = None
+    end_line: int | None = None
+    column: int | None = None
+    end_column: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one step of a job came to; of a composite action, what all of its own steps came to."""
+
+    result: str = ""
+    """success, failure or skipped."""
+    annotations: tuple[Annotation, ...] = ()
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    """Of the step itself."""
+    inner: Mapping[str, str] = field(default_factory=dict)
+    """Every output of a step of the composite action: `step.name` → value."""
+    summary: str = ""
+    log: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    """Names of all commands that were obeyed, however they were given."""
+    missed: tuple[str, ...] = ()
+    """Lines that GitHub's runner would obey too, and act does not: indented ones, and `##[` anywhere."""
+
+    @property
+    def errors(self) -> tuple[Annotation, ...]:
+        return self.of("error")
+
+    @property
+    def notices(self) -> tuple[Annotation, ...]:
+        return self.of("notice")
+
+    def of(self, level: str) -> tuple[Annotation, ...]:
+        """Return the annotations of a level."""
+        return tuple(each for each in self.annotations if each.level == level)
+
+    @property
+    def shown(self) -> tuple[Annotation, ...]:
+        """What GitHub keeps: ten a level for the whole composite action, 4,096 characters each."""
+        kept = {level: self.of(level)[:MOST_SHOWN] for level in LEVELS}
+        return tuple(
+            replace(each, message=each.message[:LONGEST_SHOWN])
+            for each in self.annotations
+            if any(each is one for one in kept[each.level])
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a workflow came to."""
+
+    ok: bool
+    steps: Mapping[str, Step]
+    """By the step's id; in a matrix by its values and the id: `gpt.agentv`."""
+    workspaces: tuple[Path, ...]
+    """A copy of each job's workspace as its last step saw it."""
+    raw: str
+    """All that act said."""
+    github: FakeGitHub
+
+    @property
+    def workspace(self) -> Path:
+        (only,) = self.workspaces
+        return only
+
+    @property
+    def agentv(self) -> Step:
+        return self.steps["agentv"]
+
+    def file(self, name: str) -> str:
+        """Return the text of a file in the workspace."""
+        return (self.workspace / name).read_text("utf-8")
+
+    def everything(self) -> dict[str, str]:
+        """Return all texts that leave the job: where → text. Binary files are there as far as they are text."""
+        kept = {
+            path.relative_to(workspace).as_posix(): path.read_text("utf-8", "replace")
+            for workspace in self.workspaces
+            for path in sorted(workspace.rglob("*"))
+            if path.is_file() and ".git" not in path.relative_to(workspace).parts
+        }
+        sent = {f"call {number}": call.text for number, call in enumerate(self.github.calls)}
+        return {"log": self.raw, **kept, **sent}
+
+
+@dataclass(frozen=True, slots=True)
+class Rig:
+    """A user's repository, an action and a double of the API."""
+
+    folder: Path
+    """Where all of it is."""
+    files: Mapping[str, str]
+    """The user's repository: path → text."""
+    github: FakeGitHub = field(default_factory=FakeGitHub)
+    event_name: str = "pull_request"
+    actor: str = "ada"
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    installs: bool = False
+    """Whether the action installs itself, as it does for users; otherwise `tool` is there already."""
+    tool: str = f'exec "{sys.executable}" -I -m agentv_ci "$@"'
+    """The shell's line that runs agentv-ci."""
+
+    @property
+    def user(self) -> Path:
+        return self.folder / "user"
+
+    @property
+    def head(self) -> str:
+        return git(self.user, "rev-parse", "HEAD")
+
+    def prepare(self) -> None:
+        """Make the user's repository, and the action's."""
+        write(self.user, self.files)
+        git(self.user, "init", "-q", "-b", "main")
+        git(self.user, "remote", "add", "origin", "https://github.com/acme/demo.git")
+        git(self.user, "add", "-A")
+        git(self.user, *SIGNATURE, "commit", "-q", "--allow-empty", "-m", "start")
+        _copy_action(self.folder / "action", None if self.installs else self.tool)
+        write(self.folder / "python", {"action.yml": SETUP_PYTHON.format(python=sys.executable)})
+
+    def run(self, job: Mapping[str, Any], event: Mapping[str, Any]) -> Outcome:
+        """Run one job; a step that keeps the workspace is added to it."""
+        (self.folder / "kept").mkdir(exist_ok=True)
+        files = {"workflow.yml": yaml.safe_dump(_workflow(self.event_name, job), sort_keys=False)}
+        write(self.folder, {**files, "event.json": json.dumps(event), "secrets": self._secrets()})
+        with self.github.running() as url:
+            done = subprocess.run(
+                self._command(url),
+                cwd=self.user,
+                env=self._environment(),
+                capture_output=True,
+                timeout=300,
+                check=False,
+            )
+        said = done.stdout.decode("utf-8", "replace")
+        entries = list(_entries(said))
+        if not entries:
+            raise RuntimeError(done.stderr.decode("utf-8", "replace")[-2_000:])
+        kept = tuple(sorted((self.folder / "kept").iterdir()))
+        return Outcome(done.returncode == 0, _steps(entries), kept, said, self.github)
+
+    def _command(self, url: str) -> Sequence[str]:
+        act = find_act()
+        assert act
+        action = (REPOSITORY / "action.yml").read_text("utf-8")
+        (setup_python,) = re.findall(r"uses: (actions/setup-python@\S+)", action)
+        options = {
+            "--workflows": self.folder / "workflow.yml",
+            "--platform": "ubuntu-latest=-self-hosted",
+            "--eventpath": self.folder / "event.json",
+            "--secret-file": self.folder / "secrets",
+            "--actor": self.actor,
+            "--action-cache-path": self.folder / "cache",
+        }
+        repositories = {ACTION: self.folder / "action", setup_python: self.folder / "python"}
+        environment = {
+            "GITHUB_API_URL": url,
+            "GITHUB_GRAPHQL_URL": f"{url}/graphql",
+            "RIG_KEPT": self.folder / "kept",
+        }
+        return [
+            *(act, self.event_name, "--json", "--no-cache-server", "--action-offline-mode"),
+            *(word for name, value in options.items() for word in (name, str(value))),
+            *(word for name, path in repositories.items() for word in ("--local-repository", f"{name}={path}")),
+            *(word for name, value in environment.items() for word in ("--env", f"{name}={value}")),
+        ]
+
+    def _environment(self) -> dict[str, str]:
+        """Return what act itself may see: in host mode the job has it, too."""
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        kept = {name: value for name, value in os.environ.items() if name in PASSED_ON or name.startswith("PIP_")}
+        return {**kept, "PATH": path}
+
+    def _secrets(self) -> str:
+        return "".join(f"{name}={value}\n" for name, value in {"GITHUB_TOKEN": TOKEN, **self.secrets}.items())
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """Run git in a folder."""
+    done = subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True, timeout=60)
+    return done.stdout.strip()
+
+
+def play(
+    folder: Path,
+    files: Mapping[str, str],
+    *steps: Mapping[str, Any],
+    event: Callable[[str], Mapping[str, Any]] = pull_request,
+    job: Mapping[str, Any] | None = None,
+    **rig: Any,
+) -> Outcome:
+    """Run the steps after a checkout of the user's repository; `event` makes the payload from the head's hash."""
+    prepared = Rig(folder, files, **rig)
+    prepared.prepare()
+    return prepared.run({**(job or {}), "steps": [CHECKOUT, *steps]}, event(prepared.head))
+
+
+def uses(step_id: str = "agentv", *, env: Mapping[str, str] | None = None, **inputs: str) -> dict[str, Any]:
+    """Return a step that runs the action and lets the job go on; input names are written with `_` for `-`."""
+    given = {name.replace("_", "-"): value for name, value in inputs.items()}
+    step: dict[str, Any] = {"id": step_id, "uses": ACTION, "continue-on-error": True, "with": given}
+    return {**step, "env": dict(env)} if env else step
+
+
+def _copy_action(folder: Path, tool: str | None) -> None:
+    """Copy what the action needs of this repository: all of the package, when no tool is there already."""
+    package = ("pyproject.toml", "README.md", "LICENSE", "requirements.lock", "agentv_ci", "schemas")
+    for name in ("action.yml", ".github/actions", *(() if tool else package)):
+        source, target = REPOSITORY / name, folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, target)
+    if tool:
+        command = folder / "agentv-ci"
+        command.write_text(f"#!/bin/sh\n{tool}\n", "utf-8")
+        command.chmod(0o755)
+        (folder / ".github/actions/install.sh").write_text(INSTALLED.format(command=command), "utf-8")
+
+
+def _workflow(event_name: str, job: Mapping[str, Any]) -> dict[str, Any]:
+    keep = {"if": "always()", "shell": "bash", "run": KEEP}
+    steps = [*job["steps"], keep]
+    return {
+        "name": "Evals",
+        "on": [event_name],
+        "permissions": {"contents": "read", "pull-requests": "write"},
+        "jobs": {"evals": {"runs-on": "ubuntu-latest", **job, "steps": steps}},
+    }
+
+
+def _entries(said: str) -> Iterator[dict[str, Any]]:
+    for line in said.splitlines():
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(entry, dict) and entry.get("stage") == "Main" and entry.get("stepID"):
+            yield entry
+
+
+def _steps(entries: Sequence[Mapping[str, Any]]) -> dict[str, Step]:
+    of: dict[str, list[Mapping[str, Any]]] = {}
+    for entry in entries:
+        values = [str(value) for value in (entry.get("matrix") or {}).values()]
+        of.setdefault(".".join([*values, entry["stepID"][0]]), []).append(entry)
+    return {step_id: _step(each) for step_id, each in of.items()}
+
+
+def _step(entries: Sequence[Mapping[str, Any]]) -> Step:
+    own, inner = ([each for each in entries if (len(each["stepID"]) == 1) is is_own] for is_own in (True, False))
+    commands = [each for each in entries if "command" in each]
+    return Step(
+        result=next((each["stepResult"] for each in reversed(own) if "stepResult" in each), ""),
+        annotations=tuple(_annotation(each) for each in commands if each["command"] in LEVELS),
+        outputs={each["name"]: each["arg"] for each in own if _sets_output(each)},
+        inner={".".join([*each["stepID"][1:], each["name"]]): each["arg"] for each in inner if _sets_output(each)},
+        summary="".join(each["content"] for each in own if each.get("command") == "summary"),
+        log=tuple(each["msg"].rstrip("\n") for each in entries if each.get("raw_output")),
+        commands=tuple(each["command"] for each in commands),
+        missed=tuple(_missed(entries)),
+    )
+
+
+def _sets_output(entry: Mapping[str, Any]) -> bool:
+    return entry.get("command") == "set-output"
+
+
+def _missed(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    fence = None
+    for entry in entries:
+        command = entry.get("command")
+        if command == "stop-commands":
+            fence = entry["arg"]
+        elif command and command == fence:
+            fence = None
+        elif fence is None and entry.get("raw_output") and MISSED.search(entry["msg"]):
+            yield entry["msg"].rstrip("\n")
+
+
+def _annotation(entry: Mapping[str, Any]) -> Annotation:
+    given: Mapping[str, str] = entry.get("kvPairs") or {}
+
+    def number(name: str) -> int | None:
+        return int(given[name]) if name in given else None
+
+    return Annotation(
+        level=entry["command"],
+        message=entry["arg"],
+        file=given.get("file"),
+        title=given.get("title"),
+        line=number("line"),
+        end_line=number("endLine"),
+        column=number("col"),
+        end_column=number("endColumn"),
+    )

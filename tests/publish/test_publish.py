@@ -1,0 +1,113 @@
+"""Which annotations are shown, and what is written into the runner's own files."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv_ci.contracts.action import Annotation, Level
+from agentv_ci.publish import Places, Published, Told, Wishes, publish
+from agentv_ci.publish.annotations import Wish, shown
+from agentv_ci.publish.outputs import encoded
+from agentv_ci.publish.summary import MAX_BYTES, fitted
+from tests.publish.workflows import PULL_REQUEST, past
+
+
+def remarks(level: Level, number: int) -> list[Annotation]:
+    return [Annotation(level, str(each), "m", "a.yaml", each + 1) for each in range(number)]
+
+
+class TestAnnotations:
+    @pytest.mark.parametrize("number", [0, 1, 9])
+    def test_nine_are_shown_as_they_are(self, number: int) -> None:
+        assert [*shown(remarks("error", number), "all")] == remarks("error", number)
+
+    @pytest.mark.parametrize("number", [10, 60, 120])
+    def test_more_are_counted(self, number: int) -> None:
+        *told, last = shown(remarks("error", number), "all")
+        assert told == remarks("error", 9)
+        assert last.level == "notice"
+        assert f"{number - 9} error" in last.message
+
+    @given(st.lists(st.sampled_from(["error", "warning", "notice"])))
+    def test_github_keeps_all_that_are_shown(self, levels: list[Level]) -> None:
+        told = [*shown([Annotation(level, "t", "m") for level in levels], "all")]
+        assert all(sum(each.level == level for each in told) <= 10 for level in levels)
+        assert sum(each.level == "error" for each in told) <= 9
+
+    def test_only_failures(self) -> None:
+        both = [*remarks("warning", 2), *remarks("error", 1)]
+        assert [*shown(both, "failures")] == remarks("error", 1)
+
+    def test_none(self) -> None:
+        assert [*shown(remarks("error", 20), "none")] == []
+
+
+class TestSummary:
+    def test_short_one_is_whole(self) -> None:
+        assert fitted(lambda _: "ä") == "ä".encode()
+
+    def test_is_measured_in_bytes(self) -> None:
+        made = fitted(lambda limit: "€" * limit)
+        assert 0 < len(made) <= MAX_BYTES
+
+    def test_lone_surrogates_are_no_crash(self) -> None:
+        assert fitted(lambda _: "\ud800") == b"?"
+
+
+def test_outputs_cannot_add_others() -> None:
+    text = encoded({"plan": "a\nEOF\nverdict=pass", "verdict": "fail"}, "random")
+    assert text == "plan<<random\na\nEOF\nverdict=pass\nrandom\nverdict<<random\nfail\nrandom\n"
+
+
+def told(**given: Any) -> Told:
+    plain: dict[str, Any] = {
+        "annotations": remarks("error", 1),
+        "text": lambda limit: "the text"[:limit],
+        "outputs": {"verdict": "fail"},
+        "run": past(),
+        "is_part": False,
+    }
+    return Told(**{**plain, **given})
+
+
+def published(
+    of: Told, folder: Path, *, comment: Any = "auto", annotations: Wish = "all", flow: Any = PULL_REQUEST
+) -> Published:
+    places = Places(folder / "summary", folder / "outputs", "random")
+    return asyncio.run(publish(of, flow, Wishes(annotations, comment, "key"), places, None))
+
+
+class TestPublish:
+    def test_says_it_everywhere(self, tmp_path: Path) -> None:
+        (tmp_path / "summary").write_text("before\n")
+        (tmp_path / "outputs").write_text("before=1\n")
+        found = published(told(), tmp_path, comment="never")
+        assert found.lines == ("::error file=a.yaml,line=1,title=0::m",)
+        assert (tmp_path / "summary").read_text() == "before\nthe text"
+        assert (tmp_path / "outputs").read_text() == "before=1\nverdict<<random\nfail\nrandom\n"
+        assert found.comment.startswith("<!-- agentv-ci:key -->\nthe text\n")
+
+    def test_missing_token_is_a_notice(self, tmp_path: Path) -> None:
+        assert "there is no token" in published(told(), tmp_path).lines[-1]
+
+    def test_shards_do_not_comment_by_themselves(self, tmp_path: Path) -> None:
+        assert len(published(told(is_part=True), tmp_path).lines) == 1
+        assert len(published(told(is_part=True), tmp_path, comment="always").lines) == 2
+
+    def test_pushes_have_nothing_to_comment_on(self, tmp_path: Path) -> None:
+        from dataclasses import replace
+
+        push = replace(PULL_REQUEST, event="push", pull_request=None, head=None)
+        assert len(published(told(), tmp_path, flow=push).lines) == 1
+        assert "of no pull request" in published(told(), tmp_path, flow=push, comment="always").lines[-1]
+
+    def test_runner_without_such_files(self) -> None:
+        places = Places(None, None, "random")
+        found = asyncio.run(publish(told(), PULL_REQUEST, Wishes("none", "never", "key"), places, None))
+        assert found.lines == ()
