@@ -1,0 +1,227 @@
+"""Scripts in workflows, run as the runner runs them: those of the reusable workflow and those that people copy."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.conftest import REPOSITORY, Finished, agentv_ci, environment, write
+
+SHARDED = REPOSITORY / ".github" / "workflows" / "agentv.yml"
+EXAMPLES = REPOSITORY / "docs" / "examples" / "workflows"
+
+EVALS = """\
+$schema: agentv-eval-v2
+evalcases:
+  - &case
+    id: one
+    expected_outcome: Four
+    input_messages: [{role: user, content: What is 2 + 2?}]
+    expected_messages: [{role: assistant, content: '4'}]
+    evaluators: [{name: four, type: contains, value: '4'}]
+  - {<<: *case, id: two}
+  - {<<: *case, id: three}
+"""
+TARGETS = "$schema: agentv-targets-v2.2\ntargets: [{name: default, provider: mock, response: '4'}]\n"
+
+
+def script(workflow: Path, name: str) -> str:
+    """The text of a step."""
+    jobs = yaml.safe_load(workflow.read_text("utf-8"))["jobs"].values()
+    (found,) = (step["run"] for job in jobs for step in job.get("steps", ()) if step.get("name") == name)
+    return str(found)
+
+
+def run(text: str, cwd: Path, env: Mapping[str, str]) -> Finished:
+    """Run a script with `agentv-ci` and the doubles of `cwd/bin` on the path."""
+    commands = cwd / "bin"
+    write(cwd, {"bin/agentv-ci": f'#!/bin/sh\nexec "{sys.executable}" -m agentv_ci "$@"\n'})
+    for command in commands.iterdir():
+        command.chmod(0o755)
+    places = os.pathsep.join([str(commands), os.environ.get("PATH", os.defpath)])
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", text],
+        cwd=cwd,
+        env={**environment(), "PATH": places, "RUNNER_TEMP": str(cwd), "GITHUB_OUTPUT": str(cwd / "outputs"), **env},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return Finished(done.returncode, done.stdout, done.stderr)
+
+
+def outputs(cwd: Path) -> dict[str, str]:
+    text = (cwd / "outputs").read_text("utf-8")
+    return dict(line.split("=", 1) for line in text.splitlines())
+
+
+class TestShards:
+    @pytest.mark.parametrize(("given", "listed"), [("1", [1]), ("3", [1, 2, 3]), ("256", [*range(1, 257)])])
+    def test_list_is_json(self, tmp_path: Path, given: str, listed: list[int]) -> None:
+        assert run(script(SHARDED, "List the shards"), tmp_path, {"SHARDS": given}).code == 0
+        assert json.loads(outputs(tmp_path)["shards"]) == listed
+
+    @pytest.mark.parametrize("given", ["", "0", "-1", "1.5", "257", "1000", "01", "2]", "1\n2", "$(touch x)"])
+    def test_anything_but_a_number_of_jobs_is_refused(self, tmp_path: Path, given: str) -> None:
+        done = run(script(SHARDED, "List the shards"), tmp_path, {"SHARDS": given})
+        assert done.code == 2
+        assert done.out.startswith("::error title=shards::")
+        assert not (tmp_path / "outputs").exists()
+
+
+class TestVariables:
+    TEXT = (
+        "OPENAI_API_KEY=sk-1234567890\nexport QUOTED=\"se cret%value\"\nSHORT=on\n\n# a comment = 1\nB64='YWJjZGVmZw=='"
+    )
+
+    def test_file_is_what_was_given_and_nobody_else_reads_it(self, tmp_path: Path) -> None:
+        assert run(script(SHARDED, "Write the variables for targets"), tmp_path, {"VARIABLES": self.TEXT}).code == 0
+        written = tmp_path / "agentv.env"
+        assert written.read_text("utf-8") == f"{self.TEXT}\n"
+        assert stat.S_IMODE(written.stat().st_mode) == 0o600
+
+    def test_every_value_is_masked(self, tmp_path: Path) -> None:
+        done = run(script(SHARDED, "Write the variables for targets"), tmp_path, {"VARIABLES": self.TEXT})
+        masks = [line.removeprefix("::add-mask::") for line in done.out.splitlines()]
+        assert {"sk-1234567890", "se cret%25value", "YWJjZGVmZw=="} <= {*masks}
+        assert "on" not in masks
+
+    def test_none_given_is_an_empty_file(self, tmp_path: Path) -> None:
+        done = run(script(SHARDED, "Write the variables for targets"), tmp_path, {"VARIABLES": ""})
+        assert (done.code, done.out) == (0, "")
+        assert (tmp_path / "agentv.env").read_text("utf-8") == "\n"
+
+
+class TestMerge:
+    @pytest.fixture
+    def parts(self, repository: Path) -> Path:
+        """A repository in which two of two parts have run."""
+        write(repository, {"evals/x.test.yaml": EVALS, "evals/targets.yaml": TARGETS})
+        for part in (1, 2):
+            out = f"agentv-parts/part-{part}/results.jsonl"
+            assert agentv_ci("eval", "evals/", "--shard", f"{part}/2", "--out", out, cwd=repository).code == 0
+        return repository
+
+    def merge(self, parts: Path, **env: str) -> tuple[str, Finished]:
+        """Run both steps, and return what the second one said."""
+        done = run(script(SHARDED, "Put the parts together"), parts, {"SHARDS": "2", "BASELINE": "", **env})
+        assert done.code == 0, done.err
+        folder = outputs(parts)["folder"]
+        (parts / "outputs").unlink()
+        github = {
+            "GITHUB_ACTIONS": "true",
+            "GITHUB_EVENT_NAME": "push",
+            "GITHUB_REPOSITORY": "o/r",
+            "GITHUB_SHA": "a" * 40,
+            "GITHUB_RUN_ID": "1",
+            "GITHUB_WORKFLOW": "w",
+            "GITHUB_JOB": "merge",
+            "AGENTV_RESULTS_DIR": folder,
+        }
+        return folder, run(script(SHARDED, "Publish"), parts, github)
+
+    def test_parts_are_one_run(self, parts: Path) -> None:
+        folder, said = self.merge(parts)
+        assert (folder, said.code) == ("agentv-results", 0)
+        assert {path.name for path in (parts / folder).iterdir()} >= {"results.jsonl", "junit.xml", "report.html"}
+        written = (parts / "outputs").read_text("utf-8")
+        assert "\npass\n" in written
+        assert "\n3\n" in written
+
+    def test_missing_part_is_red(self, parts: Path) -> None:
+        (parts / "agentv-parts/part-2/results.jsonl").unlink()
+        folder, said = self.merge(parts)
+        assert (folder, said.code) == ("agentv-results", 1)
+        assert "shard 2/2 missing" in said.out
+
+    def test_nothing_at_all_is_red(self, repository: Path) -> None:
+        _, said = self.merge(repository)
+        assert said.code == 70
+        assert "there are no results" in said.out
+
+    def test_documents_that_are_wrong_are_told_once(self, repository: Path) -> None:
+        write(repository, {"evals/x.test.yaml": EVALS.replace("id: two", "idd: two"), "evals/targets.yaml": TARGETS})
+        for part in (1, 2):
+            folder = f"agentv-parts/part-{part}"
+            done = agentv_ci("github", "run", "--shard", f"{part}/2", "--results-dir", folder, cwd=repository)
+            assert done.code == 2
+        folder, said = self.merge(repository)
+        assert (folder, said.code) == ("agentv-parts/part-1/", 2)
+        assert said.out.count("'idd'") == 1
+
+    def test_baseline_is_compared_with(self, parts: Path) -> None:
+        _, said = self.merge(parts, BASELINE="nope.json")
+        assert said.code != 0
+
+
+class TestForkComment:
+    """Whoever opens a pull request decides what the artifact holds."""
+
+    STEP = "Take the results out of the artifact"
+
+    def take(self, folder: Path, artifact: Path | None) -> Finished:
+        if shutil.which("unzip") is None:
+            pytest.skip("unzip is missing; install it: apt-get install unzip")
+        # The double answers as `gh` does with that --jq: an id, or nothing.
+        answer = "7" if artifact is not None else ""
+        gh = f'#!/bin/sh\ncase $2 in\n*/zip) cat "{artifact}" ;;\n*) echo "{answer}" ;;\nesac\n'
+        write(folder, {"bin/gh": gh})
+        return run(script(EXAMPLES / "fork-comment.yml", self.STEP), folder, {"ARTIFACTS": "repos/o/r/x"})
+
+    def test_known_files_are_taken_and_nothing_else(self, tmp_path: Path) -> None:
+        artifact = tmp_path / "artifact.zip"
+        with zipfile.ZipFile(artifact, "w") as archive:
+            for name in ("run.json", "results.jsonl", "../escaped.json", "/tmp/absolute", "comment.md", "evil.sh"):
+                archive.writestr(name, f"this is {name}")
+        assert self.take(tmp_path, artifact).code == 0
+        taken = tmp_path / "agentv-results"
+        assert {path.name: path.read_text("utf-8") for path in taken.iterdir()} == {
+            "run.json": "this is run.json",
+            "results.jsonl": "this is results.jsonl",
+        }
+        assert outputs(tmp_path) == {"folder": str(taken)}
+
+    def test_link_is_never_made(self, tmp_path: Path) -> None:
+        secret = tmp_path / "secret"
+        secret.write_text("token", "utf-8")
+        artifact = tmp_path / "artifact.zip"
+        with zipfile.ZipFile(artifact, "w") as archive:
+            link = zipfile.ZipInfo("results.jsonl")
+            link.create_system = 3
+            link.external_attr = (stat.S_IFLNK | 0o777) << 16
+            archive.writestr(link, str(secret))
+        assert self.take(tmp_path, artifact).code == 0
+        taken = tmp_path / "agentv-results" / "results.jsonl"
+        assert not taken.is_symlink()
+        assert taken.read_text("utf-8") == str(secret)
+
+    def test_what_unpacks_to_very_much_is_cut(self, tmp_path: Path) -> None:
+        artifact = tmp_path / "artifact.zip"
+        with zipfile.ZipFile(artifact, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("results.jsonl", b"\n" * 60_000_000)
+        assert artifact.stat().st_size < 1_000_000
+        assert self.take(tmp_path, artifact).code == 0
+        assert (tmp_path / "agentv-results" / "results.jsonl").stat().st_size == 50_000_000
+
+    def test_no_zip_at_all_leaves_nothing(self, tmp_path: Path) -> None:
+        artifact = tmp_path / "artifact.zip"
+        artifact.write_text("not a zip", "utf-8")
+        assert self.take(tmp_path, artifact).code == 0
+        assert [*(tmp_path / "agentv-results").iterdir()] == []
+
+    def test_no_artifact_is_a_notice(self, tmp_path: Path) -> None:
+        done = self.take(tmp_path, None)
+        assert done.code == 0
+        assert done.out.startswith("::notice::")
+        assert not (tmp_path / "outputs").exists()
