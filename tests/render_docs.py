@@ -155,7 +155,13 @@ def _cell(text: str) -> str:
     return re.sub(r"(\$?\{+ ?\w+ ?\}+)", r"`\1`", text.replace("`", "")).replace("|", "\\|")
 
 
-PAGES = {RULES_PAGE: _rules, PROVIDERS_PAGE: _settings, EVALUATORS_PAGE: _evaluators, README: _ports, GITHUB_PAGE: _ports}
+PAGES = {
+    RULES_PAGE: _rules,
+    PROVIDERS_PAGE: _settings,
+    EVALUATORS_PAGE: _evaluators,
+    README: _ports,
+    GITHUB_PAGE: _ports,
+}
 
 
 def main() -> int:

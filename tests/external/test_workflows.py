@@ -14,6 +14,7 @@ from agentv_ci.scaffold.drafts import WORKFLOWS, Choices, drafts
 from agentv_ci.scaffold.starters import STARTERS
 from tests.conftest import REPOSITORY
 from tests.external import workflow_linters as linters
+from tests.guards.test_docs import blocks
 
 EXAMPLES = REPOSITORY / "docs" / "examples" / "workflows"
 ACTION = REPOSITORY / "action.yml"
@@ -33,6 +34,17 @@ def begun(folder: Path) -> list[Path]:
     return paths
 
 
+def told(folder: Path) -> list[Path]:
+    """Workflows that stand in the documentation; one without a trigger is a part of one, a list of steps too."""
+    paths = []
+    for where, text in blocks("yml"):
+        steps = f"jobs:\n  job:\n    runs-on: ubuntu-latest\n    steps:\n{text}"
+        jobs = steps if text.startswith("      - ") else text
+        paths.append(folder / f"{where.replace('/', '-').replace(':', '-')}.yml")
+        paths[-1].write_text(jobs if re.search(r"^on:", jobs, re.MULTILINE) else f"on: push\n{jobs}", "utf-8")
+    return paths
+
+
 def test_everything_that_github_reads_is_looked_at() -> None:
     assert {path.name for path in EXAMPLES.iterdir()} == {
         *("pull-request.yml", "only-changed.yml", "nightly.yml", "matrix.yml", "fork-evals.yml", "fork-comment.yml")
@@ -43,6 +55,12 @@ def test_everything_that_github_reads_is_looked_at() -> None:
 
 def test_shapes_are_those_of_github() -> None:
     assert linters.schemas(FILES) == []
+
+
+def test_workflows_in_the_documentation_have_the_shapes_of_github(tmp_path: Path) -> None:
+    paths = told(tmp_path)
+    assert len(paths) > 4
+    assert linters.schemas(paths) == []
 
 
 def test_zizmor_finds_nothing() -> None:
@@ -68,7 +86,7 @@ def test_shellcheck_finds_nothing() -> None:
 
 
 def test_github_and_actionlint_find_nothing(tmp_path: Path) -> None:
-    files = [*FILES, *begun(tmp_path)]
+    files = [*FILES, *begun(tmp_path), *told(tmp_path)]
     assert linters.language_service(files, tmp_path) == []
     assert linters.actionlint(files, tmp_path) == []
 
