@@ -23,9 +23,9 @@ import click
 
 from agentv_ci.cli.ending import Ended, end
 from agentv_ci.cli.options import FILE
-from agentv_ci.cli.output import show_line
+from agentv_ci.cli.output import show_diagnostics, show_line
 from agentv_ci.contracts.action import HTML, JUNIT, RESULTS, ActionRun
-from agentv_ci.errors import PASSED, CannotGoOn, InvalidInput, MissingVariables, UsageError
+from agentv_ci.errors import FAILED, PASSED, CannotGoOn, InvalidInput, MissingVariables, UsageError
 from agentv_ci.load.discover import find_root
 from agentv_ci.load.environment import with_dotenv
 from agentv_ci.pipeline.workflow import read_workflow, refuse_fork_code
@@ -274,7 +274,7 @@ def _evaluate(inputs: Inputs, found: list[CheckedFile]) -> int:
 def _validate(inputs: Inputs, found: list[CheckedFile]) -> int:
     """Check documents, and compile them where that is possible: the plan is an output, too."""
     from agentv_ci.cli.validate_command import command as validate
-    from agentv_ci.pipeline.action_run import keep_plan
+    from agentv_ci.pipeline.action_run import by_file, keep_plan
     from agentv_ci.pipeline.checking import check_paths
     from agentv_ci.pipeline.compiling import Selection, compile_paths
 
@@ -286,6 +286,11 @@ def _validate(inputs: Inputs, found: list[CheckedFile]) -> int:
     if code == PASSED:
         try:
             keep_plan(inputs.folder, compile_paths(Selection(given["paths"], given["targets"]), cwd=cwd), None)
+        except InvalidInput as error:
+            # In documents that these are read with, such as targets.
+            show_diagnostics(error.diagnostics, err=False)
+            found += by_file(error.diagnostics, find_root(cwd / "evals", cwd))
+            return FAILED
         except CannotGoOn as error:
             show_line(f"no plan: {error.message}", "warn")
     return code
@@ -357,7 +362,7 @@ def publish_step(
         delimiter=f"agentv_{secrets.token_hex(16)}",
     )
     token = os.environ.get("GITHUB_TOKEN")
-    access = Access(token, lambda: datetime.now(UTC), random.uniform) if token else None
+    access = Access(token, lambda: datetime.now(UTC), asyncio.sleep, random.uniform) if token else None
     wishes = Wishes(annotations, comment, comment_key or f"{workflow.name}/{workflow.job}")
     folder = Path.cwd() / results_dir
     run, published = asyncio.run(publish_run(folder, workflow, wishes, places, access, now=datetime.now(UTC)))

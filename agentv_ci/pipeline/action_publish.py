@@ -73,11 +73,16 @@ async def publish_run(
         is_part=report is not None and report.shard is not None,
     )
     published = await publish(told, workflow, wishes, places, access)
-    # Not into whatever a link of that name leads to.
+    _keep_comment(folder, published.comment)
+    return job.run, published
+
+
+def _keep_comment(folder: Path, comment: str) -> None:
+    """Write the comment for whoever publishes it otherwise, and not into what a link of its name leads to."""
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / COMMENT).unlink(missing_ok=True)
     with replacing(folder / COMMENT) as file:
-        file.write(published.comment.encode("utf-8", "replace"))
-    return job.run, published
+        file.write(comment.encode("utf-8", "replace"))
 
 
 def exit_code(run: ActionRun, fail_on: FailOn) -> int:

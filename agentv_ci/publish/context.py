@@ -5,7 +5,7 @@ Variables: GitHub Docs, "Variables reference"; events: GitHub Docs, "Webhook eve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -78,6 +78,7 @@ class Access:
 
     token: str
     now: Callable[[], datetime]
+    sleep: Callable[[float], Awaitable[None]]
     uniform: Callable[[float, float], float]
     """Chance, for the wait between tries."""
 

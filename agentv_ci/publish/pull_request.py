@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -42,7 +41,7 @@ async def comment_on(comment: Comment, workflow: Workflow, access: Access) -> st
             return await _upsert(api, comment, workflow, number)
 
     async def pause(_: ProviderError, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+        await access.sleep(seconds)
 
     try:
         url, _ = await with_retries(
