@@ -131,19 +131,24 @@ class TestMerge:
         }
         return folder, run(script(SHARDED, "Publish"), parts, github)
 
-    def test_parts_are_one_run(self, parts: Path) -> None:
+    def test_parts_are_one_run_and_a_missing_one_is_red(self, parts: Path) -> None:
         folder, said = self.merge(parts)
         assert (folder, said.code) == ("agentv-results", 0)
         assert {path.name for path in (parts / folder).iterdir()} >= {"results.jsonl", "junit.xml", "report.html"}
         written = (parts / "outputs").read_text("utf-8")
         assert "\npass\n" in written
         assert "\n3\n" in written
-
-    def test_missing_part_is_red(self, parts: Path) -> None:
+        (parts / "outputs").unlink()
         (parts / "agentv-parts/part-2/results.jsonl").unlink()
         folder, said = self.merge(parts)
         assert (folder, said.code) == ("agentv-results", 1)
         assert "shard 2/2 missing" in said.out
+
+    def test_what_cannot_be_compared_with_is_red_at_once(self, parts: Path) -> None:
+        done = run(script(SHARDED, "Put the parts together"), parts, {"SHARDS": "2", "BASELINE": "nope.json"})
+        assert done.code == 2
+        assert "cannot read" in done.err
+        assert not (parts / "outputs").exists()
 
     def test_nothing_at_all_is_red(self, repository: Path) -> None:
         _, said = self.merge(repository)
@@ -159,10 +164,6 @@ class TestMerge:
         folder, said = self.merge(repository)
         assert (folder, said.code) == ("agentv-parts/part-1/", 2)
         assert said.out.count("'idd'") == 1
-
-    def test_baseline_is_compared_with(self, parts: Path) -> None:
-        _, said = self.merge(parts, BASELINE="nope.json")
-        assert said.code != 0
 
 
 class TestForkComment:
@@ -225,3 +226,97 @@ class TestForkComment:
         assert done.code == 0
         assert done.out.startswith("::notice::")
         assert not (tmp_path / "outputs").exists()
+
+
+class TestNightly:
+    STEP = "Open the pull request, or bring it up to date"
+
+    @pytest.fixture
+    def checkout(self, tmp_path: Path) -> Path:
+        """A clone whose baseline is about to be replaced."""
+        git("init", "--quiet", "--bare", "--initial-branch=main", "server", cwd=tmp_path)
+        git("clone", "--quiet", "server", "clone", cwd=tmp_path)
+        clone = tmp_path / "clone"
+        write(clone, {".agentv/baseline.json": "old"})
+        git("add", ".agentv", cwd=clone)
+        git("-c", "user.name=x", "-c", "user.email=x@y", "commit", "--quiet", "--message=first", cwd=clone)
+        git("push", "--quiet", "origin", "HEAD:main", cwd=clone)
+        return clone
+
+    def propose(self, checkout: Path, *, is_open: bool = False) -> tuple[Finished, list[str]]:
+        answer = "echo 7" if is_open else "true"
+        gh = f'#!/bin/sh\necho "$1 $2" >> "$RUNNER_TEMP/asked"\ncase $2 in list) {answer} ;; esac\n'
+        write(checkout.parent, {"bin/gh": gh})
+        text = f'cd "{checkout}"\n{script(EXAMPLES / "nightly.yml", self.STEP)}'
+        done = run(text, checkout.parent, {"BASE": "main", "BRANCH": "agentv-ci/baseline", "GITHUB_RUN_ID": "1"})
+        asked = checkout.parent / "asked"
+        return done, asked.read_text("utf-8").splitlines() if asked.exists() else []
+
+    def test_new_baseline_is_pushed_and_proposed(self, checkout: Path) -> None:
+        write(checkout, {".agentv/baseline.json": "new", "agentv-results/x": "not this"})
+        done, asked = self.propose(checkout)
+        assert (done.code, asked) == (0, ["auth setup-git", "pr list", "pr create"]), done.err
+        changed = git("diff", "--name-only", "main", "agentv-ci/baseline", cwd=checkout.parent / "server")
+        assert changed == ".agentv/baseline.json\n"
+
+    def test_open_proposal_is_brought_up_to_date(self, checkout: Path) -> None:
+        for text in ("new", "newer"):
+            git("switch", "--quiet", "--detach", "origin/main", cwd=checkout)
+            subprocess.run(
+                ["git", "branch", "-D", "agentv-ci/baseline"], cwd=checkout, capture_output=True, check=False
+            )
+            write(checkout, {".agentv/baseline.json": text})
+            done, asked = self.propose(checkout, is_open=True)
+            assert done.code == 0, done.err
+        assert "pr create" not in asked
+        pushed = git("show", "agentv-ci/baseline:.agentv/baseline.json", cwd=checkout.parent / "server")
+        assert pushed == "newer"
+
+    def test_same_baseline_is_no_proposal(self, checkout: Path) -> None:
+        done, asked = self.propose(checkout)
+        assert (done.code, asked) == (0, [])
+        assert done.out == "The baseline is what it was.\n"
+
+
+class TestMajorTag:
+    """`gh` answers with the tags that there are, and writes down what it is asked to change."""
+
+    def move(self, folder: Path, tag: str, tags: str, *, has_major: bool) -> str:
+        gh = (
+            '#!/bin/sh\ncase "$*" in\n'
+            f"*matching-refs*) printf '{tags}' ;;\n"
+            f"*/ref/tags/*) exit {0 if has_major else 1} ;;\n"
+            '*) echo "$*" >> "$RUNNER_TEMP/changed" ;;\nesac\n'
+        )
+        write(folder, {"bin/gh": gh})
+        env = {
+            "GITHUB_REF_NAME": tag,
+            "GITHUB_REF": f"refs/tags/{tag}",
+            "GITHUB_REPOSITORY": "o/r",
+            "GITHUB_SHA": "abc",
+        }
+        workflow = REPOSITORY / ".github" / "workflows" / "release.yml"
+        done = run(script(workflow, "Move it"), folder, env)
+        assert done.code == 0, done.err
+        changed = folder / "changed"
+        return changed.read_text("utf-8") if changed.exists() else done.out
+
+    def test_it_moves_to_a_release(self, tmp_path: Path) -> None:
+        tags = "refs/tags/v1.9.0\\nrefs/tags/v1.10.0\\n"
+        changed = self.move(tmp_path, "v1.10.0", tags, has_major=True)
+        assert changed == "api --method PATCH repos/o/r/git/refs/tags/v1 -f sha=abc -F force=true --silent\n"
+
+    def test_first_release_makes_it(self, tmp_path: Path) -> None:
+        changed = self.move(tmp_path, "v1.0.0", "refs/tags/v1.0.0\\n", has_major=False)
+        assert changed == "api --method POST repos/o/r/git/refs -f ref=refs/tags/v1 -f sha=abc --silent\n"
+
+    def test_it_never_moves_back(self, tmp_path: Path) -> None:
+        tags = "refs/tags/v1.9.1\\nrefs/tags/v1.10.0\\n"
+        said = self.move(tmp_path, "v1.9.1", tags, has_major=True)
+        assert said == "::notice::v1 stays where it is: there is a newer v1.10.0\n"
+
+
+def git(*words: str, cwd: Path) -> str:
+    done = subprocess.run(["git", *words], cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
