@@ -260,15 +260,15 @@ class TestNightly:
         assert changed == ".agentv/baseline.json\n"
 
     def test_open_proposal_is_brought_up_to_date(self, checkout: Path) -> None:
-        for text in ("new", "newer"):
-            git("switch", "--quiet", "--detach", "origin/main", cwd=checkout)
-            subprocess.run(
-                ["git", "branch", "-D", "agentv-ci/baseline"], cwd=checkout, capture_output=True, check=False
-            )
-            write(checkout, {".agentv/baseline.json": text})
-            done, asked = self.propose(checkout, is_open=True)
-            assert done.code == 0, done.err
-        assert "pr create" not in asked
+        write(checkout, {".agentv/baseline.json": "new"})
+        self.propose(checkout)
+        # The next night begins with a clone of its own.
+        git("switch", "--quiet", "--detach", "origin/main", cwd=checkout)
+        git("branch", "--quiet", "-D", "agentv-ci/baseline", cwd=checkout)
+        (checkout.parent / "asked").unlink()
+        write(checkout, {".agentv/baseline.json": "newer"})
+        done, asked = self.propose(checkout, is_open=True)
+        assert (done.code, asked) == (0, ["auth setup-git", "pr list"]), done.err
         pushed = git("show", "agentv-ci/baseline:.agentv/baseline.json", cwd=checkout.parent / "server")
         assert pushed == "newer"
 
