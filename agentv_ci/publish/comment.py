@@ -22,6 +22,10 @@ MAX_RUNS = 10
 _HISTORY = re.compile(r"^<!-- agentv-ci:history (\{.*\}) -->$", re.MULTILINE)
 
 
+class NotCommented(Exception):
+    """Why there is no comment, in a sentence."""
+
+
 @dataclass(frozen=True, slots=True)
 class Comment:
     """What is to be said of a run."""
