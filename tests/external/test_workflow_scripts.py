@@ -111,6 +111,7 @@ class TestMerge:
         for part in (1, 2):
             out = f"agentv-parts/part-{part}/results.jsonl"
             assert agentv_ci("eval", "evals/", "--shard", f"{part}/2", "--out", out, cwd=repository).code == 0
+            write(repository, {f"agentv-parts/part-{part}/plan.json": "{}"})
         return repository
 
     def merge(self, parts: Path, **env: str) -> tuple[str, Finished]:
