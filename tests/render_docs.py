@@ -1,4 +1,4 @@
-"""Render the tables of docs/ from the code: `make docs`; with --check, say which are stale."""
+"""Render the tables of the documentation from the code: `make docs`; with --check, say which are stale."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
+import yaml
 from pydantic.fields import FieldInfo
 
 from agentv_ci.contracts.agent_targets import AgentTarget
@@ -20,12 +21,16 @@ from agentv_ci.contracts.judge_set import LabelledAnswer
 from agentv_ci.contracts.target_settings import TargetSettings
 from agentv_ci.contracts.targets import Target
 
-DOCS = Path(__file__).parent.parent / "docs"
+REPOSITORY = Path(__file__).parent.parent
+DOCS = REPOSITORY / "docs"
 RULES_PAGE, PROVIDERS_PAGE, EVALUATORS_PAGE = DOCS / "rules.md", DOCS / "providers.md", DOCS / "evaluators.md"
+README, GITHUB_PAGE = REPOSITORY / "README.md", DOCS / "github.md"
 BEGIN, END = "<!-- rules: make docs -->\n", "<!-- /rules -->"
 SETTINGS = re.compile(r"<!-- settings: (?P<kind>[\w-]+) -->\n.*?<!-- /settings -->", re.DOTALL)
 
 FIELDS = re.compile(r"<!-- evaluator: (?P<kind>\w+) -->\n.*?<!-- /evaluator -->", re.DOTALL)
+
+PORTS = re.compile(r"<!-- (?P<of>action|workflow): (?P<kind>inputs|outputs) -->\n.*?<!-- /(?P=of) -->", re.DOTALL)
 
 PARTS: dict[str, type[Authored]] = {
     "all": EvaluatorSettings,
@@ -88,6 +93,32 @@ def _evaluators(page: str) -> str:
     return FIELDS.sub(table, page)
 
 
+def _ports(page: str) -> str:
+    """Tables of inputs and outputs, from the files that GitHub reads."""
+    workflow = yaml.safe_load((REPOSITORY / ".github" / "workflows" / "agentv.yml").read_text("utf-8"))
+    # To readers of YAML 1.1 the key `on` is a truth.
+    known = {
+        "action": yaml.safe_load((REPOSITORY / "action.yml").read_text("utf-8")),
+        "workflow": workflow[True]["workflow_call"],
+    }
+
+    def table(match: re.Match[str]) -> str:
+        of, kind = match["of"], match["kind"]
+        rows = "\n".join(_port(name, each, kind) for name, each in known[of][kind].items())
+        head = "| input | is | default |\n|---|---|---|" if kind == "inputs" else "| output | is |\n|---|---|"
+        return f"<!-- {of}: {kind} -->\n\n{head}\n{rows}\n\n<!-- /{of} -->"
+
+    return PORTS.sub(table, page)
+
+
+def _port(name: str, port: dict[str, Any], kind: str) -> str:
+    said = port["description"].replace("|", "\\|")
+    if kind == "outputs":
+        return f"| `{name}` | {said} |"
+    default = str(port["default"]).lower() if isinstance(port["default"], bool) else port["default"]
+    return f"| `{name}` | {said} | {f'`{default}`' if default != '' else ''} |"
+
+
 def _default(field: FieldInfo) -> str:
     default = None if field.is_required() or field.default_factory else field.default
     return "" if default is None or default == () else f"`{json.dumps(default)}`"
@@ -124,7 +155,13 @@ def _cell(text: str) -> str:
     return re.sub(r"(\$?\{+ ?\w+ ?\}+)", r"`\1`", text.replace("`", "")).replace("|", "\\|")
 
 
-PAGES = {RULES_PAGE: _rules, PROVIDERS_PAGE: _settings, EVALUATORS_PAGE: _evaluators}
+PAGES = {
+    RULES_PAGE: _rules,
+    PROVIDERS_PAGE: _settings,
+    EVALUATORS_PAGE: _evaluators,
+    README: _ports,
+    GITHUB_PAGE: _ports,
+}
 
 
 def main() -> int:
@@ -132,7 +169,7 @@ def main() -> int:
     stale = [page for page in PAGES if page.read_text("utf-8") != rendered(page)]
     if "--check" in sys.argv[1:]:
         for page in stale:
-            sys.stderr.write(f"docs/{page.name} is stale; run: make docs\n")
+            sys.stderr.write(f"{page.relative_to(REPOSITORY)} is stale; run: make docs\n")
         return 1 if stale else 0
     for page in stale:
         page.write_text(rendered(page), "utf-8", newline="\n")

@@ -13,7 +13,7 @@ import secrets
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., object])
 
 RESULTS_DIR = "agentv-results"
+RUNNER_FILES = ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
+"""Variables that name the files by which a step commands the runner."""
 WRITTEN = ("out", "html", "junit")
 """Options of `eval` that have fixed values here."""
 
@@ -126,6 +128,7 @@ def _passed_on(command: F) -> F:
 )
 @click.option("--args", default="", metavar="FLAGS", envvar="AGENTV_ARGS", help="Further flags, quoted as in a shell.")
 @results_dir_option
+@click.option("--runner-file", "runner_files", multiple=True, hidden=True)
 @click.option("--exit-zero", is_flag=True, help="End with 0 whatever the verdict: `github publish` has the last word.")
 def run_step(
     evals: str,
@@ -135,6 +138,7 @@ def run_step(
     args: str,
     results_dir: str,
     exit_zero: bool,
+    runner_files: tuple[str, ...],
     **passed_on: str | None,
 ) -> int:
     """Run evals, and leave all that `github publish` needs in a folder.
@@ -158,7 +162,7 @@ def run_step(
     paths = tuple(line.strip() for line in evals.splitlines() if line.strip())
     inputs = Inputs(paths, tuple(flags), args, Path.cwd() / results_dir, validate_only)
     sources = [Path.cwd() / each for each in (*paths, *(value for _, value in given), env_file or "") if each]
-    with _no_commands():
+    with _no_commands(runner_files):
         prepared = end(lambda: prepare(inputs.folder, sources))
         if prepared.error is not None:
             # What lies there is not of this run, and must not be published as if it were.
@@ -171,12 +175,24 @@ def _drop_runner_variables() -> None:
     """Begin again without them: whoever runs as the same user can read with what a process began."""
     clean = without_runner(os.environ)
     if len(clean) < len(os.environ):
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], clean)  # noqa: S606  # this very program
+        files = [f"--runner-file={path}" for name in RUNNER_FILES if (path := os.environ.get(name))]
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:], *files], clean)  # noqa: S606  # this program
+
+
+def _empty(files: Sequence[str]) -> None:
+    """Take back what was written into the files by which a step commands the runner."""
+    for file in files:
+        path = Path(file)
+        with suppress(OSError):
+            if path.is_file() and not path.is_symlink():
+                os.truncate(path, 0)
+            else:
+                path.unlink()
 
 
 @contextmanager
-def _no_commands() -> Iterator[None]:
-    """Have the runner take no command from what is printed meanwhile; none is meant to be one."""
+def _no_commands(files: Sequence[str]) -> Iterator[None]:
+    """Have the runner take no command meanwhile, neither from what is printed nor from its files: none is meant."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         yield
         return
@@ -185,6 +201,8 @@ def _no_commands() -> Iterator[None]:
     try:
         yield
     finally:
+        # Agents can find them without being told.
+        _empty(files)
         click.echo(f"::{token}::")
 
 
@@ -193,7 +211,7 @@ def _run(inputs: Inputs, sources: Sequence[Path], env_file: str | None) -> int:
 
     workflow = read_workflow(os.environ)
     cwd = Path.cwd()
-    root = find_root(cwd / "evals", cwd)
+    root = find_root(cwd.joinpath(*inputs.paths[:1], "any"), cwd)
     found: list[CheckedFile] = []
 
     def work() -> int:
@@ -289,7 +307,7 @@ def _validate(inputs: Inputs, found: list[CheckedFile]) -> int:
         except InvalidInput as error:
             # In documents that these are read with, such as targets.
             show_diagnostics(error.diagnostics, err=False)
-            found += by_file(error.diagnostics, find_root(cwd / "evals", cwd))
+            found += by_file(error.diagnostics, cwd)
             return FAILED
         except CannotGoOn as error:
             show_line(f"no plan: {error.message}", "warn")
@@ -368,5 +386,7 @@ def publish_step(
     run, published = asyncio.run(publish_run(folder, workflow, wishes, places, access, now=datetime.now(UTC)))
     for line in published.lines:
         click.echo(line)
+    if published.url is not None:
+        show_line(f"comment: {published.url}", "plain")
     show_line(f"agentv-ci: {run.verdict}", "good" if run.exit_code == PASSED else "bad")
     return exit_code(run, fail_on)

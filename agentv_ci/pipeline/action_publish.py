@@ -66,7 +66,7 @@ async def publish_run(
     job = _job(folder, workflow)
     report = job.reported.report if job.reported is not None else None
     told = Told(
-        annotations=tuple(_annotations(job, folder)),
+        annotations=tuple(_annotations(job)),
         text=lambda limit: text(job, limit),
         outputs=_outputs(job.run, report, folder),
         run=_past(job.run, report, workflow, now),
@@ -156,12 +156,12 @@ def _require_file(path: Path, limit: int | None = MAX_BYTES) -> None:
         raise UsageError(f"'{path}' is larger than {limit // 1024 // 1024} MiB")
 
 
-def _annotations(job: Job, folder: Path) -> Iterator[Annotation]:
+def _annotations(job: Job) -> Iterator[Annotation]:
     """Yield errors of documents, then what did not pass, then warnings."""
     found = list(github.annotate(job.diagnostics, job.relative)) if job.diagnostics is not None else []
     yield from (each for each in found if each.level == "error")
     if job.reported is not None:
-        yield from annotate(job.reported, EvaluatorLines(find_root(folder / RUN, folder)).find)
+        yield from annotate(job.reported, EvaluatorLines(Path(job.run.root)).find)
     elif job.run.reason is not None:
         is_notice = job.run.exit_code == PASSED
         reason = job.run.reason + (f"\n{job.run.hint}" if job.run.hint else "")
@@ -217,7 +217,7 @@ def _past(run: ActionRun, report: RunReport | None, workflow: Workflow, now: dat
     return PastRun(
         run_id=workflow.run_id,
         attempt=workflow.run_attempt,
-        sha=workflow.shown_commit.lower() or NO_COMMIT,
+        sha=workflow.shown_commit or NO_COMMIT,
         at=now.astimezone(UTC).strftime("%Y-%m-%d %H:%M"),
         verdict=_verdict(run, report),
         passed=counts.passed if counts is not None else None,

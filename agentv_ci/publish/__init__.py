@@ -9,7 +9,7 @@ from typing import Literal
 
 from agentv_ci.contracts.action import Annotation, PastRun
 from agentv_ci.publish.annotations import Wish, shown
-from agentv_ci.publish.comment import Comment
+from agentv_ci.publish.comment import Comment, NotCommented
 from agentv_ci.publish.context import Access, Workflow
 from agentv_ci.publish.outputs import encoded
 from agentv_ci.publish.summary import fitted
@@ -61,6 +61,8 @@ class Published:
     """Commands to the runner."""
     comment: str
     """The comment as it would be on a pull request without one."""
+    url: str | None
+    """Where it is now, when it is there."""
 
 
 async def publish(told: Told, workflow: Workflow, wishes: Wishes, places: Places, access: Access | None) -> Published:
@@ -74,31 +76,29 @@ async def publish(told: Told, workflow: Workflow, wishes: Wishes, places: Places
     if places.outputs is not None:
         _append(places.outputs, encoded(told.outputs, places.delimiter).encode("utf-8", "surrogateescape"))
     comment = Comment(wishes.key, told.text, told.run, workflow)
-    problem = await _comment(comment, workflow, wishes.comment, access, is_part=told.is_part)
-    if problem is not None:
+    url = None
+    try:
+        url = await _comment(comment, workflow, wishes.comment, access, is_part=told.is_part)
+    except NotCommented as problem:
         said = f"{problem}; the summary of this job and comment.md say the same"
         lines.append(annotation_command(Annotation("notice", "No comment on the pull request", said)))
-    return Published(tuple(lines), comment.text(None))
+    return Published(tuple(lines), comment.text(None), url)
 
 
 async def _comment(
     comment: Comment, workflow: Workflow, wish: CommentWish, access: Access | None, *, is_part: bool
 ) -> str | None:
-    """Comment where that is wanted; returns why it could not be done, where somebody will wonder."""
+    """Comment where that is wanted, and return the address; raises NotCommented where somebody will wonder."""
     if wish == "never" or (wish == "auto" and (is_part or workflow.head is None)):
         return None
     if workflow.head is None:
-        return "this run is of no pull request"
+        raise NotCommented("this run is of no pull request")
     if access is None:
-        return "there is no token"
+        raise NotCommented("there is no token")
     # httpx loads slowly, and many runs have no comment.
-    from agentv_ci.publish.pull_request import NotCommented, comment_on
+    from agentv_ci.publish.pull_request import comment_on
 
-    try:
-        await comment_on(comment, workflow, access)
-    except NotCommented as problem:
-        return str(problem)
-    return None
+    return await comment_on(comment, workflow, access)
 
 
 def _append(path: Path, content: bytes) -> None:

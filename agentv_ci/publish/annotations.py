@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Literal
 
 from agentv_ci.contracts.action import Annotation, Level
+from agentv_ci.outside import shortened
 from agentv_ci.suggestions import counted
 
 Wish = Literal["all", "failures", "none"]
@@ -14,6 +16,8 @@ Wish = Literal["all", "failures", "none"]
 LIMITS: Mapping[Level, int] = {"error": 9, "warning": 9, "notice": 8}
 """The tenth error is the runner's own, that the step has failed; a notice says what is not shown, another one what
 became of the comment."""
+MAX_MESSAGE = 4_000
+"""Characters; the runner cuts what is longer than 4,096."""
 
 
 def shown(annotations: Iterable[Annotation], wish: Wish) -> Iterator[Annotation]:
@@ -26,7 +30,7 @@ def shown(annotations: Iterable[Annotation], wish: Wish) -> Iterator[Annotation]
             continue
         seen[each.level] += 1
         if seen[each.level] <= LIMITS[each.level]:
-            yield each
+            yield replace(each, message=shortened(each.message, MAX_MESSAGE))
     more = [(number - LIMITS[level], level) for level, number in seen.items() if number > LIMITS[level]]
     if more:
         said = ", ".join(counted(number, level) for number, level in more)

@@ -22,6 +22,10 @@ MAX_RUNS = 10
 _HISTORY = re.compile(r"^<!-- agentv-ci:history (\{.*\}) -->$", re.MULTILINE)
 
 
+class NotCommented(Exception):
+    """Why there is no comment, in a sentence."""
+
+
 @dataclass(frozen=True, slots=True)
 class Comment:
     """What is to be said of a run."""
@@ -57,13 +61,18 @@ class Comment:
         body = self.body(LIMIT - len(self.marker) - len(ending) - 4).rstrip("\n")
         return f"{self.marker}\n{body}\n\n{ending}\n"
 
+    @property
+    def _is_told(self) -> bool:
+        """Whether it repeats what the run of a fork has left."""
+        return self.workflow.event == "workflow_run" and self.workflow.is_from_fork
+
     def _footer(self) -> str:
         flow = self.workflow
         said = f"`{self._name}` · [run {flow.run_id}]({flow.run_url})"
         said += f", attempt {flow.run_attempt}" if flow.run_attempt > 1 else ""
         said += f" · {self.run.sha[:7]}"
         # Whoever writes a pull request also writes what its own runs leave.
-        return f"{said} · of a fork's run, which can say anything" if flow.event == "workflow_run" else said
+        return f"{said} · of a fork's run, which can say anything" if self._is_told else said
 
 
 def history_of(text: str) -> Sequence[PastRun]:

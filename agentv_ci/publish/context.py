@@ -5,6 +5,7 @@ Variables: GitHub Docs, "Variables reference"; events: GitHub Docs, "Webhook eve
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +15,7 @@ from agentv_ci.outside import count_at, dig, text_at
 
 GUARDED_EVENTS = frozenset({"pull_request_target", "workflow_run"})
 """Events whose workflows have secrets and a token that may write, whoever caused them."""
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 DEPENDABOT = "dependabot[bot]"
 
 
@@ -39,7 +41,7 @@ class Workflow:
     api_url: str
     graphql_url: str
     commit: str
-    """The commit that was checked out unless the workflow says otherwise."""
+    """The commit that is checked out unless the workflow says otherwise; empty: nobody knows it."""
     name: str
     job: str
     run_id: int
@@ -89,14 +91,14 @@ def workflow_of(environ: Mapping[str, str], event: JsonValue) -> Workflow | None
         return None
     server = environ.get("GITHUB_SERVER_URL") or "https://github.com"
     api = environ.get("GITHUB_API_URL") or "https://api.github.com"
-    name = environ.get("GITHUB_EVENT_NAME", "")
+    name, commit = environ.get("GITHUB_EVENT_NAME", ""), environ.get("GITHUB_SHA", "")
     return Workflow(
         event=name,
         repository=environ.get("GITHUB_REPOSITORY", ""),
         server_url=server,
         api_url=api,
         graphql_url=environ.get("GITHUB_GRAPHQL_URL") or f"{api}/graphql",
-        commit=environ.get("GITHUB_SHA", ""),
+        commit=commit if _COMMIT.fullmatch(commit) else "",
         name=environ.get("GITHUB_WORKFLOW", ""),
         job=environ.get("GITHUB_JOB", ""),
         run_id=_number(environ.get("GITHUB_RUN_ID")),
@@ -117,7 +119,7 @@ def _head(name: str, event: JsonValue) -> Head | None:
     else:
         told = dig(event, "pull_request", "head")
         sha, branch, repository = text_at(told, "sha"), text_at(told, "ref"), dig(told, "repo")
-    if sha is None:
+    if sha is None or not _COMMIT.fullmatch(sha):
         return None
     return Head(sha, text_at(repository, "full_name"), text_at(repository, "owner", "login"), branch)
 

@@ -13,7 +13,7 @@ from agentv_ci import __version__
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.outside import count_at, flowed, objects_at, read_json, shortened, text_at
-from agentv_ci.publish.comment import Comment
+from agentv_ci.publish.comment import Comment, NotCommented
 from agentv_ci.publish.context import Access, Workflow
 from agentv_ci.retry import RetryPolicy, retry_hint_s, with_retries
 
@@ -25,10 +25,6 @@ MAX_PAGES = 100
 WORKFLOW_BOT = "github-actions"
 """Who writes with the token of a workflow."""
 MAX_MESSAGE = 300
-
-
-class NotCommented(Exception):
-    """Why there is no comment, in a sentence."""
 
 
 async def comment_on(comment: Comment, workflow: Workflow, access: Access) -> str:

@@ -225,12 +225,16 @@ class Rig:
 
     def run(self, job: Mapping[str, Any], event: Mapping[str, Any]) -> Outcome:
         """Run one job; a step that keeps the workspace is added to it."""
+        return self.start(yaml.safe_dump(_workflow(self.event_name, job), sort_keys=False), event)
+
+    def start(self, workflow: str, event: Mapping[str, Any], others: Mapping[str, Path] | None = None) -> Outcome:
+        """Run a workflow as it is; `others` are more actions that it uses: `owner/name@version` → folder."""
         (self.folder / "kept").mkdir(exist_ok=True)
-        files = {"workflow.yml": yaml.safe_dump(_workflow(self.event_name, job), sort_keys=False)}
-        write(self.folder, {**files, "event.json": json.dumps(event), "secrets": self._secrets()})
+        write(self.folder, {"workflow.yml": workflow, "event.json": json.dumps(event), "secrets": self._secrets()})
+        stubs = [word for name, path in (others or {}).items() for word in ("--local-repository", f"{name}={path}")]
         with self.github.running() as url:
             done = subprocess.run(
-                self._command(url),
+                [*self._command(url), *stubs],
                 cwd=self.user,
                 env=self._environment(),
                 capture_output=True,

@@ -427,6 +427,25 @@ def test_agents_see_nothing_of_the_runner(job: Job) -> None:
     assert "/file/of/the/job" not in left
 
 
+def test_agents_do_not_command_the_runner_by_its_files(job: Job) -> None:
+    """They lie in a folder that everybody knows."""
+    known = job.folder / "_runner_file_commands"
+    write(known, {"set_env": "", "add_path": "", "set_output": ""})
+    (known / "add_path").unlink()
+    (known / "add_path").symlink_to("elsewhere")
+    agent = "for file in ../_runner_file_commands/*; do echo LD_PRELOAD=x > $file; done; echo hello"
+    target = f"{{name: default, provider: cli, command_template: '{agent} {{PROMPT_FILE}}'}}"
+    write(job.folder, {"targets.yaml": f"$schema: agentv-targets-v2.2\ntargets: [{target}]\n"})
+    files = {"GITHUB_ENV": "set_env", "GITHUB_PATH": "add_path", "GITHUB_OUTPUT": "set_output"}
+    env = {"GITHUB_ACTIONS": "true", **{name: str(known / file) for name, file in files.items()}}
+    assert agentv_ci("github", "run", cwd=job.folder, env=env).code == 0
+    assert [path.name for path in known.iterdir() if path.is_symlink()] == []
+    assert {path.name: path.read_text() for path in known.iterdir() if path.name != "elsewhere"} == {
+        "set_env": "",
+        "set_output": "",
+    }
+
+
 def test_job_that_is_cancelled_keeps_what_is_finished(job: Job) -> None:
     write(job.folder, {"agent.sh": "sleep 60", "evals/b.yaml": EVALS.replace("greets", "b")})
     slow = "{name: slow, provider: cli, command_template: 'sh ../agent.sh {PROMPT_FILE}'}"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agentv_ci.contracts.action import PastRun
 from agentv_ci.publish.comment import LIMIT, MAX_RUNS, Comment, history_of
-from tests.publish.workflows import PULL_REQUEST, past
+from tests.publish.workflows import FORK, PULL_REQUEST, past
 
 
 def comment(run: PastRun | None = None, *, key: str = "Evals/evals", body: str = "## Passed") -> Comment:
@@ -31,8 +31,10 @@ def test_attempts_are_told_apart() -> None:
 
 
 def test_of_another_run_it_says_whose_words_they_are() -> None:
-    of_fork = replace(comment(), workflow=replace(PULL_REQUEST, event="workflow_run"))
+    of_fork = replace(comment(), workflow=replace(FORK, event="workflow_run"))
     assert "fork's run, which can say anything" in of_fork.text(None)
+    of_branch = replace(comment(), workflow=replace(PULL_REQUEST, event="workflow_run"))
+    assert "fork" not in of_branch.text(None)
 
 
 def test_remembers_earlier_runs() -> None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from agentv_ci.publish.comment import Comment
+from agentv_ci.publish.comment import Comment, NotCommented
 from agentv_ci.publish.context import Access, Head, Workflow
-from agentv_ci.publish.pull_request import NotCommented, comment_on
+from agentv_ci.publish.pull_request import comment_on
 from tests.action.github_api import BOT, Failure, FakeGitHub, Pull
 from tests.conftest import NOW
 from tests.publish.workflows import HEAD, PULL_REQUEST, past

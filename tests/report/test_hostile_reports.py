@@ -243,7 +243,7 @@ class TestMarkdown:
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         results(folder, row())
-        known = {"GITHUB_SERVER_URL": "https://x", "GITHUB_REPOSITORY": "o/\udcff", "GITHUB_SHA": "abc"}
+        known = {"GITHUB_SERVER_URL": "https://x", "GITHUB_REPOSITORY": "o/\udcff", "GITHUB_SHA": "a" * 40}
         known["GITHUB_ACTIONS"] = "true"
         for name, value in known.items():
             monkeypatch.setenv(name, value)
