@@ -94,7 +94,7 @@ def outcome(once: Once) -> Outcome:
         files = {"evals/x.test.yaml": EVALS, "evals/targets.yaml": TARGETS, SHARDED: workflow}
         rig = Rig(folder, files, secrets={"SOME_KEY": KEY})
         rig.prepare()
-        others = {}
+        others: dict[str, Path] = {}
         for name, text in {"actions/upload-artifact": UPLOAD, "actions/download-artifact": DOWNLOAD}.items():
             write(folder / name, {"action.yml": text})
             pins = set(re.findall(rf"uses: ({name}@\S+)", workflow))
