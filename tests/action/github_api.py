@@ -85,10 +85,11 @@ class Failure:
     message: str = "Server Error"
     method: str | None = None
     """None: whatever the method."""
-    path: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     done: bool = False
     """Whether what was asked for is done all the same, and only the answer is lost."""
+    path: str | None = None
+    """None: whatever the path."""
 
     def is_for(self, method: str, path: str) -> bool:
         """Whether a request fails so."""

@@ -306,7 +306,7 @@ def play(
 
 
 def uses(step_id: str = "agentv", *, env: Mapping[str, str] | None = None, **inputs: str) -> dict[str, Any]:
-    """Return a step that runs the action and lets the job go on; input names are written with `_` for `-`."""
+    """Return a step that runs the action and lets the job go on; keywords are inputs, with `_` for `-`."""
     given = {name.replace("_", "-"): value for name, value in inputs.items()}
     step: dict[str, Any] = {"id": step_id, "uses": ACTION, "continue-on-error": True, "with": given}
     return {**step, "env": dict(env)} if env else step

@@ -10,7 +10,8 @@ import yaml
 
 from tests.action.conftest import Once
 from tests.action.evals import evaluator_line, mock, suite
-from tests.action.rig import TOKEN, Outcome, play, uses
+from tests.action.events import push
+from tests.action.rig import TOKEN, Annotation, Outcome, play, uses
 from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.act
@@ -35,7 +36,7 @@ done
 echo "$OUTCOME"
 """,
 }
-COUNTS = (1, 9, 10, 60, 120)
+COUNTS = (9, 10, 60, 120)
 
 
 @pytest.fixture(scope="module")
@@ -129,12 +130,19 @@ def wishes(once: Once) -> Outcome:
             "targets.yaml": json.dumps(targets),
         }
         steps = (
-            uses("errors-failed", fail_on="errors", annotations="none", comment="never", results_dir="out/1"),
+            uses("errors-failed", fail_on="errors", comment="never", results_dir="out/1"),
             uses("errors-errored", fail_on="errors", target="broken", comment="never", results_dir="out/2"),
-            uses("never-errored", fail_on="never", target="broken", comment="never", results_dir="out/3"),
+            uses(
+                "never-errored",
+                fail_on="never",
+                target="broken",
+                annotations="none",
+                comment="never",
+                results_dir="out/3",
+            ),
             uses("never-invalid", fail_on="never", evals="bad.test.yaml", comment="never", results_dir="out/4"),
         )
-        return play(folder, files, *steps)
+        return play(folder, files, *steps, event=push, event_name="push")
 
     return once("wishes", scenario)
 
@@ -153,8 +161,20 @@ def test_fail_on_decides_whether_the_step_fails(wishes: Outcome, step_id: str, v
     assert (step.outputs["verdict"], step.result) == (verdict, result)
 
 
+def test_case_that_fails_is_an_annotation_on_the_line_of_its_evaluator(wishes: Outcome) -> None:
+    step = wishes.steps["errors-failed"]
+    message = "says-yes: does not contain 'yes'\ntarget default"
+    assert step.annotations == (
+        Annotation("error", message, "evals/a.test.yaml", evaluator_line(0), title="a: fail 0.000"),
+    )
+
+
+def test_case_without_a_verdict_is_an_annotation_on_its_first_line(wishes: Outcome) -> None:
+    (annotation,) = wishes.steps["errors-errored"].annotations
+    assert (annotation.level, annotation.file, annotation.line) == ("error", "evals/a.test.yaml", 3)
+    assert annotation.title == "a: error"
+
+
 def test_annotations_can_be_left_out(wishes: Outcome) -> None:
-    silent, loud = wishes.steps["errors-failed"], wishes.steps["errors-errored"]
-    assert silent.annotations == ()
-    assert "1 failed" in silent.summary
-    assert [(each.file, each.title) for each in loud.errors] == [("evals/a.test.yaml", "a: error")]
+    assert wishes.steps["never-errored"].annotations == ()
+    assert "1 error" in wishes.steps["never-errored"].summary

@@ -30,7 +30,7 @@ READ_PAYLOAD = {
 }
 ACTION = yaml.safe_load((REPOSITORY / "action.yml").read_text("utf-8"))
 INPUTS = sorted(ACTION["inputs"].keys() - {"github-token", "working-directory"})
-REPEATED = ("evals", "targets", "args", "shard")
+REPEATED = ("evals", "args", "shard")
 """Inputs whose text is repeated when it is wrong."""
 
 HOSTILE = """\
@@ -75,10 +75,9 @@ def inputs(once: Once) -> Outcome:
         files = {"evals/a.test.yaml": suite("a"), "targets.yaml": mock(), "payload.txt": PAYLOAD}
         hostile = "${{ env.PAYLOAD }}"
         steps = [
-            uses("all", **dict.fromkeys(INPUTS, hostile)),
+            uses("all") | {"with": dict.fromkeys(INPUTS, hostile)},
             uses("names", results_dir=hostile, comment_key=hostile),
-            *(uses(name, **{"comment": "never", name: hostile}) for name in REPEATED),
-            uses("help-evals", comment="never", evals="--help"),
+            *(uses(name) | {"with": {"comment": "never", name: hostile}} for name in REPEATED),
             uses("help-args", comment="never", args="--help"),
         ]
         outcome = play(folder, files, READ_PAYLOAD, *steps)
@@ -123,12 +122,6 @@ def test_inputs_are_text_all_at_once(inputs: Outcome) -> None:
 @pytest.mark.xfail(reason="a usage error repeats ##[error] where the runner obeys it")
 def test_input_that_is_no_word_of_ours_is_repeated_where_nothing_is_obeyed(inputs: Outcome) -> None:
     assert inputs.steps["all"].missed == ()
-
-
-def test_help_is_no_run(inputs: Outcome) -> None:
-    step = inputs.steps["help-evals"]
-    assert (step.result, step.outputs["verdict"]) == ("failure", "invalid")
-    assert "'--help'" in step.errors[0].message
 
 
 # DEFECT: click's Exit, with which --help ends, is taken for a bug of ours: exit 70, "Exit: 0".

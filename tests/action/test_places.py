@@ -24,29 +24,30 @@ def outcome(once: Once) -> Outcome:
             "bad/a.test.yaml": MISTAKES,
             "good/a.test.yaml": suite("a"),
             "targets.yaml": agent("touch asked; echo no"),
-            "apps/shop/evals/b.test.yaml": suite("p", "q"),
+            **{f"apps/shop/evals/{name}": suite("a") for name in NASTY},
+            "apps/shop/b.test.yaml": suite("p", "q"),
             "apps/shop/targets.yaml": mock("no"),
-            **{f"nasty/{name}": suite("n") for name in NASTY},
-            "nasty/targets.yaml": mock("no"),
         }
-        nested = {"uses": "actions/checkout@v4", "with": {"path": "code/nested"}}
         steps = (
             uses("mistakes", evals="bad", comment="never", results_dir="out/1"),
             uses("checked", evals="good", validate_only="true", comment="never", results_dir="out/2"),
-            uses("check-fails", evals="bad", validate_only="true", comment="never", results_dir="out/3"),
-            uses("folder", working_directory="apps/shop", comment="never", results_dir="../../out/4"),
-            nested,
-            uses("nested", working_directory="code/nested/apps/shop", comment="never", results_dir="out"),
-            uses("nasty", evals="nasty/", comment="never", results_dir="out/6"),
+            uses("folder", working_directory="apps/shop", comment="never", results_dir="../../out/3"),
+            {"uses": "actions/checkout@v4", "with": {"path": "code/nested"}},
+            uses(
+                "nested",
+                working_directory="code/nested/apps/shop",
+                evals="b.test.yaml",
+                comment="never",
+                results_dir="out",
+            ),
         )
         return play(folder, files, *steps)
 
     return once("places", scenario)
 
 
-@pytest.mark.parametrize("step_id", ["mistakes", "check-fails"])
-def test_mistakes_in_documents_stand_on_their_lines(outcome: Outcome, step_id: str) -> None:
-    step = outcome.steps[step_id]
+def test_mistakes_in_documents_stand_on_their_lines(outcome: Outcome) -> None:
+    step = outcome.steps["mistakes"]
     assert (step.result, step.outputs["verdict"]) == ("failure", "invalid")
     assert [(each.file, each.line, each.column) for each in step.errors[:2]] == [
         ("bad/a.test.yaml", 5, MISTAKES.splitlines()[4].index("usr") + 1),
@@ -72,26 +73,25 @@ def test_nobody_is_asked_when_documents_are_wrong_or_only_checked(outcome: Outco
     assert not (outcome.workspace / "asked").exists()
 
 
-@pytest.mark.parametrize("step_id", ["folder", "nested"])
-def test_paths_are_the_repository_s(outcome: Outcome, step_id: str) -> None:
-    step = outcome.steps[step_id]
+def test_paths_are_those_of_the_repository_that_is_checked_out_below_the_workspace(outcome: Outcome) -> None:
+    step = outcome.steps["nested"]
     assert [(each.file, each.line) for each in step.errors] == [
-        ("apps/shop/evals/b.test.yaml", evaluator_line(0)),
-        ("apps/shop/evals/b.test.yaml", evaluator_line(1)),
+        ("apps/shop/b.test.yaml", evaluator_line(0)),
+        ("apps/shop/b.test.yaml", evaluator_line(1)),
     ]
     assert "/blob/" in step.summary
-    assert "/apps/shop/evals/b.test.yaml#L" in step.summary
+    assert "/apps/shop/b.test.yaml#L" in step.summary
     assert "code/nested" not in step.summary
 
 
-def test_results_lie_in_the_working_directory(outcome: Outcome) -> None:
-    assert outcome.steps["folder"].outputs["results"].endswith("/out/4/results.jsonl")
-    assert (outcome.workspace / "code/nested/apps/shop/out/results.jsonl").exists()
-
-
-def test_nasty_names_arrive_unharmed(outcome: Outcome) -> None:
-    step = outcome.steps["nasty"]
+def test_nasty_names_below_the_working_directory_arrive_unharmed(outcome: Outcome) -> None:
+    step = outcome.steps["folder"]
     assert step.missed == ()
-    assert {each.file for each in step.errors} == {f"nasty/{name}" for name in NASTY}
-    assert step.of("warning") == ()
-    assert {each.line for each in step.errors} == {evaluator_line(0)}
+    assert {each.file for each in step.annotations} == {f"apps/shop/evals/{name}" for name in NASTY}
+    assert [(each.level, each.line) for each in step.annotations] == [("error", evaluator_line(0))] * len(NASTY)
+
+
+def test_results_lie_in_the_working_directory(outcome: Outcome) -> None:
+    assert (outcome.workspace / "out/3/results.jsonl").exists()
+    assert (outcome.workspace / "code/nested/apps/shop/out/results.jsonl").exists()
+    assert outcome.steps["nested"].outputs["results"].endswith("/code/nested/apps/shop/out/results.jsonl")
