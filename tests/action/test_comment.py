@@ -104,7 +104,7 @@ def unlucky(once: Once) -> Outcome:
             Failure(502, method="POST", path="/repos/acme/demo/issues/7/comments", done=True),
         ]
         files = {
-            "evals/a.test.yaml": suite(*(f"case-{n} {'🙂' * 150}" for n in range(LONG))),
+            "evals/a.test.yaml": suite(*(f"case-{n} {'🙂' * 250}" for n in range(LONG))),
             "targets.yaml": mock("né 🙂 ```` </details> " * 200),
         }
         return play(folder, files, uses(fail_on="never"), github=FakeGitHub(failures=failures))

@@ -62,6 +62,29 @@ while (name := pathlib.Path(f"/proc/{process}/comm").read_text().strip()) != "ac
 pathlib.Path("seen.json").write_text(json.dumps(seen))
 print("yes")
 """
+STAYS = """\
+import os, pathlib, time
+print("yes", flush=True)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    for output in (1, 2):
+        os.dup2(os.open(os.devnull, os.O_RDWR), output)
+    end = time.monotonic() + 8
+    while time.monotonic() < end:
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                environ = (process / "environ").read_bytes()
+            except OSError:
+                continue
+            if b"GITHUB_TOKEN=ghs_" in environ and os.environ["GITHUB_WORKSPACE"].encode() in environ:
+                pathlib.Path("token.txt").write_text("found")
+                os._exit(0)
+        time.sleep(0.02)
+    os._exit(0)
+"""
+"""What leaves its session is no child of anybody's any more, and looks at the steps that follow."""
 
 
 @pytest.fixture(scope="module")
@@ -74,12 +97,16 @@ def outcome(once: Once) -> Outcome:
             "looks/evals/a.test.yaml": suite("looks"),
             "looks/targets.yaml": agent("python3 looks_around.py"),
             "looks/looks_around.py": LOOKS_AROUND,
+            "stays/evals/a.test.yaml": suite("stays"),
+            "stays/targets.yaml": agent("python3 stays.py"),
+            "stays/stays.py": STAYS,
         }
         secrets = {"MODEL_KEY": SECRET, "DATABASE_PASSWORD": PASSWORD}
         env = {name: f"${{{{ secrets.{name} }}}}" for name in secrets}
         tells = uses("tells", working_directory="tells", env=env, args="--include-trace --dump-traces --dump-prompts")
         looks = uses("looks", working_directory="looks", comment="never")
-        return play(folder, files, tells, looks, secrets=secrets, tool=DIRECT, job={"env": KEPT_BACK})
+        stays = uses("stays", working_directory="stays", comment="never")
+        return play(folder, files, tells, looks, stays, secrets=secrets, tool=DIRECT, job={"env": KEPT_BACK})
 
     return once("secrets", scenario)
 
@@ -115,3 +142,11 @@ def test_agent_and_what_runs_it_have_no_token_and_no_orders_to_give(outcome: Out
 
 def test_token_is_nowhere(outcome: Outcome) -> None:
     assert [where for where, text in outcome.everything().items() if TOKEN in text] == []
+
+
+# DEFECT: a process that an agent leaves in a session of its own lives on, and reads the token in the environment of
+# the step that publishes.
+@pytest.mark.xfail(reason="what has left the session of an agent is not ended with the run")
+def test_agent_does_not_stay_until_the_token_comes(outcome: Outcome) -> None:
+    assert outcome.steps["stays"].outputs["verdict"] == "pass"
+    assert not (outcome.workspace / "stays/token.txt").exists()
