@@ -12,6 +12,7 @@ import click
 
 from agentv_ci.cli.output import show_diagnostics, show_error
 from agentv_ci.errors import BUG, INFRASTRUCTURE, INTERRUPTED, CannotGoOn, InvalidInput
+from agentv_ci.outside import inert
 
 
 class ReaderHasGone(Exception):
@@ -49,6 +50,8 @@ def end(work: Callable[[], object]) -> Ended:
         show_error("interrupted", None)
         return Ended(INTERRUPTED)
     except click.ClickException as error:
+        # It repeats what was given.
+        error.message = inert(error.message)
         error.show()
         return Ended(2, error)
     except InvalidInput as error:
