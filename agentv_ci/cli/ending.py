@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -50,9 +51,10 @@ def end(work: Callable[[], object]) -> Ended:
         show_error("interrupted", None)
         return Ended(INTERRUPTED)
     except click.ClickException as error:
-        # It repeats what was given.
-        error.message = inert(error.message)
-        error.show()
+        # It repeats what was given, which may be meant for the runner.
+        shown = io.StringIO()
+        error.show(shown)
+        click.echo(inert(shown.getvalue()), err=True, nl=False)
         return Ended(2, error)
     except InvalidInput as error:
         show_diagnostics(error.diagnostics, err=True)
