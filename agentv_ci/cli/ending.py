@@ -26,6 +26,19 @@ class Ended:
     error: Exception | None = None
     """Why it could not go on."""
 
+    @property
+    def reason(self) -> str | None:
+        """The same in a sentence."""
+        match self.error:
+            case None:
+                return "interrupted" if self.exit_code == INTERRUPTED else None
+            case CannotGoOn() as error:
+                return error.message
+            case click.ClickException() as error:
+                return error.format_message()
+            case error:
+                return f"{type(error).__name__}: {error}"
+
 
 def end(work: Callable[[], object]) -> Ended:
     """Do the work of a command; whatever it raises is said and becomes an exit status."""

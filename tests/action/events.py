@@ -8,8 +8,8 @@ ACME = {"full_name": "acme/demo", "name": "demo", "fork": False, "owner": {"logi
 STRANGER = {"full_name": "stranger/demo", "name": "demo", "fork": True, "owner": {"login": "stranger"}}
 
 
-def pull_request(sha: str, *, fork: bool = False, author: str = "ada") -> dict[str, Any]:
-    """A pull request whose head is `sha`."""
+def pull_request(sha: str, *, base: str = "2" * 40, fork: bool = False, author: str = "ada") -> dict[str, Any]:
+    """A pull request that wants the commit `sha` merged."""
     head = STRANGER if fork else ACME
     owner = "stranger" if fork else "acme"
     return {
@@ -22,7 +22,7 @@ def pull_request(sha: str, *, fork: bool = False, author: str = "ada") -> dict[s
             "state": "open",
             "user": {"login": author},
             "head": {"ref": "feat", "label": f"{owner}:feat", "sha": sha, "repo": head, "user": {"login": owner}},
-            "base": {"ref": "main", "label": "acme:main", "sha": "2" * 40, "repo": ACME, "user": {"login": "acme"}},
+            "base": {"ref": "main", "label": "acme:main", "sha": base, "repo": ACME, "user": {"login": "acme"}},
         },
     }
 

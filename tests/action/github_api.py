@@ -79,7 +79,7 @@ class Pull:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """How the next request with this method fails."""
+    """How the next request with this method and path fails."""
 
     status: int
     message: str = "Server Error"
@@ -88,6 +88,12 @@ class Failure:
     headers: Mapping[str, str] = field(default_factory=dict)
     done: bool = False
     """Whether what was asked for is done all the same, and only the answer is lost."""
+    path: str | None = None
+    """None: whatever the path."""
+
+    def is_for(self, method: str, path: str) -> bool:
+        """Whether a request fails so."""
+        return self.method in (None, method) and self.path in (None, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +161,7 @@ class FakeGitHub:
     def _failing(
         self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], text: str
     ) -> Answer:
-        failure = next((each for each in self.failures if each.method in (None, method)), None)
+        failure = next((each for each in self.failures if each.is_for(method, path)), None)
         if failure:
             self.failures.remove(failure)
         if failure and not failure.done:

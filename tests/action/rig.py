@@ -25,6 +25,7 @@ from tests.conftest import REPOSITORY, write
 
 CHECKOUT: Mapping[str, Any] = {"uses": "actions/checkout@v4", "with": {"persist-credentials": False}}
 ACTION = "org/agentv-action@v1"
+SETUP = "org/agentv-action/.github/actions/setup@v1"
 TOKEN = "ghs_RigToken0123456789abcdefABCDEF01234567"
 LEVELS = ("error", "warning", "notice")
 MOST_SHOWN = 10
@@ -40,6 +41,19 @@ INSTALLED = """\
 echo "command={command}" >> "$GITHUB_OUTPUT"
 """
 """Stands in for the action's installation: the command is there already."""
+
+DIRECT = f'exec "{sys.executable}" -I -m agentv_ci "$@"'
+PIPED = f'set -o pipefail\n"{sys.executable}" -I -m agentv_ci "$@" 2>&1 | cat'
+"""With act steps write to a terminal; GitHub's runner reads a pipe."""
+
+TOOL = """\
+#!/bin/bash
+if [ -z "${{RIG_CLEAN:-}}" ]; then
+  # act gives composite actions their inputs as variables, too, the token with them; GitHub's runner does not.
+  exec env {unset} RIG_CLEAN=yes "$0" "$@"
+fi
+{tool}
+"""
 
 SETUP_PYTHON = """\
 name: setup-python
@@ -101,6 +115,8 @@ class Step:
     log: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     """Names of all commands that were obeyed, however they were given."""
+    tokens: frozenset[str] = frozenset()
+    """Words that ended a stretch in which no command was obeyed."""
     missed: tuple[str, ...] = ()
     """Lines that GitHub's runner would obey too, and act does not: indented ones, and `##[` anywhere."""
 
@@ -177,10 +193,12 @@ class Rig:
     event_name: str = "pull_request"
     actor: str = "ada"
     secrets: Mapping[str, str] = field(default_factory=dict)
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """Variables that the runner sets for every job."""
     installs: bool = False
     """Whether the action installs itself, as it does for users; otherwise `tool` is there already."""
-    tool: str = f'exec "{sys.executable}" -I -m agentv_ci "$@"'
-    """The shell's line that runs agentv-ci."""
+    tool: str = PIPED
+    """The lines in Bash that run agentv-ci."""
 
     @property
     def user(self) -> Path:
@@ -199,6 +217,11 @@ class Rig:
         git(self.user, *SIGNATURE, "commit", "-q", "--allow-empty", "-m", "start")
         _copy_action(self.folder / "action", None if self.installs else self.tool)
         write(self.folder / "python", {"action.yml": SETUP_PYTHON.format(python=sys.executable)})
+
+    def commit(self, message: str, *parents: str) -> str:
+        """Add a commit to the user's repository that no branch has, and return its hash."""
+        before = [word for parent in parents for word in ("-p", parent)]
+        return git(self.user, *SIGNATURE, "commit-tree", "HEAD^{tree}", *before, "-m", message)
 
     def run(self, job: Mapping[str, Any], event: Mapping[str, Any]) -> Outcome:
         """Run one job; a step that keeps the workspace is added to it."""
@@ -243,6 +266,7 @@ class Rig:
             "GITHUB_API_URL": url,
             "GITHUB_GRAPHQL_URL": f"{url}/graphql",
             "RIG_KEPT": self.folder / "kept",
+            **self.environ,
         }
         return [
             *(act, self.event_name, "--json", "--no-cache-server", "--action-offline-mode"),
@@ -258,7 +282,7 @@ class Rig:
         return {**kept, "PATH": path}
 
     def _secrets(self) -> str:
-        return "".join(f"{name}={value}\n" for name, value in {"GITHUB_TOKEN": TOKEN, **self.secrets}.items())
+        return "".join(f"{name}='{value}'\n" for name, value in {"GITHUB_TOKEN": TOKEN, **self.secrets}.items())
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -282,7 +306,7 @@ def play(
 
 
 def uses(step_id: str = "agentv", *, env: Mapping[str, str] | None = None, **inputs: str) -> dict[str, Any]:
-    """Return a step that runs the action and lets the job go on; input names are written with `_` for `-`."""
+    """Return a step that runs the action and lets the job go on; keywords are inputs, with `_` for `-`."""
     given = {name.replace("_", "-"): value for name, value in inputs.items()}
     step: dict[str, Any] = {"id": step_id, "uses": ACTION, "continue-on-error": True, "with": given}
     return {**step, "env": dict(env)} if env else step
@@ -300,7 +324,9 @@ def _copy_action(folder: Path, tool: str | None) -> None:
             shutil.copy(source, target)
     if tool:
         command = folder / "agentv-ci"
-        command.write_text(f"#!/bin/sh\n{tool}\n", "utf-8")
+        inputs = yaml.safe_load((REPOSITORY / "action.yml").read_text("utf-8"))["inputs"]
+        unset = " ".join(f"-u INPUT_{name.upper()}" for name in inputs)
+        command.write_text(TOOL.format(unset=unset, tool=tool), "utf-8")
         command.chmod(0o755)
         (folder / ".github/actions/install.sh").write_text(INSTALLED.format(command=command), "utf-8")
 
@@ -345,6 +371,7 @@ def _step(entries: Sequence[Mapping[str, Any]]) -> Step:
         summary="".join(each["content"] for each in own if each.get("command") == "summary"),
         log=tuple(each["msg"].rstrip("\n") for each in entries if each.get("raw_output")),
         commands=tuple(each["command"] for each in commands),
+        tokens=frozenset(each["arg"] for each in commands if each["command"] == "stop-commands"),
         missed=tuple(_missed(entries)),
     )
 
@@ -366,14 +393,18 @@ def _missed(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _annotation(entry: Mapping[str, Any]) -> Annotation:
-    given: Mapping[str, str] = entry.get("kvPairs") or {}
+    # act takes the last `::` of a line for the end of the properties. The runner takes the first one: actions/runner,
+    # ActionCommand.TryParseV2.
+    head, _, message = entry["raw"].rstrip("\r\n").removeprefix("::").partition("::")
+    level, _, properties = head.partition(" ")
+    given = {name: _unescaped(value) for name, _, value in (each.partition("=") for each in properties.split(","))}
 
     def number(name: str) -> int | None:
         return int(given[name]) if name in given else None
 
     return Annotation(
-        level=entry["command"],
-        message=entry["arg"],
+        level=level,
+        message=_unescaped(message),
         file=given.get("file"),
         title=given.get("title"),
         line=number("line"),
@@ -381,3 +412,9 @@ def _annotation(entry: Mapping[str, Any]) -> Annotation:
         column=number("col"),
         end_column=number("endColumn"),
     )
+
+
+def _unescaped(text: str) -> str:
+    for escape, character in (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%")):
+        text = text.replace(escape, character)
+    return text

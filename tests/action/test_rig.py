@@ -18,7 +18,7 @@ if [ "$2" = run ]; then
   printf '%s\n' "::stop-commands::fence-4711" "::error::fenced" "  ::error::fenced" "x ##[error]fenced" "::fence-4711::"
   exit 0
 fi
-echo "::error file=a%2Cb.yaml,line=3,endLine=4,title=x%3A y::100%25%0Aof it"
+echo "::error file=a%2Cb.yaml,line=3,endLine=4,title=x%3A y::100%25%0Aof it:: all"
 echo "  ::warning::indented"
 echo "text ::error::in the middle"
 echo "text ##[warning]anywhere"
@@ -41,7 +41,7 @@ def outcome(once: Once) -> Outcome:
 
 def test_what_a_step_says_is_read_as_the_runner_does(outcome: Outcome) -> None:
     step = outcome.agentv
-    assert step.annotations == (Annotation("error", "100%\nof it", "a,b.yaml", 3, "x: y", end_line=4),)
+    assert step.annotations == (Annotation("error", "100%\nof it:: all", "a,b.yaml", 3, "x: y", end_line=4),)
     assert step.missed == ("  ::warning::indented", "text ##[warning]anywhere")
     assert step.summary == "# summary\n"
     assert "text ::error::in the middle" in step.log

@@ -19,7 +19,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from agentv_ci.cli.github_command import publish_step, run_step
+from agentv_ci.cli.github_command import publish_command, run_command
 from agentv_ci.contracts.action import ActionVerdict
 from tests import render_docs
 from tests.conftest import REPOSITORY
@@ -54,7 +54,7 @@ def read(path: Path) -> Any:
 
 action = read(ACTION)
 STEPS = {step["id"]: step for step in action["runs"]["steps"]}
-COMMANDS = {"run": run_step, "publish": publish_step}
+COMMANDS = {"run": run_command, "publish": publish_command}
 
 
 class TestPromises:
@@ -106,7 +106,8 @@ class TestHandingOn:
 
     @pytest.mark.parametrize("name", COMMANDS)
     def test_every_option_can_be_given_by_the_environment(self, name: str) -> None:
-        shown = [each for each in COMMANDS[name].params if isinstance(each, click.Option) and not each.hidden]
+        options = [each for each in COMMANDS[name].params if isinstance(each, click.Option)]
+        shown = [each for each in options if not each.hidden and each.expose_value]
         without = [each.name for each in shown if not each.envvar]
         assert without == (["exit_zero"] if name == "run" else [])
 

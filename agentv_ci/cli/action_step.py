@@ -1,0 +1,152 @@
+"""The step of the GitHub Action in which agents run: `validate` or `eval`, and what is kept of what they say."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from agentv_ci.cli.ending import Ended, end
+from agentv_ci.cli.output import show_diagnostics, show_line
+from agentv_ci.contracts.action import HTML, JUNIT, RESULTS, ActionRun
+from agentv_ci.errors import FAILED, PASSED, CannotGoOn, InvalidInput, MissingVariables, UsageError
+from agentv_ci.load.discover import find_root
+from agentv_ci.load.environment import with_dotenv
+from agentv_ci.pipeline.action_run import by_file, ended, keep_plan, keep_run
+from agentv_ci.pipeline.workflow import read_workflow, refuse_fork_code
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.documents import CheckedFile
+    from agentv_ci.publish.context import Workflow
+
+WRITTEN = {"out": RESULTS, "html": HTML, "junit": JUNIT}
+"""Options of `eval` whose files have fixed names here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What the action was given."""
+
+    paths: tuple[str, ...]
+    flags: tuple[str, ...]
+    """Flags of `eval` or `validate`."""
+    args: str
+    """More of them, as one would type them."""
+    folder: Path
+    """Where everything is left."""
+    sources: tuple[Path, ...]
+    """All files and folders that are named."""
+    env_file: Path | None
+    validate_only: bool
+
+    def argv(self) -> list[str]:
+        """Return the words of the command; raises UsageError for quotes that do not end."""
+        try:
+            return [*self.flags, *shlex.split(self.args), "--", *self.paths]
+        except ValueError as error:
+            raise UsageError(f"args: {error}", hint="quote as in a shell") from error
+
+
+def run_step(inputs: Inputs) -> int:
+    """Run, leave how it ended in the folder, and return the exit status; raises OSError when nothing can be left."""
+    workflow = read_workflow(os.environ)
+    cwd = Path.cwd()
+    root = find_root(cwd.joinpath(*inputs.paths[:1], "any"), cwd)
+    found: list[CheckedFile] = []
+
+    def work() -> int:
+        if not inputs.paths:
+            raise UsageError("evals names no path", hint="eval files, folders or globs, one a line")
+        folders = {root, *(find_root(path, cwd) for path in inputs.sources)}
+        asyncio.run(refuse_fork_code(workflow, sorted(folders), os.environ))
+        _load(inputs.env_file)
+        return _validate(inputs, found) if inputs.validate_only else _evaluate(inputs, found)
+
+    finished = end(work)
+    if isinstance(finished.error, InvalidInput):
+        found = by_file(finished.error.diagnostics, root)
+    run = _ended(finished, workflow, root, validate_only=inputs.validate_only)
+    keep_run(inputs.folder, run, found)
+    return run.exit_code
+
+
+def _ended(finished: Ended, workflow: Workflow | None, root: Path, *, validate_only: bool) -> ActionRun:
+    error = finished.error
+    if isinstance(error, MissingVariables) and workflow is not None and workflow.lacks_secrets:
+        show_line("nothing ran: GitHub gives no secrets to runs of forks and of Dependabot", "warn")
+        return ActionRun(
+            exit_code=PASSED,
+            verdict="nothing",
+            reason=f"GitHub gives no secrets to runs of forks and of Dependabot, so nothing ran:\n{error.message}",
+            hint="`--replay` runs from recorded answers, without keys",
+            root=str(root),
+        )
+    hint = error.hint if isinstance(error, CannotGoOn) else None
+    return ended(finished.exit_code, root=root, validate_only=validate_only, reason=finished.reason, hint=hint)
+
+
+def _load(env_file: Path | None) -> None:
+    if env_file is None:
+        return
+    if not env_file.is_file():
+        raise UsageError(f"env-file: there is no file '{env_file}'")
+    os.environ.update(with_dotenv(os.environ, [env_file]))
+
+
+def _evaluate(inputs: Inputs, found: list[CheckedFile]) -> int:
+    """Compile into the folder's plan, then run `eval`; `found` learns what is to be said of documents."""
+    from agentv_ci.cli.eval_command import command as evaluate
+    from agentv_ci.pipeline.compiling import Selection, compile_paths, diff_plans
+
+    argv = inputs.argv()
+    given = evaluate.make_context("eval", list(argv)).params
+    for name in WRITTEN:
+        if given[name] is not None:
+            raise UsageError(f"args: --{name} is the action's own", hint="results-dir says where all files go")
+    cwd = Path.cwd()
+    selection = Selection(given["paths"], given["targets"], given["target"], given["eval_ids"])
+    compiled = compile_paths(selection, cwd=cwd)
+    old = given["old_plan"]
+    changes = diff_plans(compiled, cwd / old, given["eval_ids"]) if old is not None else None
+    keep_plan(inputs.folder, compiled, changes)
+    found += by_file(compiled.origin.warnings, compiled.origin.root)
+    del compiled
+    files = [f"--{name}={inputs.folder / file}" for name, file in WRITTEN.items()]
+    return _invoke(evaluate, "eval", [*files, *argv])
+
+
+def _validate(inputs: Inputs, found: list[CheckedFile]) -> int:
+    """Check documents, and compile them where that is possible, since a plan is an output too."""
+    from agentv_ci.cli.validate_command import command as validate
+    from agentv_ci.pipeline.checking import check_paths
+    from agentv_ci.pipeline.compiling import Selection, compile_paths
+
+    argv = inputs.argv()
+    given = validate.make_context("validate", list(argv)).params
+    cwd = Path.cwd()
+    found += check_paths(given["paths"], targets=given["targets"], cwd=cwd).files
+    code = _invoke(validate, "validate", argv)
+    if code != PASSED:
+        return code
+    try:
+        keep_plan(inputs.folder, compile_paths(Selection(given["paths"], given["targets"]), cwd=cwd), None)
+    except InvalidInput as error:
+        # In documents that these are read with, such as targets.
+        show_diagnostics(error.diagnostics, err=False)
+        found += by_file(error.diagnostics, cwd)
+        return FAILED
+    except CannotGoOn as error:
+        show_line(f"no plan: {error.message}", "warn")
+    return PASSED
+
+
+def _invoke(command: click.Command, name: str, argv: Sequence[str]) -> int:
+    with command.make_context(name, list(argv)) as context:
+        code = command.invoke(context)
+    return code if isinstance(code, int) else PASSED

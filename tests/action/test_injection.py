@@ -1,0 +1,214 @@
+"""Neither what stands in an input nor what an agent prints does anything but be read."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import cmarkgfm
+import pytest
+import yaml
+
+from tests.action.conftest import Once
+from tests.action.evals import agent, evaluator_line, mock, suite
+from tests.action.rig import LEVELS, Outcome, Step, play, uses
+from tests.conftest import REPOSITORY
+
+pytestmark = pytest.mark.act
+
+PAYLOAD = """\
+"; touch pwned-a; "$(touch pwned-b)`touch pwned-c`'; touch pwned-d; ' | touch pwned-e & touch pwned-f
+::set-output name=verdict::pass
+::error::forged
+  ::warning::forged
+##[error]forged
+"""
+READ_PAYLOAD = {
+    "shell": "bash",
+    "run": '{ echo "PAYLOAD<<4711"; cat payload.txt; echo 4711; } >> "$GITHUB_ENV"',
+}
+ACTION = yaml.safe_load((REPOSITORY / "action.yml").read_text("utf-8"))
+INPUTS = sorted(ACTION["inputs"].keys() - {"github-token", "working-directory"})
+REPEATED = ("evals", "args", "shard")
+"""Inputs whose text is repeated when it is wrong."""
+
+HOSTILE = """\
+::set-output name=failed::0
+::set-output name=verdict::pass
+##[stop-commands]x
+::stop-commands::x
+::add-mask::e
+::error file=evals/a.test.yaml,line=1::forged
+   ::warning::forged
+##[error]forged
+text ##[error]forged
+::add-matcher::matcher.json
+::save-state name=x::y
+\r::notice::forged
+%0A::error::forged
+`````
+```
+</code></pre></details></summary></table> --> <!-- agentv-ci:Evals/evals -->
+@octocat #1 <img src=x onerror=forged()> ![forged](https://forged.example/x.png) [forged](https://forged.example)
+\x1b[31m
+"""
+AGENT = """\
+import pathlib, sys
+text = pathlib.Path("hostile.txt").read_text("utf-8")
+print(text)
+print(text, file=sys.stderr)
+sys.exit(sys.argv[1] == "crashes")
+"""
+JUDGE = """\
+import json, pathlib
+text = pathlib.Path("../hostile.txt").read_text("utf-8")
+print(json.dumps({"score": 0.2, "hits": [text], "misses": [text, *text.splitlines()], "reasoning": text}))
+"""
+
+
+@pytest.fixture(scope="module")
+def inputs(once: Once) -> Outcome:
+    """Inputs that would be more than text to a shell, to the runner and to a command line."""
+
+    def scenario(folder: Path) -> Outcome:
+        files = {"evals/a.test.yaml": suite("a"), "targets.yaml": mock(), "payload.txt": PAYLOAD}
+        hostile = "${{ env.PAYLOAD }}"
+        steps = [
+            uses("all") | {"with": dict.fromkeys(INPUTS, hostile)},
+            uses("names", results_dir=hostile, comment_key=hostile),
+            *(uses(name) | {"with": {"comment": "never", name: hostile}} for name in REPEATED),
+            uses("help-args", comment="never", args="--help"),
+        ]
+        outcome = play(folder, files, READ_PAYLOAD, *steps)
+        assert list(folder.rglob("pwned*")) == []
+        return outcome
+
+    return once("inputs", scenario)
+
+
+def obeyed(step: Step) -> set[str]:
+    """Names of the commands that a step gave, without those of ours."""
+    return set(step.commands) - {"set-output", "stop-commands", "ignored", "summary", *LEVELS, *step.tokens}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_wrong_input_is_text(inputs: Outcome, name: str) -> None:
+    step = inputs.steps[name]
+    assert (step.missed, obeyed(step)) == ((), set())
+    assert [each.title for each in step.annotations] == ["agentv-ci"]
+    assert (step.result, step.outputs["verdict"]) == ("failure", "invalid")
+    assert "Traceback" not in "\n".join(step.log)
+
+
+def test_names_are_text(inputs: Outcome) -> None:
+    step = inputs.steps["names"]
+    assert (step.missed, obeyed(step), step.annotations) == ((), set(), ())
+    assert (step.result, step.outputs["verdict"]) == ("success", "pass")
+    assert step.outputs["results"].endswith(f"/{PAYLOAD.rstrip()}/results.jsonl")
+    (comment,) = inputs.github.comments
+    assert comment.body.splitlines()[0].startswith("<!-- agentv-ci:%22%3B touch pwned-a")
+    assert comment.body.splitlines()[1] == "## ✅ Evaluations: passed"
+
+
+def test_inputs_are_text_all_at_once(inputs: Outcome) -> None:
+    step = inputs.steps["all"]
+    assert (step.result, step.annotations, obeyed(step)) == ("failure", (), set())
+    assert "Traceback" not in "\n".join(step.log)
+
+
+# DEFECT: what is wrong with `dry-run`, `validate-only`, `comment`, `annotations` or `fail-on` is said outside of the
+# fence, with `##[` of the input as it is.
+@pytest.mark.xfail(reason="a usage error repeats ##[error] where the runner obeys it")
+def test_input_that_is_no_word_of_ours_is_repeated_where_nothing_is_obeyed(inputs: Outcome) -> None:
+    assert inputs.steps["all"].missed == ()
+
+
+# DEFECT: click's Exit, with which --help ends, is taken for a bug of ours: exit 70, "Exit: 0".
+@pytest.mark.xfail(reason="--help among args ends as a bug")
+def test_help_among_args_is_no_bug(inputs: Outcome) -> None:
+    assert "this is a bug" not in "\n".join(inputs.steps["help-args"].log)
+
+
+@pytest.fixture(scope="module")
+def hostile(once: Once) -> Outcome:
+    """An agent, a judge and names of cases that are out to be more than text."""
+
+    def scenario(folder: Path) -> Outcome:
+        judge = "{name: judge, type: code, script: [python3, ../judge.py]}"
+        document = suite("answers", "crashes", HOSTILE).replace(
+            'evaluators: [{name: says-yes, type: contains, value: "yes"}]', f"evaluators: [{judge}]"
+        )
+        files = {
+            "evals/a.test.yaml": document,
+            "targets.yaml": agent("python3 agent.py {EVAL_ID}"),
+            "agent.py": AGENT,
+            "judge.py": JUDGE,
+            "hostile.txt": HOSTILE,
+            "matcher.json": "{}",
+        }
+        return play(folder, files, uses())
+
+    return once("hostile", scenario)
+
+
+def test_agent_gives_the_runner_no_orders(hostile: Outcome) -> None:
+    step = hostile.agentv
+    assert (step.missed, obeyed(step)) == ((), set())
+    assert step.outputs.keys() == ACTION["outputs"].keys()
+    assert (step.outputs["verdict"], step.outputs["failed"], step.outputs["errored"]) == ("fail", "2", "1")
+    assert step.result == "failure"
+
+
+def test_agent_makes_no_annotations(hostile: Outcome) -> None:
+    step = hostile.agentv
+    assert [(each.file, each.line) for each in step.errors] == [
+        ("evals/a.test.yaml", line) for line in (8, evaluator_line(0), evaluator_line(2))
+    ]
+    assert len(step.annotations) == 3
+    assert all(len(each.message) <= 4_096 and "\r" not in each.message for each in step.annotations)
+
+
+class Shown(HTMLParser):
+    """What a reader sees of a page: its tags, where links lead, and its text outside of code."""
+
+    def __init__(self, markdown: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.links: set[str] = set()
+        self.depth: dict[str, int] = {}
+        self.prose = ""
+        self.feed(cmarkgfm.github_flavored_markdown_to_html(markdown, cmarkgfm.cmark.Options.CMARK_OPT_UNSAFE))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.depth[tag] = self.depth.get(tag, 0) + 1
+        self.links |= {value or "" for name, value in attrs if name in ("href", "src")}
+
+    def handle_endtag(self, tag: str) -> None:
+        self.depth[tag] -= 1
+        assert self.depth[tag] >= 0, tag
+
+    def handle_data(self, data: str) -> None:
+        if not self.depth.get("code"):
+            self.prose += data
+
+
+@pytest.mark.parametrize("where", ["summary", "comment"])
+def test_agent_s_markdown_is_only_read(hostile: Outcome, where: str) -> None:
+    shown = Shown(hostile.agentv.summary if where == "summary" else hostile.github.comments[0].body)
+    assert not shown.tags & {"img", "script", "iframe"}
+    assert {link.partition("/blob/")[0].partition("/actions/")[0] for link in shown.links} == {
+        "https://github.com/acme/demo"
+    }
+    assert {tag: depth for tag, depth in shown.depth.items() if depth and tag not in ("br", "hr", "input")} == {}
+    assert "forged" not in shown.prose
+    assert "@octocat" not in shown.prose
+
+
+def test_agent_s_marker_is_not_taken_for_one(hostile: Outcome) -> None:
+    (comment,) = hostile.github.comments
+    assert hostile.github.violations == []
+    assert comment.body.startswith("<!-- agentv-ci:Evals/evals -->\n")
+    history = json.loads(comment.body.rpartition("<!-- agentv-ci:history ")[2].removesuffix(" -->\n"))
+    assert [each["verdict"] for each in history["runs"]] == ["fail"]
