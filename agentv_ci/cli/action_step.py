@@ -6,6 +6,7 @@ import asyncio
 import os
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from agentv_ci.contracts.action import HTML, JUNIT, RESULTS, ActionRun
 from agentv_ci.errors import FAILED, PASSED, CannotGoOn, InvalidInput, MissingVariables, UsageError
 from agentv_ci.load.discover import find_root
 from agentv_ci.load.environment import with_dotenv
-from agentv_ci.pipeline.action_run import by_file, ended, keep_plan, keep_run
+from agentv_ci.pipeline.action_run import FILES, by_file, ended, keep_plan, keep_run
 from agentv_ci.pipeline.workflow import read_workflow, refuse_fork_code
 
 if TYPE_CHECKING:
@@ -40,10 +41,17 @@ class Inputs:
     """More of them, as one would type them."""
     folder: Path
     """Where everything is left."""
-    sources: tuple[Path, ...]
-    """All files and folders that are named."""
     env_file: Path | None
     validate_only: bool
+
+    @property
+    def command(self) -> click.Command:
+        """What runs."""
+        if self.validate_only:
+            from agentv_ci.cli.validate_command import command
+        else:
+            from agentv_ci.cli.eval_command import command
+        return command
 
     def argv(self) -> list[str]:
         """Return the words of the command; raises UsageError for quotes that do not end."""
@@ -53,18 +61,37 @@ class Inputs:
             raise UsageError(f"args: {error}", hint="quote as in a shell") from error
 
 
+def named(inputs: Inputs) -> set[Path]:
+    """Return where all files and folders lie that are named, by whatever input; none where nobody can say."""
+    try:
+        given = _given(inputs.command, inputs.argv())
+    except (CannotGoOn, click.ClickException):
+        # It will be said when the command runs.
+        given = {}
+    values = [value for value in given.values() if isinstance(value, str)]
+    found: set[Path] = set()
+    for each in (*inputs.paths, *values, *([str(inputs.env_file)] if inputs.env_file else [])):
+        # Longer than the system allows, or with a NUL.
+        with suppress(OSError, ValueError):
+            found.add((Path.cwd() / each).resolve())
+    return found
+
+
 def run_step(inputs: Inputs) -> int:
     """Run, leave how it ended in the folder, and return the exit status; raises OSError when nothing can be left."""
     workflow = read_workflow(os.environ)
     cwd = Path.cwd()
-    root = find_root(cwd.joinpath(*inputs.paths[:1], "any"), cwd)
+    root = cwd
     found: list[CheckedFile] = []
 
     def work() -> int:
+        nonlocal root
         if not inputs.paths:
             raise UsageError("evals names no path", hint="eval files, folders or globs, one a line")
-        folders = {root, *(find_root(path, cwd) for path in inputs.sources)}
-        asyncio.run(refuse_fork_code(workflow, sorted(folders), os.environ))
+        root = _root_of(cwd / inputs.paths[0])
+        folders = {root.resolve(), *map(_root_of, named(inputs))}
+        workspace = os.environ.get("GITHUB_WORKSPACE")
+        asyncio.run(refuse_fork_code(workflow, [*folders, *([Path(workspace)] if workspace else [])], os.environ))
         _load(inputs.env_file)
         return _validate(inputs, found) if inputs.validate_only else _evaluate(inputs, found)
 
@@ -72,8 +99,17 @@ def run_step(inputs: Inputs) -> int:
     if isinstance(finished.error, InvalidInput):
         found = by_file(finished.error.diagnostics, root)
     run = _ended(finished, workflow, root, validate_only=inputs.validate_only)
-    keep_run(inputs.folder, run, found)
+    run_id = workflow.run_id if workflow is not None else 0
+    keep_run(inputs.folder, run.model_copy(update={"run_id": run_id}), found)
     return run.exit_code
+
+
+def _root_of(path: Path) -> Path:
+    """Return the repository that a path, or what lies there, belongs to; of an impossible one the working directory."""
+    try:
+        return find_root(path / "any", Path.cwd())
+    except (OSError, ValueError):
+        return Path.cwd()
 
 
 def _ended(finished: Ended, workflow: Workflow | None, root: Path, *, validate_only: bool) -> ActionRun:
@@ -96,20 +132,27 @@ def _load(env_file: Path | None) -> None:
         return
     if not env_file.is_file():
         raise UsageError(f"env-file: there is no file '{env_file}'")
-    os.environ.update(with_dotenv(os.environ, [env_file]))
+    try:
+        os.environ.update(with_dotenv(os.environ, [env_file]))
+    except ValueError as error:
+        raise UsageError(f"env-file: '{env_file}' has a variable that no environment can hold: {error}") from error
 
 
 def _evaluate(inputs: Inputs, found: list[CheckedFile]) -> int:
     """Compile into the folder's plan, then run `eval`; `found` learns what is to be said of documents."""
-    from agentv_ci.cli.eval_command import command as evaluate
     from agentv_ci.pipeline.compiling import Selection, compile_paths, diff_plans
 
     argv = inputs.argv()
-    given = _given(evaluate, "eval", argv)
+    given = _given(inputs.command, argv)
+    cwd = Path.cwd()
     for name in WRITTEN:
         if given[name] is not None:
             raise UsageError(f"args: --{name} is the action's own", hint="results-dir says where all files go")
-    cwd = Path.cwd()
+    for name in ("markdown", "sarif"):
+        if given[name] is not None and (cwd / given[name]).resolve() in {
+            inputs.folder.resolve() / each for each in FILES
+        }:
+            raise UsageError(f"args: --{name} would be written over a file of the action's own")
     selection = Selection(given["paths"], given["targets"], given["target"], given["eval_ids"])
     compiled = compile_paths(selection, cwd=cwd)
     old = given["old_plan"]
@@ -118,20 +161,19 @@ def _evaluate(inputs: Inputs, found: list[CheckedFile]) -> int:
     found += by_file(compiled.origin.warnings, compiled.origin.root)
     del compiled
     files = [f"--{name}={inputs.folder / file}" for name, file in WRITTEN.items()]
-    return _invoke(evaluate, "eval", [*files, *argv])
+    return _invoke(inputs.command, [*files, *argv])
 
 
 def _validate(inputs: Inputs, found: list[CheckedFile]) -> int:
     """Check documents, and compile them where that is possible, since a plan is an output too."""
-    from agentv_ci.cli.validate_command import command as validate
     from agentv_ci.pipeline.checking import check_paths
     from agentv_ci.pipeline.compiling import Selection, compile_paths
 
     argv = inputs.argv()
-    given = _given(validate, "validate", argv)
+    given = _given(inputs.command, argv)
     cwd = Path.cwd()
     found += check_paths(given["paths"], targets=given["targets"], cwd=cwd).files
-    code = _invoke(validate, "validate", argv)
+    code = _invoke(inputs.command, argv)
     if code != PASSED:
         return code
     try:
@@ -146,15 +188,15 @@ def _validate(inputs: Inputs, found: list[CheckedFile]) -> int:
     return PASSED
 
 
-def _given(command: click.Command, name: str, argv: Sequence[str]) -> dict[str, Any]:
+def _given(command: click.Command, argv: Sequence[str]) -> dict[str, Any]:
     """Return what the words of a command mean; raises UsageError and what click raises."""
     try:
-        return command.make_context(name, list(argv)).params
+        return command.make_context(command.name, list(argv)).params
     except click.exceptions.Exit as error:
         raise UsageError("args: asks for help, and so nothing ran") from error
 
 
-def _invoke(command: click.Command, name: str, argv: Sequence[str]) -> int:
-    with command.make_context(name, list(argv)) as context:
+def _invoke(command: click.Command, argv: Sequence[str]) -> int:
+    with command.make_context(command.name, list(argv)) as context:
         code = command.invoke(context)
     return code if isinstance(code, int) else PASSED

@@ -20,7 +20,7 @@ import click
 from agentv_ci.cli.ending import end
 from agentv_ci.cli.options import FILE, color_option
 from agentv_ci.cli.output import show_line
-from agentv_ci.cli.runner import FILE_OPTION, drop_runner_variables, no_commands
+from agentv_ci.cli.runner import FILE_OPTION, drop_runner_variables, interruptible, no_commands
 from agentv_ci.errors import PASSED, UsageError
 
 if TYPE_CHECKING:
@@ -123,10 +123,10 @@ def run_command(
       agentv-ci github run --validate-only
       AGENTV_EVALS='evals/' AGENTV_ARGS='--fail-fast' agentv-ci github run
     """
-    from agentv_ci.cli.action_step import Inputs, run_step
+    drop_runner_variables()
+    from agentv_ci.cli.action_step import Inputs, named, run_step
     from agentv_ci.pipeline.action_run import prepare
 
-    drop_runner_variables()
     cwd = Path.cwd()
     paths = tuple(line.strip() for line in evals.splitlines() if line.strip())
     given = {name: value for name, value in passed_on.items() if value and (not validate_only or name == "targets")}
@@ -136,12 +136,11 @@ def run_command(
         flags=(*flags, *(["--dry-run"] if dry_run and not validate_only else [])),
         args=args,
         folder=cwd / results_dir,
-        sources=tuple(cwd / each for each in (*paths, *given.values(), env_file) if each is not None),
         env_file=cwd / env_file if env_file is not None else None,
         validate_only=validate_only,
     )
-    with no_commands(runner_files):
-        prepared = end(lambda: prepare(inputs.folder, inputs.sources))
+    with no_commands(runner_files), interruptible():
+        prepared = end(lambda: prepare(inputs.folder, named(inputs)))
         if prepared.error is not None:
             # What lies there is not of this run, and must not be published as if it were.
             return prepared.exit_code

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -35,6 +36,7 @@ def no_commands(files: Sequence[str]) -> Iterator[None]:
     if os.environ.get("GITHUB_ACTIONS") != "true":
         yield
         return
+    before = {Path(file): _read(Path(file)) for file in files}
     if files:
         adopt_orphans()
     token = secrets.token_hex(16)
@@ -45,16 +47,35 @@ def no_commands(files: Sequence[str]) -> Iterator[None]:
         if files:
             # What an agent leaves behind would read the token of the step that publishes, or write to these files.
             end_descendants()
-            _empty(files)
+            for path, content in before.items():
+                _restore(path, content)
         click.echo(f"::{token}::")
 
 
-def _empty(files: Sequence[str]) -> None:
-    """Take back what was written into the files by which a step commands the runner."""
-    for file in files:
-        path = Path(file)
-        with suppress(OSError):
-            if path.is_file() and not path.is_symlink():
-                os.truncate(path, 0)
-            else:
-                path.unlink()
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Have SIGTERM end what is done in order, like Ctrl-C, also where no run listens for it."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _restore(path: Path, content: bytes) -> None:
+    """Take back what was written into a file by which a step commands the runner."""
+    with suppress(OSError):
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            path.unlink()
+        path.write_bytes(content)

@@ -76,6 +76,9 @@ def _read(path: Path) -> str:
         raise _unreadable("AV105", f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise _unreadable("AV105", f"not UTF-8: byte 0x{error.object[error.start]:02x} at {error.start}") from error
+    except ValueError as error:
+        # A path with a NUL, which results of anybody's may name.
+        raise _unreadable("AV105", f"cannot be read: {error}") from error
 
 
 def _unreadable(rule: str, message: str) -> Unparsable:

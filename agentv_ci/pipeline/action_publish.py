@@ -7,6 +7,7 @@ and never behind a symbolic link.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeVar, assert_never
@@ -35,7 +36,7 @@ from agentv_ci.load.discover import find_root
 from agentv_ci.pipeline.action_run import ended
 from agentv_ci.pipeline.concluding import report_of
 from agentv_ci.pipeline.places import EvaluatorLines
-from agentv_ci.pipeline.publishing import replacing
+from agentv_ci.pipeline.publishing import replacing, why
 from agentv_ci.pipeline.reporting import part_of, read_rows
 from agentv_ci.pipeline.workflow import links_of
 from agentv_ci.publish import Places, Published, Told, Wishes, publish
@@ -46,6 +47,7 @@ from agentv_ci.report.job import Job, text
 from agentv_ci.report.links import Links
 from agentv_ci.report.outcomes import Tally
 from agentv_ci.report.reported import ReportedRun
+from agentv_ci.workflow_commands import annotation_command
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -61,7 +63,7 @@ async def publish_run(
 ) -> tuple[ActionRun, Published]:
     """Tell GitHub what lies in a folder, write the comment there too, and return how the run ended.
 
-    Raises UsageError for what cannot be read, OSError where the runner's files or the comment cannot be written.
+    Raises UsageError for what cannot be read, OSError where the runner's files cannot be written.
     """
     job = _job(folder, workflow)
     report = job.reported.report if job.reported is not None else None
@@ -73,16 +75,22 @@ async def publish_run(
         is_part=report is not None and report.shard is not None,
     )
     published = await publish(told, workflow, wishes, places, access)
-    _keep_comment(folder, published.comment)
-    return job.run, published
+    return job.run, replace(published, lines=(*published.lines, *_keep_comment(folder, published.comment)))
 
 
-def _keep_comment(folder: Path, comment: str) -> None:
-    """Write the comment for whoever publishes it otherwise, and not into what a link of its name leads to."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / COMMENT).unlink(missing_ok=True)
-    with replacing(folder / COMMENT) as file:
-        file.write(comment.encode("utf-8", "replace"))
+def _keep_comment(folder: Path, comment: str) -> Iterator[str]:
+    """Write the comment for whoever publishes it otherwise, and not into what a link of its name leads to.
+
+    Yields a notice where it cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / COMMENT).unlink(missing_ok=True)
+        with replacing(folder / COMMENT) as file:
+            file.write(comment.encode("utf-8", "replace"))
+    except OSError as error:
+        said = why(error, folder / COMMENT)
+        yield annotation_command(Annotation("notice", f"{COMMENT} could not be written", said))
 
 
 def exit_code(run: ActionRun, fail_on: FailOn) -> int:
@@ -103,7 +111,10 @@ def _job(folder: Path, workflow: Workflow) -> Job:
         raise UsageError(f"'{folder}' is a symbolic link; results lie in a folder")
     links = links_of(workflow)
     reported = _reported(folder / RESULTS, links)
-    run = _document(folder / RUN, ActionRun) or _told_by(reported, folder)
+    left = _document(folder / RUN, ActionRun)
+    if left is not None and workflow.event != "workflow_run" and left.run_id not in (0, workflow.run_id):
+        raise UsageError(f"what lies in '{folder}' is of run {left.run_id}, and this is run {workflow.run_id}")
+    run = _concluded(left or _told_by(reported, folder), reported)
     diagnostics = _document(folder / DIAGNOSTICS, DiagnosticsDocument)
     changes = _document(folder / PLAN_DIFF, PlanDiff)
     prefix = f"{run.root.rstrip('/')}/"
@@ -116,6 +127,16 @@ def _told_by(reported: ReportedRun | None, folder: Path) -> ActionRun:
     if reported is None:
         return ended(BUG, root=root, reason=f"there are no results in '{folder}': the run ended before it left any")
     return ended(reported.report.gate.exit_code, root=root)
+
+
+def _concluded(run: ActionRun, reported: ReportedRun | None) -> ActionRun:
+    """Return how a run ended, with the gate's word where there is one: that of a shard does not decide how it ends."""
+    if reported is None:
+        return run
+    gate = reported.report.gate
+    # Where the two disagree somebody has had their hands on one of them.
+    code = run.exit_code or gate.exit_code
+    return run.model_copy(update={"exit_code": code, "verdict": _verdict(run, reported.report)})
 
 
 def _reported(results: Path, links: Links) -> ReportedRun | None:
@@ -149,8 +170,12 @@ def _is_there(path: Path) -> bool:
     return path.is_symlink() or path.exists()
 
 
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
 def _require_file(path: Path, limit: int | None = MAX_BYTES) -> None:
-    if path.is_symlink() or not path.is_file():
+    if not _is_file(path):
         raise UsageError(f"'{path}' is no regular file, and is not followed to where it leads")
     if limit is not None and path.stat().st_size > limit:
         raise UsageError(f"'{path}' is larger than {limit // 1024 // 1024} MiB")
@@ -179,14 +204,15 @@ def _outputs(run: ActionRun, report: RunReport | None, folder: Path) -> Mapping[
         "html": HTML,
         "plan": PLAN,
     }
-    paths = {name: str(folder / file) if (folder / file).is_file() else "" for name, file in files.items()}
+    # Whoever uploads a link uploads what it leads to.
+    paths = {name: str(path) if _is_file(path := folder / file) else "" for name, file in files.items()}
     if report is None:
         figures = dict.fromkeys(("passed", "failed", "errored", "total"), "0")
         return {"verdict": run.verdict, **figures, "pass-rate": "", "mean-score": "", "cost-usd": "", **paths}
     counts = report.counts
     graded = counts.passed + counts.failed
     return {
-        "verdict": _verdict(run, report),
+        "verdict": run.verdict,
         "passed": str(counts.passed),
         "failed": str(counts.failed),
         "errored": str(counts.errored),
@@ -198,11 +224,10 @@ def _outputs(run: ActionRun, report: RunReport | None, folder: Path) -> Mapping[
     }
 
 
-def _verdict(run: ActionRun, report: RunReport | None) -> ActionVerdict:
-    """Return the gate's word where there is one: a shard that did not pass ends with 0 all the same."""
-    match report.gate.verdict if report is not None else None:
-        case None | "interrupted":
-            return run.verdict
+def _verdict(run: ActionRun, report: RunReport) -> ActionVerdict:
+    match report.gate.verdict:
+        case "interrupted":
+            return run.verdict if run.verdict != "pass" else "error"
         case "dry-run":
             return "pass"
         case verdict:
@@ -220,7 +245,7 @@ def _past(run: ActionRun, report: RunReport | None, workflow: Workflow, now: dat
         attempt=workflow.run_attempt,
         sha=workflow.shown_commit or NO_COMMIT,
         at=now.astimezone(UTC).strftime("%Y-%m-%d %H:%M"),
-        verdict=_verdict(run, report),
+        verdict=run.verdict,
         passed=counts.passed if counts is not None else None,
         total=counts.cases if counts is not None else None,
         mean=report.statistics.mean if report is not None else None,

@@ -25,6 +25,7 @@ from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import CheckedFile
 from agentv_ci.contracts.plan_diff import PlanDiff
 from agentv_ci.errors import BUDGET, FAILED, INFRASTRUCTURE, PASSED, UsageError
+from agentv_ci.outside import well_formed
 from agentv_ci.pipeline.compiling import Compiled, write_compiled
 from agentv_ci.pipeline.concluding import report_of
 from agentv_ci.pipeline.publishing import replacing
@@ -47,7 +48,8 @@ OWN_FOLDER = "results-dir names a folder; give every run one of its own"
 def prepare(folder: Path, inputs: Collection[Path]) -> None:
     """Make the folder, without what an earlier run has left there.
 
-    Raises UsageError where something else lies in its place, or something that is needed now; OSError.
+    `inputs` are the paths, all links followed, of what is needed now. Raises UsageError where that, or something that
+    no run has left, lies in the place of a result; OSError.
     """
     if folder.is_symlink():
         raise UsageError(f"'{folder}' is a symbolic link; results go into a folder")
@@ -56,7 +58,7 @@ def prepare(folder: Path, inputs: Collection[Path]) -> None:
     if left and folder / RUN not in left:
         raise UsageError(f"'{left[0]}' would be overwritten, and no earlier run has left it there", hint=OWN_FOLDER)
     for path in left:
-        if path in inputs:
+        if path.resolve() in inputs:
             raise UsageError(f"'{path}' is an input, and this run would write it anew", hint=OWN_FOLDER)
     for path in left:
         path.unlink()
@@ -104,4 +106,6 @@ def by_file(diagnostics: Iterable[Diagnostic], root: Path) -> list[CheckedFile]:
 
 def _write(path: Path, document: BaseModel) -> None:
     with replacing(path) as file:
-        file.write((json.dumps(document.model_dump(mode="json", by_alias=True), indent=2) + "\n").encode())
+        # Names of files, and what was given, need not be text.
+        data = well_formed(document.model_dump(mode="json", by_alias=True))
+        file.write((json.dumps(data, indent=2) + "\n").encode())

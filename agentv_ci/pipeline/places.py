@@ -19,21 +19,24 @@ class EvaluatorLines:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._sources: dict[str, Source] = {}
+        self._suites: dict[str, tuple[Source, dict[str, int]]] = {}
+        """Each eval file, and where in it the cases stand."""
 
     def find(self, place: EvaluatorPlace) -> int | None:
         """Return the line of an evaluator that stands in its case; None: it does not, or the file says otherwise."""
-        source = self._source(place.suite)
-        for index, case in enumerate(objects_at(source.data, "evalcases")):
-            if text_at(case, "id") == place.case:
-                pointer = _in_case(source, index, place.evaluator)
-                return locate(source.mark, pointer).start[0] + 1 if pointer is not None else None
-        return None
+        source, cases = self._suite(place.suite)
+        index = cases.get(place.case)
+        pointer = _in_case(source, index, place.evaluator) if index is not None else None
+        return locate(source.mark, pointer).start[0] + 1 if pointer is not None else None
 
-    def _source(self, suite: str) -> Source:
-        if suite not in self._sources:
-            self._sources[suite] = load(self._root / suite, self._root, named=True)
-        return self._sources[suite]
+    def _suite(self, path: str) -> tuple[Source, dict[str, int]]:
+        if path not in self._suites:
+            source = load(self._root / path, self._root, named=True)
+            listed = dig(source.data, "evalcases")
+            cases = enumerate(listed if isinstance(listed, list) else ())
+            found = {known: index for index, case in cases if (known := text_at(case, "id")) is not None}
+            self._suites[path] = source, found
+        return self._suites[path]
 
 
 def _in_case(source: Source, index: int, evaluator: str) -> Pointer | None:

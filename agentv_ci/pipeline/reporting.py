@@ -192,7 +192,9 @@ def part_of(results: Path, name: str) -> Part:
     try:
         data = json.loads(path.read_bytes())
         if isinstance(data, dict) and data.get("$schema") != schema_id("report-v1"):
-            raise UsageError(f"'{path}' is not a run report that this version reads: its $schema is {data['$schema']}")
+            raise UsageError(
+                f"'{path}' is not a run report that this version reads: its $schema is {data.get('$schema')}"
+            )
         report = RunReport.model_validate(data)
     except FileNotFoundError:
         report = None

@@ -13,6 +13,7 @@ from agentv_ci.publish.comment import Comment, NotCommented
 from agentv_ci.publish.context import Access, Workflow
 from agentv_ci.publish.outputs import encoded
 from agentv_ci.publish.summary import fitted
+from agentv_ci.redaction import MIN_LENGTH, Redactor
 from agentv_ci.workflow_commands import annotation_command
 
 __all__ = ["publish"]
@@ -70,12 +71,18 @@ async def publish(told: Told, workflow: Workflow, wishes: Wishes, places: Places
 
     Whatever GitHub refuses is a notice among the lines; raises OSError where the runner's own files cannot be written.
     """
-    lines = [annotation_command(each) for each in shown(told.annotations, wishes.annotations)]
+    redactor = _redactor(access)
+
+    def text(limit: int) -> str:
+        return redactor.text(told.text(limit))
+
+    lines = [redactor.text(annotation_command(each)) for each in shown(told.annotations, wishes.annotations)]
     if places.summary is not None:
-        _append(places.summary, fitted(told.text))
+        begun = places.summary.stat().st_size if places.summary.exists() else 0
+        _append(places.summary, fitted(text, begun))
     if places.outputs is not None:
         _append(places.outputs, encoded(told.outputs, places.delimiter).encode("utf-8", "surrogateescape"))
-    comment = Comment(wishes.key, told.text, told.run, workflow)
+    comment = Comment(wishes.key, text, told.run, workflow)
     url = None
     try:
         url = await _comment(comment, workflow, wishes.comment, access, is_part=told.is_part)
@@ -89,9 +96,9 @@ async def _comment(
     comment: Comment, workflow: Workflow, wish: CommentWish, access: Access | None, *, is_part: bool
 ) -> str | None:
     """Comment where that is wanted, and return the address; raises NotCommented where somebody will wonder."""
-    if wish == "never" or (wish == "auto" and (is_part or workflow.head is None)):
+    if wish == "never" or (wish == "auto" and (is_part or not workflow.is_of_pull_request)):
         return None
-    if workflow.head is None:
+    if not workflow.is_of_pull_request:
         raise NotCommented("this run is of no pull request")
     if access is None:
         raise NotCommented("there is no token")
@@ -99,6 +106,12 @@ async def _comment(
     from agentv_ci.publish.pull_request import comment_on
 
     return await comment_on(comment, workflow, access)
+
+
+def _redactor(access: Access | None) -> Redactor:
+    """Return what takes the job's token out: agents find it where a checkout keeps it, and GitHub masks no comments."""
+    token = access.token if access is not None else ""
+    return Redactor([token, f"x-access-token:{token}"] if len(token) >= MIN_LENGTH else [])
 
 
 def _append(path: Path, content: bytes) -> None:

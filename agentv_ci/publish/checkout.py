@@ -7,14 +7,17 @@ scripts and prompts of the checkout, so there a checkout of somebody else's code
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from agentv_ci.process import ProcessFailed, child_environment, run
-from agentv_ci.publish.context import GUARDED_EVENTS, Workflow
+from agentv_ci.publish.context import Workflow
 
 GIT_TIMEOUT_S = 30.0
+MAX_DEPTH = 6
+"""Folders below the workspace in which checkouts are looked for."""
 HINT = "run evals under `pull_request`, which has no secrets, and publish what they leave from a `workflow_run` job"
 
 
@@ -23,43 +26,74 @@ class _Checkout:
     commit: str
     origin: str
     """The address it was fetched from; empty: none is known."""
+    refs: frozenset[str]
+    """The names of its commit."""
 
-    def is_of(self, repository: str) -> bool:
-        """Whether it was fetched from a repository, `owner/name`, of whatever server and by whatever protocol."""
-        address = self.origin.removesuffix("/").removesuffix(".git").lower()
-        return address.endswith((f"/{repository.lower()}", f":{repository.lower()}"))
+    @property
+    def source(self) -> str:
+        """`owner/name` of where it was fetched from, whatever the server and the protocol."""
+        address = self.origin.removesuffix("/").removesuffix(".git").lower().replace(":", "/")
+        return "/".join(address.split("/")[-2:])
 
 
 async def refusal(workflow: Workflow, folders: Iterable[Path], environ: Mapping[str, str]) -> str | None:
-    """Return why what lies in these folders must not be run; None: it may."""
-    head = workflow.head
-    if workflow.event not in GUARDED_EVENTS or head is None or not workflow.is_from_fork:
+    """Return why what lies in and below these folders must not be run; None: it may."""
+    if not workflow.is_guarded:
         return None
-    trusted = {each for each in (workflow.commit, workflow.base_commit) if each}
-    for folder in dict.fromkeys(folders):
-        found = await _checkout(folder, environ)
-        where = f"under `{workflow.event}`, with secrets in reach, and what lies in '{folder}'"
-        if found is None:
-            return f"{where} cannot be told from a fork's code: it is no checkout of git"
-        if found.commit == head.sha or (head.repository is not None and found.is_of(head.repository)):
-            return f"{where} is a fork's code"
-        if found.commit not in trusted and (not found.origin or found.is_of(workflow.repository)):
-            return f"{where} may be a fork's code: commit {found.commit} is not that of the base"
+    under = f"under `{workflow.event}`, with secrets in reach, and what lies in"
+    for folder in folders:
+        if not (folder / ".git").exists():
+            return f"{under} '{folder}' cannot be told from a fork's code: it is no checkout of git"
+    for path in dict.fromkeys(found for folder in folders for found in _checkouts(folder)):
+        checkout = await _checkout(path, environ)
+        if checkout is None:
+            return f"{under} '{path}' cannot be told from a fork's code: git says nothing of it"
+        if reason := _foreign(checkout, workflow):
+            return f"{under} '{path}' {reason}"
     return None
+
+
+def _foreign(found: _Checkout, workflow: Workflow) -> str | None:
+    """Return why a checkout is not the base's; None: it is, or one of another repository of the same owner."""
+    head, repository = workflow.head, workflow.repository.lower()
+    if head is not None and (found.commit == head.sha or found.source == (head.repository or "").lower()):
+        return "is a fork's code"
+    if found.origin and found.source != repository:
+        is_ours = found.source.partition("/")[0] == repository.partition("/")[0]
+        return None if is_ours else f"may be a fork's code: it comes from {found.source}"
+    if found.commit in (workflow.commit, workflow.base_commit):
+        return None
+    if any(f"refs/remotes/origin/{branch}" in found.refs for branch in workflow.base_branches):
+        return None
+    return f"may be a fork's code: commit {found.commit} is not that of the base"
+
+
+def _checkouts(folder: Path) -> Iterator[Path]:
+    """Yield all checkouts in and below a folder."""
+    depth = len(folder.parts)
+    for path, folders, files in os.walk(folder):
+        if ".git" in folders or ".git" in files:
+            yield Path(path)
+        entered = len(Path(path).parts) - depth < MAX_DEPTH
+        folders[:] = [name for name in folders if name not in (".git", "node_modules")] if entered else []
 
 
 async def _checkout(folder: Path, environ: Mapping[str, str]) -> _Checkout | None:
     commit = await _git(folder, environ, "rev-parse", "HEAD")
     if commit is None:
         return None
-    return _Checkout(commit, await _git(folder, environ, "config", "--get", "remote.origin.url") or "")
+    origin = await _git(folder, environ, "config", "--get", "remote.origin.url")
+    refs = await _git(folder, environ, "for-each-ref", "--points-at", "HEAD", "--format=%(refname)")
+    return _Checkout(commit, origin or "", frozenset((refs or "").split()))
 
 
 async def _git(folder: Path, environ: Mapping[str, str], *words: str) -> str | None:
-    # In a container the checkout belongs to somebody else, which git refuses to read by itself.
-    command = ("git", "-c", "safe.directory=*", "-C", str(folder), *words)
+    # In a container the checkout belongs to somebody else, which git refuses to read by itself. Files that look like a
+    # bare repository could say of themselves what they like.
+    trusting = ("-c", "safe.directory=*", "-c", "safe.bareRepository=explicit")
+    env = {name: value for name, value in child_environment(environ).items() if not name.startswith("GIT_")}
     try:
-        done = await run(command, cwd=folder, env=child_environment(environ), timeout_s=GIT_TIMEOUT_S)
+        done = await run(("git", *trusting, "-C", str(folder), *words), cwd=folder, env=env, timeout_s=GIT_TIMEOUT_S)
     except (ProcessFailed, OSError):
         return None
     return done.stdout.strip() if done.status == 0 else None

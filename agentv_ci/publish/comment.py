@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from urllib.parse import quote
 
 from pydantic import ValidationError
@@ -19,7 +20,10 @@ LIMIT = 60_000
 """Characters; GitHub refuses more than 65,536."""
 MAX_RUNS = 10
 
-_HISTORY = re.compile(r"^<!-- agentv-ci:history (\{.*\}) -->$", re.MULTILINE)
+MAX_NAME = 100
+
+_HISTORY = re.compile(r"^<!-- agentv-ci:history (\{.*\}) -->\s*\Z", re.MULTILINE)
+"""The last line, since what stands above may be anybody's words."""
 
 
 class NotCommented(Exception):
@@ -45,8 +49,10 @@ class Comment:
 
     @property
     def _name(self) -> str:
-        """The key, written so that it can neither end the marker, with two hyphens, nor the code it stands in."""
-        return quote(self.key.encode("utf-8", "surrogateescape"), safe="/ ").replace("--", "-%2D")
+        """The key, not too long, and unable to end the marker, with two hyphens, or the code around it."""
+        key = self.key.encode("utf-8", "surrogateescape")
+        name = quote(key, safe="/ ").replace("--", "-%2D")
+        return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 20]} {sha256(key).hexdigest()[:16]}"
 
     def is_older_than(self, text: str) -> bool:
         """Whether a comment tells of a later run: this one ended after it, and has nothing new to say."""

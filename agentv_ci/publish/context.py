@@ -47,11 +47,16 @@ class Workflow:
     run_id: int
     run_attempt: int
     actor: str
-    """Who caused the event, or opened the pull request."""
+    """Who caused the event."""
     pull_request: int | None
     """Its number, when the event tells."""
     head: Head | None
+    """Of the pull request or, of a `workflow_run`, of what the other workflow ran for."""
     base_commit: str | None
+    base_branches: tuple[str, ...]
+    """Branches that only those write to who may."""
+    is_of_pull_request: bool
+    """Whether there is one to comment on."""
 
     @property
     def shown_commit(self) -> str:
@@ -62,6 +67,11 @@ class Workflow:
     def is_from_fork(self) -> bool:
         """Whether what is to be merged comes from another repository."""
         return self.head is not None and self.head.repository != self.repository
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether secrets are in reach while somebody else may have caused the event; also when nobody can say who."""
+        return self.event in GUARDED_EVENTS and (self.head is None or self.is_from_fork)
 
     @property
     def lacks_secrets(self) -> bool:
@@ -92,6 +102,7 @@ def workflow_of(environ: Mapping[str, str], event: JsonValue) -> Workflow | None
     server = environ.get("GITHUB_SERVER_URL") or "https://github.com"
     api = environ.get("GITHUB_API_URL") or "https://api.github.com"
     name, commit = environ.get("GITHUB_EVENT_NAME", ""), environ.get("GITHUB_SHA", "")
+    branches = (text_at(event, "pull_request", "base", "ref"), text_at(event, "repository", "default_branch"))
     return Workflow(
         event=name,
         repository=environ.get("GITHUB_REPOSITORY", ""),
@@ -103,18 +114,19 @@ def workflow_of(environ: Mapping[str, str], event: JsonValue) -> Workflow | None
         job=environ.get("GITHUB_JOB", ""),
         run_id=_number(environ.get("GITHUB_RUN_ID")),
         run_attempt=_number(environ.get("GITHUB_RUN_ATTEMPT")),
-        actor=text_at(event, "pull_request", "user", "login") or environ.get("GITHUB_ACTOR", ""),
+        actor=text_at(event, "sender", "login") or environ.get("GITHUB_ACTOR", ""),
         pull_request=count_at(event, "pull_request", "number"),
         head=_head(name, event),
         base_commit=text_at(event, "pull_request", "base", "sha"),
+        base_branches=tuple(filter(None, branches)),
+        is_of_pull_request=dig(event, "pull_request", "number") is not None
+        or text_at(event, "workflow_run", "event") in ("pull_request", "pull_request_target"),
     )
 
 
 def _head(name: str, event: JsonValue) -> Head | None:
     if name == "workflow_run":
         told = dig(event, "workflow_run")
-        if text_at(told, "event") not in ("pull_request", "pull_request_target"):
-            return None
         sha, branch, repository = text_at(told, "head_sha"), text_at(told, "head_branch"), dig(told, "head_repository")
     else:
         told = dig(event, "pull_request", "head")

@@ -17,11 +17,16 @@ from agentv_ci.publish.comment import Comment, NotCommented
 from agentv_ci.publish.context import Access, Workflow
 from agentv_ci.retry import RetryPolicy, retry_hint_s, with_retries
 
-POLICY = RetryPolicy(max_retries=3, initial_delay_s=1.0, max_delay_s=30.0)
+POLICY = RetryPolicy(max_retries=3, initial_delay_s=1.0, max_delay_s=60.0)
 REQUEST_TIMEOUT_S = 20.0
-TIMEOUT_S = 120.0
+TIMEOUT_S = 180.0
 PAGE = 100
 MAX_PAGES = 100
+NOT_FOUND = 404
+OF_APPS = "ghs_"
+"""How tokens of apps begin (GitHub Blog, "Behind GitHub's new authentication token formats")."""
+MAX_BYTES = 16 * 1024 * 1024
+MAX_REDIRECTS = 5
 WORKFLOW_BOT = "github-actions"
 """Who writes with the token of a workflow."""
 MAX_MESSAGE = 300
@@ -43,21 +48,32 @@ async def comment_on(comment: Comment, workflow: Workflow, access: Access) -> st
         url, _ = await with_retries(
             attempt, POLICY, lambda *_: None, uniform=access.uniform, pause=pause, timeout_s=TIMEOUT_S
         )
+    except NotCommented:
+        raise
     except ProviderError as error:
         raise NotCommented(error.detail) from error
+    except Exception as error:
+        # A proxy, an address, an encoding that nobody has thought of: no reason for another verdict.
+        raise NotCommented(f"GitHub was not reached: {type(error).__name__}") from error
     return url
 
 
 async def _upsert(api: _Api, comment: Comment, workflow: Workflow, number: int) -> str:
     comments = f"/repos/{workflow.repository}/issues/{number}/comments"
-    author = await _login(api, workflow)
+    author = await _author(api, workflow)
     async for each in api.pages(comments):
         body = text_at(each, "body") or ""
-        if body.startswith(comment.marker) and _plain(text_at(each, "user", "login")) == author:
+        if body.startswith(comment.marker) and author.has_written(each):
             if comment.is_older_than(body):
                 raise NotCommented("a later run has commented already")
             path = f"/repos/{workflow.repository}/issues/comments/{count_at(each, 'id')}"
-            return _address(await api.ask("PATCH", path, {"body": comment.text(body)}))
+            try:
+                return _address(await api.ask("PATCH", path, {"body": comment.text(body)}))
+            except ProviderError as error:
+                if error.status != NOT_FOUND:
+                    raise
+            # Somebody has deleted it meanwhile.
+            break
     return _address(await api.ask("POST", comments, {"body": comment.text(None)}))
 
 
@@ -75,21 +91,34 @@ async def _find(api: _Api, workflow: Workflow) -> int:
     raise NotCommented(f"no open pull request has commit {head.sha[:7]} as its head any more")
 
 
-async def _login(api: _Api, workflow: Workflow) -> str:
+@dataclass(frozen=True, slots=True)
+class _Author:
+    """Whose a token is: a person's or, as that of every workflow, an app's."""
+
+    login: str
+    is_app: bool
+
+    def has_written(self, comment: JsonObject) -> bool:
+        """Whether a comment is theirs; REST puts `[bot]` behind the logins of apps, which no person's can have."""
+        login = f"{self.login}[bot]" if self.is_app else self.login
+        return text_at(comment, "user", "login") == login
+
+
+async def _author(api: _Api, workflow: Workflow) -> _Author:
     """Return who writes with this token. REST does not tell it of a workflow's own token, and GraphQL does."""
     try:
         told = await api.ask("POST", workflow.graphql_url, {"query": "{viewer{login}}"})
     except ProviderError:
-        return WORKFLOW_BOT
-    return _plain(text_at(told, "data", "viewer", "login")) or WORKFLOW_BOT
-
-
-def _plain(login: str | None) -> str:
-    """A login as GraphQL tells it: REST puts `[bot]` behind those of apps."""
-    return (login or "").removesuffix("[bot]")
+        told = None
+    login = (text_at(told, "data", "viewer", "login") or WORKFLOW_BOT).removesuffix("[bot]")
+    return _Author(login, is_app=api.token.startswith(OF_APPS) or login == WORKFLOW_BOT)
 
 
 def _address(comment: JsonValue) -> str:
+    """Return where a comment is that was just written; raises ProviderError where there is none."""
+    if count_at(comment, "id") is None:
+        # A page of somebody else, such as a login, is no success.
+        raise ProviderError("server", "what answers is not GitHub's API", retryable=True)
     return text_at(comment, "html_url") or ""
 
 
@@ -101,13 +130,11 @@ async def _client(workflow: Workflow, access: Access) -> AsyncIterator[_Api]:
         "User-Agent": f"agentv-ci/{__version__}",
         "X-GitHub-Api-Version": "2022-11-28",
     }
-    try:
-        client = httpx.AsyncClient(headers=headers, timeout=REQUEST_TIMEOUT_S, follow_redirects=True)
-    except (ValueError, ImportError, OSError) as error:
-        # A proxy or a certificate of the environment that cannot be used.
-        raise NotCommented(f"{type(error).__name__}: {error}") from error
+    client = httpx.AsyncClient(
+        headers=headers, timeout=REQUEST_TIMEOUT_S, follow_redirects=True, max_redirects=MAX_REDIRECTS
+    )
     async with client:
-        yield _Api(client, workflow.api_url, access.now)
+        yield _Api(client, workflow.api_url, access.token, access.now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +143,7 @@ class _Api:
 
     client: httpx.AsyncClient
     url: str
+    token: str
     now: Callable[[], datetime]
 
     async def ask(
@@ -124,14 +152,11 @@ class _Api:
         """Return the answer of a request; `path` is one of REST, or a whole address."""
         address = path if "://" in path else f"{self.url}{path}"
         try:
-            response = await self.client.request(method, address, json=body, params=query)
+            async with self.client.stream(method, address, json=body, params=query) as response:
+                answer = await _answer(response)
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, ValueError) as error:
             # Its text may repeat the header that could not be sent.
             raise ProviderError("network", f"GitHub was not reached: {type(error).__name__}", retryable=True) from None
-        try:
-            answer = read_json(response.text)
-        except ValueError:
-            answer = None
         if response.is_success:
             return answer
         raise self._refused(response, answer)
@@ -140,7 +165,10 @@ class _Api:
         """Yield the items of all pages of a list."""
         for page in range(1, MAX_PAGES + 1):
             asked = {**(query or {}), "per_page": str(PAGE), "page": str(page)}
-            found = objects_at({"items": await self.ask("GET", path, query=asked)}, "items")
+            answer = await self.ask("GET", path, query=asked)
+            if not isinstance(answer, list):
+                raise ProviderError("server", "what answers is not GitHub's API", retryable=True)
+            found = objects_at(answer)
             for each in found:
                 yield each
             if len(found) < PAGE:
@@ -153,4 +181,20 @@ class _Api:
         # Too many requests are refused with 403, too; then there is a hint.
         passing = response.status_code >= 500 or response.status_code in (408, 409, 429) or hint is not None
         # The policy repeats what has no status by this flag alone.
-        return ProviderError("server", detail, retryable=passing, retry_after_s=hint)
+        status = response.status_code if response.status_code == NOT_FOUND else None
+        return ProviderError("server", detail, status=status, retryable=passing, retry_after_s=hint)
+
+
+async def _answer(response: httpx.Response) -> JsonValue:
+    """Return the JSON of a body; None when it is none, or larger than any that GitHub sends."""
+    pieces: list[bytes] = []
+    size = 0
+    async for piece in response.aiter_bytes():
+        size += len(piece)
+        if size > MAX_BYTES:
+            return None
+        pieces.append(piece)
+    try:
+        return read_json(b"".join(pieces).decode("utf-8", "replace"))
+    except ValueError:
+        return None

@@ -430,7 +430,7 @@ def test_agents_see_nothing_of_the_runner(job: Job) -> None:
 def test_agents_do_not_command_the_runner_by_its_files(job: Job) -> None:
     """They lie in a folder that everybody knows."""
     known = job.folder / "_runner_file_commands"
-    write(known, {"set_env": "", "add_path": "", "set_output": ""})
+    write(known, {"set_env": "", "add_path": "", "set_output": "mine=1\n"})
     (known / "add_path").unlink()
     (known / "add_path").symlink_to("elsewhere")
     agent = "for file in ../_runner_file_commands/*; do echo LD_PRELOAD=x > $file; done; echo hello"
@@ -440,10 +440,8 @@ def test_agents_do_not_command_the_runner_by_its_files(job: Job) -> None:
     env = {"GITHUB_ACTIONS": "true", **{name: str(known / file) for name, file in files.items()}}
     assert agentv_ci("github", "run", cwd=job.folder, env=env).code == 0
     assert [path.name for path in known.iterdir() if path.is_symlink()] == []
-    assert {path.name: path.read_text() for path in known.iterdir() if path.name != "elsewhere"} == {
-        "set_env": "",
-        "set_output": "",
-    }
+    found = {path.name: path.read_text() for path in known.iterdir() if path.name != "elsewhere"}
+    assert found == {"set_env": "", "set_output": "mine=1\n", "add_path": ""}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has what finds processes in sessions of their own")

@@ -24,7 +24,7 @@ ENVIRON = {
 def pull_request(repository: str | None = "acme/demo", author: str = "ada") -> Any:
     head = {"sha": "1" * 40, "ref": "feat", "repo": repository and {"full_name": repository, "owner": {"login": "x"}}}
     base = {"sha": "2" * 40}
-    return {"pull_request": {"number": 7, "user": {"login": author}, "head": head, "base": base}}
+    return {"pull_request": {"number": 7, "head": head, "base": base}, "sender": {"login": author}}
 
 
 def known(environ: dict[str, str], event: Any) -> Workflow:
@@ -54,7 +54,7 @@ def test_fork_is_another_repository_even_when_it_is_gone(repository: str | None)
     assert flow.lacks_secrets
 
 
-def test_dependabot_gets_no_secrets_whoever_started_the_run_again() -> None:
+def test_dependabot_gets_no_secrets_by_what_it_pushes() -> None:
     flow = known({}, pull_request(author="dependabot[bot]"))
     assert not flow.is_from_fork
     assert flow.lacks_secrets
@@ -81,7 +81,10 @@ def test_workflow_run_knows_the_head_and_not_the_pull_request() -> None:
     flow = known({"GITHUB_EVENT_NAME": "workflow_run"}, {"workflow_run": told})
     assert flow.head == Head("1" * 40, "stranger/demo", "stranger", "feat")
     assert flow.pull_request is None
-    assert known({"GITHUB_EVENT_NAME": "workflow_run"}, {"workflow_run": {**told, "event": "push"}}).head is None
+    assert flow.is_of_pull_request
+    of_push = known({"GITHUB_EVENT_NAME": "workflow_run"}, {"workflow_run": {**told, "event": "push"}})
+    assert of_push.is_guarded
+    assert not of_push.is_of_pull_request
 
 
 def test_enterprise_servers_have_addresses_of_their_own() -> None:

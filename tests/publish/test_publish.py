@@ -50,14 +50,15 @@ class TestAnnotations:
 
 class TestSummary:
     def test_short_one_is_whole(self) -> None:
-        assert fitted(lambda _: "ä") == "ä".encode()
+        assert fitted(lambda _: "ä", 0) == "ä".encode()
 
     def test_is_measured_in_bytes(self) -> None:
-        made = fitted(lambda limit: "€" * limit)
-        assert 0 < len(made) <= MAX_BYTES
+        made = fitted(lambda limit: "€" * limit, 500_000)
+        assert 0 < len(made) <= MAX_BYTES - 500_000
+        assert fitted(lambda limit: "€" * limit, MAX_BYTES) == b""
 
     def test_lone_surrogates_are_no_crash(self) -> None:
-        assert fitted(lambda _: "\ud800") == b"?"
+        assert fitted(lambda _: "\ud800", 0) == b"?"
 
 
 def test_outputs_cannot_add_others() -> None:
@@ -103,7 +104,7 @@ class TestPublish:
     def test_pushes_have_nothing_to_comment_on(self, tmp_path: Path) -> None:
         from dataclasses import replace
 
-        push = replace(PULL_REQUEST, event="push", pull_request=None, head=None)
+        push = replace(PULL_REQUEST, event="push", pull_request=None, head=None, is_of_pull_request=False)
         assert len(published(told(), tmp_path, flow=push).lines) == 1
         assert "of no pull request" in published(told(), tmp_path, flow=push, comment="always").lines[-1]
 

@@ -25,6 +25,8 @@ PULL_REQUEST = Workflow(
     pull_request=7,
     head=Head(HEAD, "acme/demo", "acme", "feat"),
     base_commit=BASE,
+    base_branches=("main",),
+    is_of_pull_request=True,
 )
 FORK = replace(PULL_REQUEST, head=Head(HEAD, "stranger/demo", "stranger", "feat"))
 
