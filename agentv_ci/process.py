@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from pathlib import Path
 MAX_OUTPUT_BYTES = 10 * 1024 * 1024
 PIPE_BYTES = 1024 * 1024
 GRACE_S = 5.0
+MAX_ROUNDS = 100
+"""How often is looked for processes that are left; a killed one may have started another one just before."""
 DRAIN_S = 0.5
 """How long output may still come after the command itself has ended."""
 
@@ -86,6 +89,48 @@ def kill_all() -> None:
     """End everything that runs now, for whoever cannot wait for it to be ended in order."""
     for leader in tuple(_running):
         _signal_session(leader, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of all descendants whose own parent ends, so that none gets lost; on Linux alone.
+
+    `PR_SET_CHILD_SUBREAPER`, see prctl(2).
+    """
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+
+
+def end_descendants() -> None:
+    """Kill all that this process has started, and all that was started by it in turn; on Linux alone."""
+    for _ in range(MAX_ROUNDS):
+        left = _descendants(os.getpid())
+        if not left:
+            return
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+
+
+def _descendants(ancestor: int) -> list[int]:
+    """Return the processes below one that have not ended."""
+    children: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, ValueError):
+            # The name in parentheses may hold anything.
+            state, parent = path.read_text("utf-8", "replace").rpartition(")")[2].split()[:2]
+            if state != "Z":
+                children.setdefault(int(parent), []).append(int(path.parent.name))
+    found: list[int] = []
+    next_ones = [ancestor]
+    while next_ones:
+        next_ones = [child for parent in next_ones for child in children.get(parent, ())]
+        found += next_ones
+    return found
 
 
 async def run(

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -105,7 +105,7 @@ def _evaluate(inputs: Inputs, found: list[CheckedFile]) -> int:
     from agentv_ci.pipeline.compiling import Selection, compile_paths, diff_plans
 
     argv = inputs.argv()
-    given = evaluate.make_context("eval", list(argv)).params
+    given = _given(evaluate, "eval", argv)
     for name in WRITTEN:
         if given[name] is not None:
             raise UsageError(f"args: --{name} is the action's own", hint="results-dir says where all files go")
@@ -128,7 +128,7 @@ def _validate(inputs: Inputs, found: list[CheckedFile]) -> int:
     from agentv_ci.pipeline.compiling import Selection, compile_paths
 
     argv = inputs.argv()
-    given = validate.make_context("validate", list(argv)).params
+    given = _given(validate, "validate", argv)
     cwd = Path.cwd()
     found += check_paths(given["paths"], targets=given["targets"], cwd=cwd).files
     code = _invoke(validate, "validate", argv)
@@ -144,6 +144,14 @@ def _validate(inputs: Inputs, found: list[CheckedFile]) -> int:
     except CannotGoOn as error:
         show_line(f"no plan: {error.message}", "warn")
     return PASSED
+
+
+def _given(command: click.Command, name: str, argv: Sequence[str]) -> dict[str, Any]:
+    """Return what the words of a command mean; raises UsageError and what click raises."""
+    try:
+        return command.make_context(name, list(argv)).params
+    except click.exceptions.Exit as error:
+        raise UsageError("args: asks for help, and so nothing ran") from error
 
 
 def _invoke(command: click.Command, name: str, argv: Sequence[str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import click
 
 from agentv_ci.cli.output import show_diagnostics, show_error
 from agentv_ci.errors import BUG, INFRASTRUCTURE, INTERRUPTED, CannotGoOn, InvalidInput
+from agentv_ci.outside import inert
 
 
 class ReaderHasGone(Exception):
@@ -49,7 +51,10 @@ def end(work: Callable[[], object]) -> Ended:
         show_error("interrupted", None)
         return Ended(INTERRUPTED)
     except click.ClickException as error:
-        error.show()
+        # It repeats what was given, which may be meant for the runner.
+        shown = io.StringIO()
+        error.show(shown)
+        click.echo(inert(shown.getvalue()), err=True, nl=False)
         return Ended(2, error)
     except InvalidInput as error:
         show_diagnostics(error.diagnostics, err=True)

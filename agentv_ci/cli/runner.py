@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from agentv_ci.process import without_runner
+from agentv_ci.process import adopt_orphans, end_descendants, without_runner
 
 FILES = ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
 """Variables that name the files by which a step commands the runner."""
@@ -35,13 +35,17 @@ def no_commands(files: Sequence[str]) -> Iterator[None]:
     if os.environ.get("GITHUB_ACTIONS") != "true":
         yield
         return
+    if files:
+        adopt_orphans()
     token = secrets.token_hex(16)
     click.echo(f"::stop-commands::{token}")
     try:
         yield
     finally:
-        # Agents can find them without being told.
-        _empty(files)
+        if files:
+            # What an agent leaves behind would read the token of the step that publishes, or write to these files.
+            end_descendants()
+            _empty(files)
         click.echo(f"::{token}::")
 
 

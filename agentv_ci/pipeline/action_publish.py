@@ -159,10 +159,11 @@ def _require_file(path: Path, limit: int | None = MAX_BYTES) -> None:
 def _annotations(job: Job) -> Iterator[Annotation]:
     """Yield errors of documents, then what did not pass, then warnings."""
     found = list(github.annotate(job.diagnostics, job.relative)) if job.diagnostics is not None else []
-    yield from (each for each in found if each.level == "error")
+    errors = [each for each in found if each.level == "error"]
+    yield from errors
     if job.reported is not None:
         yield from annotate(job.reported, EvaluatorLines(Path(job.run.root)).find)
-    elif job.run.reason is not None:
+    elif job.run.reason is not None and not errors:
         is_notice = job.run.exit_code == PASSED
         reason = job.run.reason + (f"\n{job.run.hint}" if job.run.hint else "")
         yield Annotation("notice" if is_notice else "error", "Nothing ran" if is_notice else "agentv-ci", reason)

@@ -117,15 +117,10 @@ def test_inputs_are_text_all_at_once(inputs: Outcome) -> None:
     assert "Traceback" not in "\n".join(step.log)
 
 
-# DEFECT: what is wrong with `dry-run`, `validate-only`, `comment`, `annotations` or `fail-on` is said outside of the
-# fence, with `##[` of the input as it is.
-@pytest.mark.xfail(reason="a usage error repeats ##[error] where the runner obeys it")
 def test_input_that_is_no_word_of_ours_is_repeated_where_nothing_is_obeyed(inputs: Outcome) -> None:
     assert inputs.steps["all"].missed == ()
 
 
-# DEFECT: click's Exit, with which --help ends, is taken for a bug of ours: exit 70, "Exit: 0".
-@pytest.mark.xfail(reason="--help among args ends as a bug")
 def test_help_among_args_is_no_bug(inputs: Outcome) -> None:
     assert "this is a bug" not in "\n".join(inputs.steps["help-args"].log)
 

@@ -56,8 +56,6 @@ def test_mistakes_in_documents_stand_on_their_lines(outcome: Outcome) -> None:
     assert "AV205" in step.summary
 
 
-# DEFECT: a run whose documents are wrong has one more error, of no file: "the documents have errors".
-@pytest.mark.xfail(reason="the reason is said once more, of no file")
 def test_mistakes_are_all_that_is_said(outcome: Outcome) -> None:
     assert len(outcome.steps["mistakes"].errors) == 2
 

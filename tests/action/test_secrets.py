@@ -144,9 +144,6 @@ def test_token_is_nowhere(outcome: Outcome) -> None:
     assert [where for where, text in outcome.everything().items() if TOKEN in text] == []
 
 
-# DEFECT: a process that an agent leaves in a session of its own lives on, and reads the token in the environment of
-# the step that publishes.
-@pytest.mark.xfail(reason="what has left the session of an agent is not ended with the run")
 def test_agent_does_not_stay_until_the_token_comes(outcome: Outcome) -> None:
     assert outcome.steps["stays"].outputs["verdict"] == "pass"
     assert not (outcome.workspace / "stays/token.txt").exists()

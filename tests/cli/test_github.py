@@ -17,7 +17,7 @@ from agentv_ci.cli import run
 from agentv_ci.pipeline.action_publish import FailOn, exit_code
 from agentv_ci.pipeline.action_run import ended
 from tests.action import events
-from tests.conftest import agentv_ci, environment, write
+from tests.conftest import agentv_ci, environment, has_ended, write
 from tests.publish.workflows import HEAD
 
 EVALS = """\
@@ -266,7 +266,7 @@ class TestPublish:
         assert job.publish() == 2
         out = capsys.readouterr().out
         assert "::error file=evals/a.yaml,line=7," in out
-        assert out.count("::error") == 2
+        assert out.count("::error") == 1
         assert job.outputs["verdict"] == "invalid"
         assert "did you mean 'evaluators'?" in job.summary
 
@@ -444,6 +444,18 @@ def test_agents_do_not_command_the_runner_by_its_files(job: Job) -> None:
         "set_env": "",
         "set_output": "",
     }
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has what finds processes in sessions of their own")
+def test_agents_leave_nothing_running(job: Job) -> None:
+    """It would read the token of the step that comes next."""
+    stays = "setsid sh -c 'setsid sleep 300 > /dev/null 2>&1 & echo $! > stays' > /dev/null 2>&1; echo hello"
+    write(job.folder, {"agent.sh": stays})
+    target = "{name: default, provider: cli, command_template: 'sh ../agent.sh {PROMPT_FILE}'}"
+    write(job.folder, {"targets.yaml": f"$schema: agentv-targets-v2.2\ntargets: [{target}]\n"})
+    env = {"GITHUB_ACTIONS": "true", "GITHUB_OUTPUT": str(job.folder / "outputs")}
+    assert agentv_ci("github", "run", cwd=job.folder, env=env).code == 0
+    assert has_ended(int((job.folder / "evals/stays").read_text()))
 
 
 def test_job_that_is_cancelled_keeps_what_is_finished(job: Job) -> None:
