@@ -26,7 +26,7 @@ from tests.conftest import REPOSITORY, write
 CHECKOUT: Mapping[str, Any] = {"uses": "actions/checkout@v4", "with": {"persist-credentials": False}}
 ACTION = "org/agentv-action@v1"
 SETUP = "org/agentv-action/.github/actions/setup@v1"
-TOKEN = "ghs_RigToken0123456789abcdefABCDEF01234567"
+TOKEN = "ghs_token-of-the-rig-0815"
 LEVELS = ("error", "warning", "notice")
 MOST_SHOWN = 10
 LONGEST_SHOWN = 4_096
