@@ -11,7 +11,8 @@ import yaml
 from tests.action.conftest import Once
 from tests.action.evals import evaluator_line, mock, suite
 from tests.action.events import push
-from tests.action.rig import TOKEN, Annotation, Outcome, play, uses
+from tests.action.rig import TOKEN, Outcome, play, uses
+from tests.action.steps import Annotation
 from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.act
