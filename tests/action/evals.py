@@ -11,12 +11,12 @@ CASE = 5
 """Lines of a case; the evaluator stands on the last one."""
 
 
-def suite(*ids: str) -> str:
+def suite(*ids: str, question: str = "Well?") -> str:
     """Return an eval document: each case passes when the answer says yes."""
     cases = (
         f"  - id: {json.dumps(each, ensure_ascii=False)}\n"
         "    expected_outcome: Says yes\n"
-        "    input_messages: [{role: user, content: Well?}]\n"
+        f"    input_messages: [{{role: user, content: {json.dumps(question, ensure_ascii=False)}}}]\n"
         "    expected_messages: []\n"
         '    evaluators: [{name: says-yes, type: contains, value: "yes"}]\n'
         for each in ids

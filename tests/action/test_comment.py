@@ -19,8 +19,8 @@ pytestmark = pytest.mark.act
 MARKER = "<!-- agentv-ci:Evals/evals -->"
 STRANGER_S = f"{MARKER}\nAll is well."
 OTHER_JOB_S = "<!-- agentv-ci:other -->\nAll is well."
-LONG = 400
-"""Cases whose names and answers are so long that a summary of them all has more than 1 MiB."""
+LONG = 120
+"""Cases whose questions and answers have 16,000 bytes each: together more than a summary may have."""
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +104,8 @@ def unlucky(once: Once) -> Outcome:
             Failure(502, method="POST", path="/repos/acme/demo/issues/7/comments", done=True),
         ]
         files = {
-            "evals/a.test.yaml": suite(*(f"case-{n} {'🙂' * 250}" for n in range(LONG))),
-            "targets.yaml": mock("né 🙂 ```` </details> " * 200),
+            "evals/a.test.yaml": suite(*(f"case-{n}" for n in range(LONG)), question="🙂" * 4_000),
+            "targets.yaml": mock("🙂 ```` </details> " + "🙂" * 4_000),
         }
         return play(folder, files, uses(fail_on="never"), github=FakeGitHub(failures=failures))
 
@@ -119,6 +119,13 @@ def test_failing_api_is_asked_again_and_no_comment_is_made_twice(unlucky: Outcom
     assert len(unlucky.github.comments) == 1
     assert (unlucky.agentv.result, unlucky.agentv.outputs["verdict"]) == ("success", "fail")
     assert [each for each in unlucky.agentv.notices if "comment" in each.message] == []
+
+
+def test_many_failures_are_shown_within_github_s_limits(unlucky: Outcome) -> None:
+    step = unlucky.agentv
+    assert step.shown == step.annotations
+    assert [each.title for each in step.errors] == [f"case-{n}: fail 0.000" for n in range(9)]
+    assert [each.message.partition(" errors more")[0] for each in step.notices] == [str(LONG - 9)]
 
 
 def test_long_comment_and_summary_are_cut_in_good_order(unlucky: Outcome) -> None:

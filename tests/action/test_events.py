@@ -12,7 +12,8 @@ from tests.action.conftest import Once
 from tests.action.evals import agent, mock, suite
 from tests.action.events import pull_request, push, workflow_run
 from tests.action.github_api import FakeGitHub, Pull
-from tests.action.rig import SETUP, Outcome, Rig, Step, git, play, uses
+from tests.action.rig import SETUP, Outcome, Rig, git, play, uses
+from tests.action.steps import Step
 
 pytestmark = pytest.mark.act
 

@@ -12,7 +12,8 @@ import yaml
 
 from tests.action.conftest import Once
 from tests.action.evals import agent, evaluator_line, mock, suite
-from tests.action.rig import LEVELS, Outcome, Step, play, uses
+from tests.action.rig import Outcome, play, uses
+from tests.action.steps import LEVELS, Step
 from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.act

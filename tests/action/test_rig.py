@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.action.conftest import Once
-from tests.action.rig import TOKEN, Annotation, Outcome, Step, play, uses
+from tests.action.rig import TOKEN, Outcome, play, uses
+from tests.action.steps import Annotation, Step
 
 pytestmark = pytest.mark.act
 
