@@ -74,8 +74,8 @@ runs:
 """
 DOWNLOAD = """\
 name: download-artifact
-description: Brings the folders of a pattern into one
-inputs: {pattern: {required: true}, path: {required: true}, merge-multiple: {required: true}}
+description: Brings what a pattern names, each into a folder of its own; a single one into the folder itself
+inputs: {pattern: {required: true}, path: {required: true}}
 runs:
   using: composite
   steps:
@@ -83,7 +83,12 @@ runs:
       env: {PATTERN: "${{ inputs.pattern }}", FOLDER: "${{ inputs.path }}"}
       run: |
         mkdir -p "$FOLDER"
-        for each in "$RIG_KEPT"/$PATTERN; do cp -R "$each/." "$FOLDER"; done
+        found=("$RIG_KEPT"/$PATTERN)
+        for each in "${found[@]}"; do
+          to=$FOLDER
+          if [ ${#found[@]} -gt 1 ]; then to=$FOLDER/$(basename "$each"); fi
+          mkdir -p "$to" && cp -R "$each/." "$to"
+        done
 """
 
 
@@ -116,7 +121,7 @@ def test_caller_hears_the_verdict_over_all_parts(outcome: Outcome) -> None:
 
 
 def test_every_case_ran_in_one_part(outcome: Outcome) -> None:
-    parts = kept(outcome, "agentv-results-part-*/part-*/results.jsonl")
+    parts = kept(outcome, "agentv-results-part-*/results.jsonl")
     (whole,) = kept(outcome, "agentv-results/results.jsonl")
     rows = [line for part in parts for line in part.read_text("utf-8").splitlines()]
     assert len(parts) == 2

@@ -163,7 +163,7 @@ class TestMerge:
             done = agentv_ci("github", "run", "--shard", f"{part}/2", "--results-dir", folder, cwd=repository)
             assert done.code == 2
         folder, said = self.merge(repository)
-        assert (folder, said.code) == (f"{repository}/agentv-parts/part-1/", 2)
+        assert (folder, said.code) == (f"{repository}/agentv-parts/part-1", 2)
         assert said.out.count("'idd'") == 1
 
 
