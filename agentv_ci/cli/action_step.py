@@ -89,9 +89,8 @@ def run_step(inputs: Inputs) -> int:
         if not inputs.paths:
             raise UsageError("evals names no path", hint="eval files, folders or globs, one a line")
         root = _root_of(cwd / inputs.paths[0])
-        folders = {root.resolve(), *map(_root_of, named(inputs))}
-        workspace = os.environ.get("GITHUB_WORKSPACE")
-        asyncio.run(refuse_fork_code(workflow, [*folders, *([Path(workspace)] if workspace else [])], os.environ))
+        roots = {root.resolve(), _root_of(cwd), *map(_root_of, named(inputs))}
+        asyncio.run(refuse_fork_code(workflow, sorted(roots), os.environ))
         _load(inputs.env_file)
         return _validate(inputs, found) if inputs.validate_only else _evaluate(inputs, found)
 

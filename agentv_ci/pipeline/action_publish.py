@@ -130,13 +130,15 @@ def _told_by(reported: ReportedRun | None, folder: Path) -> ActionRun:
 
 
 def _concluded(run: ActionRun, reported: ReportedRun | None) -> ActionRun:
-    """Return how a run ended, with the gate's word where there is one: that of a shard does not decide how it ends."""
+    """Return how a run ended, with the gate's word where there is one, unless the run ended badly after it."""
     if reported is None:
         return run
     gate = reported.report.gate
-    # Where the two disagree somebody has had their hands on one of them.
-    code = run.exit_code or gate.exit_code
-    return run.model_copy(update={"exit_code": code, "verdict": _verdict(run, reported.report)})
+    if run.exit_code not in (PASSED, gate.exit_code):
+        return run
+    # The word of a shard's gate does not decide how it ends. Otherwise, where run and gate disagree, somebody has had
+    # their hands on one of them.
+    return run.model_copy(update={"exit_code": gate.exit_code, "verdict": _verdict(run, reported.report)})
 
 
 def _reported(results: Path, links: Links) -> ReportedRun | None:

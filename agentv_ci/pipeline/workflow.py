@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonValue
@@ -31,12 +31,12 @@ def links_of(workflow: Workflow | None) -> Links:
     return Links.of_commit(workflow.server_url, workflow.repository, workflow.shown_commit)
 
 
-async def refuse_fork_code(workflow: Workflow | None, folders: Iterable[Path], environ: Mapping[str, str]) -> None:
+async def refuse_fork_code(workflow: Workflow | None, roots: Sequence[Path], environ: Mapping[str, str]) -> None:
     """Raise UsageError where what is checked out must not be run with what this job has in reach."""
     if workflow is None:
         return
     from agentv_ci.publish.checkout import HINT, refusal
 
-    reason = await refusal(workflow, folders, environ)
+    reason = await refusal(workflow, roots, environ)
     if reason is not None:
         raise UsageError(reason, hint=HINT)

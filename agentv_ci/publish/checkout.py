@@ -8,7 +8,7 @@ scripts and prompts of the checkout, so there a checkout of somebody else's code
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,14 +36,20 @@ class _Checkout:
         return "/".join(address.split("/")[-2:])
 
 
-async def refusal(workflow: Workflow, folders: Iterable[Path], environ: Mapping[str, str]) -> str | None:
-    """Return why what lies in and below these folders must not be run; None: it may."""
+async def refusal(workflow: Workflow, roots: Sequence[Path], environ: Mapping[str, str]) -> str | None:
+    """Return why nothing must be run; None: it may.
+
+    `roots` are the folders of repositories that something is read from. Looked at is all that is checked out in them,
+    and in the job's workspace.
+    """
     if not workflow.is_guarded:
         return None
     under = f"under `{workflow.event}`, with secrets in reach, and what lies in"
-    for folder in folders:
+    for folder in roots:
         if not (folder / ".git").exists():
             return f"{under} '{folder}' cannot be told from a fork's code: it is no checkout of git"
+    workspace = environ.get("GITHUB_WORKSPACE")
+    folders = [*roots, *([Path(workspace)] if workspace else [])]
     for path in dict.fromkeys(found for folder in folders for found in _checkouts(folder)):
         checkout = await _checkout(path, environ)
         if checkout is None:

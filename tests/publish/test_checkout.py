@@ -81,6 +81,21 @@ def test_base_that_the_event_names(checkout: Path) -> None:
     assert refused(flow, checkout) is None
 
 
+def test_workspace_that_holds_checkouts_and_is_none(tmp_path: Path) -> None:
+    for name in ("base", "pr"):
+        (tmp_path / name).mkdir()
+        git(tmp_path / name, "init", "-q", "-b", "main")
+        git(tmp_path / name, "commit", "-q", "--allow-empty", "-m", name)
+    base, head = (git(tmp_path / name, "rev-parse", "HEAD") for name in ("base", "pr"))
+    flow = guarded(head=head, base=base)
+    environ = {**os.environ, "GITHUB_WORKSPACE": str(tmp_path)}
+    said = asyncio.run(refusal(flow, [tmp_path / "base"], environ))
+    assert said is not None
+    assert f"'{tmp_path / 'pr'}' is a fork's code" in said
+    (tmp_path / "pr").rename(tmp_path.parent / f"{tmp_path.name}-elsewhere")
+    assert asyncio.run(refusal(flow, [tmp_path / "base"], environ)) is None
+
+
 def test_own_branches_may_run(checkout: Path) -> None:
     flow = replace(PULL_REQUEST, event="pull_request_target")
     assert refused(flow, checkout) is None
