@@ -40,6 +40,9 @@ RUNNER_VARIABLES = frozenset(
 _running: set[int] = set()
 """Leaders of sessions that would outlive this process."""
 
+_adopts = False
+"""Whether this process is the parent of orphans."""
+
 Listener = Callable[[int, bytes], None]
 """Takes what a process prints as it comes: 1 or 2 for the output it came through, and bytes."""
 
@@ -96,10 +99,25 @@ def adopt_orphans() -> None:
 
     `PR_SET_CHILD_SUBREAPER`, see prctl(2).
     """
+    global _adopts  # noqa: PLW0603  # it is the process's own
     if sys.platform == "linux":
         import ctypes
 
         ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+        _adopts = True
+
+
+def _bury_orphans() -> None:
+    """Forget the adopted processes that have ended; else they would take up numbers until this process ends.
+
+    Those that lead a session may be commands whose end somebody else waits for: they are left to the end.
+    """
+    for listed in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError, ValueError):
+            for pid in map(int, listed.read_text().split()):
+                with contextlib.suppress(OSError):
+                    if os.getsid(pid) != pid:
+                        os.waitpid(pid, os.WNOHANG)
 
 
 def end_descendants() -> None:
@@ -160,6 +178,8 @@ async def run(
         raise ProcessTimedOut(f"timed out after {timeout_s:g} s", output.text(STDOUT), output.text(STDERR)) from error
     finally:
         await _end(transport, output, spares_children=spares_children and transport.get_returncode() is not None)
+        if _adopts:
+            _bury_orphans()
     if output.is_flooded:
         raise ProcessFailed(
             f"printed more than {MAX_OUTPUT_BYTES // 1024 // 1024} MiB", output.text(STDOUT), output.text(STDERR)

@@ -102,4 +102,9 @@ def wants_color(choice: str) -> bool | None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
-    return end(lambda: cli.main(args=list(arguments), prog_name="agentv-ci", standalone_mode=False)).exit_code
+    ended = end(lambda: cli.main(args=list(arguments), prog_name="agentv-ci", standalone_mode=False))
+    if ended.reason is not None and list(arguments[:1]) == ["github"]:
+        from agentv_ci.cli.runner import show_reason
+
+        show_reason(ended.reason)
+    return ended.exit_code

@@ -88,8 +88,10 @@ def run_step(inputs: Inputs) -> int:
         nonlocal root
         if not inputs.paths:
             raise UsageError("evals names no path", hint="eval files, folders or globs, one a line")
-        root = _root_of(cwd / inputs.paths[0])
-        roots = {root.resolve(), _root_of(cwd), *map(_root_of, named(inputs))}
+        root = _root_of(cwd / inputs.paths[0]) or cwd
+        # What lies in no repository, such as a file of variables, is nobody's code.
+        others = (_root_of(path) for path in (cwd, *named(inputs)))
+        roots = {root.resolve(), *(each for each in others if each is not None)}
         asyncio.run(refuse_fork_code(workflow, sorted(roots), os.environ))
         _load(inputs.env_file)
         return _validate(inputs, found) if inputs.validate_only else _evaluate(inputs, found)
@@ -103,12 +105,13 @@ def run_step(inputs: Inputs) -> int:
     return run.exit_code
 
 
-def _root_of(path: Path) -> Path:
-    """Return the repository that a path, or what lies there, belongs to; of an impossible one the working directory."""
+def _root_of(path: Path) -> Path | None:
+    """Return the repository that a path, or what lies there, belongs to; None: none, or nobody can say."""
     try:
-        return find_root(path / "any", Path.cwd())
+        root = find_root(path / "any", path)
     except (OSError, ValueError):
-        return Path.cwd()
+        return None
+    return root if (root / ".git").exists() else None
 
 
 def _ended(finished: Ended, workflow: Workflow | None, root: Path, *, validate_only: bool) -> ActionRun:
@@ -119,7 +122,7 @@ def _ended(finished: Ended, workflow: Workflow | None, root: Path, *, validate_o
             exit_code=PASSED,
             verdict="nothing",
             reason=f"GitHub gives no secrets to runs of forks and of Dependabot, so nothing ran:\n{error.message}",
-            hint="`--replay` runs from recorded answers, without keys",
+            hint="--replay runs from recorded answers, without keys",
             root=str(root),
         )
     hint = error.hint if isinstance(error, CannotGoOn) else None
@@ -190,12 +193,12 @@ def _validate(inputs: Inputs, found: list[CheckedFile]) -> int:
 def _given(command: click.Command, argv: Sequence[str]) -> dict[str, Any]:
     """Return what the words of a command mean; raises UsageError and what click raises."""
     try:
-        return command.make_context(command.name, list(argv)).params
+        return command.make_context(f"agentv-ci {command.name}", list(argv)).params
     except click.exceptions.Exit as error:
         raise UsageError("args: asks for help, and so nothing ran") from error
 
 
 def _invoke(command: click.Command, argv: Sequence[str]) -> int:
-    with command.make_context(command.name, list(argv)) as context:
+    with command.make_context(f"agentv-ci {command.name}", list(argv)) as context:
         code = command.invoke(context)
     return code if isinstance(code, int) else PASSED

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from agentv_ci.cli.ending import end
 from agentv_ci.cli.options import FILE, color_option
 from agentv_ci.cli.output import show_line
 from agentv_ci.cli.runner import FILE_OPTION, drop_runner_variables, interruptible, no_commands
@@ -73,7 +72,44 @@ def _passed_on(command: F) -> F:
     return command
 
 
-@command.command("run")
+WISHES = (
+    (
+        "comment",
+        ("auto", "always", "never"),
+        "On the pull request: auto, when there is one and this is no shard; always, shards too; never.",
+    ),
+    (
+        "annotations",
+        ("all", "failures", "none"),
+        "On lines of eval files: all, of failures, warnings and flaky cases; of failures; none.",
+    ),
+    (
+        "fail-on",
+        ("gate", "errors", "never"),
+        "gate: the run's exit status; errors: 0 instead of 1; never: only 2, 70 and 130 stay.",
+    ),
+)
+"""What is wished of `publish`. `run` looks at it, too, so that a wrong word is found before anything is asked."""
+
+
+def _wishes(*, expose: bool) -> Callable[[F], F]:
+    def decorate(command: F) -> F:
+        for name, words, says in reversed(WISHES):
+            command = click.option(
+                f"--{name}",
+                type=click.Choice(words),
+                default=words[0],
+                show_default=True,
+                envvar=f"AGENTV_{name.upper().replace('-', '_')}",
+                help=says,
+                expose_value=expose,
+            )(command)
+        return command
+
+    return decorate
+
+
+@command.command("run", short_help="Run evals, and leave what `github publish` needs in a folder.")
 @click.option(
     "--evals",
     default="evals/",
@@ -99,6 +135,7 @@ def _passed_on(command: F) -> F:
 )
 @results_dir_option
 @click.option(FILE_OPTION, "runner_files", multiple=True, hidden=True)
+@_wishes(expose=False)
 @click.option("--exit-zero", is_flag=True, help="End with 0 whatever the verdict: `github publish` has the last word.")
 @color_option
 def run_command(
@@ -139,46 +176,21 @@ def run_command(
         env_file=cwd / env_file if env_file is not None else None,
         validate_only=validate_only,
     )
-    with no_commands(runner_files), interruptible():
-        prepared = end(lambda: prepare(inputs.folder, named(inputs)))
-        if prepared.error is not None:
-            # What lies there is not of this run, and must not be published as if it were.
-            return prepared.exit_code
+    with interruptible(), no_commands(runner_files):
+        # Where that fails, what lies there is not of this run, and must not be published as if it were.
+        prepare(inputs.folder, named(inputs))
         code = run_step(inputs)
     return PASSED if exit_zero else code
 
 
-@command.command("publish")
+@command.command("publish", short_help="Tell GitHub what has been left in a folder.")
 @results_dir_option
-@click.option(
-    "--comment",
-    type=click.Choice(["auto", "always", "never"]),
-    default="auto",
-    show_default=True,
-    envvar="AGENTV_COMMENT",
-    help="On the pull request: auto, when there is one and this is no shard; always; never.",
-)
+@_wishes(expose=True)
 @click.option(
     "--comment-key",
     metavar="TEXT",
     envvar="AGENTV_COMMENT_KEY",
     help="Tells comments of several jobs apart; default: the workflow and the job.",
-)
-@click.option(
-    "--annotations",
-    type=click.Choice(["all", "failures", "none"]),
-    default="all",
-    show_default=True,
-    envvar="AGENTV_ANNOTATIONS",
-    help="On lines of eval files.",
-)
-@click.option(
-    "--fail-on",
-    type=click.Choice(["gate", "errors", "never"]),
-    default="gate",
-    show_default=True,
-    envvar="AGENTV_FAIL_ON",
-    help="gate: the run's exit status; errors: 0 instead of 1; never: only 2, 70 and 130 stay.",
 )
 @color_option
 def publish_command(

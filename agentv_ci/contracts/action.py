@@ -67,3 +67,5 @@ class Annotation:
     end_line: int | None = None
     column: int | None = None
     end_column: int | None = None
+    is_failure: bool = False
+    """Whether it is of a case that did not pass; where the gate allows that, it is a warning."""

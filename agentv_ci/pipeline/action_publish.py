@@ -53,6 +53,7 @@ M = TypeVar("M", bound=BaseModel)
 
 MAX_BYTES = 64 * 1024 * 1024
 """Of each file that is read as a whole."""
+MAX_RESULTS_BYTES = 2 * 1024 * 1024 * 1024
 NO_COMMIT = "0" * 40
 
 FailOn = Literal["gate", "errors", "never"]
@@ -72,7 +73,7 @@ async def publish_run(
         text=lambda limit: text(job, limit),
         outputs=_outputs(job.run, report, folder),
         run=_past(job.run, report, workflow, now),
-        is_part=report is not None and report.shard is not None,
+        is_part=(report is not None and report.shard is not None) or job.run.exit_code == INTERRUPTED,
     )
     published = await publish(told, workflow, wishes, places, access)
     return job.run, replace(published, lines=(*published.lines, *_keep_comment(folder, published.comment)))
@@ -149,7 +150,7 @@ def _reported(results: Path, links: Links) -> ReportedRun | None:
     assert report is not None, "its file is there"
     if not _is_there(results):
         return ReportedRun(report, (), tuple, links)
-    _require_file(results, limit=None)
+    _require_file(results, MAX_RESULTS_BYTES)
     tally = Tally()
     for row in read_rows(results):
         tally.add(row)
@@ -176,10 +177,10 @@ def _is_file(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
 
-def _require_file(path: Path, limit: int | None = MAX_BYTES) -> None:
+def _require_file(path: Path, limit: int = MAX_BYTES) -> None:
     if not _is_file(path):
         raise UsageError(f"'{path}' is no regular file, and is not followed to where it leads")
-    if limit is not None and path.stat().st_size > limit:
+    if path.stat().st_size > limit:
         raise UsageError(f"'{path}' is larger than {limit // 1024 // 1024} MiB")
 
 

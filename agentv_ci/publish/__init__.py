@@ -32,7 +32,7 @@ class Told:
     outputs: Mapping[str, str]
     run: PastRun
     is_part: bool
-    """Whether it is a shard: others are judged with it later."""
+    """Whether another run tells the whole: it is a shard, or was cancelled, such as by the next push."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ async def _comment(
     if not workflow.is_of_pull_request:
         raise NotCommented("this run is of no pull request")
     if access is None:
-        raise NotCommented("there is no token")
+        raise NotCommented("GITHUB_TOKEN is not set; hand it to this step by `env:`")
     # httpx loads slowly, and many runs have no comment.
     from agentv_ci.publish.pull_request import comment_on
 

@@ -26,7 +26,7 @@ def shown(annotations: Iterable[Annotation], wish: Wish) -> Iterator[Annotation]
         return
     seen: Counter[Level] = Counter()
     for each in annotations:
-        if wish == "failures" and each.level != "error":
+        if wish == "failures" and each.level != "error" and not each.is_failure:
             continue
         seen[each.level] += 1
         if seen[each.level] <= LIMITS[each.level]:

@@ -14,6 +14,7 @@ from urllib.parse import quote
 from pydantic import ValidationError
 
 from agentv_ci.contracts.action import History, PastRun
+from agentv_ci.outside import flowed
 from agentv_ci.publish.context import Workflow
 
 LIMIT = 60_000
@@ -74,7 +75,8 @@ class Comment:
 
     def _footer(self) -> str:
         flow = self.workflow
-        said = f"`{self._name}` · [run {flow.run_id}]({flow.run_url})"
+        name = flowed(self.key).replace("`", "'")[:MAX_NAME] or "agentv-ci"
+        said = f"`{name}` · [run {flow.run_id}]({flow.run_url})"
         said += f", attempt {flow.run_attempt}" if flow.run_attempt > 1 else ""
         said += f" · {self.run.sha[:7]}"
         # Whoever writes a pull request also writes what its own runs leave.

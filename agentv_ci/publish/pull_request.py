@@ -22,7 +22,10 @@ REQUEST_TIMEOUT_S = 20.0
 TIMEOUT_S = 180.0
 PAGE = 100
 MAX_PAGES = 100
+FORBIDDEN = 403
 NOT_FOUND = 404
+UNREACHABLE = (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, OverflowError, ImportError, ExceptionGroup)
+"""ImportError: a SOCKS proxy without its package. ValueError: a proxy, or a token, that is none."""
 OF_APPS = "ghs_"
 """How tokens of apps begin (GitHub Blog, "Behind GitHub's new authentication token formats")."""
 MAX_BYTES = 16 * 1024 * 1024
@@ -48,12 +51,9 @@ async def comment_on(comment: Comment, workflow: Workflow, access: Access) -> st
         url, _ = await with_retries(
             attempt, POLICY, lambda *_: None, uniform=access.uniform, pause=pause, timeout_s=TIMEOUT_S
         )
-    except NotCommented:
-        raise
     except ProviderError as error:
         raise NotCommented(error.detail) from error
-    except Exception as error:
-        # A proxy, an address, an encoding that nobody has thought of: no reason for another verdict.
+    except UNREACHABLE as error:
         raise NotCommented(f"GitHub was not reached: {type(error).__name__}") from error
     return url
 
@@ -108,7 +108,10 @@ async def _author(api: _Api, workflow: Workflow) -> _Author:
     """Return who writes with this token. REST does not tell it of a workflow's own token, and GraphQL does."""
     try:
         told = await api.ask("POST", workflow.graphql_url, {"query": "{viewer{login}}"})
-    except ProviderError:
+    except ProviderError as error:
+        if error.retryable:
+            raise
+        # A server that does not say it.
         told = None
     login = (text_at(told, "data", "viewer", "login") or WORKFLOW_BOT).removesuffix("[bot]")
     return _Author(login, is_app=api.token.startswith(OF_APPS) or login == WORKFLOW_BOT)
@@ -154,7 +157,7 @@ class _Api:
         try:
             async with self.client.stream(method, address, json=body, params=query) as response:
                 answer = await _answer(response)
-        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, ValueError) as error:
+        except UNREACHABLE as error:
             # Its text may repeat the header that could not be sent.
             raise ProviderError("network", f"GitHub was not reached: {type(error).__name__}", retryable=True) from None
         if response.is_success:
@@ -177,6 +180,8 @@ class _Api:
     def _refused(self, response: httpx.Response, answer: JsonValue) -> ProviderError:
         said = shortened(flowed(text_at(answer, "message") or response.reason_phrase), MAX_MESSAGE)
         detail = f"GitHub answers {response.status_code}: {said}"
+        if response.status_code == FORBIDDEN and "integration" in said:
+            detail += " (the job needs `pull-requests: write`; runs of forks and of Dependabot never have it)"
         hint = retry_hint_s(response.headers, self.now())
         # Too many requests are refused with 403, too; then there is a hint.
         passing = response.status_code >= 500 or response.status_code in (408, 409, 429) or hint is not None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agentv_ci.contracts.action import Annotation, Level
 from agentv_ci.outside import flowed, shortened
@@ -27,6 +28,9 @@ class EvaluatorPlace:
     evaluator: str
 
 
+_BY_CASES = re.compile(r"(.*: )?(pass rate|mean score|\d+ errors?,|no case was graded)")
+"""Reasons of a gate that its cases explain."""
+
 FindLine = Callable[[EvaluatorPlace], int | None]
 """Return the line of an evaluator that stands in its case; None: look at the case."""
 
@@ -43,8 +47,8 @@ def annotate(run: ReportedRun, find_line: FindLine) -> Iterator[Annotation]:
     errors, failed = not_passed(run.outcomes, is_stopped=report.stopped is not None)
     level: Level = "warning" if report.gate.verdict == "pass" else "error"
     told = [*errors, *failed]
-    if level == "error" and (not told or report.gate.verdict in ("budget", "interrupted")):
-        # Nothing on a line says it.
+    if level == "error" and not (told and all(map(_BY_CASES.match, report.gate.reasons))):
+        # No line of a case says it, or not all of it.
         yield Annotation("notice" if report.gate.verdict == "nothing" else "error", *_gate(run))
     yield from (_case(each, level, find_line) for each in told)
     for outcome, trial in lost_trials(run.outcomes):
@@ -72,7 +76,8 @@ def _case(outcome: CaseOutcome, level: Level, find_line: FindLine) -> Annotation
     message = "\n".join([*(said[:MAX_LINES] or [_line(outcome.summary)]), *more, facts])
     case = outcome.case
     line = find_line(EvaluatorPlace(case.suite, case.id, wrong[0].name)) if len(wrong) == 1 else None
-    return _on_case(outcome, level, f"{_id(outcome)}: {outcome.verdict}{score}", message, line)
+    annotation = _on_case(outcome, level, f"{_id(outcome)}: {outcome.verdict}{score}", message, line)
+    return replace(annotation, is_failure=True)
 
 
 def _on_case(outcome: CaseOutcome, level: Level, title: str, message: str, line: int | None = None) -> Annotation:

@@ -256,7 +256,7 @@ class TestPublish:
         assert job.publish() == 1
         out = capsys.readouterr().out
         assert "::error file=evals/a.yaml,line=15,title=leaves%3A fail 0.500::leaves (required): does not" in out
-        assert "::notice title=No comment on the pull request::there is no token" in out
+        assert "::notice title=No comment on the pull request::GITHUB_TOKEN is not set" in out
         assert f"https://github.com/acme/demo/blob/{HEAD}/evals/a.yaml#L9" in job.summary
 
     def test_errors_of_documents_are_shown_on_their_lines(self, job: Job, capsys: pytest.CaptureFixture[str]) -> None:

@@ -95,7 +95,7 @@ class TestPublish:
         assert found.comment.startswith("<!-- agentv-ci:key -->\nthe text\n")
 
     def test_missing_token_is_a_notice(self, tmp_path: Path) -> None:
-        assert "there is no token" in published(told(), tmp_path).lines[-1]
+        assert "GITHUB_TOKEN is not set" in published(told(), tmp_path).lines[-1]
 
     def test_shards_do_not_comment_by_themselves(self, tmp_path: Path) -> None:
         assert len(published(told(is_part=True), tmp_path).lines) == 1
