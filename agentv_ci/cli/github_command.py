@@ -225,9 +225,8 @@ def publish_command(
     access = Access(token, lambda: datetime.now(UTC), asyncio.sleep, random.uniform) if token else None
     wishes = Wishes(annotations, comment, comment_key or f"{workflow.name}/{workflow.job}")
     folder = Path.cwd() / results_dir
-    run, published = asyncio.run(publish_run(folder, workflow, wishes, places, access, now=datetime.now(UTC)))
-    for line in published.lines:
-        click.echo(line)
+    publishing = publish_run(folder, workflow, wishes, places, access, say=click.echo, now=datetime.now(UTC))
+    run, published = asyncio.run(publishing)
     if published.url is not None:
         show_line(f"comment: {published.url}", "plain")
     show_line(f"agentv-ci: {run.verdict}", "good" if run.exit_code == PASSED else "bad")

@@ -6,8 +6,7 @@ and never behind a symbolic link.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeVar, assert_never
@@ -60,11 +59,19 @@ FailOn = Literal["gate", "errors", "never"]
 
 
 async def publish_run(
-    folder: Path, workflow: Workflow, wishes: Wishes, places: Places, access: Access | None, *, now: datetime
+    folder: Path,
+    workflow: Workflow,
+    wishes: Wishes,
+    places: Places,
+    access: Access | None,
+    *,
+    say: Callable[[str], None],
+    now: datetime,
 ) -> tuple[ActionRun, Published]:
     """Tell GitHub what lies in a folder, write the comment there too, and return how the run ended.
 
-    Raises UsageError for what cannot be read, OSError where the runner's files cannot be written.
+    `say` prints commands to the runner as they come. Raises UsageError for what cannot be read, OSError where the
+    runner's files cannot be written.
     """
     job = _job(folder, workflow)
     report = job.reported.report if job.reported is not None else None
@@ -75,23 +82,22 @@ async def publish_run(
         run=_past(job.run, report, workflow, now),
         is_part=(report is not None and report.shard is not None) or job.run.exit_code == INTERRUPTED,
     )
-    published = await publish(told, workflow, wishes, places, access)
-    return job.run, replace(published, lines=(*published.lines, *_keep_comment(folder, published.comment)))
+    published = await publish(told, workflow, wishes, places, access, say)
+    if (problem := _keep_comment(folder, published.comment)) is not None:
+        say(annotation_command(Annotation("notice", f"{COMMENT} could not be written", problem)))
+    return job.run, published
 
 
-def _keep_comment(folder: Path, comment: str) -> Iterator[str]:
-    """Write the comment for whoever publishes it otherwise, and not into what a link of its name leads to.
-
-    Yields a notice where it cannot be written.
-    """
+def _keep_comment(folder: Path, comment: str) -> str | None:
+    """Write the comment for other ways to publish it, not into what a link leads to; returns why it could not be."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / COMMENT).unlink(missing_ok=True)
         with replacing(folder / COMMENT) as file:
             file.write(comment.encode("utf-8", "replace"))
     except OSError as error:
-        said = why(error, folder / COMMENT)
-        yield annotation_command(Annotation("notice", f"{COMMENT} could not be written", said))
+        return why(error, folder / COMMENT)
+    return None
 
 
 def exit_code(run: ActionRun, fail_on: FailOn) -> int:

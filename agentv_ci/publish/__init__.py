@@ -56,27 +56,29 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What is left to print and to keep."""
+    """What is left to tell and to keep."""
 
-    lines: tuple[str, ...]
-    """Commands to the runner."""
     comment: str
     """The comment as it would be on a pull request without one."""
     url: str | None
     """Where it is now, when it is there."""
 
 
-async def publish(told: Told, workflow: Workflow, wishes: Wishes, places: Places, access: Access | None) -> Published:
+async def publish(
+    told: Told, workflow: Workflow, wishes: Wishes, places: Places, access: Access | None, say: Callable[[str], None]
+) -> Published:
     """Write the summary and the outputs, and comment; `access` is None where there is no token.
 
-    Whatever GitHub refuses is a notice among the lines; raises OSError where the runner's own files cannot be written.
+    `say` prints commands to the runner, among them a notice of whatever GitHub refuses. Raises OSError where the
+    runner's own files cannot be written.
     """
     redactor = _redactor(access)
 
     def text(limit: int) -> str:
         return redactor.text(told.text(limit))
 
-    lines = [redactor.text(annotation_command(each)) for each in shown(told.annotations, wishes.annotations)]
+    for each in shown(told.annotations, wishes.annotations):
+        say(redactor.text(annotation_command(each)))
     if places.summary is not None:
         begun = places.summary.stat().st_size if places.summary.exists() else 0
         _append(places.summary, fitted(text, begun))
@@ -88,8 +90,8 @@ async def publish(told: Told, workflow: Workflow, wishes: Wishes, places: Places
         url = await _comment(comment, workflow, wishes.comment, access, is_part=told.is_part)
     except NotCommented as problem:
         said = f"{problem}; the summary of this job and comment.md say the same"
-        lines.append(annotation_command(Annotation("notice", "No comment on the pull request", said)))
-    return Published(tuple(lines), comment.text(None), url)
+        say(annotation_command(Annotation("notice", "No comment on the pull request", said)))
+    return Published(comment.text(None), url)
 
 
 async def _comment(

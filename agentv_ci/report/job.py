@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agentv_ci.contracts.action import ActionRun, ActionVerdict
@@ -15,8 +15,7 @@ from agentv_ci.report.reported import ReportedRun
 from agentv_ci.report.reporters import markdown
 from agentv_ci.suggestions import counted
 
-MAX_DIAGNOSTICS = 50
-MAX_CHANGES = 50
+MAX_LINES = 50
 MAX_REASONS = 5
 MAX_TEXT = 300
 MAX_REASON = 2_000
@@ -49,12 +48,22 @@ class Job:
 
 def text(job: Job, limit: int) -> str:
     """Return it all in at most `limit` characters, which must be tens of thousands: what matters least is left out."""
-    rest = [*_diagnostics(job), *_changes(job.changes)]
+    share = limit // 2 if job.reported is not None else limit - MAX_REASON - MAX_TEXT - 200
+    rest = _fitted(job, share)
     left = limit - sum(len(each) + 2 for each in rest)
-    while rest and left < limit // 2:
-        left += len(rest.pop()) + 2
     main = _no_run(job.run) if job.reported is None else markdown.text(job.reported, left).rstrip("\n")
-    return "\n\n".join([main, *rest]) + "\n"
+    # Where nothing ran, what changed is why.
+    ran = job.reported is None or job.reported.report.counts.cases > 0
+    return "\n\n".join([main, *rest] if ran else [*rest, main]) + "\n"
+
+
+def _fitted(job: Job, limit: int) -> list[str]:
+    """Return what is said beside the run, with as many lines as there is room for."""
+    for most in (MAX_LINES, MAX_LINES // 3, MAX_LINES // 10):
+        rest = [*_diagnostics(job, most), *_changes(job.changes, most)]
+        if sum(len(each) + 2 for each in rest) <= limit:
+            return rest
+    return [*_diagnostics(job, 0), *_changes(job.changes, 0)]
 
 
 def _no_run(run: ActionRun) -> str:
@@ -69,7 +78,7 @@ def _no_run(run: ActionRun) -> str:
     return "\n\n".join(parts)
 
 
-def _diagnostics(job: Job) -> Iterator[str]:
+def _diagnostics(job: Job, most: int) -> Iterator[str]:
     if job.diagnostics is None:
         return
     found = [each for file in job.diagnostics.files for each in file.diagnostics]
@@ -80,10 +89,8 @@ def _diagnostics(job: Job) -> Iterator[str]:
     if not found:
         return
     found.sort(key=lambda each: each.severity != "error")
-    lines = [_diagnostic(each, job) for each in found[:MAX_DIAGNOSTICS]]
-    lines += [f"- … and {len(found) - MAX_DIAGNOSTICS} more"] if len(found) > MAX_DIAGNOSTICS else []
-    said = "\n".join(lines)
-    yield said if summary.errors else folded(f"In the documents: {counts}", said)
+    said = _cut([_diagnostic(each, job) for each in found[:most]], len(found))
+    yield said if summary.errors or job.run.validate_only else folded(f"In the documents: {counts}", said)
 
 
 def _diagnostic(found: DiagnosticRecord, job: Job) -> str:
@@ -94,16 +101,20 @@ def _diagnostic(found: DiagnosticRecord, job: Job) -> str:
     return f"- {sign} {place} {code(shortened(found.message, MAX_TEXT))} {found.rule}{hint}"
 
 
-def _changes(changes: PlanDiff | None) -> Iterator[str]:
+def _cut(lines: Sequence[str], number: int) -> str:
+    """Return lines of a list, and how many there are besides."""
+    return "\n".join([*lines, *([f"- … and {number - len(lines)} more"] if number > len(lines) else [])])
+
+
+def _changes(changes: PlanDiff | None, most: int) -> Iterator[str]:
     if changes is None:
         return
     changed, added, removed = changes.changed, changes.added, changes.removed
     lines = [f"- changed {_named(each)}{_why(each.reasons)}" for each in changed]
     lines += [f"- added {_named(each)}" for each in added]
     lines += [f"- removed {_named(each)}" for each in removed]
-    more = [f"- … and {len(lines) - MAX_CHANGES} more"] if len(lines) > MAX_CHANGES else []
     counts = f"{counted(len(changed), 'case')} changed, {len(added)} added, {len(removed)} removed"
-    said = "\n".join([*lines[:MAX_CHANGES], *more])
+    said = _cut(lines[:most], len(lines))
     yield folded(f"Since the older plan: {counts}", said) if said else "No case has changed since the older plan."
 
 

@@ -434,7 +434,7 @@ class TestServer:
 def published(told: Told, folder: Path, site: Site) -> Published:
     flow = replace(PULL_REQUEST, api_url=site.url, graphql_url=f"{site.url}/graphql")
     where = Places(folder / "summary", folder / "outputs", "random")
-    return asyncio.run(publish(told, flow, Wishes("all", "always", "k"), where, site.access()))
+    return asyncio.run(publish(told, flow, Wishes("all", "always", "k"), where, site.access(), lambda _: None))
 
 
 class TestPublish:

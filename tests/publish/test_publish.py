@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.action import Annotation, Level
-from agentv_ci.publish import Places, Published, Told, Wishes, publish
+from agentv_ci.publish import Places, Told, Wishes, publish
 from agentv_ci.publish.annotations import Wish, shown
 from agentv_ci.publish.outputs import encoded
 from agentv_ci.publish.summary import MAX_BYTES, fitted
@@ -77,11 +78,21 @@ def told(**given: Any) -> Told:
     return Told(**{**plain, **given})
 
 
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What was said, and the comment."""
+
+    lines: tuple[str, ...]
+    comment: str
+
+
 def published(
     of: Told, folder: Path, *, comment: Any = "auto", annotations: Wish = "all", flow: Any = PULL_REQUEST
-) -> Published:
+) -> Heard:
     places = Places(folder / "summary", folder / "outputs", "random")
-    return asyncio.run(publish(of, flow, Wishes(annotations, comment, "key"), places, None))
+    lines: list[str] = []
+    found = asyncio.run(publish(of, flow, Wishes(annotations, comment, "key"), places, None, lines.append))
+    return Heard(tuple(lines), found.comment)
 
 
 class TestPublish:
@@ -110,5 +121,6 @@ class TestPublish:
 
     def test_runner_without_such_files(self) -> None:
         places = Places(None, None, "random")
-        found = asyncio.run(publish(told(), PULL_REQUEST, Wishes("none", "never", "key"), places, None))
-        assert found.lines == ()
+        said: list[str] = []
+        asyncio.run(publish(told(), PULL_REQUEST, Wishes("none", "never", "key"), places, None, said.append))
+        assert said == []
