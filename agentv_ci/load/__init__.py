@@ -65,6 +65,9 @@ def load(path: Path, root: Path, *, named: bool) -> Source:
 
 
 def _read(path: Path) -> str:
+    if "\0" in str(path):
+        # Results of anybody's may name it.
+        raise _unreadable("AV105", "cannot be read: a NUL is in its name")
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -76,9 +79,6 @@ def _read(path: Path) -> str:
         raise _unreadable("AV105", f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise _unreadable("AV105", f"not UTF-8: byte 0x{error.object[error.start]:02x} at {error.start}") from error
-    except ValueError as error:
-        # A path with a NUL, which results of anybody's may name.
-        raise _unreadable("AV105", f"cannot be read: {error}") from error
 
 
 def _unreadable(rule: str, message: str) -> Unparsable:

@@ -135,14 +135,14 @@ def test_links_of_a_push_lead_to_its_commit(pushed: Outcome) -> None:
 
 @pytest.fixture(scope="module")
 def guarded(once: Once) -> Outcome:
-    """`pull_request_target` of a fork: its head is checked out, then GitHub's merge of it, then the base."""
+    """`pull_request_target` of a fork: the base is checked out, then the fork's head, then GitHub's merge of it."""
 
     def scenario(folder: Path) -> Outcome:
         rig = Rig(folder, ASKS, event_name="pull_request_target")
         rig.prepare()
         base = rig.head
         head = rig.commit("what the fork has made of it", base)
-        commits = {"head": head, "merge": rig.commit("what GitHub tests", base, head), "base": base}
+        commits = {"base": base, "head": head, "merge": rig.commit("what GitHub tests", base, head)}
         steps = [
             step
             for name, commit in commits.items()

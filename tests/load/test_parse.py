@@ -58,7 +58,8 @@ DOCUMENTS = sorted(
     path
     for folder in ("tests/corpus/valid", "docs/examples")
     for path in (REPOSITORY / folder).rglob("*.y*ml")
-    if "expected" not in path.parts
+    # Workflows are documents of GitHub's.
+    if not {"expected", "workflows"} & {*path.parts}
 )
 
 
