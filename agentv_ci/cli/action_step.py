@@ -43,6 +43,8 @@ class Inputs:
     """Where everything is left."""
     env_file: Path | None
     validate_only: bool
+    use: str | None
+    """See ActionRun."""
 
     @property
     def command(self) -> click.Command:
@@ -101,7 +103,7 @@ def run_step(inputs: Inputs) -> int:
         found = by_file(finished.error.diagnostics, root)
     run = _ended(finished, workflow, root, validate_only=inputs.validate_only)
     run_id = workflow.run_id if workflow is not None else 0
-    keep_run(inputs.folder, run.model_copy(update={"run_id": run_id}), found)
+    keep_run(inputs.folder, run.model_copy(update={"run_id": run_id, "use": inputs.use}), found)
     return run.exit_code
 
 

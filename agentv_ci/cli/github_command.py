@@ -162,7 +162,7 @@ def run_command(
     """
     drop_runner_variables()
     from agentv_ci.cli.action_step import Inputs, named, run_step
-    from agentv_ci.pipeline.action_run import prepare
+    from agentv_ci.pipeline.action_run import prepare, this_use
 
     cwd = Path.cwd()
     paths = tuple(line.strip() for line in evals.splitlines() if line.strip())
@@ -175,10 +175,11 @@ def run_command(
         folder=cwd / results_dir,
         env_file=cwd / env_file if env_file is not None else None,
         validate_only=validate_only,
+        use=this_use(os.environ),
     )
     with interruptible(), no_commands(runner_files):
         # Where that fails, what lies there is not of this run, and must not be published as if it were.
-        prepare(inputs.folder, named(inputs))
+        prepare(inputs.folder, named(inputs), inputs.use)
         code = run_step(inputs)
     return PASSED if exit_zero else code
 
@@ -208,6 +209,7 @@ def publish_command(
       agentv-ci github publish --annotations none --fail-on never
     """
     from agentv_ci.pipeline.action_publish import exit_code, publish_run
+    from agentv_ci.pipeline.action_run import this_use
     from agentv_ci.pipeline.workflow import read_workflow
     from agentv_ci.publish import Places, Wishes
     from agentv_ci.publish.context import Access
@@ -225,7 +227,8 @@ def publish_command(
     access = Access(token, lambda: datetime.now(UTC), asyncio.sleep, random.uniform) if token else None
     wishes = Wishes(annotations, comment, comment_key or f"{workflow.name}/{workflow.job}")
     folder = Path.cwd() / results_dir
-    publishing = publish_run(folder, workflow, wishes, places, access, say=click.echo, now=datetime.now(UTC))
+    use, now = this_use(os.environ), datetime.now(UTC)
+    publishing = publish_run(folder, workflow, wishes, places, access, say=click.echo, use=use, now=now)
     run, published = asyncio.run(publishing)
     if published.url is not None:
         show_line(f"comment: {published.url}", "plain")

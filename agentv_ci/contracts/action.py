@@ -30,6 +30,7 @@ class ActionRun(Recorded):
     reason: str | None = Field(None, description="Why there is no run report, or nothing in it.")
     hint: str | None = Field(None, description="What to do about it.")
     validate_only: bool = Field(False, description="Whether documents were checked and nobody was asked.")
+    use: str | None = Field(None, description="Digest of what tells this use of the action from all others.")
     run_id: int = Field(0, description="GitHub's number of the workflow run; 0: it was none.")
     root: str = Field(description="The repository's folder, where the run was; paths are relative to it.")
 

@@ -66,14 +66,15 @@ async def publish_run(
     access: Access | None,
     *,
     say: Callable[[str], None],
+    use: str | None,
     now: datetime,
 ) -> tuple[ActionRun, Published]:
     """Tell GitHub what lies in a folder, write the comment there too, and return how the run ended.
 
-    `say` prints commands to the runner as they come. Raises UsageError for what cannot be read, OSError where the
-    runner's files cannot be written.
+    With `use`, what lies there must be of this use of the action. `say` prints commands to the runner as they come.
+    Raises UsageError for what cannot be read, OSError where the runner's files cannot be written.
     """
-    job = _job(folder, workflow)
+    job = _job(folder, workflow, use)
     report = job.reported.report if job.reported is not None else None
     told = Told(
         annotations=tuple(_annotations(job)),
@@ -113,12 +114,15 @@ def exit_code(run: ActionRun, fail_on: FailOn) -> int:
             assert_never(fail_on)
 
 
-def _job(folder: Path, workflow: Workflow) -> Job:
+def _job(folder: Path, workflow: Workflow, use: str | None) -> Job:
     if folder.is_symlink():
         raise UsageError(f"'{folder}' is a symbolic link; results lie in a folder")
     links = links_of(workflow)
-    reported = _reported(folder / RESULTS, links)
     left = _document(folder / RUN, ActionRun)
+    if use is not None and (left is None or left.use != use):
+        # Whatever lies there was there before.
+        return Job(_told_by(None, folder), None, None, None, links, str)
+    reported = _reported(folder / RESULTS, links)
     if left is not None and workflow.event != "workflow_run" and left.run_id not in (0, workflow.run_id):
         raise UsageError(f"what lies in '{folder}' is of run {left.run_id}, and this is run {workflow.run_id}")
     run = _concluded(left or _told_by(reported, folder), reported)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -24,7 +25,7 @@ from agentv_ci.contracts.action import (
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import CheckedFile
 from agentv_ci.contracts.plan_diff import PlanDiff
-from agentv_ci.errors import BUDGET, FAILED, INFRASTRUCTURE, PASSED, UsageError
+from agentv_ci.errors import BUDGET, BUG, FAILED, INFRASTRUCTURE, PASSED, UsageError
 from agentv_ci.outside import well_formed
 from agentv_ci.pipeline.compiling import Compiled, write_compiled
 from agentv_ci.pipeline.concluding import report_of
@@ -45,8 +46,8 @@ VERDICTS: Mapping[int, ActionVerdict] = {
 OWN_FOLDER = "results-dir names a folder; give every run one of its own"
 
 
-def prepare(folder: Path, inputs: Collection[Path]) -> None:
-    """Make the folder, without what an earlier run has left there.
+def prepare(folder: Path, inputs: Collection[Path], use: str | None) -> None:
+    """Make the folder, without what an earlier run has left there, and say that this one has begun.
 
     `inputs` are the paths, all links followed, of what is needed now. Raises UsageError where that, or something that
     no run has left, lies in the place of a result; OSError.
@@ -62,6 +63,17 @@ def prepare(folder: Path, inputs: Collection[Path]) -> None:
             raise UsageError(f"'{path}' is an input, and this run would write it anew", hint=OWN_FOLDER)
     for path in left:
         path.unlink()
+    begun = ended(BUG, root=folder, reason="the run was ended before it could say how, such as for lack of memory")
+    keep_run(folder, begun.model_copy(update={"use": use}), ())
+
+
+def this_use(environ: Mapping[str, str]) -> str | None:
+    """Return what tells this use of the action from all others; None outside of it.
+
+    Each installs the tool into a folder of its own, whose name nobody knows before.
+    """
+    command = environ.get("AGENTV_CI")
+    return sha256(command.encode("utf-8", "surrogateescape")).hexdigest() if command else None
 
 
 def ended(

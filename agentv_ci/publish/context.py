@@ -16,6 +16,10 @@ from agentv_ci.outside import count_at, dig, text_at
 GUARDED_EVENTS = frozenset({"pull_request_target", "workflow_run"})
 """Events whose workflows have secrets and a token that may write, whoever caused them."""
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+OF_PULL_REQUESTS = frozenset({"pull_request", "pull_request_review", "pull_request_review_comment"})
+"""Events of pull requests; those of forks have no secrets."""
+OF_BRANCHES = frozenset({"push", "create", "deployment", "deployment_status"})
+"""Further events that have none when Dependabot causes them (GitHub Docs, "Dependabot on GitHub Actions")."""
 DEPENDABOT = "dependabot[bot]"
 
 
@@ -76,7 +80,9 @@ class Workflow:
     @property
     def lacks_secrets(self) -> bool:
         """Whether GitHub keeps secrets and a token that may write from this run."""
-        return self.event == "pull_request" and (self.is_from_fork or self.actor == DEPENDABOT)
+        if self.actor == DEPENDABOT:
+            return self.event in OF_PULL_REQUESTS | OF_BRANCHES
+        return self.event in OF_PULL_REQUESTS and self.is_from_fork
 
     @property
     def run_url(self) -> str:

@@ -209,6 +209,33 @@ class TestFolder:
         assert run(["github", "run", "--exit-zero"]) == 2
         assert not (job.folder / "agentv-results/run.json").exists()
 
+    def test_only_what_this_use_of_the_action_left_is_published(self, job: Job) -> None:
+        """Also where the step that runs never came to clearing its folder."""
+        job.patch.setenv("AGENTV_CI", "/tmp/agentv-ci.Xy12/bin/agentv-ci")
+        run(["github", "run"])
+        assert job.publish("--comment=never") == 0
+        job.patch.setenv("AGENTV_CI", "/tmp/agentv-ci.Zz99/bin/agentv-ci")
+        assert job.publish("--comment=never") == 70
+        assert "there are no results" in job.summary
+
+    def test_run_that_is_killed_says_so(self, job: Job) -> None:
+        write(
+            job.folder, {"evals/a.yaml": EVALS, "targets.yaml": TARGETS.replace("response: hello", "delay_ms: 60000")}
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-m", "agentv_ci", "github", "run"],
+            cwd=job.folder,
+            env=environment(),
+            stdout=subprocess.DEVNULL,
+        )
+        while not (job.folder / "agentv-results/plan.json").exists():
+            assert process.poll() is None
+        process.kill()
+        process.wait()
+        assert job.publish() == 70
+        assert "ended before it could say how" in job.summary
+        assert run(["github", "run", "--validate-only"]) == 0
+
     def test_link_is_not_followed(self, job: Job) -> None:
         (job.folder / "elsewhere").mkdir()
         (job.folder / "agentv-results").symlink_to("elsewhere")

@@ -60,6 +60,11 @@ def test_dependabot_gets_no_secrets_by_what_it_pushes() -> None:
     assert flow.lacks_secrets
 
 
+def test_dependabot_has_none_for_its_pushes_either() -> None:
+    assert known({"GITHUB_EVENT_NAME": "push"}, {"sender": {"login": "dependabot[bot]"}}).lacks_secrets
+    assert not known({"GITHUB_EVENT_NAME": "push"}, {"sender": {"login": "ada"}}).lacks_secrets
+
+
 def test_events_of_the_base_have_secrets() -> None:
     flow = known({"GITHUB_EVENT_NAME": "pull_request_target"}, pull_request("stranger/demo"))
     assert flow.is_from_fork
