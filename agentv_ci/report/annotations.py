@@ -28,7 +28,7 @@ class EvaluatorPlace:
     evaluator: str
 
 
-_BY_CASES = re.compile(r"(.*: )?(pass rate|mean score|\d+ errors?,|no case was graded)")
+_BY_CASES = re.compile(r"(.*: )?(pass rate|mean score|\d+ errors?,|no case was graded)", re.DOTALL)
 """Reasons of a gate that its cases explain."""
 
 FindLine = Callable[[EvaluatorPlace], int | None]
