@@ -28,8 +28,7 @@ from ruamel.yaml.events import (
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.source import Mark
-from agentv_ci.load.outline import item_marks
-from agentv_ci.load.places import LINE_BREAK, Event, Point, block_end, span
+from agentv_ci.load.places import BLOCKS, LINE_BREAK, Event, Point, block_end, marks, span
 from agentv_ci.load.skim import MAX_DEPTH, MAX_NODES, NeedsCare, c_parser, plain, skim
 from agentv_ci.load.syntax import Problem, syntax_problem
 from agentv_ci.suggestions import listed
@@ -71,17 +70,16 @@ def parse_yaml(text: str) -> Parsed:
     if text.startswith("%") and text.count("\n%") > MAX_DIRECTIVES:
         raise Unparsable(Problem("AV101", f"more than {MAX_DIRECTIVES} directives", (0, 0), (0, 0)))
     try:
-        data, keys = skim(text)
+        skimmed = skim(text)
     except NeedsCare as error:
         if isinstance(error.__cause__, YAMLError):
             return _second_opinion(text, error.__cause__)
         return _parse_with_care(text)
-    return Parsed(
-        data,
-        lambda: _parse_with_care(text).find_mark(),
-        keys=keys,
-        find_items=lambda key: item_marks(text, key),
-    )
+
+    def find_items(key: str) -> list[Mark] | None:
+        return list(marks(text, skimmed.items[key])) if key in skimmed.items else None
+
+    return Parsed(skimmed.data, lambda: _parse_with_care(text).find_mark(), keys=skimmed.keys, find_items=find_items)
 
 
 def _parse_with_care(text: str) -> Parsed:
@@ -196,7 +194,7 @@ class _Constructor:
     def _scalar(self, event: ScalarEvent) -> _Node:
         text: str = event.value
         start, end = span(event)
-        if event.style in ("|", ">"):
+        if event.style in BLOCKS:
             end = block_end(self._lines(), start, end)
         if not text.isascii():
             try:

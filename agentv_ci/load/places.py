@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from agentv_ci.contracts.source import Mark
 
 Point = tuple[int, int]
 """Line and column, both from 0."""
+
+BLOCKS = ("|", ">")
+"""Styles of block scalars."""
 
 LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 
@@ -24,12 +29,35 @@ class Position(Protocol):
 
     line: int
     column: int
+    index: int
+
+
+class Extent(NamedTuple):
+    """Where a value begins, and the last part of it that has an end of its own."""
+
+    start: Point
+    last: tuple[Point, Point]
+    is_block: bool
+    """Whether the last part is a block scalar."""
 
 
 def span(event: Event) -> tuple[Point, Point]:
     """Return where an event begins and ends."""
     start, end = event.start_mark, event.end_mark
     return (start.line, start.column), (end.line, end.column)
+
+
+def extent(first: Event, last: Event) -> Extent:
+    """Return from where to where a value stands, of which these are the first and the last event."""
+    start = first.start_mark
+    return Extent((start.line, start.column), span(last), getattr(last, "style", None) in BLOCKS)
+
+
+def marks(text: str, extents: Sequence[Extent]) -> Iterator[Mark]:
+    """Yield the marks of values in `text`; what is in them is left out."""
+    lines = LINE_BREAK.split(text)
+    for start, last, is_block in extents:
+        yield Mark(start, block_end(lines, *last) if is_block else last[1], None)
 
 
 def block_end(lines: Sequence[str], start: Point, end: Point) -> Point:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ruamel.yaml.error import YAMLError
@@ -23,6 +24,7 @@ from ruamel.yaml.events import (
 )
 
 from agentv_ci.contracts.base import JsonValue
+from agentv_ci.load.places import Event, Extent, extent
 
 try:
     from ruamel.yaml import CParser  # type: ignore[attr-defined]  # only there with the C extension
@@ -80,8 +82,19 @@ class NeedsCare(Exception):
     """This file is for the careful constructor."""
 
 
-def skim(text: str) -> tuple[JsonValue, frozenset[str]]:
-    """Return the document in `text` and every key in it; raises NeedsCare for all that is not plain."""
+@dataclass(frozen=True, slots=True)
+class Skimmed:
+    """A document of plain data."""
+
+    data: JsonValue
+    keys: frozenset[str]
+    """Every key of every mapping in it."""
+    items: Mapping[str, Sequence[Extent]]
+    """Where the items of each list at its top level stand."""
+
+
+def skim(text: str) -> Skimmed:
+    """Return the document in `text`; raises NeedsCare for all that is not plain."""
     # A node takes at least two characters.
     if len(text) > 2 * MAX_NODES or _SURROGATE.search(text):
         raise NeedsCare
@@ -89,8 +102,7 @@ def skim(text: str) -> tuple[JsonValue, frozenset[str]]:
         next_event = c_parser(text)
         if next_event is None:
             raise NeedsCare
-        skimmer = _Skimmer(next_event)
-        return skimmer.document(), frozenset(skimmer.keys)
+        return _Skimmer(next_event).document()
     except YAMLError as error:
         raise NeedsCare from error
 
@@ -98,11 +110,15 @@ def skim(text: str) -> tuple[JsonValue, frozenset[str]]:
 class _Skimmer:
     """Speed decides here: events are told apart by their very class, and scalars are read where they are met."""
 
-    def __init__(self, next_event: Callable[[], object]) -> None:
+    def __init__(self, next_event: Callable[[], Any]) -> None:
         self._next = next_event
-        self.keys: set[str] = set()
+        self._keys: set[str] = set()
+        self._lists: list[list[Extent]] = []
+        """Of the document's second level, which are those of the first level's keys."""
+        self._last: Event
+        """The end of what was read last: a block collection's own end stands at the next token."""
 
-    def document(self) -> JsonValue:
+    def document(self) -> Skimmed:
         self._next()  # the stream's start
         if type(self._next()) is StreamEndEvent:
             raise NeedsCare
@@ -110,10 +126,12 @@ class _Skimmer:
         self._next()  # the document's end
         if type(self._next()) is not StreamEndEvent:
             raise NeedsCare
-        return value
+        lists = [key for key, each in value.items() if isinstance(each, list)] if isinstance(value, dict) else []
+        return Skimmed(value, frozenset(self._keys), dict(zip(lists, self._lists, strict=False)))
 
     def _value(self, event: object, depth: int) -> JsonValue:
         if type(event) is LightScalarEvent:
+            self._last = event
             return _scalar(event)
         if type(event) is MappingStartEvent or type(event) is SequenceStartEvent:
             if event.anchor is not None or event.ctag is not None or depth > MAX_DEPTH:
@@ -131,24 +149,37 @@ class _Skimmer:
                 if event.anchor is not None or event.ctag is not None or key in data or key == "<<":
                     raise NeedsCare
             elif type(event) is MappingEndEvent:
-                self.keys.update(data)
+                self._keys.update(data)
+                self._end(event)
                 return data
             else:
                 raise NeedsCare
             event = next_event()
-            data[key] = _scalar(event) if type(event) is LightScalarEvent else self._value(event, depth + 1)
+            if type(event) is LightScalarEvent:
+                self._last = event
+                data[key] = _scalar(event)
+            else:
+                data[key] = self._value(event, depth + 1)
 
     def _sequence(self, depth: int) -> JsonValue:
         next_event = self._next
         items: list[JsonValue] = []
+        extents: list[Extent] | None = None
+        if depth == 2:
+            extents = []
+            self._lists.append(extents)
         while True:
             event = next_event()
-            if type(event) is LightScalarEvent:
-                items.append(_scalar(event))
-            elif type(event) is SequenceEndEvent:
+            if type(event) is SequenceEndEvent:
+                self._end(event)
                 return items
-            else:
-                items.append(self._value(event, depth + 1))
+            items.append(self._value(event, depth + 1))
+            if extents is not None:
+                extents.append(extent(event, self._last))
+
+    def _end(self, event: Event) -> None:
+        if event.end_mark.index > event.start_mark.index:  # of a flow collection it is a bracket
+            self._last = event
 
 
 def _scalar(event: ScalarEvent) -> JsonValue:

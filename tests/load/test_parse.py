@@ -71,7 +71,8 @@ def test_both_parsers_give_equal_trees_and_places(path: Path, monkeypatch: pytes
 
 def test_what_is_plain_goes_the_fast_way() -> None:
     text = "a: 1\nb: [x, {c: 'd'}]\n"
-    data, keys = skim(text)
+    skimmed = skim(text)
+    data, keys = skimmed.data, skimmed.keys
     assert data == {"a": 1, "b": ["x", {"c": "d"}]}
     assert keys == {"a", "b", "c"}
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.source import Mark
+from agentv_ci.contracts.source import Mark, locate
+from agentv_ci.load import places
 from agentv_ci.load.parse import Unparsable, parse_yaml
 from agentv_ci.load.skim import NeedsCare, skim
 from tests.load.test_parse import carefully
@@ -62,13 +63,19 @@ AFTER = st.sampled_from(["", "", "...\n", "\n\n", "# end", "--- x\n"])
 def test_the_fast_way_and_the_careful_one_agree(before: str, block: str, after: str, end: str) -> None:
     text = (before + block + after).replace("\n", end)
     try:
-        data, keys = skim(text)
+        skimmed = skim(text)
+        data, keys = skimmed.data, skimmed.keys
     except NeedsCare:
         return
     careful = carefully(text)
     assert repr(careful.data) == repr(data)
     assert careful.problems == ()
     assert set(keys_in(data)) == keys
+    mark = careful.find_mark()
+    for key, extents in skimmed.items.items():
+        parts = locate(mark, (key,)).parts
+        assert isinstance(parts, list)
+        assert [each[:2] for each in places.marks(text, extents)] == [each[:2] for each in parts]
 
 
 def keys_in(value: JsonValue) -> list[str]:

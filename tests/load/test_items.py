@@ -1,4 +1,4 @@
-"""Where the items of a top-level list stand is found without reading them, and is where careful reading finds them."""
+"""Where the items of a top-level list stand is noted while skimming, and is where careful reading finds them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.contracts.source import locate
-from agentv_ci.load.outline import item_marks
 from agentv_ci.load.parse import Unparsable, parse_yaml
 
 CORPUS = Path(__file__).parent.parent / "corpus"
@@ -20,7 +19,7 @@ def careful(text: str, key: str) -> list[tuple[object, object]] | None:
 
 
 def quick(text: str, key: str) -> list[tuple[object, object]] | None:
-    found = item_marks(text, key)
+    found = parse_yaml(text).find_items(key)
     return [(mark.start, mark.end) for mark in found] if found is not None else None
 
 
@@ -45,7 +44,7 @@ def test_items_of_a_document_stand_where_careful_reading_finds_them(path: Path, 
         "list:\n- |\n  one\n- >\n  two\n",
         "list:\n- a: {x: 1,\n   y: 2}\n- [1,\n   2\n  ]\n",
         "list:\n-\n- a:\n- b: ''\n",
-        "anchored: &a {x: 1}\nlist:\n- *a\n- b: *a\n- &c d\n",
+        "x: [1, 2]\ny: {z: [3]}\nlist:\n- [4]\n- [[5], {a: [6]}]\nw: [7]\n",
         "list:\n- {a: 1}   # remark\n- 'quoted\n  text'\n...\n",
         '"list":\n  - a\n',
         "other: {list: [1]}\nlist: []\n",
@@ -59,16 +58,22 @@ def test_items_stand_where_careful_reading_finds_them(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "- a\n", "list: text\n", "other: 1\n", "<<: {list: [1]}\n", "? [a]\n: b\nlist: [1]\n", "list: {a: 1}\n"],
+    [
+        "",
+        "- a\n",
+        "- [a, b]\n",
+        "list: text\n",
+        "other: 1\n",
+        "<<: {list: [1]}\n",
+        "list: {a: 1}\n",
+        "anchored: &a {x: 1}\nlist:\n- *a\n- b: *a\n- &c d\n",
+    ],
 )
 def test_what_is_not_plain_is_left_to_careful_reading(text: str) -> None:
-    assert item_marks(text, "list") is None
+    assert quick(text, "list") is None
 
 
 def test_without_the_c_parser_careful_reading_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agentv_ci.load.outline.c_parser", lambda _: None)
-    assert item_marks("list: [1]\n", "list") is None
-
-
-def test_what_is_no_yaml_is_left_to_careful_reading() -> None:
-    assert item_marks("a: [1\nlist: [1]\n", "list") is None
+    monkeypatch.setattr("agentv_ci.load.skim.CParser", None)
+    monkeypatch.setattr("agentv_ci.load.parse.c_parser", lambda _: None)
+    assert quick("list: [1]\n", "list") is None
