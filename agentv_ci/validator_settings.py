@@ -17,7 +17,8 @@ AtLeastZero = Annotated[float, Field(ge=0)]
 
 
 class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+    # Built at first use, like the contracts.
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
 
 class _NoSettings(_Settings):

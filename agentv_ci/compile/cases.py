@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeVar
 
-from agentv_ci.compile.digest import UNSEALED, case_digest
+from agentv_ci.compile.digest import UNSEALED, CaseDigests
 from agentv_ci.compile.evaluators import EvaluatorCompiler, default_judge, rubrics
 from agentv_ci.compile.files import Files, relative
 from agentv_ci.compile.messages import MessageCompiler, guidelines, reference_answer
@@ -74,6 +74,7 @@ class _CaseCompiler:
         self._surroundings = surroundings
         self._files = files
         self._targets = targets
+        self._digests = CaseDigests(targets.compiled)
         self._messages = MessageCompiler(source, files, surroundings.guideline_patterns)
         self._marks = source.items("evalcases")
         self._path = relative(source.path, source.root)
@@ -111,7 +112,7 @@ class _CaseCompiler:
             threshold=_given(execution.threshold, DEFAULT_THRESHOLD),
             metadata=case.metadata,
         )
-        digest = case_digest(compiled, self._targets.compiled, self._surroundings.prices)
+        digest = self._digests.of(compiled, self._surroundings.prices)
         return compiled.model_copy(update={"digest": digest})
 
     def _compile_evaluators(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from agentv_ci.canonical import exact
-from agentv_ci.compile.digest import digest_content, script_files
+from agentv_ci.compile.digest import CaseDigests, script_files
 from agentv_ci.compile.document import prices_by_suite
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.config import Price
@@ -74,7 +74,7 @@ class _Side:
     """By suite."""
 
     def content(self, case: PlanCase) -> JsonObject:
-        return digest_content(case, self.targets, self.prices[case.suite])
+        return CaseDigests(self.targets).content(case, self.prices[case.suite])
 
 
 def _reasons(sides: tuple[_Side, _Side], old: PlanCase, new: PlanCase) -> tuple[str, ...]:

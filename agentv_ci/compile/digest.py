@@ -48,32 +48,48 @@ Asked = Callable[[str], JsonObject]
 """Return what counts of the target of a key."""
 
 
-def case_digest(case: PlanCase, targets: Mapping[str, Target], prices: Mapping[str, Price]) -> str:
-    """Return the digest of a case of a plan with these targets and, in its suite, these prices."""
-    return digest_of(exact(digest_content(case, targets, prices)))
+class CaseDigests:
+    """The digests of cases of a plan with these targets; one that has been asked for stays as it is."""
 
+    def __init__(self, targets: Mapping[str, Target]) -> None:
+        self._targets = targets
+        self._settings: dict[str, JsonObject] = {}
 
-def digest_content(case: PlanCase, targets: Mapping[str, Target], prices: Mapping[str, Price]) -> JsonObject:
-    """Return what a case's digest is of: its id, what it asks, what answers and judges, and how it is scored.
+    def of(self, case: PlanCase, prices: Mapping[str, Price]) -> str:
+        """Return the digest of a case; `prices` are those of its suite."""
+        return digest_of(exact(self.content(case, prices)))
 
-    Not in it: where the case stands, the suite's path, names of targets, workers, time limits, retries, batching, the
-    number of trials, seeds, notes and metadata, and keys to APIs. A file's place counts only where the agent or a
-    script may see it. Prices count where a limit of cost is judged by them, the mock's delay where one of time is.
-    """
+    def content(self, case: PlanCase, prices: Mapping[str, Price]) -> JsonObject:
+        """Return what a case's digest is of: its id, what it asks, what answers and judges, and how it is scored.
 
-    def asked(key: str) -> JsonObject:
-        return _target(targets[key], case.id)
+        Not in it: where the case stands, the suite's path, names of targets, workers, time limits, retries, batching,
+        the number of trials, seeds, notes and metadata, and keys to APIs. A file's place counts only where the agent
+        or a script may see it. Prices count where a limit of cost is judged by them, the mock's delay where one of
+        time is.
+        """
 
-    content = case.model_dump(mode="json", by_alias=True, exclude_defaults=True, include=ASKED)
-    content |= {"target": asked(case.target), "evaluators": [_evaluator(each, asked) for each in case.evaluators]}
-    if isinstance(target := targets[case.target], MockTarget) and any(
-        isinstance(each, LatencyEvaluator) for each in flat(case.evaluators)
-    ):
-        content["delay"] = target.delay_ms
-    if any(isinstance(each, CostEvaluator) for each in flat(case.evaluators)):
-        relevant = _prices_of(targets[case.target], prices)
-        content["prices"] = {model: _dump(price) for model, price in relevant.items()}
-    return content
+        def asked(key: str) -> JsonObject:
+            return self._asked(key, case.id)
+
+        content = case.model_dump(mode="json", by_alias=True, exclude_defaults=True, include=ASKED)
+        content |= {"target": asked(case.target), "evaluators": [_evaluator(each, asked) for each in case.evaluators]}
+        target = self._targets[case.target]
+        kinds = {type(each) for each in flat(case.evaluators)}
+        if isinstance(target, MockTarget) and LatencyEvaluator in kinds:
+            content["delay"] = target.delay_ms
+        if CostEvaluator in kinds:
+            content["prices"] = {model: _dump(price) for model, price in _prices_of(target, prices).items()}
+        return content
+
+    def _asked(self, key: str, case_id: str) -> JsonObject:
+        if key not in self._settings:
+            self._settings[key] = _target(self._targets[key])
+        settings = self._settings[key]
+        if not isinstance(self._targets[key], MockTarget):
+            return settings
+        own = {name: value for name, value in settings.items() if name != "responses"}
+        responses = settings.get("responses")
+        return own | ({"response": responses[case_id]} if isinstance(responses, dict) and case_id in responses else {})
 
 
 def document_digest(document: JsonObject) -> str:
@@ -101,14 +117,11 @@ class StreamedDigest:
         return self._hash.hexdigest()
 
 
-def _target(target: Target, case_id: str) -> JsonObject:
+def _target(target: Target) -> JsonObject:
     given = target.model_dump(mode="json", exclude_none=True, exclude_defaults=True, exclude=set(target.outside_digest))
     settings = {to_camel(key): value for key, value in given.items() if not target.says_nothing(key, value)}
     if isinstance(base_url := settings.get("baseUrl"), str):
         settings["baseUrl"] = base_url.rstrip("/")
-    if isinstance(target, MockTarget):
-        responses = settings.pop("responses", {})
-        settings |= {"response": responses[case_id]} if case_id in responses else {}
     return settings
 
 

@@ -8,7 +8,7 @@ from typing import IO, BinaryIO
 
 from pydantic import BaseModel
 
-from agentv_ci.compile.digest import StreamedDigest, case_digest
+from agentv_ci.compile.digest import CaseDigests, StreamedDigest
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.plan import Plan, PlanCase
@@ -30,9 +30,8 @@ def sealed(plan: Plan) -> Plan:
 def resealed(plan: Plan) -> Plan:
     """Return a plan that was changed with all digests that go with it."""
     prices = prices_by_suite(plan)
-    cases = (
-        case.model_copy(update={"digest": case_digest(case, plan.targets, prices[case.suite])}) for case in plan.cases
-    )
+    digests = CaseDigests(plan.targets)
+    cases = (case.model_copy(update={"digest": digests.of(case, prices[case.suite])}) for case in plan.cases)
     return sealed(plan.model_copy(update={"cases": tuple(cases)}))
 
 

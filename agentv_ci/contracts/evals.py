@@ -1,6 +1,7 @@
 """The eval document: what people ask of an agent and how they want it judged."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
@@ -160,13 +161,21 @@ class EvalDocument(Authored):
 
     def execution_of(self, case: EvalCase) -> CaseExecution:
         """Return how a case runs: its own settings, then the file's, key by key."""
+        settings = (
+            self._defaults | ({"evaluators": case.evaluators} if case.evaluators else {}) | _given(case.execution)
+        )
         # All of it was validated where it was read.
-        merged: dict[str, Any] = {"target": self.target} if self.target else {}
-        own = CaseExecution.model_construct(evaluators=case.evaluators) if case.evaluators else None
-        for layer in (self.execution, own, case.execution):
-            if layer is not None:
-                given = {name: getattr(layer, name) for name in CaseExecution.model_fields}
-                if not layer.evaluators:
-                    given["evaluators"] = None  # an empty list declares none
-                merged |= {name: value for name, value in given.items() if value is not None}
-        return CaseExecution.model_construct(**merged)
+        return CaseExecution.model_construct(**settings)
+
+    @cached_property
+    def _defaults(self) -> dict[str, Any]:
+        """What holds for every case."""
+        return ({"target": self.target} if self.target else {}) | _given(self.execution)
+
+
+def _given(execution: CaseExecution | None) -> dict[str, Any]:
+    """Return the settings that are given; an empty list of evaluators declares none."""
+    if execution is None:
+        return {}
+    given = {name: getattr(execution, name) for name in CaseExecution.model_fields}
+    return {name: value for name, value in given.items() if value is not None and (name, value) != ("evaluators", ())}

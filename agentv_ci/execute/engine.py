@@ -8,7 +8,6 @@ from collections.abc import Set as AbstractSet
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from itertools import count
-from pathlib import Path
 
 from agentv_ci.contracts.exchange import (
     Ask,
@@ -61,6 +60,7 @@ class Engine:
         self._means = means
         self._finished = finished
         self._suites = {suite.path: suite for suite in plan.suites}
+        self._folders = {path: (settings.root / path).parent for path in self._suites}
         self._limits = Limits(settings.workers, targets, (case.target for case in plan.cases), means.world, means.log)
         means.account.concurrency = self._limits.changes
         self._budget = Budget(settings.max_cost_usd, self._suites, settings.shards, means.warn)
@@ -304,7 +304,7 @@ class Engine:
         """Return a case's question; raises ProviderError where its files cannot be laid out."""
         locate = self._means.materials.locate
         try:
-            return build_request(case, self._plan.files, locate, cwd=self._folder(case), seed=seed)
+            return build_request(case, self._plan.files, locate, cwd=self._folders[case.suite], seed=seed)
         except OSError as error:
             raise self._unwritable(error) from error
 
@@ -325,7 +325,7 @@ class Engine:
                 guidelines="",
                 chat=(ChatMessage("system", question.system), ChatMessage("user", question.user)),
                 timeout_s=case.timeout_seconds,
-                cwd=self._folder(case),
+                cwd=self._folders[case.suite],
                 temperature=question.temperature,
                 max_output_tokens=question.max_output_tokens,
                 sample=question.sample,
@@ -335,9 +335,6 @@ class Engine:
             return replace(response, cost_usd=0.0) if response.cached else response
 
         return ask
-
-    def _folder(self, case: PlanCase) -> Path:
-        return (self._settings.root / case.suite).parent
 
 
 def still_asked(plan: Plan, finished: Finished) -> AbstractSet[str]:

@@ -279,13 +279,14 @@ def read_plan(path: Path) -> Plan:
 
     Raises UsageError, or InvalidInput with what the schema refuses.
     """
-    from agentv_ci.compile.digest import case_digest, document_digest
+    from agentv_ci.compile.digest import CaseDigests, document_digest
     from agentv_ci.compile.document import prices_by_suite
     from agentv_ci.load.plan import load_plan
 
     plan, data = load_plan(path)
     prices = prices_by_suite(plan)
-    forged = [case.id for case in plan.cases if case_digest(case, plan.targets, prices[case.suite]) != case.digest]
+    digests = CaseDigests(plan.targets)
+    forged = [case.id for case in plan.cases if digests.of(case, prices[case.suite]) != case.digest]
     if forged or document_digest(data) != plan.digest:
         which = f"{'case' if len(forged) == 1 else 'cases'} {listed(forged)}" if forged else "the plan"
         hint = "compile it again; a plan is not edited by hand"

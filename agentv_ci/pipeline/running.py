@@ -319,6 +319,7 @@ def _grader(
     # In the middle of a run there may be no free file number for what is loaded when it is needed.
     load_prices()
     load_evaluators(each for case in plan.cases for each in flat(case.evaluators))
+    folders = {suite.path: (root / suite.path).parent for suite in plan.suites}
 
     async def grade(case: PlanCase, request: Request, response: Response, ask: Ask) -> Grade:
         tools = Tools(
@@ -332,7 +333,6 @@ def _grader(
             warn=voice.warn,
             clean=voice.redactor.outcome,
         )
-        folder = (root / case.suite).parent
-        return await evaluate(case, Submission(case, request, response, plan.files, folder), tools)
+        return await evaluate(case, Submission(case, request, response, plan.files, folders[case.suite]), tools)
 
     return grade

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from agentv_ci.contracts.base import JsonValue
 from agentv_ci.errors import UsageError
 from agentv_ci.outside import read_json
-from agentv_ci.publish.context import Workflow, workflow_of
 from agentv_ci.report.links import NO_LINKS, Links
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.base import JsonValue
+    from agentv_ci.publish.context import Workflow
 
 
 def read_workflow(environ: Mapping[str, str]) -> Workflow | None:
     """Return the workflow that the environment and the event's payload tell of; None outside of GitHub Actions."""
+    if environ.get("GITHUB_ACTIONS") != "true":
+        return None
+    from agentv_ci.publish.context import workflow_of
+
     return workflow_of(environ, _event(environ.get("GITHUB_EVENT_PATH")))
 
 

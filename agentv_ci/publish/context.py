@@ -101,10 +101,8 @@ class Access:
     """Chance, for the wait between tries."""
 
 
-def workflow_of(environ: Mapping[str, str], event: JsonValue) -> Workflow | None:
-    """Return the workflow that variables and the event's payload tell of; None outside of GitHub Actions."""
-    if environ.get("GITHUB_ACTIONS") != "true":
-        return None
+def workflow_of(environ: Mapping[str, str], event: JsonValue) -> Workflow:
+    """Return the workflow that variables and the event's payload tell of."""
     server = environ.get("GITHUB_SERVER_URL") or "https://github.com"
     api = environ.get("GITHUB_API_URL") or "https://api.github.com"
     name, commit = environ.get("GITHUB_EVENT_NAME", ""), environ.get("GITHUB_SHA", "")

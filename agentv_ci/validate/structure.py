@@ -14,6 +14,7 @@ from agentv_ci.contracts.source import Kind, Pointer, Source
 from agentv_ci.schemas import SchemaName, Violation, violations
 from agentv_ci.validate.findings import Finder, value_at
 from agentv_ci.validate.repair import Repair
+from agentv_ci.validate.walk import contracts_of
 from agentv_ci.validate.wording import diagnostics
 
 SCHEMAS: Mapping[Kind, SchemaName] = {
@@ -86,8 +87,11 @@ def contract_of(kind: Kind) -> type[Document]:
 
 
 def _model(kind: Kind, data: JsonValue) -> Document | ValidationError:
+    contract = contract_of(kind)
+    # Builds those that refer to themselves; as a part of another one, pydantic would build them a second time.
+    contracts_of(contract)
     try:
-        return contract_of(kind).model_validate(data)
+        return contract.model_validate(data)
     except ValidationError as error:
         return error
 

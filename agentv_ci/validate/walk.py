@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from types import UnionType
 from typing import Annotated, Literal, Union, get_args, get_origin
 
@@ -27,10 +28,11 @@ def mappings(
         yield from mappings(part, value, (*way, *step))
 
 
-def contracts_of(annotation: object) -> frozenset[type[Authored]]:
-    """Return every contract that a contract, or the type of a field, can lead to."""
+@cache
+def contracts_of(contract: type[Authored]) -> frozenset[type[Authored]]:
+    """Return every contract that a contract can lead to."""
     found: set[type[Authored]] = set()
-    waiting = [annotation]
+    waiting: list[object] = [contract]
     while waiting:
         annotation = _bare(waiting.pop())
         if isinstance(annotation, type) and issubclass(annotation, Authored):

@@ -56,9 +56,9 @@ def report(folder: Path, name: str = "r.rescored.report.json") -> dict[str, Any]
         pytest.param(lambda row: row + "null\n", "r.jsonl:2:", id="null"),
         pytest.param(lambda row: row + "[]\n", "r.jsonl:2:", id="list"),
         pytest.param(lambda row: row + "[" * 50_000 + "\n", "r.jsonl:2:", id="deep"),
-        pytest.param(lambda row: row.replace('"schema_version": 1', '"schema_version": 2'), "r.jsonl:1:", id="later"),
-        pytest.param(lambda row: row.replace('"score": 1.0', '"score": NaN'), "r.jsonl:1:", id="nan"),
-        pytest.param(lambda row: row.replace('"trial": 1', '"trial": 0'), "r.jsonl:1:", id="trial-0"),
+        pytest.param(lambda row: row.replace('"schema_version":1', '"schema_version":2'), "r.jsonl:1:", id="later"),
+        pytest.param(lambda row: row.replace('"score":1.0', '"score":NaN'), "r.jsonl:1:", id="nan"),
+        pytest.param(lambda row: row.replace('"trial":1', '"trial":0'), "r.jsonl:1:", id="trial-0"),
     ],
 )
 def test_damaged_line_is_named_and_nothing_is_written(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,16 @@ def test_a_torn_last_row_counts_as_absent_wherever_it_is_torn(name: str, tmp_pat
         assert (keys(earlier), earlier.whole_bytes) == ([("a", 1)], whole), data[whole:end]
     path.write_bytes(data)
     assert keys(resumable(path).read(path)) == [("a", 1), ("b", 1)]
+
+
+def test_a_torn_last_row_counts_as_absent_with_spaces_between_its_words(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    write(path, [FITTING[0]])
+    row = json.dumps(json.loads(path.read_bytes())).encode()
+    for end in range(1, len(row) + 1):
+        path.write_bytes(row + b"\n" + row[:end])
+        earlier = resumable(path).read(path)
+        assert (keys(earlier), earlier.whole_bytes) == ([("a", 1)], len(row) + 1), row[:end]
 
 
 @pytest.mark.parametrize("name", ["r.jsonl", "r.yaml"])

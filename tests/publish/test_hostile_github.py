@@ -462,9 +462,7 @@ def flow_of(event: str, payload: Any, commit: str) -> Workflow:
         "GITHUB_REPOSITORY": "acme/demo",
         "GITHUB_SHA": commit,
     }
-    found = workflow_of(environ, payload)
-    assert found is not None
-    return found
+    return workflow_of(environ, payload)
 
 
 @dataclass(frozen=True, slots=True)

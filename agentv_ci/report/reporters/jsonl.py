@@ -6,14 +6,24 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from pydantic_core import PydanticSerializationError, from_json
+
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report.reading import row_of
+
+HEADS = (b'{"schema_version":1,', b'{"schema_version": 1,')
+"""How rows begin: those of today, and those of versions that put spaces between words."""
 
 
 def encode(row: ResultRow) -> str:
     """Return a row as one line, line break included."""
-    # ASCII: a lone surrogate or a line separator inside an answer cannot break the file.
-    return json.dumps(row.model_dump(exclude_none=True)) + "\n"
+    # ASCII: a line separator inside an answer cannot break the file.
+    try:
+        line = row.model_dump_json(exclude_none=True, ensure_ascii=True)
+    except PydanticSerializationError:
+        # Half a character, which JSON can hold all the same.
+        line = json.dumps(row.model_dump(exclude_none=True), separators=(",", ":"))
+    return f"{line}\n"
 
 
 def items(path: Path) -> Iterator[bytes]:
@@ -24,8 +34,7 @@ def items(path: Path) -> Iterator[bytes]:
 
 def is_torn(item: bytes) -> bool:
     """Whether a line is the beginning of a row, and not its end."""
-    head = b'{"schema_version": 1,'
-    if not (item.startswith(head) or head.startswith(item)):
+    if not any(item.startswith(head) or head.startswith(item) for head in HEADS):
         return False
     try:
         json.loads(item)
@@ -37,6 +46,14 @@ def is_torn(item: bytes) -> bool:
 def parse(item: bytes, path: Path, number: int) -> ResultRow:
     """Return the row in line `number`; raises ValueError naming a line that is none."""
     try:
-        return row_of(json.loads(item))
+        return row_of(_value(item))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}:{number}: not a result row: {error}") from error
+
+
+def _value(item: bytes) -> object:
+    try:
+        return from_json(item)
+    except ValueError:
+        # It refuses half a character, and says of what is no JSON less.
+        return json.loads(item)

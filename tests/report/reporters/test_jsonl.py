@@ -59,14 +59,14 @@ def read_back(folder: Path, *rows: ResultRow) -> list[ResultRow]:
 
 def test_row_is_one_line_of_json() -> None:
     assert form("jsonl").encode(row()) == (
-        '{"schema_version": 1, "timestamp": "2030-01-02T03:04:05.000Z", "eval_id": "one", "dataset": "a", '
-        '"suite": "evals/a.yaml", "target": "default", "provider": "mock", "trial": 1, "trials": 1, '
-        '"require": "majority", '
-        '"digest": "0000000000000000000000000000000000000000000000000000000000000000", "status": "ok", '
-        '"verdict": "pass", "score": 1.0, "hits": [], "misses": [], "reasoning": "", "candidate_answer": "Hello", '
-        '"evaluator_results": [], "attempts": 1, "requests": 1, "duration_ms": 1500, "cached": false, '
-        '"request": {}, "source": {"path": "evals/a.yaml", "line": 3}, "metadata": {}, "masked": false, '
-        '"dry_run": false}\n'
+        '{"schema_version":1,"timestamp":"2030-01-02T03:04:05.000Z","eval_id":"one","dataset":"a",'
+        '"suite":"evals/a.yaml","target":"default","provider":"mock","trial":1,"trials":1,'
+        '"require":"majority",'
+        '"digest":"0000000000000000000000000000000000000000000000000000000000000000","status":"ok",'
+        '"verdict":"pass","score":1.0,"hits":[],"misses":[],"reasoning":"","candidate_answer":"Hello",'
+        '"evaluator_results":[],"attempts":1,"requests":1,"duration_ms":1500,"cached":false,'
+        '"request":{},"source":{"path":"evals/a.yaml","line":3},"metadata":{},"masked":false,'
+        '"dry_run":false}\n'
     )
 
 
