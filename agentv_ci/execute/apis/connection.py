@@ -1,4 +1,4 @@
-"""One HTTP/1.1 connection on asyncio's loop; the door to h11, which knows the protocol.
+"""One HTTP/1.1 connection on asyncio's loop.
 
 Between an answer and the next question nothing yields to the loop. Where something does, such as the locks of a pool of
 connections, all answers that came together are worked through before any of the next questions leaves.
@@ -7,19 +7,19 @@ connections, all answers that came together are worked through before any of the
 from __future__ import annotations
 
 import asyncio
+import re
 import select
 import ssl
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-import h11
+from agentv_ci.execute.apis.reply import RemoteProtocolError, Reply, TooLong
 
-MOST_UNREAD_BYTES = 1024 * 1024
-MOST_HEADER_BYTES = 100 * 1024
-PIECE_BYTES = 64 * 1024
 HAPPY_EYEBALLS_S = 0.25
 """Wait before another address of a host is tried as well (RFC 8305, section 8)."""
+
+SENDABLE = re.compile(r"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+: (?:[!-~](?:[\t -~]*[!-~])?)?\r\n)+")
+"""Header lines of RFC 9110, section 5, in ASCII."""
 
 
 class ConnectError(Exception):
@@ -38,7 +38,11 @@ class ReadTimeout(Exception):
     """Nothing came in time."""
 
 
-BROKEN = (ConnectError, ConnectTimeout, ReadError, ReadTimeout, h11.ProtocolError)
+class LocalProtocolError(Exception):
+    """What is to be sent is no HTTP."""
+
+
+BROKEN = (ConnectError, ConnectTimeout, ReadError, ReadTimeout, LocalProtocolError, RemoteProtocolError, TooLong)
 """What a connection raises."""
 
 
@@ -77,96 +81,81 @@ class Connection(asyncio.Protocol):
     """Carries one question after the other."""
 
     def __init__(self) -> None:
-        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MOST_HEADER_BYTES)
+        self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
-        self._pieces: deque[bytes] = deque()
-        self._unread_bytes = 0
-        self._is_over = False
+        self._reply: Reply | None = None
+        """To the last question."""
+        self._end: asyncio.Future[None] | None = None
+        """Done when that reply is complete, or will never be."""
         self._error: Exception | None = None
-        self._news: asyncio.Future[None] | None = None
-        self._idle_since = 0.0
+        self._heard_at = 0.0
+        self._watch: asyncio.TimerHandle | None = None
+        self._is_over = False
 
     async def post(
-        self,
-        target: str,
-        headers: Mapping[str, str],
-        content: bytes,
-        *,
-        timeout_s: float,
-        on_bytes: Callable[[int], None],
+        self, target: str, headers: Mapping[str, str], content: bytes, *, timeout_s: float, most_bytes: int
     ) -> tuple[int, Mapping[str, str], bytes]:
         """Return status, headers (names in lower case) and body of the answer.
 
-        `timeout_s` bounds each wait for bytes; `on_bytes` is told how many the body has by now, and may raise. Raises
-        what BROKEN lists.
+        `timeout_s` bounds each wait for bytes, `most_bytes` the body. Raises what BROKEN lists.
         """
-        request = h11.Request(method="POST", target=target, headers=[*headers.items()])
-        parts = (request, h11.Data(data=content), h11.EndOfMessage())
-        self._transport.write(b"".join(self._http.send(part) or b"" for part in parts))
-        status, found = 0, {}
-        body: list[bytes] = []
-        size = 0
-        while True:
-            match await self._event(timeout_s):
-                case h11.Response() as response:
-                    status = response.status_code
-                    found = {name.decode("latin-1"): value.decode("latin-1") for name, value in response.headers}
-                case h11.Data(data=data):
-                    size += len(data)
-                    on_bytes(size)
-                    body.append(bytes(data))
-                case h11.EndOfMessage():
-                    break
-                case h11.ConnectionClosed():
-                    raise h11.RemoteProtocolError("Server disconnected without sending a response.")
-                case _:
-                    pass
-        self._idle_since = asyncio.get_running_loop().time()
-        return status, found, b"".join(body)
-
-    async def _event(self, timeout_s: float) -> h11.Event:
-        while (event := self._http.next_event()) is h11.NEED_DATA:
-            data = await self._read(timeout_s)
-            if not data and self._http.their_state is h11.SEND_RESPONSE:
-                raise h11.RemoteProtocolError("Server disconnected without sending a response.")
-            self._http.receive_data(data)
-        if not isinstance(event, h11.Event):
-            raise h11.RemoteProtocolError("The server wants to speak another protocol.")
-        return event
-
-    async def _read(self, timeout_s: float) -> bytes:
-        if not self._pieces and not self._is_over:
-            self._news = asyncio.get_running_loop().create_future()
-            try:
-                async with asyncio.timeout(timeout_s):
-                    await self._news
-            except TimeoutError as error:
-                raise ReadTimeout from error
-        if self._pieces:
-            data = self._pieces.popleft()
-            if len(data) > PIECE_BYTES:
-                # h11 looks at the length of headers between pieces only.
-                self._pieces.appendleft(data[PIECE_BYTES:])
-                data = data[:PIECE_BYTES]
-            self._unread_bytes -= len(data)
-            if self._unread_bytes <= MOST_UNREAD_BYTES and not self._transport.is_closing():
-                self._transport.resume_reading()
-            return data
+        head = _head(target, headers)
+        reply = self._reply = Reply(most_bytes)
+        end = self._end = self._loop.create_future()
+        self._heard_at = self._loop.time()
+        self._expect_news(timeout_s)
+        if self._is_over:
+            self._stop(None)
+        self._transport.write(head + content)
+        try:
+            await end
+        finally:
+            self._end = None
+            if self._watch is not None:
+                self._watch.cancel()
         if self._error is not None:
-            raise ReadError(str(self._error)) from self._error
-        return b""
+            raise self._error
+        return reply.status, reply.headers, reply.body
+
+    def _expect_news(self, timeout_s: float) -> None:
+        left_s = self._heard_at + timeout_s - self._loop.time()
+        if left_s > 0:
+            self._watch = self._loop.call_later(left_s, self._expect_news, timeout_s)
+        else:
+            self._fail(ReadTimeout())
+
+    def _fail(self, error: Exception) -> None:
+        self._error = self._error or error
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._end is not None and not self._end.done():
+            self._end.set_result(None)
+
+    def _stop(self, error: Exception | None) -> None:
+        """Nothing more will come."""
+        self._is_over = True
+        if self._reply is None or self._reply.is_complete:
+            return
+        if error is not None:
+            broken = ReadError(str(error))
+            broken.__cause__ = error
+            self._fail(broken)
+            return
+        try:
+            self._reply.end()
+        except RemoteProtocolError as incomplete:
+            self._fail(incomplete)
+        else:
+            self._tell()
 
     def may_be_used_again(self) -> bool:
         """Whether the last answer is over, and nothing follows it: that would be taken for the next one."""
-        is_done = self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
-        if not is_done or self._http.trailing_data[0] or not self._is_still():
-            return False
-        self._http.start_next_cycle()
-        return True
+        return self._is_still() and self._transport.get_write_buffer_size() == 0
 
     def is_fresh(self, longest_s: float) -> bool:
         """Whether a connection that waits for a question is likely still good for one."""
-        is_young = asyncio.get_running_loop().time() - self._idle_since < longest_s
+        is_young = self._loop.time() - self._heard_at < longest_s
         return is_young and self._is_still() and not self._has_news()
 
     def _has_news(self) -> bool:
@@ -176,7 +165,9 @@ class Connection(asyncio.Protocol):
         return bool(news.poll(0))
 
     def _is_still(self) -> bool:
-        return not (self._pieces or self._is_over or self._transport.is_closing())
+        reply = self._reply
+        is_done = reply is not None and reply.is_complete and reply.keeps_connection and self._error is None
+        return is_done and not (self._is_over or self._transport.is_closing())
 
     def close(self) -> None:
         """Let go of the connection at once; the loop does so in its next round."""
@@ -189,22 +180,29 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
-        self._pieces.append(data)
-        self._unread_bytes += len(data)
-        if self._unread_bytes > MOST_UNREAD_BYTES:
-            self._transport.pause_reading()
-        self._tell()
+        self._heard_at = self._loop.time()
+        if self._reply is None or self._error is not None:
+            # Nobody asked, or nobody listens any more.
+            self._transport.abort()
+            return
+        try:
+            self._reply.feed(data)
+        except (RemoteProtocolError, TooLong) as error:
+            self._fail(error)
+        if self._reply.is_complete:
+            self._tell()
 
     def eof_received(self) -> None:
         """See asyncio.Protocol."""
-        self._is_over = True
-        self._tell()
+        self._stop(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio.Protocol."""
-        self._is_over, self._error = True, exc
-        self._tell()
+        self._stop(exc)
 
-    def _tell(self) -> None:
-        if self._news is not None and not self._news.done():
-            self._news.set_result(None)
+
+def _head(target: str, headers: Mapping[str, str]) -> bytes:
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    if SENDABLE.fullmatch(lines) is None:
+        raise LocalProtocolError
+    return f"POST {target} HTTP/1.1\r\n{lines}\r\n".encode("ascii")

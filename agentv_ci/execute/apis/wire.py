@@ -18,6 +18,7 @@ from urllib.parse import quote, urlsplit
 
 from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.execute.apis.connection import BROKEN, Address, Connection, connect
+from agentv_ci.execute.apis.reply import TooLong
 
 CONNECT_TIMEOUT_S = 10.0
 WRITE_TIMEOUT_S = 30.0
@@ -100,11 +101,13 @@ class Direct:
             connection = await self._connection()
             try:
                 status, told, body = await connection.post(
-                    target, named, content, timeout_s=timeout_s, on_bytes=require_bounds
+                    target, named, content, timeout_s=timeout_s, most_bytes=MAX_BODY_BYTES
                 )
             finally:
                 self._put_back(connection)
             return Answer(status, told, unpacked(body, told))
+        except TooLong as error:
+            raise _too_long() from error
         except UNREACHABLE as error:
             raise unreachable(error, self._base_url) from error
 
@@ -164,7 +167,11 @@ def _without_frame(data: bytes) -> bytes:
 def require_bounds(size: int) -> None:
     """Raise ProviderError for a body that nobody would want in memory."""
     if size > MAX_BODY_BYTES:
-        raise ProviderError("malformed", f"the answer has more than {MAX_BODY_BYTES // 1024 // 1024} MiB")
+        raise _too_long()
+
+
+def _too_long() -> ProviderError:
+    return ProviderError("malformed", f"the answer has more than {MAX_BODY_BYTES // 1024 // 1024} MiB")
 
 
 def unreachable(error: Exception, url: str) -> ProviderError:

@@ -1,0 +1,154 @@
+"""An answer is the same however its bytes are cut, and one that is no answer is refused."""
+
+from __future__ import annotations
+
+import h11
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentv_ci.execute.apis.reply import MOST_QUIET_BYTES, RemoteProtocolError, Reply, TooLong
+
+OK = b"HTTP/1.1 200 OK\r\n"
+MANY = 10_000_000
+
+
+def read(*pieces: bytes, most_bytes: int = MANY) -> Reply:
+    reply = Reply(most_bytes)
+    for piece in pieces:
+        reply.feed(piece)
+    return reply
+
+
+def told(reply: Reply) -> tuple[int, dict[str, str], bytes, bool]:
+    return reply.status, reply.headers, reply.body, reply.is_complete
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> bytes:
+    """The bytes of an answer that HTTP allows, with or without a length."""
+    status = draw(st.sampled_from([200, 201, 204, 302, 304, 400, 404, 429, 500, 529]))
+    names = draw(st.lists(st.sampled_from([b"Retry-After", b"x-a", b"Content-Type", b"DATE"]), unique=True, max_size=4))
+    lines = [b"%s:%s%s" % (name, draw(st.sampled_from([b"", b" ", b"\t "])), b"v%d" % len(name)) for name in names]
+    body = draw(st.binary(max_size=300)) if status not in (204, 304) else b""
+    frame = draw(st.sampled_from(["length", "chunked", "end"]))
+    if status in (204, 304):
+        content = b""
+    elif frame == "length":
+        lines.append(b"Content-Length: %d" % len(body))
+        content = body
+    elif frame == "chunked":
+        lines.append(b"Transfer-Encoding: chunked")
+        cut = draw(st.integers(0, len(body)))
+        parts = [part for part in (body[:cut], body[cut:]) if part]
+        content = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+    else:
+        content = body
+    interim = draw(st.sampled_from([b"", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 103 Early\r\nlink: a\r\n\r\n"]))
+    version = draw(st.sampled_from([b"1.1", b"1.0"])) if frame != "chunked" else b"1.1"
+    head = b"HTTP/%s %d Some words\r\n" % (version, status)
+    return interim + head + b"".join(line + b"\r\n" for line in lines) + b"\r\n" + content
+
+
+def as_h11_reads(data: bytes) -> tuple[int, dict[str, str], bytes, bool]:
+    connection = h11.Connection(h11.CLIENT)
+    connection.send(h11.Request(method="POST", target="/", headers=[("host", "x"), ("content-length", "0")]))
+    connection.send(h11.EndOfMessage())
+    connection.receive_data(data)
+    connection.receive_data(b"")
+    status, headers, body = 0, {}, b""
+    while not isinstance(event := connection.next_event(), h11.EndOfMessage):
+        if isinstance(event, h11.Response):
+            status = event.status_code
+            headers = {name.decode(): value.decode() for name, value in event.headers}
+        elif isinstance(event, h11.Data):
+            body += bytes(event.data)
+    return status, headers, body, True
+
+
+@settings(deadline=None, max_examples=200)
+@given(answers(), st.data())
+def test_an_answer_is_what_another_reader_says_however_it_is_cut(data: bytes, draw: st.DataObject) -> None:
+    cuts = sorted(draw.draw(st.lists(st.integers(0, len(data)), max_size=6)))
+    reply = read(*(data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)))
+    reply.end()
+    assert told(reply) == as_h11_reads(data)
+
+
+def test_lines_may_end_as_those_of_a_simple_server_do() -> None:
+    assert told(read(b"HTTP/1.1 200 OK\nA: b\ncontent-length: 2\n\nhi"))[2:] == (b"hi", True)
+
+
+@pytest.mark.parametrize(
+    ("head", "keeps"),
+    [
+        (OK + b"content-length: 0\r\n\r\n", True),
+        (OK + b"content-length: 0\r\nconnection: close\r\n\r\n", False),
+        (b"HTTP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n", False),
+        (b"HTTP/1.0 200 OK\r\ncontent-length: 0\r\nconnection: keep-alive\r\n\r\n", True),
+        (b"HTTP/1.1 204 No\r\n\r\n", True),
+    ],
+)
+def test_a_connection_is_kept_where_the_server_keeps_it(head: bytes, keeps: bool) -> None:
+    reply = read(head)
+    assert (reply.is_complete, reply.keeps_connection) == (True, keeps)
+
+
+@pytest.mark.parametrize("more", [b"x", OK, OK + b"content-length: 1\r\n\r\n!", b"\0" * 100_000])
+@pytest.mark.parametrize("together", [True, False])
+def test_what_follows_an_answer_ends_the_connection_and_is_not_part_of_it(more: bytes, together: bool) -> None:
+    answer = OK + b"content-length: 2\r\n\r\nhi"
+    reply = read(answer + more) if together else read(answer, more)
+    assert told(reply) == (200, {"content-length": "2"}, b"hi", True)
+    assert not reply.keeps_connection
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"\0\0\0",
+        b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
+        OK + b"transfer-encoding: chunked\r\n\r\nxyz\r\n",
+        OK + b"content-length: -1\r\n\r\n",
+        OK + b"content-length: 5\r\ncontent-length: 6\r\n\r\n",
+        b"HTTP/1.1 101 Switching\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n",
+        OK + b"a: " + b"b" * MOST_QUIET_BYTES,
+        OK + b"a: b\r\n" * MOST_QUIET_BYTES,
+        b"HTTP/1.1 100 Continue\r\n\r\n" * MOST_QUIET_BYTES,
+        OK + b"transfer-encoding: chunked\r\n\r\n0\r\n" + b"a: b\r\n" * MOST_QUIET_BYTES,
+        OK + b"transfer-encoding: chunked\r\n\r\n1;" + b"x" * 2 * MOST_QUIET_BYTES,
+    ],
+)
+def test_what_is_no_answer_is_refused(data: bytes) -> None:
+    with pytest.raises(RemoteProtocolError):
+        read(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        OK,
+        OK + b"a: b\r\n",
+        OK + b"content-length: 3\r\n\r\nhi",
+        OK + b"transfer-encoding: chunked\r\n\r\n2\r\nhi\r\n",
+    ],
+)
+def test_half_an_answer_is_none(data: bytes) -> None:
+    reply = read(data)
+    assert not reply.is_complete
+    with pytest.raises(RemoteProtocolError):
+        reply.end()
+
+
+@pytest.mark.parametrize("frame", [b"content-length: 11\r\n\r\n", b"\r\n", b"transfer-encoding: chunked\r\n\r\nb\r\n"])
+def test_a_body_is_bounded_while_it_comes(frame: bytes) -> None:
+    assert read(OK + frame + b"x" * 10, most_bytes=10).body == b"x" * 10
+    with pytest.raises(TooLong):
+        read(OK + frame + b"x" * 11, most_bytes=10)
+
+
+def test_trailers_are_no_headers() -> None:
+    reply = read(OK + b"transfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nretry-after: 5\r\n\r\n")
+    assert told(reply) == (200, {"transfer-encoding": "chunked"}, b"hi", True)
