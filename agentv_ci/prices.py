@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from agentv_ci.contracts.config import Price
@@ -14,6 +14,7 @@ DATED = re.compile(r"(-latest|-\d{4}-\d{2}-\d{2}|-\d{8}|@\d{8})$")
 """How makers of models write which day's model is meant; a dated model costs what the undated one does."""
 
 
+@lru_cache(maxsize=1_000)
 def names_of(model: str) -> tuple[str, ...]:
     """Return the names under which a model's price may stand, the best one first."""
     return tuple(dict.fromkeys((model, DATED.sub("", model))))

@@ -96,7 +96,6 @@ async def run_plan(
     result can be written.
     """
     from agentv_ci.compile.overrides import override
-    from agentv_ci.pipeline.comparing import yardstick_of
     from agentv_ci.pipeline.resuming import Resumable
 
     resumed = scope.resume if scope.resume != files.results else None
@@ -109,6 +108,8 @@ async def run_plan(
     _require_recordings(settings)
     yardstick = None
     if scope.baseline is not None:
+        from agentv_ci.pipeline.comparing import yardstick_of
+
         is_part = scope.is_filtered or scope.shard is not None
         now = outside.world.now()
         yardstick = yardstick_of(scope.baseline, head=files.results.name, now=now, is_part=is_part)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Ending, RunReport, ScenarioReport
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.report.comparing import Yardstick, compare
 from agentv_ci.report.gate import settings_of
 from agentv_ci.report.outcomes import CaseOutcome, Tally
 from agentv_ci.report.summing import sum_up
+
+if TYPE_CHECKING:
+    from agentv_ci.report.comparing import Yardstick
 
 __all__ = ["report"]
 
@@ -32,7 +35,11 @@ def report(
     for row in rows:
         tally.add(row)
     outcomes = tally.outcomes()
-    comparison = compare(yardstick, outcomes) if yardstick is not None and not ending.dry_run else None
+    comparison = None
+    if yardstick is not None and not ending.dry_run:
+        from agentv_ci.report.comparing import compare  # most runs are compared with nothing
+
+        comparison = compare(yardstick, outcomes)
     run_report = sum_up(
         tally,
         outcomes,

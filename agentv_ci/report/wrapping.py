@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
+
+_NARROW = re.compile("[\\n -~¡-¬®-ÿ–—‘’“”…]*")
+"""Texts whose characters take a column each: what most runs print needs no tables."""
 
 
 def wrapped(text: str, width: int, *, indent: str = "", whole: bool = False) -> list[str]:
@@ -10,9 +14,8 @@ def wrapped(text: str, width: int, *, indent: str = "", whole: bool = False) -> 
 
     With `whole`, words that are longer, such as paths, stay whole: people copy them.
     """
-    if text.isascii():
+    if _NARROW.fullmatch(text):
         return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=not whole, subsequent_indent=indent)
-    # What most runs print needs no tables.
     import wcwidth
 
     return wcwidth.wrap(text, width, break_on_hyphens=False, break_long_words=not whole, subsequent_indent=indent)
@@ -20,7 +23,7 @@ def wrapped(text: str, width: int, *, indent: str = "", whole: bool = False) -> 
 
 def columns(text: str) -> int:
     """Return how many columns a printable text takes."""
-    if text.isascii():
+    if _NARROW.fullmatch(text):
         return len(text)
     import wcwidth
 
