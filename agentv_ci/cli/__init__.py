@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import click
 
 from agentv_ci import __version__
-from agentv_ci.cli.ending import ReaderHasGone, end
+from agentv_ci.cli.ending import ReaderHasGone, end, interruptible
 
 COMMANDS: Mapping[str, str] = {
     "init": "Begin: targets, an example, a workflow and editor settings; overwrites nothing.",
@@ -102,7 +102,8 @@ def wants_color(choice: str) -> bool | None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
-    ended = end(lambda: cli.main(args=list(arguments), prog_name="agentv-ci", standalone_mode=False))
+    with interruptible():
+        ended = end(lambda: cli.main(args=list(arguments), prog_name="agentv-ci", standalone_mode=False))
     if ended.reason is not None and list(arguments[:1]) == ["github"]:
         from agentv_ci.cli.runner import show_reason
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import click
@@ -78,6 +80,20 @@ def end(work: Callable[[], object]) -> Ended:
         show_error("this is a bug in agentv-ci; please report it with what follows", None)
         click.echo(traceback.format_exc(), err=True)
         return Ended(BUG, error)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Have SIGTERM end what is done in order, like Ctrl-C; where it is ignored, it stays so."""
+    before = signal.getsignal(signal.SIGTERM)
+    if before in (signal.SIG_IGN, None):
+        yield
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _give_up_stdout() -> None:

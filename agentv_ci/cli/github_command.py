@@ -19,7 +19,7 @@ import click
 
 from agentv_ci.cli.options import FILE, color_option
 from agentv_ci.cli.output import show_line
-from agentv_ci.cli.runner import FILE_OPTION, drop_runner_variables, interruptible, no_commands
+from agentv_ci.cli.runner import FILE_OPTION, drop_runner_variables, no_commands
 from agentv_ci.errors import PASSED, UsageError
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def run_command(
         validate_only=validate_only,
         use=this_use(os.environ),
     )
-    with interruptible(), no_commands(runner_files):
+    with no_commands(runner_files):
         # Where that fails, what lies there is not of this run, and must not be published as if it were.
         prepare(inputs.folder, named(inputs), inputs.use)
         code = run_step(inputs)

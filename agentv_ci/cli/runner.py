@@ -66,20 +66,6 @@ def show_reason(reason: str) -> None:
         click.echo(annotation_command(Annotation("error", "agentv-ci", reason)))
 
 
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Have SIGTERM end what is done in order, like Ctrl-C, also where no run listens for it."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()

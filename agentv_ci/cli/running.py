@@ -17,6 +17,7 @@ from typing import TypeVar
 
 import click
 
+from agentv_ci.cli.ending import interruptible
 from agentv_ci.cli.output import show_error, show_line, show_summary
 from agentv_ci.cli.progress import show_progress
 from agentv_ci.contracts.exchange import World
@@ -75,7 +76,9 @@ def run(
             return await work(Outside(world, log if verbose else None, warn, log, watch))
 
     try:
-        return asyncio.run(main())
+        # The loop forgets whoever listened before it.
+        with interruptible():
+            return asyncio.run(main())
     except (asyncio.CancelledError, KeyboardInterrupt) as error:
         raise Interrupted("interrupted; finished rows are kept") from error
     except OSError as error:

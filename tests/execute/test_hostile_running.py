@@ -759,14 +759,7 @@ EARLY = """
 """
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
-        "SIGINT",
-        # DEFECT: until the loop runs nobody listens.
-        pytest.param("SIGTERM", marks=pytest.mark.xfail(strict=True, reason="documents are read: nobody listens yet")),
-    ],
-)
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
 def test_signal_while_documents_are_read_is_an_interruption_like_any_other(number: str, repository: Path) -> None:
     documents(repository, CASES[:1], mock())
     script = textwrap.dedent(EARLY).replace("NUMBER", repr(number))
