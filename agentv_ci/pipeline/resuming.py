@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv_ci.errors import UsageError
+from agentv_ci.suggestions import counted
 from agentv_ci.trials import Result, is_settled
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class _Survey:
     """What a results file holds."""
 
     rows: int = 0
+    strangers: int = 0
+    """Rows of cases that the plan does not have."""
     whole_bytes: int = 0
     last: dict[TrialKey, _Kept] = field(default_factory=dict)
 
@@ -67,10 +70,10 @@ class Resumable:
         self._cases = {(case.suite, case.id): case for case in plan.cases}
         self._datasets = {suite.path: suite.dataset for suite in plan.suites}
 
-    def read(self, earlier: Path) -> Earlier:
-        """Read an earlier run's results.
+    def read(self, earlier: Path, *, is_part: bool) -> Earlier:
+        """Read an earlier run's results; `is_part` says that the plan has not all cases of its documents.
 
-        Raises UsageError for a file that cannot be read or has nothing to do with the plan.
+        Raises UsageError for a file that cannot be read, has nothing to do with the plan, or would lose rows to a part.
         """
         from agentv_ci.execute.run import Finished
 
@@ -84,6 +87,12 @@ class Resumable:
             raise UsageError(
                 f"none of the {survey.rows} rows in '{earlier}' is of this run: other cases, targets, digests or seeds",
                 hint="leave out --resume to run everything, into another file",
+            )
+        if is_part and survey.strangers and earlier == self._results:
+            raise UsageError(
+                f"'{earlier}' holds {counted(survey.strangers, 'row')} of cases that are left out here; "
+                "they would go out of the file",
+                hint="give --out another file, or leave nothing out",
             )
         answered = {key: kept for key, kept in survey.last.items() if kept.is_answered}
         costs: dict[str, float] = {}
@@ -163,6 +172,7 @@ class Resumable:
             survey.rows += 1
             survey.whole_bytes += len(item)
             case = self._cases.get((row.suite, row.eval_id))
+            survey.strangers += case is None
             known = survey.last.get(key_of(row))
             if case is not None and self._fits(row, case) and (known is None or not known.is_answered):
                 survey.last[key_of(row)] = self._kept(place, row, case)

@@ -106,17 +106,17 @@ async def run_plan(
     whole = override(compiled.plan, overrides)
     plan, shard = _part(whole, scope)
     _require_recordings(settings)
+    is_part = scope.is_filtered or scope.shard is not None
     yardstick = None
     if scope.baseline is not None:
         from agentv_ci.pipeline.comparing import yardstick_of
 
-        is_part = scope.is_filtered or scope.shard is not None
         now = outside.world.now()
         yardstick = yardstick_of(scope.baseline, head=files.results.name, now=now, is_part=is_part)
     resumable = Resumable(files.results, files.form, plan, dry_run=settings.dry_run)
     prior = Prior()
     if scope.resume is not None:
-        prior = Prior(kept=resumable.read(scope.resume))
+        prior = Prior(kept=resumable.read(scope.resume, is_part=is_part))
     ending = await carry_out(plan, settings, files, outside, prior)
     ending = replace(ending, shard=shard)
     if scope.resume is None:

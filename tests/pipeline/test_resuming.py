@@ -37,7 +37,7 @@ def resumable(path: Path, of: Plan = WHOLE, *, dry_run: bool = False) -> Resumab
 def kept(tmp_path: Path, rows: Sequence[ResultRow], of: Plan = WHOLE, *, dry_run: bool = False) -> Earlier:
     path = tmp_path / "r.jsonl"
     write(path, rows)
-    return resumable(path, of, dry_run=dry_run).read(path)
+    return resumable(path, of, dry_run=dry_run).read(path, is_part=False)
 
 
 def keys(earlier: Earlier) -> list[tuple[str, int]]:
@@ -92,7 +92,7 @@ def test_nothing_is_kept_of_a_file_that_is_not_there_or_empty(text: str | None, 
     path = tmp_path / "r.jsonl"
     if text is not None:
         path.write_text(text, encoding="utf-8")
-    earlier = resumable(path).read(path)
+    earlier = resumable(path).read(path, is_part=False)
     assert (keys(earlier), earlier.whole_bytes) == ([], 0)
 
 
@@ -106,10 +106,10 @@ def test_a_torn_last_row_counts_as_absent_wherever_it_is_torn(name: str, tmp_pat
     data = path.read_bytes()
     for end in range(whole, len(data)):
         path.write_bytes(data[:end])
-        earlier = resumable(path).read(path)
+        earlier = resumable(path).read(path, is_part=False)
         assert (keys(earlier), earlier.whole_bytes) == ([("a", 1)], whole), data[whole:end]
     path.write_bytes(data)
-    assert keys(resumable(path).read(path)) == [("a", 1), ("b", 1)]
+    assert keys(resumable(path).read(path, is_part=False)) == [("a", 1), ("b", 1)]
 
 
 def test_a_torn_last_row_counts_as_absent_with_spaces_between_its_words(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_torn_last_row_counts_as_absent_with_spaces_between_its_words(tmp_path
     row = json.dumps(json.loads(path.read_bytes())).encode()
     for end in range(1, len(row) + 1):
         path.write_bytes(row + b"\n" + row[:end])
-        earlier = resumable(path).read(path)
+        earlier = resumable(path).read(path, is_part=False)
         assert (keys(earlier), earlier.whole_bytes) == ([("a", 1)], len(row) + 1), row[:end]
 
 
@@ -131,7 +131,7 @@ def test_whatever_a_disk_without_power_leaves_at_the_end_counts_as_absent(
     write(path, FITTING)
     whole = path.stat().st_size
     path.write_bytes(path.read_bytes() + tail)
-    assert resumable(path).read(path).whole_bytes == whole
+    assert resumable(path).read(path, is_part=False).whole_bytes == whole
 
 
 @pytest.mark.parametrize("tail", [b'{"dry_run": 1}\n', b"notes\n", b'{"schema_version": 2, "dry_run": false}\n'])
@@ -140,7 +140,7 @@ def test_what_is_no_beginning_of_a_row_is_refused_and_not_lost(tail: bytes, tmp_
     write(path, FITTING)
     path.write_bytes(path.read_bytes() + tail)
     with pytest.raises(UsageError, match=r"r\.jsonl:4: not a result row"):
-        resumable(path).read(path)
+        resumable(path).read(path, is_part=False)
 
 
 def test_what_is_no_row_before_the_last_is_refused_with_its_line(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_what_is_no_row_before_the_last_is_refused_with_its_line(tmp_path: Path)
     write(path, FITTING)
     path.write_bytes(b"no row\n" + path.read_bytes())
     with pytest.raises(UsageError, match=r"r\.jsonl:1: not a result row"):
-        resumable(path).read(path)
+        resumable(path).read(path, is_part=False)
 
 
 def test_the_finished_file_has_one_row_for_each_trial(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_a_tidy_file_is_left_alone(tmp_path: Path) -> None:
 def test_rows_can_go_on_in_another_file(tmp_path: Path) -> None:
     write(tmp_path / "old.jsonl", FITTING)
     new = tmp_path / "deep" / "new.jsonl"
-    earlier = resumable(new).read(tmp_path / "old.jsonl")
+    earlier = resumable(new).read(tmp_path / "old.jsonl", is_part=False)
     assert keys(earlier) == [("a", 1), ("b", 1), ("b", 2)]
     assert (earlier.path, new.exists()) == (tmp_path / "old.jsonl", False)
     with Journal(new, form("jsonl").encode, keeps=(earlier.path, earlier.whole_bytes)) as journal:
@@ -194,3 +194,15 @@ def test_what_the_plan_says_otherwise_today_is_said_so_in_rows_that_stay(tmp_pat
     write(path, stale)
     resumable(path).tidy()
     assert list(read(path, "jsonl")) == FITTING
+
+
+def test_rows_of_cases_that_are_left_out_are_not_lost(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    write(path, FITTING)
+    part = plan(*WHOLE.cases[:1])
+    with pytest.raises(UsageError, match="holds 2 rows of cases that are left out here"):
+        resumable(path, part).read(path, is_part=True)
+    assert keys(resumable(path, part).read(path, is_part=False)) == [("a", 1)]
+    elsewhere = resumable(tmp_path / "new.jsonl", part).read(path, is_part=True)
+    assert keys(elsewhere) == [("a", 1)]
+    assert keys(resumable(path).read(path, is_part=True)) == [("a", 1), ("b", 1), ("b", 2)]
