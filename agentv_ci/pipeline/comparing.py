@@ -12,7 +12,7 @@ from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.outside import shortened
 from agentv_ci.pipeline.compiling import Origin
 from agentv_ci.pipeline.concluding import report_of
-from agentv_ci.pipeline.publishing import refuse_to_overwrite
+from agentv_ci.pipeline.publishing import refuse_to_overwrite, write_whole
 from agentv_ci.pipeline.reporting import part_of, read_rows
 from agentv_ci.suggestions import counted
 
@@ -82,8 +82,7 @@ def accept_baseline(results: Path, out: Path) -> Accepted:
     document = baseline_of(found.outcomes, plan_digest=plan_digest, measured=found.measured)
     if document is None:
         raise NothingToRun(f"no case of '{results}' was graded")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(baseline_text(document), encoding="utf-8")
+    write_whole(out, lambda: [baseline_text(document).encode("utf-8")])
     warnings = []
     if found.report is None:
         warnings.append(f"there is no run report beside '{results.name}': nobody knows whether its run came to its end")

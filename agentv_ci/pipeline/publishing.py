@@ -129,7 +129,7 @@ def _write_all(
     for path, name in group.items():
         pieces: Pieces = partial(reporter(name).render, run) if name is not None else partial(_encoded, outcome.report)
         try:
-            _write(path, pieces, is_appended=path in reports.appended)
+            write_whole(path, pieces, is_appended=path in reports.appended)
         except OSError as error:
             found[path] = why(error, path)
     return found
@@ -147,7 +147,8 @@ def _counted(rows: Iterable[ResultRow], known: set[OutcomeKey]) -> Iterator[Resu
             yield row
 
 
-def _write(path: Path, pieces: Pieces, *, is_appended: bool) -> None:
+def write_whole(path: Path, pieces: Pieces, *, is_appended: bool = False) -> None:
+    """Put a file in its place when all of it is written; what is no file is written to. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if is_appended or (path.exists() and not path.is_file()):
         with path.open("ab") as file:
