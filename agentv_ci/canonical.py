@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from datetime import date
+from functools import lru_cache
 from json.encoder import encode_basestring
 from math import isfinite
 from pathlib import PurePath
@@ -96,15 +97,13 @@ class _Writer:
                 assert_never(value)
 
     def _write_object(self, members: JsonObject) -> None:
-        # Below U+10000 the order of code units is that of the characters.
-        keys = sorted(members) if all(map(str.isascii, members)) else sorted(members, key=_code_units)
         separator = "{"
-        for key in keys:
+        for key, written in _in_order(tuple(members)):
             value = members[key]
             if isinstance(value, str):  # most values are, and a call takes longer than they do
-                self._emit(f"{separator}{encode_basestring(key)}:{encode_basestring(value)}")
+                self._emit(f"{separator}{written}{encode_basestring(value)}")
             else:
-                self._emit(f"{separator}{encode_basestring(key)}:")
+                self._emit(f"{separator}{written}")
                 self.write(value)
             separator = ","
         self._emit("}" if members else "{}")
@@ -123,6 +122,14 @@ def _nearest(value: int) -> str:
         return _number(float(value))
     except OverflowError:
         return str(value)
+
+
+@lru_cache(maxsize=1_000)
+def _in_order(keys: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Return the keys of an object in order, each as it is written: many objects have the same ones."""
+    # Below U+10000 the order of code units is that of the characters.
+    ordered = sorted(keys) if all(map(str.isascii, keys)) else sorted(keys, key=_code_units)
+    return tuple((key, f"{encode_basestring(key)}:") for key in ordered)
 
 
 def _code_units(key: str) -> bytes:
