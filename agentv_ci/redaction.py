@@ -118,6 +118,9 @@ class Redactor:
         """Return a response without secrets; the same object when it holds none."""
         if self._pattern is None:
             return response
+        everything = "\0".join(_texts(response))
+        if "\x1b" not in everything and self._pattern.search(everything) is None:
+            return response
         clean = replace(
             response,
             answer=self.text(response.answer),
@@ -195,6 +198,33 @@ class Redactor:
             for call in message.tool_calls
         )
         return OutputMessage(self.text(message.role), self.value(message.content), calls)
+
+
+def _texts(response: Response) -> Iterator[str]:
+    """Yield all that a response says."""
+    yield from (response.answer, response.model or "", response.finish_reason or "")
+    for message in response.messages:
+        yield message.role
+        yield from _strings(message.content)
+        for call in message.tool_calls:
+            yield call.tool
+            yield from _strings(call.input)
+            yield from _strings(call.output)
+    for key, value in response.request.items():
+        yield key
+        yield from _strings(value)
+
+
+def _strings(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _strings(item)
 
 
 def _matching(form: str) -> str:

@@ -108,12 +108,12 @@ _ENVIRONMENT = SandboxedEnvironment(autoescape=False, keep_trailing_newline=True
 
 def score_question(submission: Submission, custom: str | None = None) -> JudgeQuestion:
     """Return how a judge is asked for a score; a custom prompt takes the place of the built-in one."""
-    return _question(_SCORE, variables(submission), custom, json.dumps(_SAMPLE))
+    return _question(_SCORE, _known(submission, custom), custom, json.dumps(_SAMPLE))
 
 
 def checks_question(submission: Submission, rubrics: Sequence[PlanRubric], custom: str | None = None) -> JudgeQuestion:
     """Return how a judge is asked which criteria are met."""
-    values = {**variables(submission), "criteria": listed(rubrics)}
+    values = {**_known(submission, custom), "criteria": listed(rubrics)}
     checks = [{"id": each.id, "satisfied": True, "reasoning": "a mock answer"} for each in rubrics]
     sample = {"checks": checks, "overall_reasoning": "nothing was asked"}
     return _question(_CHECKS, values, custom, json.dumps(sample))
@@ -121,7 +121,7 @@ def checks_question(submission: Submission, rubrics: Sequence[PlanRubric], custo
 
 def aggregate_question(submission: Submission, results: str, custom: str | None = None) -> JudgeQuestion:
     """Return how a judge is asked to make one score of others, which are given as JSON."""
-    values = {**variables(submission), "evaluator_results": results, "EVALUATOR_RESULTS_JSON": results}
+    values = {**_known(submission, custom), "evaluator_results": results, "EVALUATOR_RESULTS_JSON": results}
     return _question(_AGGREGATE, values, custom, json.dumps(_SAMPLE))
 
 
@@ -132,16 +132,16 @@ def _question(form: _Form, values: Mapping[str, str], custom: str | None, sample
     what the judge cannot do without.
     """
     if custom is None:
-        return JudgeQuestion(form.system, sections(values, form.inputs), sample)
+        return JudgeQuestion(form.system, _all(values, form), sample)
     nameable = {name: values[name] for name in AGGREGATOR_VARIABLES if name in values}
     named = {match[1] for match in _pattern(nameable).finditer(custom)}
     if not named:
         system = f"{custom.strip()}\n\n{ONLY_DATA}\n\n{form.contract}"
-        return JudgeQuestion(system, sections(values, form.inputs), sample)
-    seal = _seal(values)
+        return JudgeQuestion(system, _all(values, form), sample)
+    seal = seal_of(values)
     marked = {name: _marked(name, text, seal) if name in FROM_THE_AGENT else text for name, text in nameable.items()}
     unnamed = [name for name, shown_by in form.needs.items() if not named & shown_by]
-    user = "\n\n".join([fill(custom, marked), *([sections(values, unnamed)] if unnamed else [])])
+    user = "\n\n".join([fill(custom, marked), *([sections(values, unnamed, seal)] if unnamed else [])])
     return JudgeQuestion(f"You judge an answer. {ONLY_DATA}\n\n{form.contract}", user, sample)
 
 
@@ -158,30 +158,48 @@ def prompt_text(prompt: TextPart | FilePart | None, submission: Submission) -> s
             return text if text.strip() else None
 
 
-def variables(submission: Submission) -> dict[str, str]:
-    """Return what every prompt may name."""
-    case, response = submission.case, submission.response
-    output: list[JsonValue] = [output_message(each) for each in response.messages]
+def _known(submission: Submission, custom: str | None) -> dict[str, str]:
+    """Return what a prompt may name; the built-in one shows no messages."""
+    return inputs(submission) if custom is None else variables(submission)
+
+
+def inputs(submission: Submission) -> dict[str, str]:
+    """Return the texts that every prompt may name."""
+    case, answer = submission.case, submission.response.answer
     return {
         "expected_outcome": case.expected_outcome,
         "question": submission.request.prompt,
         "request": submission.request.prompt,
         "reference_answer": case.reference_answer,
-        "candidate_answer": response.answer,
-        "generated_answer": response.answer,
+        "candidate_answer": answer,
+        "generated_answer": answer,
+    }
+
+
+def variables(submission: Submission) -> dict[str, str]:
+    """Return all that a custom prompt may name: the texts, and messages as JSON."""
+    case, response = submission.case, submission.response
+    output: list[JsonValue] = [output_message(each) for each in response.messages]
+    return {
+        **inputs(submission),
         "input_messages": json_text([_message(each, submission) for each in case.input_messages]),
         "expected_messages": json_text([_message(each, submission) for each in case.expected_messages]),
         "output_messages": json_text(output),
     }
 
 
-def sections(values: Mapping[str, str], names: Sequence[str]) -> str:
-    """Return values, each between its marks."""
-    seal = _seal(values)
+def _all(values: Mapping[str, str], form: _Form) -> str:
+    """Return all that a kind of question gives."""
+    given = {name: values[name] for name in form.inputs}
+    return sections(given, form.inputs, seal_of(given))
+
+
+def sections(values: Mapping[str, str], names: Sequence[str], seal: str) -> str:
+    """Return values, each between marks with the seal of the question."""
     return "\n\n".join(_marked(name, values[name], seal) for name in names)
 
 
-def _seal(values: Mapping[str, str]) -> str:
+def seal_of(values: Mapping[str, str]) -> str:
     """Return a digest of all values together: nobody who wrote one of them can know it."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -13,7 +13,15 @@ from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.exchange import EvaluatorOutcome, JudgeQuestion, ProviderError, Usage
 from agentv_ci.contracts.plan import PlanLlmJudgeEvaluator, TextPart
 from agentv_ci.evaluate import evaluate
-from agentv_ci.evaluate.evaluators.prompts import FROM_THE_AGENT, ONLY_DATA, SYSTEM_PROMPT, sections, variables
+from agentv_ci.evaluate.evaluators.prompts import (
+    FROM_THE_AGENT,
+    ONLY_DATA,
+    SYSTEM_PROMPT,
+    inputs,
+    seal_of,
+    sections,
+    variables,
+)
 from tests.evaluate.builders import Judge, Texts, assess, grade, plan_case, submission, tools
 
 GOOD = json.dumps({"score": 0.9, "hits": ["polite"], "misses": ["long"], "reasoning": "It greets."})
@@ -38,15 +46,15 @@ def judged(judge: Judge, answer: str = "Hello, you!", **given: Any) -> Evaluator
     return assess(PlanLlmJudgeEvaluator(name="j", target="judge", **given), answer, tools(ask=judge))
 
 
-INPUTS = sections(
-    variables(submission("Hello, you!")), ("expected_outcome", "request", "reference_answer", "generated_answer")
-)
+NAMES = ("expected_outcome", "request", "reference_answer", "generated_answer")
+GIVEN = {name: text for name, text in inputs(submission("Hello, you!")).items() if name in NAMES}
+INPUTS = sections(GIVEN, NAMES, seal_of(GIVEN))
 
 
 def marked(name: str, answer: str = "Hello, you!") -> str:
     """A variable as it stands in a question."""
     values = variables(submission(answer))
-    return sections(values, [name]) if name in FROM_THE_AGENT else values[name]
+    return sections(values, [name], seal_of(values)) if name in FROM_THE_AGENT else values[name]
 
 
 def asked(answer: str = "Hello, you!", **given: Any) -> JudgeQuestion:

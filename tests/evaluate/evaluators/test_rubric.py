@@ -10,7 +10,7 @@ import pytest
 from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.exchange import EvaluatorOutcome, JudgeQuestion, ProviderError
 from agentv_ci.contracts.plan import PlanLlmJudgeEvaluator, PlanRubric, PlanRubricEvaluator, TextPart
-from agentv_ci.evaluate.evaluators.prompts import CHECKS_CONTRACT, ONLY_DATA, sections, variables
+from agentv_ci.evaluate.evaluators.prompts import CHECKS_CONTRACT, ONLY_DATA, seal_of, sections, variables
 from tests.evaluate.builders import Judge, assess, grade, plan_case, submission, tools
 
 POLITE = PlanRubric(id="polite", description="Is polite")
@@ -19,7 +19,8 @@ RUBRICS = (POLITE, WINDOW)
 
 LISTED = "[polite] Is polite\n[window] Names the window"
 VALUES = {**variables(submission("Hello, you!")), "criteria": LISTED}
-INPUTS = sections(VALUES, ("expected_outcome", "request", "reference_answer", "generated_answer", "criteria"))
+NAMES = ("expected_outcome", "request", "reference_answer", "generated_answer", "criteria")
+INPUTS = sections(VALUES, NAMES, seal_of({name: VALUES[name] for name in NAMES}))
 
 
 def reply(**satisfied: bool) -> str:
@@ -156,7 +157,7 @@ def test_settings_go_to_the_judge_with_criteria_too() -> None:
 
 def test_criteria_follow_a_prompt_with_variables_that_cannot_name_them() -> None:
     question = asked(Judge([GOOD]), prompt=TextPart(text="Go through {{ candidate_answer }} {{ criteria }}"))
-    answer, criteria = sections(VALUES, ["candidate_answer"]), sections(VALUES, ["criteria"])
+    answer, criteria = (sections(VALUES, [name], seal_of(VALUES)) for name in ("candidate_answer", "criteria"))
     assert question.user == f"Go through {answer} {{{{ criteria }}}}\n\n{criteria}"
     assert question.system.endswith(CHECKS_CONTRACT)
 
