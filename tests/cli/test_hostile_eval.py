@@ -1,0 +1,131 @@
+"""`eval` where terminals are narrow or dumb, nobody listens, and what it is given is broken."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agentv_ci.cli import progress as shown
+from agentv_ci.cli.progress import show_progress
+from agentv_ci.execute.run import Progress
+from tests.conftest import agentv_ci, environment
+from tests.execute.test_hostile_running import documents, mock, tool
+
+# --- Progress ---------------------------------------------------------------------------------------------------------
+
+FAR = Progress(10_000, done=1_234, running=64, passed=1_100, failed=100, errored=34, retries=250, cost_usd=12.34)
+COMMANDS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class Terminal(io.StringIO):
+    """A terminal that remembers."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def seen(monkeypatch: pytest.MonkeyPatch, **environ: str) -> str:
+    """Return what a terminal shows of a run, without what commands it."""
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(shown, "PLAIN_INTERVAL_S", 0.02)
+    monkeypatch.setattr(shown, "LIVE_INTERVAL_S", 0.02)
+
+    async def main() -> None:
+        async with show_progress(live=True) as watch:
+            watch(FAR)
+            await asyncio.sleep(0.3)
+
+    asyncio.run(main())
+    return COMMANDS.sub("", terminal.getvalue())
+
+
+# DEFECT: the figures have the first right to the line, and the bar, the cases done, the time and the ETA make way.
+@pytest.mark.xfail(strict=True, reason="at 80 columns there is neither a bar nor how many cases are done")
+def test_terminal_of_80_columns_shows_how_many_cases_are_done_and_how_long_it_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = seen(monkeypatch, TERM="xterm", COLUMNS="80")
+    assert "64 running" in text
+    assert "1234/10000" in text
+    assert "ETA 0:" in text
+
+
+# DEFECT: a terminal that takes no commands gets a live bar, which the library does not draw: nothing is said at all.
+@pytest.mark.xfail(strict=True, reason="nothing is said until the end")
+def test_terminal_that_takes_no_commands_gets_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "64 running" in seen(monkeypatch, TERM="dumb", COLUMNS="80")
+
+
+# --- Nobody listens ---------------------------------------------------------------------------------------------------
+
+
+# DEFECT: a warning about the documents that nobody can be told of keeps the run from beginning; any later one does not.
+@pytest.mark.xfail(strict=True, reason="nobody is asked, and the exit status is 4 or 141")
+@pytest.mark.parametrize("listener", ["a full disk", "nobody"])
+def test_warning_that_nobody_can_be_told_of_does_not_keep_a_run_from_beginning(listener: str, repository: Path) -> None:
+    documents(repository, ["a", "b"], mock())
+    path = repository / "evals" / "a.yaml"
+    path.write_text(path.read_text("utf-8").replace('"$schema": "agentv-eval-v2", ', ""), "utf-8")
+    command = [sys.executable, "-m", "agentv_ci", "eval", "evals", "--out", "r.jsonl"]
+    with Path("/dev/full").open("wb") as full, subprocess.Popen(["true"], stdin=subprocess.PIPE) as gone:
+        gone.wait()
+        done = subprocess.run(
+            command,
+            cwd=repository,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=full if listener == "a full disk" else gone.stdin,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 0
+    assert (repository / "r.jsonl").read_bytes().count(b"\n") == 2
+
+
+# --- What it is given -------------------------------------------------------------------------------------------------
+
+
+# DEFECT: what is no number is "not a valid integer range", and the least number of workers is not named.
+@pytest.mark.xfail(strict=True, reason="the minimum is only named for numbers below it")
+def test_workers_that_are_no_number_are_refused_with_the_least_that_there_can_be(repository: Path) -> None:
+    documents(repository, ["a"], mock())
+    done = agentv_ci("eval", "evals", "--workers", "many", cwd=repository)
+    assert done.code == 2
+    assert re.search(r"\b1\b", done.err.splitlines()[-1])
+
+
+# DEFECT: the results of a run that was killed in the middle of a row balance nothing, though its other rows are whole.
+@pytest.mark.xfail(strict=True, reason="a torn last row is a usage error")
+@pytest.mark.parametrize("name", ["earlier.jsonl", "earlier.yaml"])
+def test_results_whose_last_row_was_torn_balance_shards_by_the_others(name: str, repository: Path) -> None:
+    documents(repository, ["a", "b", "c"], mock())
+    assert agentv_ci("eval", "evals", "--out", name, cwd=repository).code == 0
+    path = repository / name
+    path.write_bytes(path.read_bytes()[:-100])
+    done = agentv_ci("eval", "evals", "--shard", "1/2", "--balance", name, "--out", "p.jsonl", cwd=repository)
+    assert (done.code, done.err) == (0, "")
+
+
+# DEFECT: a trial without a recording fails its case, and that counts for a lack of quality: exit 1, with --shard 4.
+@pytest.mark.xfail(strict=True, reason="exit 1, which means that it ran and the answer is no")
+def test_replay_that_lacks_one_of_two_trials_is_no_lack_of_quality(repository: Path) -> None:
+    documents(repository, ["a"], tool("echo 42"), repeat=2)
+    assert agentv_ci("eval", "evals", "--out", "r.jsonl", "--record", "recorded", cwd=repository).code == 0
+    found = list((repository / "recorded").rglob("*.json"))
+    assert len(found) == 2
+    found[0].unlink()
+    done = agentv_ci("eval", "evals", "--out", "r.jsonl", "--replay", "recorded", cwd=repository)
+    kinds = [json.loads(line)["status"] for line in (repository / "r.jsonl").read_text("utf-8").splitlines()]
+    assert sorted(kinds) == ["error", "ok"]
+    assert done.code == 4
