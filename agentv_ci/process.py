@@ -11,7 +11,7 @@ import fcntl
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +36,9 @@ RUNNER_VARIABLES = frozenset(
 )
 """What belongs to the workflow and not to an agent; so does everything that begins with ACTIONS_."""
 
+
+_Id = tuple[int, int]
+"""Number and start of a process: its number may be another one's when it has ended."""
 
 _running: set[int] = set()
 """Leaders of sessions that would outlive this process."""
@@ -91,7 +94,7 @@ def without_runner(environ: Mapping[str, str]) -> dict[str, str]:
 def kill_all() -> None:
     """End everything that runs now, for whoever cannot wait for it to be ended in order."""
     for leader in tuple(_running):
-        _signal_session(leader, signal.SIGKILL)
+        _signal_all(leader, signal.SIGKILL)
 
 
 def adopt_orphans() -> None:
@@ -136,18 +139,48 @@ def end_descendants() -> None:
 
 def _descendants(ancestor: int) -> list[int]:
     """Return the processes below one that have not ended."""
-    children: dict[int, list[int]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError, ValueError):
+    return [each.pid for each in _below([ancestor], _processes())]
+
+
+@dataclass(frozen=True, slots=True)
+class _Process:
+    """A process that has not ended, as the system lists it (proc(5))."""
+
+    pid: int
+    parent: int
+    session: int
+    started: int
+
+    @property
+    def id(self) -> _Id:
+        """What no other process has."""
+        return self.pid, self.started
+
+
+def _processes() -> list[_Process]:
+    """Return all processes, where the system lists them."""
+    found: list[_Process] = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
             # The name in parentheses may hold anything.
-            state, parent = path.read_text("utf-8", "replace").rpartition(")")[2].split()[:2]
-            if state != "Z":
-                children.setdefault(int(parent), []).append(int(path.parent.name))
-    found: list[int] = []
-    next_ones = [ancestor]
+            fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
+        except OSError:
+            continue
+        if len(fields) > 19 and fields[0] != b"Z":
+            found.append(_Process(int(entry.name), int(fields[1]), int(fields[3]), int(fields[19])))
+    return found
+
+
+def _below(ancestors: Iterable[int], processes: Iterable[_Process]) -> list[_Process]:
+    """Return the processes that others have started, and those that these have started in turn."""
+    children: dict[int, list[_Process]] = {}
+    for each in processes:
+        children.setdefault(each.parent, []).append(each)
+    found: list[_Process] = []
+    next_ones = [child for pid in ancestors for child in children.get(pid, ())]
     while next_ones:
-        next_ones = [child for parent in next_ones for child in children.get(parent, ())]
         found += next_ones
+        next_ones = [child for parent in next_ones for child in children.get(parent.pid, ())]
     return found
 
 
@@ -208,6 +241,8 @@ class _Output(asyncio.SubprocessProtocol):
         self._size = 0
         self._open = {STDOUT, STDERR}
         self._drained = loop.create_future()
+        self.asked_to_end: frozenset[_Id] = frozenset()
+        """Who was asked to end with the command: one that does not is not found again when its parent has."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.SubprocessTransport)
@@ -308,7 +343,7 @@ def _feed(transport: asyncio.SubprocessTransport, data: bytes) -> None:
 
 
 async def _ask_to_end(transport: asyncio.SubprocessTransport, output: _Output) -> None:
-    _signal_session(transport.get_pid(), signal.SIGTERM)
+    output.asked_to_end = _signal_all(transport.get_pid(), signal.SIGTERM)
     await asyncio.wait((output.ended,), timeout=GRACE_S)
 
 
@@ -317,7 +352,10 @@ async def _end(transport: asyncio.SubprocessTransport, output: _Output, *, spare
     try:
         if not spares_children:
             # Who has ended and holds no output any more is looked for by group alone: that takes no time.
-            _signal_session(transport.get_pid(), signal.SIGKILL, whole=not output.is_quiet)
+            if output.is_quiet and not output.asked_to_end:
+                _signal_group(transport.get_pid(), signal.SIGKILL)
+            else:
+                _signal_all(transport.get_pid(), signal.SIGKILL, output.asked_to_end)
             # Closed before it has ended, a process may be waited for twice, and its status is lost.
             await asyncio.wait((output.ended,), timeout=GRACE_S)
     finally:
@@ -326,21 +364,22 @@ async def _end(transport: asyncio.SubprocessTransport, output: _Output, *, spare
     await output.closed
 
 
-def _signal_session(leader: int, number: signal.Signals, *, whole: bool = True) -> None:
-    """Signal a process with everything it started; `timeout` and shells make groups of their own in its session."""
+def _signal_group(leader: int, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)
-    for process in _in_session(leader) if whole else ():
+
+
+def _signal_all(leader: int, number: signal.Signals, known: frozenset[_Id] = frozenset()) -> frozenset[_Id]:
+    """Signal a process with everything it started, whatever groups and sessions that has made of its own.
+
+    `known` are signalled too, though nobody knows by now who has started them; returns whom the signal went to.
+    """
+    # Looked for first: the children of one that has ended are nobody's.
+    processes = _processes()
+    session = [each for each in processes if each.session == leader or each.id in known]
+    found = {each.id for each in (*session, *_below([leader, *(each.pid for each in session)], processes))}
+    _signal_group(leader, number)
+    for pid, _ in found:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(process, number)
-
-
-def _in_session(leader: int) -> Iterator[int]:
-    """Yield the processes of a session, where the system lists them (proc(5): the fourth field behind the name)."""
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
-        except OSError:
-            continue
-        if len(fields) > 3 and int(fields[3]) == leader:
-            yield int(entry.name)
+            os.kill(pid, number)
+    return frozenset(found)

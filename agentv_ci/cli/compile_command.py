@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from agentv_ci.cli.options import FILE, color_option, eval_id_option, target_option, targets_option
+from agentv_ci.cli.options import FILE, Count, color_option, eval_id_option, target_option, targets_option
 from agentv_ci.cli.output import one_line, show_count, show_diagnostics, show_line
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.pipeline.compiling import (
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 @click.option(
     "--estimate", "wants_estimate", is_flag=True, help="Print what a run will ask, cost and take, and ask nothing."
 )
-@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Cases at once, for the time of --estimate.")
+@click.option("--workers", type=Count(min=1), metavar="N", help="Cases at once, for the time of --estimate.")
 @color_option
 def command(
     paths: tuple[str, ...],

@@ -10,6 +10,7 @@ import click
 
 from agentv_ci.cli.options import (
     FILE,
+    Count,
     Range,
     color_option,
     eval_id_option,
@@ -24,7 +25,7 @@ from agentv_ci.cli.options import (
     workers_option,
 )
 from agentv_ci.cli.output import show_diagnostics, show_line
-from agentv_ci.cli.running import run, show_outcome, stamp
+from agentv_ci.cli.running import run, show_outcome, stamp, unheard
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.cache import CACHE
@@ -66,7 +67,7 @@ class ShardType(click.ParamType[Shard]):
 )
 @form_option
 @workers_option
-@click.option("--repeat", type=click.IntRange(min=1), metavar="N", help="Trials per case; all of them run.")
+@click.option("--repeat", type=Count(min=1), metavar="N", help="Trials per case; all of them run.")
 @click.option("--seed", type=int, metavar="N", help="Trial n uses seed N + n - 1.")
 @click.option(
     "--agent-timeout",
@@ -76,7 +77,7 @@ class ShardType(click.ParamType[Shard]):
 )
 @click.option(
     "--max-retries",
-    type=click.IntRange(min=0),
+    type=Count(min=0),
     metavar="N",
     help="Attempts again after a timeout or a failed command (default: 2).",
 )
@@ -166,13 +167,15 @@ def command(
     if replay is not None and not (cwd / replay).is_dir():
         raise UsageError(f"--replay: there is no folder '{replay}'", hint="make it with --record")
     compiled = compile_paths(Selection(paths, targets, target, eval_ids), cwd=cwd)
-    show_diagnostics(compiled.origin.warnings, err=True)
+    with unheard():
+        show_diagnostics(compiled.origin.warnings, err=True)
     left_out = None
     if old_plan is not None:
         everything = len(compiled.plan.cases)
         compiled = only_changed(compiled, cwd / old_plan)
         left_out = f"{everything - len(compiled.plan.cases)} of {everything} cases left out: as in {old_plan}"
-        show_line(left_out, "warn", err=True)
+        with unheard():
+            show_line(left_out, "warn", err=True)
     overrides = Overrides(
         repeat=repeat,
         seed=seed,

@@ -10,7 +10,16 @@ from pathlib import Path
 
 import click
 
-from agentv_ci.cli.options import FILE, SHARE, Range, color_option, targets_option, verbose_option, workers_option
+from agentv_ci.cli.options import (
+    FILE,
+    SHARE,
+    Count,
+    Range,
+    color_option,
+    targets_option,
+    verbose_option,
+    workers_option,
+)
 from agentv_ci.cli.output import one_line, show_diagnostics, show_line
 from agentv_ci.cli.running import run, stamp
 from agentv_ci.compile.overrides import Overrides
@@ -30,7 +39,7 @@ MAX_REASON = 200
 @click.argument("file", metavar="FILE")
 @targets_option
 @click.option("--judge-target", metavar="NAME", help="The target that judges, in place of the set's own.")
-@click.option("--repeat", type=click.IntRange(min=1), default=1, metavar="N", help="Judge every answer N times.")
+@click.option("--repeat", type=Count(min=1), default=1, metavar="N", help="Judge every answer N times.")
 @click.option("--threshold", type=SHARE, metavar="X", help="Score at which an answer passes (default: 0.8).")
 @workers_option
 @click.option(
@@ -48,7 +57,7 @@ MAX_REASON = 200
 )
 @click.option(
     "--max-errors",
-    type=click.IntRange(min=0),
+    type=Count(min=0),
     default=0,
     show_default=True,
     metavar="N",

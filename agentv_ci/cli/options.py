@@ -34,6 +34,19 @@ class FileName(click.ParamType[str]):
 FILE = FileName()
 
 
+class Count(click.IntRange):
+    """A number of things; whatever is none is refused with the least that there can be."""
+
+    def convert(self, value: int, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number; click says what is wrong with one that is out of range. `value` may be any text."""
+        try:
+            int(str(value))
+        except ValueError:
+            self.fail(f"{value!r} is not a whole number of at least {self.min}.", param, ctx)
+        number: int = super().convert(value, param, ctx)
+        return number
+
+
 targets_option = click.option(
     "--targets",
     type=FILE,
@@ -75,7 +88,7 @@ verbose_option = click.option(
 )
 workers_option = click.option(
     "--workers",
-    type=click.IntRange(min=1),
+    type=Count(min=1),
     metavar="N",
     help="Cases at once (default: 1, in order, one at a time; more run in parallel and end in any order). "
     "Overrides the targets' own `workers`.",
@@ -140,7 +153,7 @@ def gate_options(command: F) -> F:
         click.option("--threshold", type=SHARE, metavar="X", help="Score at which a case passes (default: 0.8)."),
         click.option("--min-pass-rate", type=SHARE, metavar="X", help="Gate: least share of graded cases that pass."),
         click.option("--min-mean-score", type=SHARE, metavar="X", help="Gate: least mean score."),
-        click.option("--max-errors", type=click.IntRange(min=0), metavar="N", help="Gate: most errors."),
+        click.option("--max-errors", type=Count(min=0), metavar="N", help="Gate: most errors."),
     )
     for option in reversed(options):
         command = option(command)

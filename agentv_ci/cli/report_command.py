@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from agentv_ci.cli.options import FILE, color_option, report_options, reports_of
+from agentv_ci.cli.options import FILE, Count, color_option, report_options, reports_of
 from agentv_ci.cli.running import show_outcome
 from agentv_ci.pipeline.comparing import yardstick_of
 from agentv_ci.pipeline.concluding import RunFiles
@@ -19,7 +19,7 @@ from agentv_ci.report.reporters import form_of
 @click.argument("results", nargs=-1, required=True, metavar="RESULTS…")
 @click.option(
     "--expect-shards",
-    type=click.IntRange(min=1),
+    type=Count(min=1),
     metavar="N",
     help="The files must be exactly the N parts of one plan; what is missing, doubled or foreign fails the gate.",
 )

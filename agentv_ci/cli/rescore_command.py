@@ -22,7 +22,7 @@ from agentv_ci.cli.options import (
     workers_option,
 )
 from agentv_ci.cli.output import show_diagnostics, show_line
-from agentv_ci.cli.running import run, show_outcome, show_warning
+from agentv_ci.cli.running import run, show_outcome, show_warning, unheard
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.execute.run import RunSettings
 from agentv_ci.pipeline.compiling import Selection
@@ -78,7 +78,8 @@ def command(
     stored = cwd / results
     rescoring = prepare_rescoring(stored, Selection(paths, targets, target, eval_ids), cwd=cwd)
     origin = rescoring.compiled.origin
-    show_diagnostics(origin.warnings, err=True)
+    with unheard():
+        show_diagnostics(origin.warnings, err=True)
     for sentence in rescoring.left_out:
         show_warning(sentence)
     overrides = Overrides(

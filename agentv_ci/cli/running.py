@@ -10,7 +10,7 @@ import random
 import resource
 import signal
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -58,12 +58,11 @@ def run(
     )
 
     def log(line: str) -> None:
-        # Whoever listened has gone, or the disk is full: that ends no run.
-        with contextlib.suppress(OSError):
+        with unheard():
             click.echo(inert(line), err=True)
 
     def warn(sentence: str) -> None:
-        with contextlib.suppress(OSError):
+        with unheard():
             show_warning(sentence)
 
     _allow_connections()
@@ -92,6 +91,13 @@ def _allow_connections() -> None:
     if least < wanted:
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+
+
+@contextlib.contextmanager
+def unheard() -> Iterator[None]:
+    """Go on where what is printed reaches nobody: whoever listened has gone, or the disk is full."""
+    with contextlib.suppress(OSError):
+        yield
 
 
 def show_warning(sentence: str) -> None:

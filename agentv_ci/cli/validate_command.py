@@ -8,7 +8,7 @@ from typing import Literal
 
 import click
 
-from agentv_ci.cli.options import color_option, targets_option
+from agentv_ci.cli.options import Count, color_option, targets_option
 from agentv_ci.cli.output import show_diagnostics, show_line
 from agentv_ci.errors import FAILED, PASSED, NothingToRun
 from agentv_ci.pipeline.checking import Checks, check_paths
@@ -26,7 +26,7 @@ from agentv_ci.suggestions import listed
     help="text for people, json for programs, github for annotations in a workflow, sarif for code scanning.",
 )
 @click.option("--strict", is_flag=True, help="Warnings fail too.")
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Processes at once (default: one per CPU core).")
+@click.option("--jobs", type=Count(min=1), metavar="N", help="Processes at once (default: one per CPU core).")
 @targets_option
 @color_option
 def command(

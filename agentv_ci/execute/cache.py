@@ -30,6 +30,7 @@ CACHE = Path(".agentv", "cache")
 VERSION = 1
 NAME = re.compile(r"[0-9a-f]{64}\.json")
 FOLDER = re.compile(r"[0-9a-f]{2}")
+SCRATCH = re.compile(r"[0-9a-f]{64}\.[0-9]+\.new")
 HEAD = b'{\n "version": '
 """What every file of ours begins with."""
 TRIES = 3
@@ -94,7 +95,17 @@ class Store:
             with suppress(OSError):
                 # It holds something else, or another process has removed it.
                 path.parent.rmdir()
+        self._sweep()
         return Contents(len(removed), sum(removed))
+
+    def _sweep(self) -> None:
+        """Remove what killed processes have left; one that writes just now begins again."""
+        for folder in self._folders():
+            for path in _listed(folder):
+                if SCRATCH.fullmatch(path.name) and path.name.startswith(folder.name) and not path.is_symlink():
+                    path.unlink(missing_ok=True)
+            with suppress(OSError):
+                folder.rmdir()
 
     def _ignore(self) -> None:
         mark = self.folder / ".gitignore"
@@ -107,12 +118,16 @@ class Store:
 
     def _files(self) -> Iterator[tuple[Path, int]]:
         """Yield our files and their sizes; other processes may remove them meanwhile."""
+        for folder in self._folders():
+            for path in _listed(folder):
+                with suppress(FileNotFoundError):
+                    if _is_ours(path):
+                        yield path, path.stat().st_size
+
+    def _folders(self) -> Iterator[Path]:
         for folder in _listed(self.folder):
             if FOLDER.fullmatch(folder.name) and folder.is_dir() and not folder.is_symlink():
-                for path in _listed(folder):
-                    with suppress(FileNotFoundError):
-                        if _is_ours(path):
-                            yield path, path.stat().st_size
+                yield folder
 
 
 def _listed(folder: Path) -> Sequence[Path]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import fcntl
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +14,7 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from agentv_ci.contracts.results import ResultRow
+from agentv_ci.errors import UsageError
 
 SYNC_INTERVAL_S = 0.2
 COPIED_BYTES = 1024 * 1024
@@ -40,6 +43,8 @@ class Journal:
         self._keeps = keeps
         self._outdates = outdates
         self._file: BinaryIO | None = None
+        self._kept: BinaryIO | None = None
+        """What is copied, where it is another file: open, so that it stays whoever removes it."""
         self._is_new = False
         self.has_begun = False
         """Whether the file is this run's by now."""
@@ -47,14 +52,30 @@ class Journal:
         self._disk = ThreadPoolExecutor(max_workers=1, thread_name_prefix="journal")
 
     def __enter__(self) -> Self:
-        """Open the file; raises OSError.
+        """Open the file; raises OSError, and UsageError while another run writes it.
 
         What is in it stays until the first row, in case there is none.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._is_new = not self.path.exists()
-        self._file = self.path.open("ab", buffering=0)
+        with contextlib.ExitStack() as opened:
+            file = opened.enter_context(self.path.open("ab", buffering=0))
+            self._refuse_others(file)
+            if self._keeps is not None and not self._keeps[0].samefile(self.path):
+                self._kept = opened.enter_context(self._keeps[0].open("rb"))
+            self._file = file
+            opened.pop_all()
         return self
+
+    def _refuse_others(self, file: BinaryIO) -> None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UsageError(f"another run writes '{self.path}'", hint="give --out another file") from error
+        except OSError as error:
+            # Not every file system knows locks.
+            if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+                raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -69,6 +90,8 @@ class Journal:
             with contextlib.suppress(OSError):
                 self.path.unlink()
         self._file.close()
+        if self._kept is not None:
+            self._kept.close()
 
     def append(self, row: ResultRow) -> None:
         """Write a row now and have it on the disk within 200 ms."""
@@ -77,7 +100,7 @@ class Journal:
             self.begin()
             self._write(self._encode(row).encode("utf-8", "replace"))
         except OSError as error:
-            self.write_error = self.write_error or f"{self.path}: {error.strerror}"
+            self._tell(self.path, error)
             return
         if self._pending_sync is None:
             self._pending_sync = asyncio.get_running_loop().call_later(SYNC_INTERVAL_S, self._sync_soon)
@@ -87,26 +110,43 @@ class Journal:
         try:
             self.begin()
         except OSError as error:
-            self.write_error = self.write_error or f"{self.path}: {error.strerror}"
+            self._tell(self.path, error)
+
+    def _tell(self, path: Path, error: OSError) -> None:
+        self.write_error = self.write_error or f"{path}: {error.strerror}"
 
     def begin(self) -> None:
         """Drop what is in the file and does not stay; raises OSError."""
         if self.has_begun:
             return
         assert self._file is not None
-        kept, whole_bytes = self._keeps or (self.path, 0)
-        if whole_bytes and not kept.samefile(self.path):
-            self._file.truncate(0)
-            with kept.open("rb") as rows:
-                while (left := whole_bytes - self._file.tell()) and (piece := rows.read(min(left, COPIED_BYTES))):
-                    self._write(piece)
-        self._file.truncate(whole_bytes)
-        self._file.seek(whole_bytes)
-        if whole_bytes and not _ends_its_line(self.path, whole_bytes):
+        earlier, whole_bytes = self._keeps or (self.path, 0)
+        there = os.fstat(self._file.fileno()).st_size
+        size = self._copy(whole_bytes) if self._kept is not None else min(whole_bytes, there)
+        self._file.truncate(size)
+        self._file.seek(size)
+        if size and not _ends_its_line(self.path, size):
             self._write(b"\n")
-        if self._outdates is not None:
-            self._outdates.unlink(missing_ok=True)
         self.has_begun = True
+        if size < whole_bytes:
+            self.write_error = self.write_error or f"{earlier}: somebody changed it; rows that were to be kept are gone"
+        if self._outdates is not None:
+            try:
+                self._outdates.unlink(missing_ok=True)
+            except OSError as error:
+                self._tell(self._outdates, error)
+
+    def _copy(self, most_bytes: int) -> int:
+        """Begin with what is kept of another file; returns how much of it was there."""
+        assert self._file is not None
+        assert self._kept is not None
+        self._file.truncate(0)
+        self._kept.seek(0)
+        size = 0
+        while size < most_bytes and (piece := self._kept.read(min(most_bytes - size, COPIED_BYTES))):
+            self._write(piece)
+            size += len(piece)
+        return size
 
     def _write(self, data: bytes) -> None:
         assert self._file is not None
@@ -131,7 +171,7 @@ class Journal:
         try:
             os.fsync(file)
         except OSError as error:
-            self.write_error = self.write_error or f"{self.path}: {error.strerror}"
+            self._tell(self.path, error)
 
 
 def _ends_its_line(path: Path, size: int) -> bool:

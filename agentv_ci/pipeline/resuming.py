@@ -79,6 +79,8 @@ class Resumable:
 
         if not earlier.exists():
             return Earlier(Finished(), earlier, 0, f"'{earlier}' does not exist yet: everything runs")
+        if not earlier.is_file():
+            raise UsageError(f"--resume: '{earlier}' is no file, and its rows are read more than once")
         try:
             survey = self._survey(earlier)
         except OSError as error:

@@ -148,15 +148,17 @@ def _part(plan: Plan, scope: Scope) -> tuple[Plan, ShardRecord | None]:
         return plan, None
     from agentv_ci.contracts.report import ShardRecord
     from agentv_ci.execute.shard import part_of
-    from agentv_ci.report.reporters import form_of, read
+    from agentv_ci.report.reporters import form_of, read_whole
 
     durations: dict[tuple[str, str], list[int]] = {}
     if scope.balance is not None:
         try:
-            for row in read(scope.balance, form_of(scope.balance)):
+            for _, row in read_whole(scope.balance, form_of(scope.balance)):
                 if row.status == "ok":
                     durations.setdefault((row.suite, row.eval_id), []).append(row.duration_ms)
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            raise UsageError(f"--balance: cannot read '{scope.balance}': {error.strerror}") from error
+        except ValueError as error:
             raise UsageError(f"--balance: {error}") from error
     part = part_of(plan, scope.shard, {key: sum(each) / len(each) / 1000 for key, each in durations.items()})
     return part, ShardRecord(index=scope.shard.index, total=scope.shard.total, cases=len(plan.cases))

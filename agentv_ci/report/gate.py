@@ -178,8 +178,7 @@ def _regressions(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Ite
 def _judge_suite(
     suite: GateSettings, outcomes: Sequence[CaseOutcome], cost: float | None, ending: Ending
 ) -> Iterator[Finding]:
-    # What a run that was stopped has not decided says nothing about quality.
-    quality = _quality(suite, [each for each in outcomes if ending.stopped is None or not each.is_open])
+    quality = _quality(suite, [each for each in outcomes if _is_told(each, ending)])
     yield from ((FAILED, reason) for reason in quality)
     if suite.max_cost_usd is not None and cost is not None and cost > suite.max_cost_usd:
         yield BUDGET, f"the suite cost ${cost:.4f}, at most ${suite.max_cost_usd:g} is allowed"
@@ -194,6 +193,16 @@ def _judge_suite(
         # Without a single grade there is no answer about quality, only about what broke.
         broke = errors > suite.max_errors or ending.unrecorded > 0
         yield INFRASTRUCTURE if broke else FAILED, "no case was graded"
+
+
+def _is_told(outcome: CaseOutcome, ending: Ending) -> bool:
+    """Whether a run has come to an end about a case.
+
+    What it has not decided when it was stopped says nothing about quality, nor do trials that nobody has recorded.
+    """
+    is_undecided = ending.stopped is not None and outcome.is_open
+    is_unrecorded = ending.unrecorded > 0 and outcome.errors > 0
+    return not is_undecided and not is_unrecorded
 
 
 def _validated(suite: GateSettings, scenario: ScenarioReport | None) -> Iterator[Finding]:

@@ -49,8 +49,6 @@ def seen(monkeypatch: pytest.MonkeyPatch, **environ: str) -> str:
     return COMMANDS.sub("", terminal.getvalue())
 
 
-# DEFECT: the figures have the first right to the line, and the bar, the cases done, the time and the ETA make way.
-@pytest.mark.xfail(strict=True, reason="at 80 columns there is neither a bar nor how many cases are done")
 def test_terminal_of_80_columns_shows_how_many_cases_are_done_and_how_long_it_takes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -60,8 +58,6 @@ def test_terminal_of_80_columns_shows_how_many_cases_are_done_and_how_long_it_ta
     assert "ETA 0:" in text
 
 
-# DEFECT: a terminal that takes no commands gets a live bar, which the library does not draw: nothing is said at all.
-@pytest.mark.xfail(strict=True, reason="nothing is said until the end")
 def test_terminal_that_takes_no_commands_gets_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "64 running" in seen(monkeypatch, TERM="dumb", COLUMNS="80")
 
@@ -69,8 +65,6 @@ def test_terminal_that_takes_no_commands_gets_plain_lines(monkeypatch: pytest.Mo
 # --- Nobody listens ---------------------------------------------------------------------------------------------------
 
 
-# DEFECT: a warning about the documents that nobody can be told of keeps the run from beginning; any later one does not.
-@pytest.mark.xfail(strict=True, reason="nobody is asked, and the exit status is 4 or 141")
 @pytest.mark.parametrize("listener", ["a full disk", "nobody"])
 def test_warning_that_nobody_can_be_told_of_does_not_keep_a_run_from_beginning(listener: str, repository: Path) -> None:
     documents(repository, ["a", "b"], mock())
@@ -96,8 +90,6 @@ def test_warning_that_nobody_can_be_told_of_does_not_keep_a_run_from_beginning(l
 # --- What it is given -------------------------------------------------------------------------------------------------
 
 
-# DEFECT: what is no number is "not a valid integer range", and the least number of workers is not named.
-@pytest.mark.xfail(strict=True, reason="the minimum is only named for numbers below it")
 def test_workers_that_are_no_number_are_refused_with_the_least_that_there_can_be(repository: Path) -> None:
     documents(repository, ["a"], mock())
     done = agentv_ci("eval", "evals", "--workers", "many", cwd=repository)
@@ -105,8 +97,6 @@ def test_workers_that_are_no_number_are_refused_with_the_least_that_there_can_be
     assert re.search(r"\b1\b", done.err.splitlines()[-1])
 
 
-# DEFECT: the results of a run that was killed in the middle of a row balance nothing, though its other rows are whole.
-@pytest.mark.xfail(strict=True, reason="a torn last row is a usage error")
 @pytest.mark.parametrize("name", ["earlier.jsonl", "earlier.yaml"])
 def test_results_whose_last_row_was_torn_balance_shards_by_the_others(name: str, repository: Path) -> None:
     documents(repository, ["a", "b", "c"], mock())
@@ -117,8 +107,6 @@ def test_results_whose_last_row_was_torn_balance_shards_by_the_others(name: str,
     assert (done.code, done.err) == (0, "")
 
 
-# DEFECT: a trial without a recording fails its case, and that counts for a lack of quality: exit 1, with --shard 4.
-@pytest.mark.xfail(strict=True, reason="exit 1, which means that it ran and the answer is no")
 def test_replay_that_lacks_one_of_two_trials_is_no_lack_of_quality(repository: Path) -> None:
     documents(repository, ["a"], tool("echo 42"), repeat=2)
     assert agentv_ci("eval", "evals", "--out", "r.jsonl", "--record", "recorded", cwd=repository).code == 0

@@ -26,8 +26,6 @@ def run(repository: Path) -> Run:
 # --- What an earlier run left -----------------------------------------------------------------------------------------
 
 
-# DEFECT: rows of a pipe are surveyed, and gone when they are to be copied: the results begin with as many zero bytes.
-@pytest.mark.xfail(strict=True, reason="the kept rows of a pipe are zero bytes in the results")
 def test_rows_of_a_pipe_are_kept_or_it_is_refused_before_anybody_is_asked(run: Run) -> None:
     documents(run.repository, CASES[:3], tool("echo >> ../asked; echo 42"))
     run()
@@ -50,8 +48,6 @@ def test_rows_of_a_pipe_are_kept_or_it_is_refused_before_anybody_is_asked(run: R
         assert [row.eval_id for row in read(out, "jsonl")] == CASES[:3]
 
 
-# DEFECT: what is kept is copied when the first row comes; when it is not there any more, no row is ever written.
-@pytest.mark.xfail(strict=True, reason="no row is written, or after zero bytes")
 @pytest.mark.parametrize("away", ["rm -f ../earlier.jsonl", ": > ../earlier.jsonl"], ids=["removed", "emptied"])
 def test_new_rows_are_written_though_the_earlier_ones_are_not_there_any_more(away: str, run: Run) -> None:
     documents(run.repository, CASES[:3], tool(f"test -e ../calm || {{ {away}; }}; echo 42"))
@@ -64,8 +60,6 @@ def test_new_rows_are_written_though_the_earlier_ones_are_not_there_any_more(awa
     assert {row.eval_id for row in run.rows()} >= {*CASES[1:3]}
 
 
-# DEFECT: the old run report is removed with the first row; when that fails, no row is ever written.
-@pytest.mark.xfail(strict=True, reason="every row is lost, and the old ones with them")
 def test_rows_are_written_though_the_old_run_report_cannot_be_removed(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,8 +96,6 @@ def _runs(pid: int) -> bool:
     return bool(shown.stdout.strip()) and not shown.stdout.startswith("Z")
 
 
-# DEFECT: only the session of a command is ended; what it has started in a session of its own goes on for ever.
-@pytest.mark.xfail(strict=True, reason="a child in a session of its own survives")
 @pytest.mark.skipif(shutil.which("setsid") is None, reason="needs setsid")
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, "time-out"], ids=str)
 def test_child_in_a_session_of_its_own_does_not_survive_the_run(end: signal.Signals | str, repository: Path) -> None:
@@ -121,8 +113,6 @@ def test_child_in_a_session_of_its_own_does_not_survive_the_run(end: signal.Sign
         kill(pids)
 
 
-# DEFECT: a process that is killed while it keeps an answer leaves its scratch file, and nothing ever removes it.
-@pytest.mark.xfail(strict=True, reason="scratch files of killed runs stay in the cache for ever")
 def test_clearing_the_cache_removes_what_a_killed_run_left(tmp_path: Path) -> None:
     key = "ab" + "0" * 62
     scratch = tmp_path / "ab" / f"{key}.4711.new"
