@@ -444,7 +444,7 @@ class TestEval:
             (["--output-format", "xml"], ["'jsonl'", "'yaml'"]),
             (["--workers", "0"], ["0 is not in the range x>=1"]),
             (["--workers", "-2"], ["x>=1"]),
-            (["--workers", "many"], ["'many' is not a valid integer"]),
+            (["--workers", "many"], ["'many' is not a whole number of at least 1"]),
             (["--threshold", "2"], ["0<=x<=1"]),
         ],
     )

@@ -31,18 +31,18 @@ CASES = "".join(
 @pytest.mark.parametrize(
     ("progress", "elapsed_s", "line"),
     [
-        (Progress(40), 0, "0/40 done, 0 running, 0 passed, 0 failed, 0 errors, 0.0/s"),
+        (Progress(40), 0, "0/40 done in 0:00, 0 running, 0 passed, 0 failed, 0 errors, 0.0/s"),
         (
             Progress(40, done=10, running=4, passed=7, failed=2, errored=1, retries=1, cost_usd=0.125),
             5,
-            "10/40 done, 4 running, 7 passed, 2 failed, 1 error, 1 retry, $0.12, 2.0/s, ETA 0:15",
+            "10/40 done in 0:05, ETA 0:15, 4 running, 7 passed, 2 failed, 1 error, 1 retry, $0.12, 2.0/s",
         ),
         (
             Progress(100_000, done=10, passed=10, retries=12, cost_usd=31.5),
             10,
-            "10/100000 done, 0 running, 10 passed, 0 failed, 0 errors, 12 retries, $31.50, 1.0/s, ETA 27:46:30",
+            "10/100000 done in 0:10, ETA 27:46:30, 0 running, 10 passed, 0 failed, 0 errors, 12 retries, $31.50, 1.0/s",
         ),
-        (Progress(4, done=4, passed=4), 2, "4/4 done, 0 running, 4 passed, 0 failed, 0 errors, 2.0/s"),
+        (Progress(4, done=4, passed=4), 2, "4/4 done in 0:02, 0 running, 4 passed, 0 failed, 0 errors, 2.0/s"),
     ],
 )
 def test_a_plain_line_says_what_there_is_to_say(

@@ -124,7 +124,7 @@ def test_every_trial_is_scored(folder: Path) -> None:
 def test_trial_that_never_ran_counts_as_an_error(folder: Path) -> None:
     documents(folder, {"evaluators": [SAYS_HELLO]})
     assert run(["eval", "evals", "--out", "r.jsonl", "--repeat", "3"]) == 0
-    kept = [line for line in (folder / "r.jsonl").read_text("utf-8").splitlines() if '"trial": 2' not in line]
+    kept = [line for line in (folder / "r.jsonl").read_text("utf-8").splitlines() if '"trial":2' not in line]
     (folder / "r.jsonl").write_text("\n".join(kept) + "\n", "utf-8")
     assert run(["rescore", "r.jsonl"]) == 4
 
