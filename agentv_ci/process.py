@@ -377,7 +377,7 @@ def _signal_all(leader: int, number: signal.Signals, known: frozenset[_Id] = fro
     # Looked for first: the children of one that has ended are nobody's.
     processes = _processes()
     session = [each for each in processes if each.session == leader or each.id in known]
-    found = {each.id for each in (*session, *_below([leader, *(each.pid for each in session)], processes))}
+    found = {each.id for each in (*session, *_below([each.pid for each in session], processes))}
     _signal_group(leader, number)
     for pid, _ in found:
         with contextlib.suppress(ProcessLookupError, PermissionError):

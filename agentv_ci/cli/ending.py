@@ -7,6 +7,7 @@ import io
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -84,9 +85,12 @@ def end(work: Callable[[], object]) -> Ended:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Have SIGTERM end what is done in order, like Ctrl-C; where it is ignored, it stays so."""
+    """Have SIGTERM end what is done in order, like Ctrl-C; where it is ignored, it stays so.
+
+    Signals are the main thread's.
+    """
     before = signal.getsignal(signal.SIGTERM)
-    if before in (signal.SIG_IGN, None):
+    if before in (signal.SIG_IGN, None) or threading.current_thread() is not threading.main_thread():
         yield
         return
     signal.signal(signal.SIGTERM, signal.default_int_handler)

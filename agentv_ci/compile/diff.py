@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import zip_longest
 
 from agentv_ci.canonical import exact
@@ -65,7 +66,7 @@ def _unmoved(cases: Iterable[PlanCase], others: Iterable[PlanCase]) -> tuple[Nam
     return tuple(unmoved)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Side:
     """What the cases of one of the plans refer to."""
 
@@ -73,8 +74,12 @@ class _Side:
     prices: Mapping[str, Mapping[str, Price]]
     """By suite."""
 
+    @cached_property
+    def digests(self) -> CaseDigests:
+        return CaseDigests(self.targets)
+
     def content(self, case: PlanCase) -> JsonObject:
-        return CaseDigests(self.targets).content(case, self.prices[case.suite])
+        return self.digests.content(case, self.prices[case.suite])
 
 
 def _reasons(sides: tuple[_Side, _Side], old: PlanCase, new: PlanCase) -> tuple[str, ...]:

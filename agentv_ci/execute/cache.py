@@ -102,10 +102,11 @@ class Store:
         """Remove what killed processes have left; one that writes just now begins again."""
         for folder in self._folders():
             for path in _listed(folder):
-                if SCRATCH.fullmatch(path.name) and path.name.startswith(folder.name) and not path.is_symlink():
+                is_ours = SCRATCH.fullmatch(path.name) is not None and path.name.startswith(folder.name)
+                if is_ours and path.is_file() and not path.is_symlink():
                     path.unlink(missing_ok=True)
-            with suppress(OSError):
-                folder.rmdir()
+                    with suppress(OSError):
+                        folder.rmdir()
 
     def _ignore(self) -> None:
         mark = self.folder / ".gitignore"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import fcntl
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -20,6 +20,17 @@ SYNC_INTERVAL_S = 0.2
 COPIED_BYTES = 1024 * 1024
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What an earlier run left in a file that is there."""
+
+    path: Path
+    whole_bytes: int
+    """How many of its first bytes are rows that stay for now."""
+    size: int
+    """How long it was when it was read."""
+
+
 class Journal:
     """Appends rows. A row that cannot be written is told, and the others are written all the same."""
 
@@ -28,12 +39,12 @@ class Journal:
         path: Path,
         encode: Callable[[ResultRow], str],
         *,
-        keeps: tuple[Path, int] | None = None,
+        keeps: Kept | None = None,
         outdates: Path | None = None,
     ) -> None:
         """Append to a file.
 
-        `keeps`: a file, and how many of its first bytes the results begin with. `outdates`: what speaks of the file as
+        `keeps`: what the results begin with. `outdates`: what speaks of the file as
         it is, and is removed when that changes.
         """
         self.path = path
@@ -58,24 +69,34 @@ class Journal:
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._is_new = not self.path.exists()
-        with contextlib.ExitStack() as opened:
-            file = opened.enter_context(self.path.open("ab", buffering=0))
-            self._refuse_others(file)
-            if self._keeps is not None and not self._keeps[0].samefile(self.path):
-                self._kept = opened.enter_context(self._keeps[0].open("rb"))
-            self._file = file
-            opened.pop_all()
+        self._file = claim(self.path)
+        try:
+            if self._keeps is not None:
+                self._open_kept(self._keeps)
+        except BaseException:
+            self._leave()
+            raise
         return self
 
-    def _refuse_others(self, file: BinaryIO) -> None:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UsageError(f"another run writes '{self.path}'", hint="give --out another file") from error
-        except OSError as error:
-            # Not every file system knows locks.
-            if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
-                raise
+    def _open_kept(self, keeps: Kept) -> None:
+        if not keeps.path.samefile(self.path):
+            self._kept = keeps.path.open("rb")
+        if os.fstat((self._kept or self._opened).fileno()).st_size != keeps.size:
+            raise UsageError(f"'{keeps.path}' changed while it was read", hint="try again when no other run writes it")
+
+    @property
+    def _opened(self) -> BinaryIO:
+        assert self._file is not None, "whoever writes has opened the file"
+        return self._file
+
+    def _leave(self) -> None:
+        if self._is_new and not self.has_begun:
+            # Nothing came of the run: an empty file would look like one that was killed.
+            with contextlib.suppress(OSError):
+                self.path.unlink()
+        self._opened.close()
+        if self._kept is not None:
+            self._kept.close()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -83,19 +104,11 @@ class Journal:
         if self._pending_sync is not None:
             self._pending_sync.cancel()
         self._disk.shutdown()
-        assert self._file is not None
-        self._sync(self._file.fileno())
-        if self._is_new and not self.has_begun:
-            # Nothing came of the run: an empty file would look like one that was killed.
-            with contextlib.suppress(OSError):
-                self.path.unlink()
-        self._file.close()
-        if self._kept is not None:
-            self._kept.close()
+        self._sync(self._opened.fileno())
+        self._leave()
 
     def append(self, row: ResultRow) -> None:
         """Write a row now and have it on the disk within 200 ms."""
-        assert self._file is not None
         try:
             self.begin()
             self._write(self._encode(row).encode("utf-8", "replace"))
@@ -119,17 +132,18 @@ class Journal:
         """Drop what is in the file and does not stay; raises OSError."""
         if self.has_begun:
             return
-        assert self._file is not None
-        earlier, whole_bytes = self._keeps or (self.path, 0)
-        there = os.fstat(self._file.fileno()).st_size
+        file, whole_bytes = self._opened, self._keeps.whole_bytes if self._keeps is not None else 0
+        there = os.fstat(file.fileno()).st_size
         size = self._copy(whole_bytes) if self._kept is not None else min(whole_bytes, there)
-        self._file.truncate(size)
-        self._file.seek(size)
-        if size and not _ends_its_line(self.path, size):
+        file.truncate(size)
+        file.seek(size)
+        # Other programs leave the last line break out.
+        if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
             self._write(b"\n")
         self.has_begun = True
-        if size < whole_bytes:
-            self.write_error = self.write_error or f"{earlier}: somebody changed it; rows that were to be kept are gone"
+        if self._keeps is not None and size < whole_bytes:
+            gone = f"{self._keeps.path}: somebody changed it; rows that were to be kept are gone"
+            self.write_error = self.write_error or gone
         if self._outdates is not None:
             try:
                 self._outdates.unlink(missing_ok=True)
@@ -138,9 +152,8 @@ class Journal:
 
     def _copy(self, most_bytes: int) -> int:
         """Begin with what is kept of another file; returns how much of it was there."""
-        assert self._file is not None
         assert self._kept is not None
-        self._file.truncate(0)
+        self._opened.truncate(0)
         self._kept.seek(0)
         size = 0
         while size < most_bytes and (piece := self._kept.read(min(most_bytes - size, COPIED_BYTES))):
@@ -149,23 +162,21 @@ class Journal:
         return size
 
     def _write(self, data: bytes) -> None:
-        assert self._file is not None
-        start = self._file.tell()
+        start = self._opened.tell()
         try:
             view = memoryview(data)
             while view:
-                view = view[self._file.write(view) :]
+                view = view[self._opened.write(view) :]
         except OSError:
             # Half a row would make the file unreadable.
-            self._file.truncate(start)
-            self._file.seek(start)
+            self._opened.truncate(start)
+            self._opened.seek(start)
             raise
 
     def _sync_soon(self) -> None:
         # In a thread: a slow disk does not hold up answers, nor lengthen what they are measured to take.
         self._pending_sync = None
-        assert self._file is not None
-        self._disk.submit(self._sync, self._file.fileno())
+        self._disk.submit(self._sync, self._opened.fileno())
 
     def _sync(self, file: int) -> None:
         try:
@@ -174,8 +185,22 @@ class Journal:
             self._tell(self.path, error)
 
 
-def _ends_its_line(path: Path, size: int) -> bool:
-    """Whether a file of that size ends with a line break; other programs leave it out."""
-    with path.open("rb") as file:
-        file.seek(size - 1)
-        return file.read(1) == b"\n"
+def claim(path: Path) -> BinaryIO:
+    """Return a file opened for appending that nobody else may claim until it is closed.
+
+    Raises OSError, and UsageError while another run writes it. On file systems that know no locks, everybody may.
+    """
+    while True:
+        file = path.open("a+b", buffering=0)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.close()
+            raise UsageError(f"another run writes '{path}'", hint="give --out another file") from error
+        except OSError:
+            return file
+        # Whoever had it before may have removed it, or put another one in its place.
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                return file
+        file.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,8 @@ class Earlier:
     path: Path
     whole_bytes: int
     """How much of its file are whole rows."""
+    size: int
+    """How long the file was before it was read."""
     sentence: str
     """What is kept and what is not, for people."""
 
@@ -53,8 +56,8 @@ class _Survey:
     """What a results file holds."""
 
     rows: int = 0
-    strangers: int = 0
-    """Rows of cases that the plan does not have."""
+    strangers: Counter[str] = field(default_factory=Counter)
+    """By suite, rows of cases that the plan does not have."""
     whole_bytes: int = 0
     last: dict[TrialKey, _Kept] = field(default_factory=dict)
 
@@ -62,7 +65,9 @@ class _Survey:
 class Resumable:
     """A results file into which a plan's rows go, some of which may be there already."""
 
-    def __init__(self, results: Path, form: ResultsFormat, plan: Plan, *, dry_run: bool) -> None:
+    def __init__(self, results: Path, form: ResultsFormat, plan: Plan, root: Path, *, dry_run: bool) -> None:
+        """`root` is the repository, from which suites are named."""
+        self._root = root
         self._results = results
         self._form = form
         self._plan = plan
@@ -78,10 +83,11 @@ class Resumable:
         from agentv_ci.execute.run import Finished
 
         if not earlier.exists():
-            return Earlier(Finished(), earlier, 0, f"'{earlier}' does not exist yet: everything runs")
+            return Earlier(Finished(), earlier, 0, 0, f"'{earlier}' does not exist yet: everything runs")
         if not earlier.is_file():
             raise UsageError(f"--resume: '{earlier}' is no file, and its rows are read more than once")
         try:
+            size = earlier.stat().st_size
             survey = self._survey(earlier)
         except OSError as error:
             raise UsageError(f"--resume: cannot read '{earlier}': {error.strerror}") from error
@@ -90,9 +96,10 @@ class Resumable:
                 f"none of the {survey.rows} rows in '{earlier}' is of this run: other cases, targets, digests or seeds",
                 hint="leave out --resume to run everything, into another file",
             )
-        if is_part and survey.strangers and earlier == self._results:
+        lost = sum(number for suite, number in survey.strangers.items() if is_part or self._is_left_out(suite))
+        if lost and earlier == self._results:
             raise UsageError(
-                f"'{earlier}' holds {counted(survey.strangers, 'row')} of cases that are left out here; "
+                f"'{earlier}' holds {counted(lost, 'row')} of cases that are left out here; "
                 "they would go out of the file",
                 hint="give --out another file, or leave nothing out",
             )
@@ -105,7 +112,11 @@ class Resumable:
             cost_usd=costs,
             unpriced_models=tuple(dict.fromkeys(model for kept in answered.values() for model in kept.unpriced)),
         )
-        return Earlier(finished, earlier, survey.whole_bytes, self._sentence(earlier, survey))
+        return Earlier(finished, earlier, survey.whole_bytes, size, self._sentence(earlier, survey))
+
+    def _is_left_out(self, suite: str) -> bool:
+        """Whether an eval file is there and not in the plan: the paths that were given do not lead to it."""
+        return suite not in self._datasets and (self._root / suite).is_file()
 
     def _sentence(self, earlier: Path, survey: _Survey) -> str:
         total = sum(case.trials for case in self._plan.cases)
@@ -122,7 +133,13 @@ class Resumable:
         return (row for _, row in self._counting(self._survey(self._results)))
 
     def tidy(self) -> None:
-        """Leave nothing in the file but those rows; raises OSError, and then the file is as it was."""
+        """Leave nothing in the file but those rows; raises OSError and UsageError, and then the file is as it was."""
+        from agentv_ci.execute.journal import claim
+
+        with claim(self._results):
+            self._tidy()
+
+    def _tidy(self) -> None:
         from agentv_ci.report.reporters import form
 
         survey = self._survey(self._results)
@@ -174,7 +191,8 @@ class Resumable:
             survey.rows += 1
             survey.whole_bytes += len(item)
             case = self._cases.get((row.suite, row.eval_id))
-            survey.strangers += case is None
+            if case is None:
+                survey.strangers[row.suite] += 1
             known = survey.last.get(key_of(row))
             if case is not None and self._fits(row, case) and (known is None or not known.is_answered):
                 survey.last[key_of(row)] = self._kept(place, row, case)

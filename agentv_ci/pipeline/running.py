@@ -113,7 +113,7 @@ async def run_plan(
 
         now = outside.world.now()
         yardstick = yardstick_of(scope.baseline, head=files.results.name, now=now, is_part=is_part)
-    resumable = Resumable(files.results, files.form, plan, dry_run=settings.dry_run)
+    resumable = Resumable(files.results, files.form, plan, settings.root, dry_run=settings.dry_run)
     prior = Prior()
     if scope.resume is not None:
         prior = Prior(kept=resumable.read(scope.resume, is_part=is_part))
@@ -174,7 +174,7 @@ async def carry_out(plan: Plan, settings: RunSettings, files: RunFiles, outside:
     from agentv_ci.execute import execute
     from agentv_ci.execute.deciding import trials_left
     from agentv_ci.execute.engine import still_asked
-    from agentv_ci.execute.journal import Journal
+    from agentv_ci.execute.journal import Journal, Kept
     from agentv_ci.execute.materials import Materials
     from agentv_ci.execute.run import Account, Finished, Means, Progress
     from agentv_ci.redaction import Redactor, secrets_of
@@ -206,7 +206,7 @@ async def carry_out(plan: Plan, settings: RunSettings, files: RunFiles, outside:
         Journal(
             files.results,
             encode,
-            keeps=(kept.path, kept.whole_bytes) if kept is not None else None,
+            keeps=Kept(kept.path, kept.whole_bytes, kept.size) if kept is not None and kept.whole_bytes else None,
             outdates=files.report,
         ) as journal,
     ):

@@ -198,7 +198,8 @@ def _judge_suite(
 def _is_told(outcome: CaseOutcome, ending: Ending) -> bool:
     """Whether a run has come to an end about a case.
 
-    What it has not decided when it was stopped says nothing about quality, nor do trials that nobody has recorded.
+    What it has not decided when it was stopped says nothing about quality; nor does a case with errors in a replay that
+    lacks recordings.
     """
     is_undecided = ending.stopped is not None and outcome.is_open
     is_unrecorded = ending.unrecorded > 0 and outcome.errors > 0

@@ -32,6 +32,8 @@ def columns(text: str) -> int:
 
 def clipped(text: str, width: int) -> str:
     """Return the beginning of a text that takes at most `width` columns, and whether it goes on."""
+    if width < 1:
+        return ""
     if columns(text) <= width:
         return text
     head = text[: width - 1]

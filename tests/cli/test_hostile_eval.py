@@ -62,6 +62,19 @@ def test_terminal_that_takes_no_commands_gets_plain_lines(monkeypatch: pytest.Mo
     assert "64 running" in seen(monkeypatch, TERM="dumb", COLUMNS="80")
 
 
+@pytest.mark.parametrize("columns", ["1", "2", "20", "500"])
+def test_terminal_of_any_width_is_told_something_or_nothing(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    longest = max(map(len, seen(monkeypatch, TERM="xterm", COLUMNS=columns).splitlines()), default=0)
+    assert longest <= 500
+
+
+def test_earlier_results_that_are_not_there_are_none_also_into_another_file(repository: Path) -> None:
+    documents(repository, ["a"], mock())
+    done = agentv_ci("eval", "evals", "--resume", "gone.jsonl", "--out", "r.jsonl", cwd=repository)
+    assert (done.code, (repository / "r.jsonl").read_bytes().count(b"\n")) == (0, 1)
+    assert not (repository / "gone.jsonl").exists()
+
+
 # --- Nobody listens ---------------------------------------------------------------------------------------------------
 
 
@@ -71,7 +84,8 @@ def test_warning_that_nobody_can_be_told_of_does_not_keep_a_run_from_beginning(l
     path = repository / "evals" / "a.yaml"
     path.write_text(path.read_text("utf-8").replace('"$schema": "agentv-eval-v2", ', ""), "utf-8")
     command = [sys.executable, "-m", "agentv_ci", "eval", "evals", "--out", "r.jsonl"]
-    with Path("/dev/full").open("wb") as full, subprocess.Popen(["true"], stdin=subprocess.PIPE) as gone:
+    place = Path("/dev/full" if listener == "a full disk" else "/dev/null")
+    with place.open("wb") as full, subprocess.Popen(["true"], stdin=subprocess.PIPE) as gone:
         gone.wait()
         done = subprocess.run(
             command,

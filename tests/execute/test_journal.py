@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.contracts.results import ResultRow, RowSource
-from agentv_ci.execute.journal import Journal
+from agentv_ci.errors import UsageError
+from agentv_ci.execute.journal import Journal, Kept
 from agentv_ci.report.reporters import read
 from agentv_ci.report.reporters.jsonl import encode
 from tests.conftest import environment
@@ -184,3 +185,30 @@ def test_rows_of_a_cancelled_run_are_kept(tmp_path: Path) -> None:
 
     asyncio.run(cancelled())
     assert ids(path) == ["one"]
+
+
+def test_a_file_has_one_writer(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    with Journal(path, encode):
+        with pytest.raises(UsageError, match="another run writes"), Journal(path, encode):
+            raise AssertionError("two write one file")
+        assert path.exists()
+    assert not path.exists()
+    with Journal(path, encode) as journal:
+        journal.finish()
+    assert path.read_bytes() == b""
+
+
+def test_what_is_kept_of_a_file_that_has_changed_since_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text(encode(row("one")), "utf-8")
+    size = path.stat().st_size
+    path.write_text(encode(row("one")) + encode(row("two")), "utf-8")
+    for results in (path, tmp_path / "new.jsonl"):
+        with (
+            pytest.raises(UsageError, match="changed while it was read"),
+            Journal(results, encode, keeps=Kept(path, size, size)),
+        ):
+            raise AssertionError("rows of another run are cut off")
+    assert ids(path) == ["one", "two"]
+    assert not (tmp_path / "new.jsonl").exists()

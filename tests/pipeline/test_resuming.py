@@ -12,7 +12,7 @@ import pytest
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import UsageError
-from agentv_ci.execute.journal import Journal
+from agentv_ci.execute.journal import Journal, Kept
 from agentv_ci.pipeline.resuming import Earlier, Resumable
 from agentv_ci.report.reporters import ResultsFormat, form, read
 from tests.report.builders import case, plan, row
@@ -31,7 +31,7 @@ def write(path: Path, rows: Sequence[ResultRow]) -> None:
 
 
 def resumable(path: Path, of: Plan = WHOLE, *, dry_run: bool = False) -> Resumable:
-    return Resumable(path, "yaml" if path.suffix == ".yaml" else "jsonl", of, dry_run=dry_run)
+    return Resumable(path, "yaml" if path.suffix == ".yaml" else "jsonl", of, path.parent, dry_run=dry_run)
 
 
 def kept(tmp_path: Path, rows: Sequence[ResultRow], of: Plan = WHOLE, *, dry_run: bool = False) -> Earlier:
@@ -183,7 +183,7 @@ def test_rows_can_go_on_in_another_file(tmp_path: Path) -> None:
     earlier = resumable(new).read(tmp_path / "old.jsonl", is_part=False)
     assert keys(earlier) == [("a", 1), ("b", 1), ("b", 2)]
     assert (earlier.path, new.exists()) == (tmp_path / "old.jsonl", False)
-    with Journal(new, form("jsonl").encode, keeps=(earlier.path, earlier.whole_bytes)) as journal:
+    with Journal(new, form("jsonl").encode, keeps=Kept(earlier.path, earlier.whole_bytes, earlier.size)) as journal:
         journal.begin()
     assert list(resumable(new).rows()) == FITTING
 
@@ -206,3 +206,13 @@ def test_rows_of_cases_that_are_left_out_are_not_lost(tmp_path: Path) -> None:
     elsewhere = resumable(tmp_path / "new.jsonl", part).read(path, is_part=True)
     assert keys(elsewhere) == [("a", 1)]
     assert keys(resumable(path).read(path, is_part=True)) == [("a", 1), ("b", 1), ("b", 2)]
+
+
+def test_rows_of_eval_files_that_were_not_named_are_not_lost(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    write(path, [*FITTING, row(of=case("z"), suite="evals/z.yaml")])
+    assert len(keys(resumable(path).read(path, is_part=False))) == 3
+    (tmp_path / "evals").mkdir()
+    (tmp_path / "evals" / "z.yaml").touch()
+    with pytest.raises(UsageError, match="holds 1 row of cases that are left out here"):
+        resumable(path).read(path, is_part=False)

@@ -42,7 +42,7 @@ class LocalProtocolError(Exception):
     """What is to be sent is no HTTP."""
 
 
-BROKEN = (ConnectError, ConnectTimeout, ReadError, ReadTimeout, LocalProtocolError, RemoteProtocolError, TooLong)
+BROKEN = (ConnectError, ConnectTimeout, ReadError, ReadTimeout, LocalProtocolError, RemoteProtocolError)
 """What a connection raises."""
 
 
@@ -97,7 +97,7 @@ class Connection(asyncio.Protocol):
     ) -> tuple[int, Mapping[str, str], bytes]:
         """Return status, headers (names in lower case) and body of the answer.
 
-        `timeout_s` bounds each wait for bytes, `most_bytes` the body. Raises what BROKEN lists.
+        `timeout_s` bounds each wait for bytes, `most_bytes` the body. Raises TooLong, and what BROKEN lists.
         """
         head = _head(target, headers)
         reply = self._reply = Reply(most_bytes)
@@ -110,12 +110,13 @@ class Connection(asyncio.Protocol):
         try:
             await end
         finally:
+            reply.close()
             self._end = None
             if self._watch is not None:
                 self._watch.cancel()
         if self._error is not None:
             raise self._error
-        return reply.status, reply.headers, reply.body
+        return reply.status, reply.headers, reply.take_body()
 
     def _expect_news(self, timeout_s: float) -> None:
         left_s = self._heard_at + timeout_s - self._loop.time()
@@ -181,7 +182,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
         self._heard_at = self._loop.time()
-        if self._reply is None or self._error is not None:
+        if self._reply is None or self._end is None or self._error is not None:
             # Nobody asked, or nobody listens any more.
             self._transport.abort()
             return

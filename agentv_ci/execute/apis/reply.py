@@ -32,14 +32,20 @@ class Reply:
         self._size = 0
         self._quiet_bytes = 0
         self._has_headers = False
-        self._parser = httptools.HttpResponseParser(self)
-        # Servers of ten lines end theirs as their system does.
-        self._parser.set_dangerous_leniencies(lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True)
+        self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
+        # Servers of ten lines end theirs as their system does, and gateways name the length of what they cut in chunks.
+        self._parser.set_dangerous_leniencies(
+            lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True, lenient_chunked_length=True
+        )
 
-    @property
-    def body(self) -> bytes:
-        """What has come of the body."""
-        return b"".join(self._body)
+    def take_body(self) -> bytes:
+        """Return what has come of the body, and let go of it."""
+        body, self._body = b"".join(self._body), []
+        return body
+
+    def close(self) -> None:
+        """Read no more. Reply and parser hold each other: else they would stay until somebody looks for circles."""
+        self._parser = None
 
     def feed(self, data: bytes) -> None:
         """Take in bytes; raises RemoteProtocolError, and TooLong for a body of more than `most_bytes`."""
@@ -47,7 +53,7 @@ class Reply:
             self._feed(data[start : start + PIECE_BYTES])
 
     def _feed(self, piece: bytes) -> None:
-        if self.is_complete:
+        if self.is_complete or self._parser is None:
             self.keeps_connection = False
             return
         self._quiet_bytes += len(piece)
@@ -64,6 +70,8 @@ class Reply:
             raise RemoteProtocolError(f"more than {MOST_QUIET_BYTES // 1024} KiB of headers")
         if self._size > self._most_bytes:
             raise TooLong
+        if self.is_complete:
+            self.close()
 
     def end(self) -> None:
         """There is no more; raises RemoteProtocolError unless that is how the answer ends."""
@@ -89,9 +97,11 @@ class Reply:
 
     def on_headers_complete(self) -> None:
         """See httptools."""
-        if self.is_complete:
+        if self.is_complete or self._parser is None:
             return
         self.status = self._parser.get_status_code()
+        if self.status < 100:
+            raise RemoteProtocolError(f"{self.status} is no status")
         if self.status < 200:
             self.headers.clear()
             return

@@ -15,13 +15,19 @@ HEADS = (b'{"schema_version":1,', b'{"schema_version": 1,')
 """How rows begin: those of today, and those of versions that put spaces between words."""
 
 
+REPLACED = "\\ufffd"
+"""How a row says what stands in a character's place."""
+
+
 def encode(row: ResultRow) -> str:
     """Return a row as one line, line break included."""
     # ASCII: a line separator inside an answer cannot break the file.
     try:
         line = row.model_dump_json(exclude_none=True, ensure_ascii=True)
     except PydanticSerializationError:
-        # Half a character, which JSON can hold all the same.
+        line = REPLACED
+    if REPLACED in line:
+        # Perhaps half a character, which JSON can hold all the same: pydantic refuses it in values, not in keys.
         line = json.dumps(row.model_dump(exclude_none=True), separators=(",", ":"))
     return f"{line}\n"
 

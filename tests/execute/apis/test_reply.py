@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import h11
 import pytest
 from hypothesis import given, settings
@@ -21,7 +24,7 @@ def read(*pieces: bytes, most_bytes: int = MANY) -> Reply:
 
 
 def told(reply: Reply) -> tuple[int, dict[str, str], bytes, bool]:
-    return reply.status, reply.headers, reply.body, reply.is_complete
+    return reply.status, reply.headers, reply.take_body(), reply.is_complete
 
 
 @st.composite
@@ -31,21 +34,23 @@ def answers(draw: st.DrawFn) -> bytes:
     names = draw(st.lists(st.sampled_from([b"Retry-After", b"x-a", b"Content-Type", b"DATE"]), unique=True, max_size=4))
     lines = [b"%s:%s%s" % (name, draw(st.sampled_from([b"", b" ", b"\t "])), b"v%d" % len(name)) for name in names]
     body = draw(st.binary(max_size=300)) if status not in (204, 304) else b""
-    frame = draw(st.sampled_from(["length", "chunked", "end"]))
+    frame = draw(st.sampled_from(["length", "chunked", "chunked and a length", "end"]))
     if status in (204, 304):
         content = b""
     elif frame == "length":
         lines.append(b"Content-Length: %d" % len(body))
         content = body
-    elif frame == "chunked":
+    elif frame.startswith("chunked"):
         lines.append(b"Transfer-Encoding: chunked")
+        if frame != "chunked":
+            lines.append(b"Content-Length: %d" % len(body))
         cut = draw(st.integers(0, len(body)))
         parts = [part for part in (body[:cut], body[cut:]) if part]
         content = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
     else:
         content = body
     interim = draw(st.sampled_from([b"", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 103 Early\r\nlink: a\r\n\r\n"]))
-    version = draw(st.sampled_from([b"1.1", b"1.0"])) if frame != "chunked" else b"1.1"
+    version = draw(st.sampled_from([b"1.1", b"1.0"])) if not frame.startswith("chunked") else b"1.1"
     head = b"HTTP/%s %d Some words\r\n" % (version, status)
     return interim + head + b"".join(line + b"\r\n" for line in lines) + b"\r\n" + content
 
@@ -108,6 +113,7 @@ def test_what_follows_an_answer_ends_the_connection_and_is_not_part_of_it(more: 
     [
         b"SSH-2.0-OpenSSH_9.2\r\n",
         b"\0\0\0",
+        b"HTTP/1.1 099 Odd\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
         OK + b"transfer-encoding: chunked\r\n\r\nxyz\r\n",
         OK + b"content-length: -1\r\n\r\n",
@@ -144,9 +150,20 @@ def test_half_an_answer_is_none(data: bytes) -> None:
 
 @pytest.mark.parametrize("frame", [b"content-length: 11\r\n\r\n", b"\r\n", b"transfer-encoding: chunked\r\n\r\nb\r\n"])
 def test_a_body_is_bounded_while_it_comes(frame: bytes) -> None:
-    assert read(OK + frame + b"x" * 10, most_bytes=10).body == b"x" * 10
+    assert read(OK + frame + b"x" * 10, most_bytes=10).take_body() == b"x" * 10
     with pytest.raises(TooLong):
         read(OK + frame + b"x" * 11, most_bytes=10)
+
+
+def test_an_answer_goes_when_nobody_holds_it_any_more() -> None:
+    gc.disable()
+    try:
+        reply = read(OK + b"content-length: 2\r\n\r\nhi")
+        gone = weakref.ref(reply)
+        del reply
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_trailers_are_no_headers() -> None:

@@ -147,3 +147,8 @@ def test_row_that_does_not_keep_the_contract_is_refused(tmp_path: Path, changed:
     path.write_text(json.dumps({**json.loads(form("jsonl").encode(row())), **changed}) + "\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"results\.jsonl:1: not a result row"):
         list(read(path, "jsonl"))
+
+
+def test_keys_with_half_a_character_stay_apart(tmp_path: Path) -> None:
+    rows = [row(metadata={chr(code): code for code in (0xD800, 0xD801, 0xFFFD)})]
+    assert read_back(tmp_path, *rows) == rows
