@@ -44,8 +44,8 @@ class Journal:
     ) -> None:
         """Append to a file.
 
-        `keeps`: what the results begin with. `outdates`: what speaks of the file as
-        it is, and is removed when that changes.
+        `keeps`: what the results begin with. `outdates`: what speaks of the file as it is, and is removed when that
+        changes.
         """
         self.path = path
         self.write_error: str | None = None
