@@ -9,7 +9,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import click
@@ -83,7 +82,7 @@ def end(work: Callable[[], object]) -> Ended:
         return Ended(BUG, error)
 
 
-@contextmanager
+@contextlib.contextmanager
 def interruptible() -> Iterator[None]:
     """Have SIGTERM end what is done in order, like Ctrl-C; where it is ignored, it stays so.
 

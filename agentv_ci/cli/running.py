@@ -10,7 +10,7 @@ import random
 import resource
 import signal
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -93,11 +93,9 @@ def _allow_connections() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
-@contextlib.contextmanager
-def unheard() -> Iterator[None]:
+def unheard() -> contextlib.AbstractContextManager[object]:
     """Go on where what is printed reaches nobody: whoever listened has gone, or the disk is full."""
-    with contextlib.suppress(OSError):
-        yield
+    return contextlib.suppress(OSError)
 
 
 def show_warning(sentence: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -46,7 +46,7 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
 
     Settings: `tolerance`, the largest difference of two numbers that are the same (0.0); `fields`, dot paths into the
     output. A field that both lack is the same, one that only one has is not. By default the top-level keys are compared
-    that both have, or the outputs as they are where one is no object. Settings of a wrong form count as left out.
+    that both have, or the outputs as they are where they have none. Settings of a wrong form count as left out.
 
     In the summary, `groups` counts those of runs with a seed, and `inconsistencies` the fields that differ.
     """
@@ -126,14 +126,17 @@ def _mismatches(group: Sequence[Numbered], fields: Sequence[str] | None, toleran
 def _differences(one: object, other: object, fields: Sequence[str] | None, tolerance: float) -> Iterator[Difference]:
     if fields is not None:
         compared = [(tuple(path.split(".")), found_at(one, path), found_at(other, path)) for path in fields]
-    elif isinstance(one, dict) and isinstance(other, dict):
-        common = [key for key in one if isinstance(key, str) and key in other]
+    elif isinstance(one, dict) and isinstance(other, dict) and (common := _common(one, other)):
         compared = [((key,), (one[key],), (other[key],)) for key in common]
     else:
         compared = [((), (one,), (other,))]
     for steps, here, there in compared:
         if not _is_same(here, there, tolerance):
             yield Difference(steps, here, there)
+
+
+def _common(one: Mapping[object, object], other: Mapping[object, object]) -> list[str]:
+    return [key for key in one if isinstance(key, str) and key in other]
 
 
 def _is_same(one: object, other: object, tolerance: float, levels: int = MAX_DEPTH) -> bool:

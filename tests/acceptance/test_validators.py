@@ -160,7 +160,7 @@ evalcases:
 """
 TARGETS = """\
 $schema: agentv-targets-v2.2
-targets: [{name: default, provider: cli, command_template: 'echo "{\\"dice\\": $(date +%N)}"'}]
+targets: [{name: default, provider: cli, command_template: 'echo "{\\"dice\\": $(date +1%N)}"'}]
 """
 
 

@@ -8,11 +8,13 @@ import json
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from agentv_ci.cli import progress as shown
+from agentv_ci.cli import run
 from agentv_ci.cli.progress import show_progress
 from agentv_ci.execute.run import Progress
 from tests.conftest import agentv_ci, environment
@@ -62,10 +64,16 @@ def test_terminal_that_takes_no_commands_gets_plain_lines(monkeypatch: pytest.Mo
     assert "64 running" in seen(monkeypatch, TERM="dumb", COLUMNS="80")
 
 
-@pytest.mark.parametrize("columns", ["1", "2", "20", "500"])
-def test_terminal_of_any_width_is_told_something_or_nothing(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    longest = max(map(len, seen(monkeypatch, TERM="xterm", COLUMNS=columns).splitlines()), default=0)
-    assert longest <= 500
+@pytest.mark.parametrize("columns", [1, 2, 20, 80, 500])
+def test_progress_fits_a_terminal_of_any_width(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = seen(monkeypatch, TERM="xterm", COLUMNS=str(columns)).splitlines()
+    assert max(map(len, lines), default=0) <= columns
+
+
+def test_commands_run_in_threads_too() -> None:
+    # Where signals cannot be heard.
+    with ThreadPoolExecutor() as threads:
+        assert threads.submit(run, ["schema"]).result() == 0
 
 
 def test_earlier_results_that_are_not_there_are_none_also_into_another_file(repository: Path) -> None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from agentv_ci.contracts.results import ResultRow, RowSource
 from agentv_ci.errors import UsageError
-from agentv_ci.execute.journal import Journal, Kept
+from agentv_ci.execute.journal import Journal, Kept, claim
 from agentv_ci.report.reporters import read
 from agentv_ci.report.reporters.jsonl import encode
 from tests.conftest import environment
@@ -212,3 +215,21 @@ def test_what_is_kept_of_a_file_that_has_changed_since_is_refused(tmp_path: Path
             raise AssertionError("rows of another run are cut off")
     assert ids(path) == ["one", "two"]
     assert not (tmp_path / "new.jsonl").exists()
+
+
+@pytest.mark.parametrize("meanwhile", [Path.unlink, lambda path: path.with_name("new").replace(path)])
+def test_a_file_that_another_run_took_away_while_it_was_claimed_is_opened_again(
+    meanwhile: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, lock, turns = tmp_path / "r.jsonl", fcntl.flock, iter([meanwhile])
+    path.write_text("old\n", "utf-8")
+    path.with_name("new").write_text("new\n", "utf-8")
+
+    def late(file: BinaryIO, how: int) -> None:
+        for turn in turns:
+            turn(path)
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with claim(path) as file:
+        assert os.path.samestat(os.fstat(file.fileno()), path.stat())

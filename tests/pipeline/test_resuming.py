@@ -216,3 +216,12 @@ def test_rows_of_eval_files_that_were_not_named_are_not_lost(tmp_path: Path) -> 
     (tmp_path / "evals" / "z.yaml").touch()
     with pytest.raises(UsageError, match="holds 1 row of cases that are left out here"):
         resumable(path).read(path, is_part=False)
+
+
+def test_a_file_that_another_run_writes_is_not_tidied(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    write(path, [row("error", of=WHOLE.cases[2]), *FITTING, row(of=WHOLE.cases[2])])
+    before = path.read_bytes()
+    with Journal(path, form("jsonl").encode), pytest.raises(UsageError, match="another run writes"):
+        resumable(path).tidy()
+    assert path.read_bytes() == before
