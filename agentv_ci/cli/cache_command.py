@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from agentv_ci.cli.options import FILE, color_option
+from agentv_ci.errors import UsageError
 from agentv_ci.execute.cache import CACHE, Contents, Store
 
 folder_option = click.option(
@@ -30,7 +31,7 @@ def command() -> None:
 @color_option
 def info(cache_dir: str) -> int:
     """Say how many answers there are, and how large they are."""
-    click.echo(f"{cache_dir}: {_said(Store(Path(cache_dir)).contents())}")
+    click.echo(f"{cache_dir}: {_said(_store(cache_dir).contents())}")
     return 0
 
 
@@ -39,8 +40,15 @@ def info(cache_dir: str) -> int:
 @color_option
 def clear(cache_dir: str) -> int:
     """Remove all answers; other files stay."""
-    click.echo(f"{cache_dir}: {_said(Store(Path(cache_dir)).clear())} removed")
+    click.echo(f"{cache_dir}: {_said(_store(cache_dir).clear())} removed")
     return 0
+
+
+def _store(cache_dir: str) -> Store:
+    folder = Path(cache_dir)
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"--cache-dir: '{cache_dir}' is no folder")
+    return Store(folder)
 
 
 def _said(contents: Contents) -> str:

@@ -77,7 +77,7 @@ class Finished:
     trials: Mapping[TrialKey, Result] = field(default_factory=dict)
     """Trials, and what they came to."""
     cost_usd: Mapping[str, float] = field(default_factory=dict)
-    """What it has cost, by suite."""
+    """What that run has cost by suite, also for what runs again."""
     unpriced_models: tuple[str, ...] = ()
     """Models whose share is not in that."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AsyncExitStack
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -99,6 +100,8 @@ class OpenTargets:
         self._written = {key: settings_of(authored[key], None) for key in resolved}
         self._alike: dict[TrialKey, dict[str | None, set[int]]] = {}
         """Which places are taken among the questions of a trial that are alike."""
+        self._under_way: dict[str, asyncio.Event] = {}
+        """By key in the cache, questions that are being asked; set when that has ended, with or without an answer."""
 
     async def open(self, key: str, workers: int | None, stack: AsyncExitStack) -> None:
         """Make a target ready; raises TargetUnavailable when it cannot be asked at all."""
@@ -189,22 +192,41 @@ class OpenTargets:
     async def _answered(self, question: _Question) -> Response:
         key, request, trial = question.key, question.request, question.trial
         self._desk.dumps.prompt(trial, question.target, request)
+        if question.cached in self._under_way:
+            await self._under_way[question.cached].wait()
         stored = self._stored(question)
         if stored is not None:
             return self._found(question, stored)
         if self._is_replayed(question.target):
             self._desk.on_unrecorded()
             raise ProviderError("request", _not_recorded(question.target, self._desk.stores), requests=0)
-        async with self._desk.limits.of(key).slot():
-            begun = self._context.world.monotonic()
-            try:
-                response = self._desk.redactor.response(await self._providers[key].ask(request))
-            except ProviderError as error:
-                self._desk.redactor.clean(error)
-                raise
-            if response.duration_ms is None:
-                response = replace(response, duration_ms=round((self._context.world.monotonic() - begun) * 1000))
-        return self._taken(question, response)
+        with self._first_of_its_like(question.cached):
+            async with self._desk.limits.of(key).slot():
+                begun = self._context.world.monotonic()
+                try:
+                    response = self._desk.redactor.response(await self._providers[key].ask(request))
+                except ProviderError as error:
+                    self._desk.redactor.clean(error)
+                    raise
+                if response.duration_ms is None:
+                    response = replace(response, duration_ms=round((self._context.world.monotonic() - begun) * 1000))
+            return self._taken(question, response)
+
+    @contextmanager
+    def _first_of_its_like(self, cached: str | None) -> Iterator[None]:
+        """Have the same question of other cases wait meanwhile: what the first one gets is in the cache then.
+
+        Where it gets nothing, they are asked side by side, so that none waits for more than one failure.
+        """
+        if cached is None or cached in self._under_way:
+            yield
+            return
+        ended = self._under_way[cached] = asyncio.Event()
+        try:
+            yield
+        finally:
+            del self._under_way[cached]
+            ended.set()
 
     def forget(self, trial: Trial) -> None:
         """Let go of what only matters while a trial runs."""

@@ -46,9 +46,8 @@ class _Kept:
     result: Result
     is_stale: bool
     """Whether the plan says something else today of what the row repeats of it."""
-    cost_usd: float
     unpriced: tuple[str, ...]
-    """Models whose share nobody knows."""
+    """Models whose cost nobody knows."""
 
 
 @dataclass(slots=True)
@@ -59,6 +58,8 @@ class _Survey:
     strangers: Counter[str] = field(default_factory=Counter)
     """By suite, rows of cases that the plan does not have."""
     whole_bytes: int = 0
+    cost_usd: dict[str, float] = field(default_factory=dict)
+    """By suite, what the plan's rows have cost, also those that do not count."""
     last: dict[TrialKey, _Kept] = field(default_factory=dict)
 
 
@@ -104,12 +105,9 @@ class Resumable:
                 hint="give --out another file, or leave nothing out",
             )
         answered = {key: kept for key, kept in survey.last.items() if kept.is_answered}
-        costs: dict[str, float] = {}
-        for (suite, _, _), kept in answered.items():
-            costs[suite] = costs.get(suite, 0.0) + kept.cost_usd
         finished = Finished(
             trials={key: kept.result for key, kept in answered.items()},
-            cost_usd=costs,
+            cost_usd=survey.cost_usd,
             unpriced_models=tuple(dict.fromkeys(model for kept in answered.values() for model in kept.unpriced)),
         )
         return Earlier(finished, earlier, survey.whole_bytes, size, self._sentence(earlier, survey))
@@ -193,9 +191,11 @@ class Resumable:
             case = self._cases.get((row.suite, row.eval_id))
             if case is None:
                 survey.strangers[row.suite] += 1
-            known = survey.last.get(key_of(row))
-            if case is not None and self._fits(row, case) and (known is None or not known.is_answered):
-                survey.last[key_of(row)] = self._kept(place, row, case)
+            elif self._fits(row, case):
+                survey.cost_usd[case.suite] = survey.cost_usd.get(case.suite, 0.0) + _cost_of(row)
+                known = survey.last.get(key_of(row))
+                if known is None or not known.is_answered:
+                    survey.last[key_of(row)] = self._kept(place, row, case)
         for case in self._cases.values():
             if case.stop_when is not None:
                 _forget_unneeded(case, survey)
@@ -207,7 +207,6 @@ class Resumable:
             is_answered=row.status == "ok",
             result=Result(row.verdict, row.score),
             is_stale=any(getattr(row, name) != value for name, value in self._told(case).items()),
-            cost_usd=(row.cost_usd or 0.0) + (row.judge_cost_usd or 0.0),
             unpriced=tuple(self._unpriced(row, case)),
         )
 
@@ -255,6 +254,10 @@ def unpriced_answer(row: ResultRow, target: Target) -> Iterator[str]:
 
     if row.cost_usd is None and _charges(target):
         yield unpriced_name(target, stored_response(row))
+
+
+def _cost_of(row: ResultRow) -> float:
+    return (row.cost_usd or 0.0) + (row.judge_cost_usd or 0.0)
 
 
 def _charges(target: Target) -> bool:

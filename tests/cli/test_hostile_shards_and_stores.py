@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -137,6 +138,26 @@ def test_errors_are_asked_again(folder: Path) -> None:
         assert len(api.requests) == 2
 
 
+def test_question_of_many_cases_is_asked_once(folder: Path) -> None:
+    ids = [f"c{number}" for number in range(8)]
+    with chat_api(replace(says("Hello!"), delay_s=0.2)) as api:
+        documents(folder, *ids, targets=(gpt(api, model=PRICED),))
+        assert run(["eval", "evals", "--cache", "--workers", "8", "--out", "r.jsonl"]) == 0
+        assert len(api.requests) == 1
+    found = rows("r.jsonl")
+    assert sorted(row["cached"] for row in found) == [False] + [True] * 7
+    assert sum(row["cost_usd"] for row in found) == pytest.approx(ONE_ANSWER_USD)
+
+
+def test_question_of_many_cases_that_gets_no_answer_is_asked_for_each_side_by_side(folder: Path) -> None:
+    ids = [f"c{number}" for number in range(8)]
+    with chat_api(replace(fails(400), delay_s=0.2)) as api:
+        documents(folder, *ids, targets=(gpt(api),))
+        assert run(["eval", "evals", "--cache", "--workers", "8"]) == 4
+        assert len(api.requests) == 8
+        assert api.most_at_once > 2
+
+
 def test_no_form_of_a_secret_is_in_any_file(folder: Path) -> None:
     forms = [KEY, base64.b64encode(KEY.encode()).decode().rstrip("="), quote(f"{KEY}/")]
     call = {"id": "1", "type": "function", "function": {"name": KEY, "arguments": json.dumps({KEY: [KEY]})}}
@@ -220,6 +241,13 @@ def test_clearing_leaves_files_of_others(folder: Path) -> None:
     (folder / "x/cd").symlink_to(folder / "y/cd")
     assert run(["cache", "clear", "--cache-dir", "x"]) == 0
     assert [name for name in mine if not (folder / name).exists()] == []
+
+
+@pytest.mark.parametrize("command", ["info", "clear"])
+def test_cache_that_is_a_file_is_a_mistake(command: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "c").write_text("mine", "utf-8")
+    assert run(["cache", command, "--cache-dir", "c"]) == 2
+    assert "'c' is no folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["info", "clear"])

@@ -52,6 +52,14 @@ def test_rows_that_still_fit_are_finished_and_cost_what_they_cost(tmp_path: Path
     assert earlier.sentence == f"3 of 4 trials are in '{tmp_path / 'r.jsonl'}' already"
 
 
+def test_what_runs_again_has_cost_what_it_cost(tmp_path: Path) -> None:
+    failed = row("error", of=WHOLE.cases[2], cost_usd=0.25)
+    stranger = FITTING[0].model_copy(update={"digest": "1" * 64})
+    earlier = kept(tmp_path, [failed, failed, stranger, *FITTING])
+    assert ("c", 1) not in keys(earlier)
+    assert earlier.finished.cost_usd == {"evals/a.yaml": 1.25}
+
+
 @pytest.mark.parametrize(
     "change",
     [
