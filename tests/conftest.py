@@ -25,6 +25,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS", "shared"))
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 REPOSITORY = Path(__file__).parent.parent
+SWEEPS = {"action", "browser", "external", "faults", "guards"}
+"""Folders of tests that are not about one part. What runs only there, or in a process of its own, is not covered."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,10 +41,12 @@ def no_workflow(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
-@pytest.fixture
-def unmeasured(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Leave a test out of the coverage: what others run too, and this one so often that measuring takes most of it."""
-    monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)  # of its children
+@pytest.fixture(autouse=True)
+def measured(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Leave out of the coverage what has all parts run again and again: measuring would take most of the time."""
+    if SWEEPS.isdisjoint(request.path.parts):
+        yield
+        return
     tracer = sys.gettrace()
     sys.settrace(None)
     yield

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.test_providers import Repository
-from tests.conftest import agentv_ci
-from tests.faults.builders import unmeasured
+from tests.conftest import agentv_ci, environment
 from tests.servers.chat_api import ChatApi, Reply, chat_api, says
 
 TEN = [f"case-{number}" for number in range(10)]
@@ -161,7 +160,7 @@ class TestThreadSafeOutputWriting:
         # Files of at most 20 blocks of 1,024 bytes, for the run and all it starts.
         shell = f"ulimit -f 20; exec {sys.executable} -m agentv_ci eval x.eval.yaml --out out.jsonl"
         done = subprocess.run(
-            ["bash", "-c", shell], cwd=repository.folder, env=unmeasured(), capture_output=True, text=True, check=False
+            ["bash", "-c", shell], cwd=repository.folder, env=environment(), capture_output=True, text=True, check=False
         )
         assert [row["eval_id"] for row in repository.rows] == ["one", "two"]
         assert (done.returncode, "results could not be written" in done.stdout) == (4, True)

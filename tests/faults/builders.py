@@ -86,11 +86,6 @@ def run(repository: Path, world: World, **settings: Any) -> list[ResultRow]:
     return list(read(results, "jsonl"))
 
 
-def unmeasured(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """An environment whose processes run at full speed: coverage follows them by these variables."""
-    return {name: value for name, value in environment(extra).items() if not name.startswith(("COVERAGE_", "COV_"))}
-
-
 def evaluate(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None) -> Finished:
     """Run `agentv-ci eval` in a process of its own."""
     done = subprocess.run(
@@ -109,11 +104,11 @@ def evaluate(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None) -
 def shell(
     command: str, *arguments: str, cwd: Path, env: Mapping[str, str] | None = None, pipe: int | None = None
 ) -> Finished:
-    """Run a text in Bash, at full speed; `$0` is the first argument, `pipe` a file that it may use."""
+    """Run a text in Bash; `$0` is the first argument, `pipe` a file that it may use."""
     done = subprocess.run(
         ["/bin/bash", "-c", command, *arguments],
         cwd=cwd,
-        env=unmeasured(env),
+        env=environment(env),
         capture_output=True,
         text=True,
         timeout=DEADLINE_S,

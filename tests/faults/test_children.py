@@ -15,7 +15,7 @@ from agentv_ci.contracts.exchange import ErrorKind
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report.reporters import read
 from tests.conftest import Waits, environment, has_ended, write
-from tests.faults.builders import documents, evaluate, question, run, tool, unmeasured
+from tests.faults.builders import documents, evaluate, question, run, tool
 
 REMEMBERS = "echo $$ >> ../pids; "
 """Every child says who it is, in the folder above the eval file's; so does every grandchild that a command names."""
@@ -205,7 +205,7 @@ def test_among_many_commands_at_once_every_death_is_its_own_row_and_nobody_survi
     cases = {f"case-{number:03}": death for number, death in enumerate(deaths)}
     write(repository, scripts(DEATHS))
     documents(repository, dying(cases), DIES)
-    done = evaluate("evals", "--out", "r.jsonl", "--workers", "16", cwd=repository, env=unmeasured())
+    done = evaluate("evals", "--out", "r.jsonl", "--workers", "16", cwd=repository)
     rows = list(read(repository / "r.jsonl", "jsonl"))
     assert sorted(row.eval_id for row in rows) == list(cases)
     for row in rows:

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.report.reporters import ResultsFormat, form_of, read
-from tests.conftest import Finished, agentv_ci, write
-from tests.faults.builders import KEY, documents, evaluate, gpt, question, shell, tool, unmeasured
+from tests.conftest import Finished, agentv_ci, environment, write
+from tests.faults.builders import KEY, documents, evaluate, gpt, question, shell, tool
 from tests.faults.catalogue import PLAYS
 from tests.faults.server import faulty_api
 
@@ -75,7 +75,7 @@ def test_rows_that_fit_on_the_disk_are_kept_and_the_end_says_what_is_missing(
     documents(repository, [{"id": name} for name in CASES], tool(f"echo {{EVAL_ID}} >> ../asked; {LONG_ANSWER}"))
     results = small_disk / f"r.{form}"
     flags = ["--out", str(results), "--output-format", form]
-    done = evaluate("evals", *flags, cwd=repository, env=unmeasured())
+    done = evaluate("evals", *flags, cwd=repository)
     assert (repository / "asked").read_text("utf-8").split() == CASES
     kept = ids(results)
     assert 10 < len(kept) < len(CASES)
@@ -108,7 +108,7 @@ def test_a_run_report_that_cannot_be_written_is_told_beside_the_summary_and_no_h
     documents(repository, [{"id": "one"}, {"id": "two"}], tool(f"echo 42; {fills}; true"))
     results = small_disk / "r.jsonl"
     results.write_bytes(b" " * 4096)
-    done = evaluate("evals", "--out", str(results), cwd=repository, env=unmeasured())
+    done = evaluate("evals", "--out", str(results), cwd=repository)
     said(done, "No space left on device", str(small_disk / "r.report.json"))
     assert (done.code, has_summary(done, 2, 2)) == (4, True)
     report = small_disk / "r.report.json"
@@ -166,7 +166,7 @@ def test_a_question_whose_files_cannot_be_copied_is_a_row_and_touches_no_other(
     assert agentv_ci("compile", "evals", "--out", "plan.json", cwd=repository).code == 0
     # What the plan knows is no longer in the repository, so that it has to be copied.
     write(repository, {"evals/note.txt": "another note"})
-    done = evaluate("plan.json", "--out", "r.jsonl", cwd=repository, env=unmeasured({"TMPDIR": str(small_disk)}))
+    done = evaluate("plan.json", "--out", "r.jsonl", cwd=repository, env=environment({"TMPDIR": str(small_disk)}))
     assert "Traceback" not in done.err
     rows = {row.eval_id: (row.status, row.error_kind) for row in read(repository / "r.jsonl", "jsonl")}
     assert rows == {"one": ("ok", None), "two": ("error", "process"), "three": ("ok", None)}
@@ -232,11 +232,11 @@ def test_a_run_that_a_full_disk_has_cut_short_is_completed_once_there_is_room(
 ) -> None:
     documents(repository, [{"id": name} for name in CASES], tool(f"echo {{EVAL_ID}} >> ../asked; {LONG_ANSWER}"))
     results = small_disk / "r.jsonl"
-    evaluate("evals", "--out", str(results), cwd=repository, env=unmeasured())
+    evaluate("evals", "--out", str(results), cwd=repository)
     kept = ids(results)
     assert 10 < len(kept) < len(CASES)
     subprocess.run(["mount", "-o", "remount,size=4m", str(small_disk)], check=True)
-    done = evaluate("evals", "--resume", str(results), cwd=repository, env=unmeasured())
+    done = evaluate("evals", "--resume", str(results), cwd=repository)
     assert (repository / "asked").read_text("utf-8").split() == CASES + CASES[len(kept) :]
     assert ids(results) == CASES
     said(done, f"{len(kept)} of {len(CASES)} trials are in '{results}' already")
