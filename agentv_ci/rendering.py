@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
+from pydantic_core.core_schema import definition_reference_schema
 
 from agentv_ci.contracts.base import NOT_SETTINGS, Authored, JsonValue, spellings
 from agentv_ci.contracts.baseline import BaselineDocument
@@ -63,6 +64,9 @@ def _words(title: str) -> str:
 class _Renderer(GenerateJsonSchema):
     """Writes into the schemas what the base contract tolerates, so that both reach the same verdict."""
 
+    _unions: frozenset[str] = frozenset()
+    """Those by kind that are rendered already, or just now."""
+
     def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002  # pydantic asks for each schema
         return False
 
@@ -85,6 +89,16 @@ class _Renderer(GenerateJsonSchema):
         if self.mode == "validation" and issubclass(model, Authored):
             return _tolerant(model, rendered)
         return rendered
+
+    def function_plain_schema(self, schema: core_schema.PlainValidatorFunctionSchema) -> JsonSchemaValue:
+        """A union of which validation builds only a part is rendered whole, once."""
+        whole = TypeAdapter(schema["metadata"]["union"]).core_schema
+        named = whole["schema"] if whole["type"] == "definitions" else whole
+        if named["ref"] in self._unions:
+            # A member that holds others of the union is inside of it.
+            return self.generate_inner(definition_reference_schema(named["ref"]))
+        self._unions |= {named["ref"]}
+        return self.generate_inner(whole)
 
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:
         """A union by kind as `if`/`then` per kind: every validator then blames the branch the author named."""

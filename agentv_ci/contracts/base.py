@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, ClassVar, TypeVar
+from typing import Annotated, ClassVar, TypeVar, get_args
 
 from pydantic import (
     AliasGenerator,
@@ -16,12 +16,15 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
-from pydantic_core import CoreSchema
+from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic_core.core_schema import no_info_plain_validator_function
+from typing_extensions import TypeAliasType
 
 __all__ = [
     "WHOLE",
     "AtLeastOne",
     "Authored",
+    "ByKind",
     "Compiled",
     "Integer",
     "Items",
@@ -48,6 +51,31 @@ class _RefusesNull:
         nullable = handler(source)
         inner: CoreSchema = nullable["schema"]
         return inner
+
+
+class ByKind:
+    """Of a named union whose members a key tells apart, builds those that occur: a document names few of many.
+
+    It stands around the union, at a field. The schema that pydantic makes of it has the union in its metadata.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+
+    def __get_pydantic_core_schema__(self, source: TypeAliasType, handler: GetCoreSchemaHandler) -> CoreSchema:
+        @cache
+        def members() -> Mapping[str, type[BaseModel]]:
+            union, *_ = get_args(source.__value__)
+            kinds = ((each, each.model_fields[self._key].annotation) for each in get_args(union))
+            return {kind: each for each, literal in kinds for kind in get_args(literal)}
+
+        def validate(value: object) -> BaseModel:
+            kind = value.get(self._key) if isinstance(value, dict) else getattr(value, self._key, None)
+            if not isinstance(kind, str) or kind not in members():
+                raise PydanticCustomError("kind", "Input is of no known kind")
+            return members()[kind].model_validate(value)
+
+        return no_info_plain_validator_function(validate, metadata={"union": source})
 
 
 def _whole(value: object) -> object:

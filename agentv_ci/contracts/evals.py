@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field
 from agentv_ci.contracts.base import (
     AtLeastOne,
     Authored,
+    ByKind,
     Integer,
     Items,
     JsonObject,
@@ -113,7 +114,9 @@ class CaseExecution(Authored):
     """How one case runs."""
 
     target: Maybe[Name] = Field(None, description="The target that answers.")
-    evaluators: Maybe[Items[AuthoredEvaluator]] = Field(None, description="How answers are scored.")
+    evaluators: Maybe[Items[Annotated[AuthoredEvaluator, ByKind("type")]]] = Field(
+        None, description="How answers are scored."
+    )
     repeat: Maybe[AtLeastOne | Repeat] = Field(None, description="Trials per case; default 1.")
     seeds: Maybe[Items[Integer]] = Field(None, description="Seeds; the n-th trial uses the n-th.")
     threshold: Maybe[Share] = Field(None, description="Score at which a case passes; default 0.8.")
@@ -142,7 +145,9 @@ class EvalCase(Authored):
     input_messages: Annotated[Items[InputMessage], Field(min_length=1)] = Field(description="What the agent gets.")
     expected_messages: Items[ExpectedMessage] = Field(description="A good answer; [] when criteria alone decide.")
     rubrics: Maybe[Rubrics] = Field(None, description="Criteria a judge goes through, before the other evaluators.")
-    evaluators: Maybe[Items[AuthoredEvaluator]] = Field(None, description="Same as `execution.evaluators`.")
+    evaluators: Maybe[Items[Annotated[AuthoredEvaluator, ByKind("type")]]] = Field(
+        None, description="Same as `execution.evaluators`."
+    )
     execution: Maybe[CaseExecution] = Field(None, description="Overrides the file's `execution` key by key.")
     metadata: JsonObject = Field(default_factory=dict, description="Anything; copied to the results.")
 

@@ -11,6 +11,7 @@ from typing_extensions import TypeAliasType
 from agentv_ci.contracts.base import (
     AtLeastOne,
     Authored,
+    ByKind,
     Items,
     JsonObject,
     JsonValue,
@@ -183,7 +184,9 @@ class CompositeEvaluator(EvaluatorSettings):
     """Several evaluators that make one score."""
 
     type: Literal["composite"] = Field(description="Combine several evaluators.")
-    evaluators: Annotated[Items["AuthoredEvaluator"], Field(min_length=1)] = Field(description="The members.")
+    evaluators: Annotated[Items[Annotated["AuthoredEvaluator", ByKind("type")]], Field(min_length=1)] = Field(
+        description="The members."
+    )
     aggregator: Maybe[Aggregator] = Field(None, description="How members make one score; default: weighted_average.")
 
 

@@ -25,7 +25,7 @@ from agentv_ci.contracts.api_targets import (
     HttpTarget,
     OpenAITarget,
 )
-from agentv_ci.contracts.base import AtLeastOne, Authored, Items, JsonValue, Maybe, Name, NonNegative
+from agentv_ci.contracts.base import AtLeastOne, Authored, ByKind, Items, JsonValue, Maybe, Name, NonNegative
 from agentv_ci.contracts.evals import ToolCall
 from agentv_ci.contracts.target_settings import (
     REFERENCE_PATTERN,
@@ -181,7 +181,9 @@ class TargetsDocument(Authored):
     schema_: Maybe[str] = Field(
         None, alias="$schema", description=f"`{TARGETS_SCHEMAS[0]}`, or the published schema's $id."
     )
-    targets: Annotated[Items[Target], Field(min_length=1)] = Field(description="The targets.")
+    targets: Annotated[Items[Annotated[Target, ByKind("provider")]], Field(min_length=1)] = Field(
+        description="The targets."
+    )
 
 
 def judge_name(evaluator_judge: str | None, target: Target) -> str | None:

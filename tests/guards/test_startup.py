@@ -38,3 +38,15 @@ def test_light_commands_import_little(arguments: list[str], needed: set[str]) ->
 def test_validate_imports_nothing_that_only_a_run_needs() -> None:
     needless = {"httpx", "jinja2", "tenacity", "rich", "asyncio", "junit_xml"}
     assert imported_by("validate", "docs/examples") & needless == set()
+
+
+def test_validate_builds_only_the_kinds_that_occur() -> None:
+    program = (
+        "from agentv_ci.cli import run\n"
+        "assert run(['validate', 'docs/examples/simple']) == 0\n"
+        "from agentv_ci.contracts.evaluators import CodeEvaluator, CostEvaluator\n"
+        "from agentv_ci.contracts.targets import CliTarget, GeminiTarget\n"
+        "print(*(each.__pydantic_complete__ for each in (CodeEvaluator, CliTarget, CostEvaluator, GeminiTarget)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "True True False False"
