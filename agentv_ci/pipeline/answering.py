@@ -73,7 +73,7 @@ def _made(data: JsonObject, key: str, known: Collection[str]) -> Target:
         (target,) = TargetsDocument.model_validate({"targets": [data]}).targets
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        field = ".".join(str(each) for each in first["loc"][3:]) or "provider"
+        field = ".".join(str(each) for each in first["loc"][2:]) or "provider"
         raise UsageError(f"runner '{key}': {field}: {first['msg']}") from error
     judge = target.judge_target
     if judge is not None and judge not in known:
