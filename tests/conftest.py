@@ -133,7 +133,7 @@ def lines(text: str) -> Sequence[str]:
 
 def has_ended(pid: int) -> bool:
     """Whether a process ends within moments; one that nobody has waited for counts as ended."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 3
     while time.monotonic() < deadline:
         shown = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
         if not shown.stdout.strip() or shown.stdout.startswith("Z"):

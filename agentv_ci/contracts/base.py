@@ -37,6 +37,7 @@ __all__ = [
     "Recorded",
     "Share",
     "fields_of",
+    "members_of",
 ]
 
 T = TypeVar("T")
@@ -53,6 +54,14 @@ class _RefusesNull:
         return inner
 
 
+@cache
+def members_of(union: TypeAliasType, key: str) -> Mapping[str, type[BaseModel]]:
+    """Return, by the kinds that it has for the key, the members of a named union."""
+    members, *_ = get_args(union.__value__)
+    kinds = ((each, each.model_fields[key].annotation) for each in get_args(members))
+    return {kind: each for each, literal in kinds for kind in get_args(literal)}
+
+
 class ByKind:
     """Of a named union whose members a key tells apart, builds those that occur: a document names few of many.
 
@@ -63,17 +72,12 @@ class ByKind:
         self._key = key
 
     def __get_pydantic_core_schema__(self, source: TypeAliasType, handler: GetCoreSchemaHandler) -> CoreSchema:
-        @cache
-        def members() -> Mapping[str, type[BaseModel]]:
-            union, *_ = get_args(source.__value__)
-            kinds = ((each, each.model_fields[self._key].annotation) for each in get_args(union))
-            return {kind: each for each, literal in kinds for kind in get_args(literal)}
-
         def validate(value: object) -> BaseModel:
             kind = value.get(self._key) if isinstance(value, dict) else getattr(value, self._key, None)
-            if not isinstance(kind, str) or kind not in members():
+            members = members_of(source, self._key)
+            if not isinstance(kind, str) or kind not in members:
                 raise PydanticCustomError("kind", "Input is of no known kind")
-            return members()[kind].model_validate(value)
+            return members[kind].model_validate(value)
 
         return no_info_plain_validator_function(validate, metadata={"union": source})
 

@@ -55,13 +55,11 @@ def target_of(answering: Answering, known: Sequence[Target]) -> Target:
     return _made({"name": answering.key, "provider": answering.key, **answering.config}, answering.key, named)
 
 
-def _kinds() -> list[str]:
-    from typing import get_args
-
+def _kinds() -> Collection[str]:
+    from agentv_ci.contracts.base import members_of
     from agentv_ci.contracts.targets import Target
 
-    members = get_args(get_args(Target.__value__)[0])
-    return [str(name) for member in members for name in get_args(member.model_fields["provider"].annotation)]
+    return members_of(Target, "provider").keys()
 
 
 def _made(data: JsonObject, key: str, known: Collection[str]) -> Target:

@@ -84,7 +84,7 @@ def samples() -> Iterator[tuple[str, SchemaName, Any]]:
 
 
 SAMPLES = list(samples())
-MUTANTS = 100
+MUTANTS = 250
 EXPLAINED = 10
 """Of so many mutants one is explained."""
 

@@ -254,7 +254,7 @@ def agrees(each: Run) -> RunReport:
     return found
 
 
-@settings(derandomize=True, max_examples=150)
+@settings(derandomize=True, max_examples=400)
 @given(runs())
 def test_what_is_printed_recorded_and_written_is_one_verdict(each: Run) -> None:
     agrees(each)
@@ -277,7 +277,7 @@ def test_every_report_begins_with_the_gates_word(each: Run) -> None:
     assert is_red or found.gate.exit_code == 0, "no log is green whose run is not"
 
 
-@settings(derandomize=True, max_examples=150)
+@settings(derandomize=True, max_examples=400)
 @given(runs())
 def test_what_passes_has_nothing_against_it(each: Run) -> None:
     found, outcomes = each.report()
@@ -310,7 +310,7 @@ def test_what_passes_has_nothing_against_it(each: Run) -> None:
     assert (each.yardstick is None) == (found.comparison is None)
 
 
-@settings(derandomize=True, max_examples=80)
+@settings(derandomize=True, max_examples=200)
 @given(runs(), st.randoms(use_true_random=False))
 def test_verdict_does_not_depend_on_the_order_of_rows(each: Run, chance: Any) -> None:
     shuffled = list(each.rows)
@@ -318,7 +318,7 @@ def test_verdict_does_not_depend_on_the_order_of_rows(each: Run, chance: Any) ->
     assert replace(each, rows=tuple(shuffled)).report()[0] == each.report()[0]
 
 
-@settings(derandomize=True, max_examples=80)
+@settings(derandomize=True, max_examples=200)
 @given(runs())
 def test_counts_are_those_of_the_verdicts(each: Run) -> None:
     found, outcomes = each.report()
@@ -331,7 +331,7 @@ def test_counts_are_those_of_the_verdicts(each: Run) -> None:
     assert [sum(g.cases for g in groups) for groups in (found.suites, found.targets)] == [counts.cases] * 2
 
 
-@settings(derandomize=True, max_examples=60)
+@settings(derandomize=True, max_examples=150)
 @given(runs(), st.integers(2, 3), st.integers(0, 2))
 def test_parts_together_have_the_verdict_of_the_whole_and_a_missing_part_never_passes(
     each: Run, total: int, absent: int
