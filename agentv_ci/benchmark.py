@@ -14,6 +14,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from agentv_ci.app.benchmark import Around
+from agentv_ci.app.benchmark import open_runner as _open_runner
+from agentv_ci.app.benchmark import require_runner as _require_runner
+from agentv_ci.app.benchmark import run_eval_file as _run_eval_file
+from agentv_ci.app.runners import Answer, AnswerFunction, Answering, Ask, Message, copied, in_a_thread, plain, told
 from agentv_ci.canonical import digest_of_value
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.benchmark import (
@@ -27,23 +32,7 @@ from agentv_ci.contracts.benchmark import (
 from agentv_ci.contracts.exchange import ProviderError, Response, World
 from agentv_ci.contracts.report import FailedValidation
 from agentv_ci.errors import UsageError
-from agentv_ci.outside import well_formed_text
-from agentv_ci.pipeline.answering import (
-    Answer,
-    AnswerFunction,
-    Answering,
-    Ask,
-    Message,
-    copied,
-    in_a_thread,
-    plain,
-    told,
-)
-from agentv_ci.pipeline.benchmarking import Around
-from agentv_ci.pipeline.benchmarking import open_runner as _open_runner
-from agentv_ci.pipeline.benchmarking import require_runner as _require_runner
-from agentv_ci.pipeline.benchmarking import run_eval_file as _run_eval_file
-from agentv_ci.suggestions import did_you_mean, listed
+from agentv_ci.text import did_you_mean, listed, well_formed_text
 
 __all__ = [
     "AsyncRunner",
@@ -228,7 +217,7 @@ class _Benchmark:
         )
 
     def _aggregates(self, spec: ScenarioSpec, runs: Sequence[RunResult]) -> dict[str, Any]:
-        from agentv_ci.pipeline.scenarios import apply_validators, context_of
+        from agentv_ci.app.scenarios import apply_validators, context_of
 
         scenario: JsonObject = {"scenario_key": spec.key, "runs": [run.as_run() for run in runs], "aggregates": {}}
         context = {**context_of(scenario, spec.seeds, spec.params), **self._config.validator_context}

@@ -26,7 +26,7 @@ from agentv_ci.contracts.exchange import (
 )
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import REFERENCE_PATTERN, Target
-from agentv_ci.outside import printable, shortened
+from agentv_ci.text import printable, shortened
 
 MASK = "***"
 MAX_DETAIL = 1_000

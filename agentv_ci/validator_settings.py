@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentv_ci.contracts.base import Integer, JsonObject, Name, NonNegative, Positive
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.suggestions import did_you_mean
+from agentv_ci.text import did_you_mean
 
 TypeName = Literal["str", "int", "float", "bool", "list", "dict", "number"]
 TYPES = ", ".join(get_args(TypeName))

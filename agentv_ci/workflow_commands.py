@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agentv_ci.contracts.action import Annotation
-from agentv_ci.outside import inert
+from agentv_ci.text import without_commands
 
 _IN_MESSAGES = (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"))
 _IN_PROPERTIES = (*_IN_MESSAGES, (":", "%3A"), (",", "%2C"))
@@ -28,14 +28,14 @@ def annotation_command(annotation: Annotation) -> str:
     one_line = annotation.end_line in (None, annotation.line)
     return workflow_command(
         annotation.level,
-        inert(annotation.message),
+        without_commands(annotation.message),
         {
-            "file": inert(annotation.path or ""),
+            "file": without_commands(annotation.path or ""),
             "line": annotation.line,
             "endLine": annotation.end_line,
             "col": annotation.column if one_line else None,
             "endColumn": annotation.end_column if one_line else None,
-            "title": inert(annotation.title),
+            "title": without_commands(annotation.title),
         },
     )
 

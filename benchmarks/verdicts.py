@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from agentv_ci.analysis.comparison import CONFIDENCE, Yardstick, compare_sides
+from agentv_ci.analysis.gate import judge_run
+from agentv_ci.analysis.outcomes import CaseOutcome, RowCase, Tally, TrialOutcome
+from agentv_ci.analysis.sides import Side
 from agentv_ci.contracts.report import Ending, GateSettings
 from agentv_ci.contracts.results import RowSource
-from agentv_ci.report.comparing import CONFIDENCE, Yardstick, compare_sides
-from agentv_ci.report.gate import judge_run
-from agentv_ci.report.outcomes import CaseOutcome, RowCase, Tally, TrialOutcome
-from agentv_ci.report.sides import Side
-from agentv_ci.trials import Result, verdict_of
+from agentv_ci.results.trials import Result, verdict_of
 
 REPEATS = (1, 3, 5, 10)
 CONFIDENCES = (0.95, CONFIDENCE, 0.999)

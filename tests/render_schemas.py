@@ -6,10 +6,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from agentv_ci.app.validate import read_yaml
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.pipeline.checking import read_yaml
-from agentv_ci.rendering import render
-from agentv_ci.schemas import TITLES, SchemaName
+from agentv_ci.jsonschema.rendering import render
+from agentv_ci.jsonschema.schemas import TITLES, SchemaName
 
 FOLDER = Path(__file__).parent.parent / "schemas"
 CORPUS = Path(__file__).parent / "corpus"

@@ -10,7 +10,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from agentv_ci.report.reporters.html import render
+from agentv_ci.report.renderers.html.document import render
 from tests.browser.conftest import CHROMIUM, FLAGS
 from tests.conftest import REPOSITORY
 from tests.report.shop import shop_run

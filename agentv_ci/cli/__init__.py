@@ -64,7 +64,7 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            from agentv_ci.suggestions import did_you_mean
+            from agentv_ci.text import did_you_mean
 
             raise click.UsageError(error.message + did_you_mean(args[0], COMMANDS), ctx) from error
 

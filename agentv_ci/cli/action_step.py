@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agentv_ci.app.github_run import FILES, by_file, ended, keep_plan, keep_run
+from agentv_ci.app.workflow import read_workflow, refuse_fork_code
 from agentv_ci.cli.ending import Ended, end
 from agentv_ci.cli.output import show_diagnostics, show_line
 from agentv_ci.contracts.action import HTML, JUNIT, RESULTS, ActionRun
 from agentv_ci.errors import FAILED, PASSED, CannotGoOn, InvalidInput, MissingVariables, UsageError
 from agentv_ci.load.discover import find_root
 from agentv_ci.load.environment import with_dotenv
-from agentv_ci.pipeline.action_run import FILES, by_file, ended, keep_plan, keep_run
-from agentv_ci.pipeline.workflow import read_workflow, refuse_fork_code
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.documents import CheckedFile
@@ -144,7 +144,7 @@ def _load(env_file: Path | None) -> None:
 
 def _evaluate(inputs: Inputs, found: list[CheckedFile]) -> int:
     """Compile into the folder's plan, then run `eval`; `found` learns what is to be said of documents."""
-    from agentv_ci.pipeline.compiling import Selection, compile_paths, diff_plans
+    from agentv_ci.app.compile import Selection, compile_paths, diff_plans
 
     argv = inputs.argv()
     given = _given(inputs.command, argv)
@@ -170,8 +170,8 @@ def _evaluate(inputs: Inputs, found: list[CheckedFile]) -> int:
 
 def _validate(inputs: Inputs, found: list[CheckedFile]) -> int:
     """Check documents, and compile them where that is possible, since a plan is an output too."""
-    from agentv_ci.pipeline.checking import check_paths
-    from agentv_ci.pipeline.compiling import Selection, compile_paths
+    from agentv_ci.app.compile import Selection, compile_paths
+    from agentv_ci.app.validate import check_paths
 
     argv = inputs.argv()
     given = _given(inputs.command, argv)

@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from agentv_ci.cli.options import FILE, Count, color_option, eval_id_option, target_option, targets_option
-from agentv_ci.cli.output import one_line, show_count, show_diagnostics, show_line
-from agentv_ci.errors import PASSED, UsageError
-from agentv_ci.pipeline.compiling import (
+from agentv_ci.app.compile import (
     Selection,
     Written,
     compile_paths,
@@ -23,7 +20,10 @@ from agentv_ci.pipeline.compiling import (
     write_compiled,
     write_plan,
 )
-from agentv_ci.schemas import TITLES, text
+from agentv_ci.cli.options import FILE, Count, color_option, eval_id_option, target_option, targets_option
+from agentv_ci.cli.output import one_line, show_count, show_diagnostics, show_line
+from agentv_ci.errors import PASSED, UsageError
+from agentv_ci.jsonschema.schemas import TITLES, text
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.estimate import Estimate

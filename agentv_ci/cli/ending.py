@@ -15,7 +15,7 @@ import click
 
 from agentv_ci.cli.output import show_diagnostics, show_error
 from agentv_ci.errors import BUG, INFRASTRUCTURE, INTERRUPTED, CannotGoOn, InvalidInput
-from agentv_ci.outside import inert
+from agentv_ci.text import without_commands
 
 
 class ReaderHasGone(Exception):
@@ -56,7 +56,7 @@ def end(work: Callable[[], object]) -> Ended:
         # It repeats what was given, which may be meant for the runner.
         shown = io.StringIO()
         error.show(shown)
-        click.echo(inert(shown.getvalue()), err=True, nl=False)
+        click.echo(without_commands(shown.getvalue()), err=True, nl=False)
         return Ended(2, error)
     except InvalidInput as error:
         show_diagnostics(error.diagnostics, err=True)

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import click
 
+from agentv_ci.app.compile import Selection, compile_paths, only_changed
+from agentv_ci.app.concluding import RunFiles
+from agentv_ci.app.run import Scope, run_plan
 from agentv_ci.cli.options import (
     FILE,
     Count,
@@ -31,10 +34,7 @@ from agentv_ci.errors import UsageError
 from agentv_ci.execute.cache import CACHE
 from agentv_ci.execute.run import RunSettings
 from agentv_ci.execute.shard import Shard
-from agentv_ci.pipeline.compiling import Selection, compile_paths, only_changed
-from agentv_ci.pipeline.concluding import RunFiles
-from agentv_ci.pipeline.running import Scope, run_plan
-from agentv_ci.report.reporters import ResultsFormat, form_of
+from agentv_ci.results.forms import ResultsFormat, form_of
 
 
 class ShardType(click.ParamType[Shard]):

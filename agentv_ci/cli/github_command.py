@@ -23,7 +23,7 @@ from agentv_ci.cli.runner import FILE_OPTION, drop_runner_variables, no_commands
 from agentv_ci.errors import PASSED, UsageError
 
 if TYPE_CHECKING:
-    from agentv_ci.pipeline.action_publish import FailOn
+    from agentv_ci.app.github_publish import FailOn
     from agentv_ci.publish import CommentWish
     from agentv_ci.publish.annotations import Wish
 
@@ -161,8 +161,8 @@ def run_command(
       AGENTV_EVALS='evals/' AGENTV_ARGS='--fail-fast' agentv-ci github run
     """
     drop_runner_variables()
+    from agentv_ci.app.github_run import prepare, this_use
     from agentv_ci.cli.action_step import Inputs, named, run_step
-    from agentv_ci.pipeline.action_run import prepare, this_use
 
     cwd = Path.cwd()
     paths = tuple(line.strip() for line in evals.splitlines() if line.strip())
@@ -208,9 +208,9 @@ def publish_command(
       agentv-ci github publish --results-dir merged --comment-key nightly
       agentv-ci github publish --annotations none --fail-on never
     """
-    from agentv_ci.pipeline.action_publish import exit_code, publish_run
-    from agentv_ci.pipeline.action_run import this_use
-    from agentv_ci.pipeline.workflow import read_workflow
+    from agentv_ci.app.github_publish import exit_code, publish_run
+    from agentv_ci.app.github_run import this_use
+    from agentv_ci.app.workflow import read_workflow
     from agentv_ci.publish import Places, Wishes
     from agentv_ci.publish.context import Access
 

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import click
 
+from agentv_ci.analysis.agreement import Agreement, Demands, JudgedItem, judge_agreement
+from agentv_ci.app.concluding import RunFiles
+from agentv_ci.app.judge_check import JudgeCheck, check_judge, prepare_judge_check
 from agentv_ci.cli.options import (
     FILE,
     SHARE,
@@ -25,11 +28,7 @@ from agentv_ci.cli.running import run, stamp
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.run import RunSettings
-from agentv_ci.outside import shortened
-from agentv_ci.pipeline.concluding import RunFiles
-from agentv_ci.pipeline.judging import JudgeCheck, check_judge, prepare_judge_check
-from agentv_ci.report.agreement import Agreement, Demands, JudgedItem, judge_agreement
-from agentv_ci.suggestions import counted
+from agentv_ci.text import counted, shortened
 
 MAX_SHOWN = 20
 MAX_REASON = 200

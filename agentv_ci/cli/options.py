@@ -13,8 +13,9 @@ import click
 from agentv_ci.errors import UsageError
 
 if TYPE_CHECKING:
-    from agentv_ci.pipeline.publishing import Reports
-    from agentv_ci.report.reporters import ReportFormat, ResultsFormat
+    from agentv_ci.app.report_files import Reports
+    from agentv_ci.report.renderers import ReportFormat
+    from agentv_ci.results.forms import ResultsFormat
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -114,7 +115,7 @@ def form_and_name(form: ResultsFormat | None, out: str | None) -> ResultsFormat:
 
     Whoever reads the file goes by its name.
     """
-    from agentv_ci.report.reporters import form_of
+    from agentv_ci.results.forms import form_of
 
     if out is None:
         return form or "jsonl"
@@ -134,8 +135,8 @@ def report_options(command: F) -> F:
 
 def reports_of(given: Mapping[str, str | None], cwd: Path) -> Reports:
     """Return the reports that are wanted; `given` has the file of each."""
-    from agentv_ci.pipeline.publishing import Reports
-    from agentv_ci.pipeline.workflow import links_of, read_workflow
+    from agentv_ci.app.report_files import Reports
+    from agentv_ci.app.workflow import links_of, read_workflow
 
     files = {name: cwd / path for name in REPORTS if (path := given[name]) is not None}
     for name in REPORTS:

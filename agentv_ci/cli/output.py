@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentv_ci.outside import inert
+from agentv_ci.text import without_commands
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.diagnostics import Diagnostic
@@ -43,14 +43,14 @@ def show_diagnostics(diagnostics: Iterable[Diagnostic], *, err: bool) -> None:
 
 def one_line(text: str) -> str:
     """Return a text as one line that does nothing but be read: what stands in a document is not to be trusted."""
-    return inert(text.replace("\n", "\\n"))
+    return without_commands(text.replace("\n", "\\n"))
 
 
 def show_error(message: str, hint: str | None) -> None:
     """Print why the command ends here."""
-    click.echo(f"{click.style('error', fg='red')}: {inert(message)}", err=True)
+    click.echo(f"{click.style('error', fg='red')}: {without_commands(message)}", err=True)
     if hint:
-        click.echo(f"    {inert(hint)}", err=True)
+        click.echo(f"    {without_commands(hint)}", err=True)
 
 
 def show_line(text: str, style: str, *, err: bool = False) -> None:

@@ -14,7 +14,7 @@ import click
 
 from agentv_ci.execute.run import Progress
 from agentv_ci.report.wrapping import clipped
-from agentv_ci.suggestions import counted
+from agentv_ci.text import counted
 
 PLAIN_INTERVAL_S = 5.0
 LIVE_INTERVAL_S = 0.1

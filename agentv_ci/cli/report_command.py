@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
+from agentv_ci.app.compare import yardstick_of
+from agentv_ci.app.concluding import RunFiles
+from agentv_ci.app.report import Merging, report_results
 from agentv_ci.cli.options import FILE, Count, color_option, report_options, reports_of
 from agentv_ci.cli.running import show_outcome
-from agentv_ci.pipeline.comparing import yardstick_of
-from agentv_ci.pipeline.concluding import RunFiles
-from agentv_ci.pipeline.reporting import Merging, report_results
-from agentv_ci.report.reporters import form_of
+from agentv_ci.results.forms import form_of
 
 
 @click.command("report")

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import click
 
+from agentv_ci.app.compile import Selection
+from agentv_ci.app.concluding import RunFiles
+from agentv_ci.app.rescore import prepare_rescoring, rescore
 from agentv_ci.cli.options import (
     FILE,
     color_option,
@@ -25,10 +28,7 @@ from agentv_ci.cli.output import show_diagnostics, show_line
 from agentv_ci.cli.running import run, show_outcome, show_warning, unheard
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.execute.run import RunSettings
-from agentv_ci.pipeline.compiling import Selection
-from agentv_ci.pipeline.concluding import RunFiles
-from agentv_ci.pipeline.rescoring import prepare_rescoring, rescore
-from agentv_ci.report.reporters import ResultsFormat
+from agentv_ci.results.forms import ResultsFormat
 
 
 @click.command("rescore")

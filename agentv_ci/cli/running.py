@@ -17,18 +17,18 @@ from typing import TypeVar
 
 import click
 
+from agentv_ci.app.concluding import RunFiles
+from agentv_ci.app.report_files import Outcome
+from agentv_ci.app.run import Outside
 from agentv_ci.cli.ending import interruptible
 from agentv_ci.cli.output import show_error, show_line, show_summary
 from agentv_ci.cli.progress import show_progress
 from agentv_ci.contracts.exchange import World
 from agentv_ci.errors import INTERRUPTED, Interrupted, UsageError
 from agentv_ci.load.environment import with_dotenv
-from agentv_ci.outside import inert
-from agentv_ci.pipeline.concluding import RunFiles
-from agentv_ci.pipeline.publishing import Outcome
-from agentv_ci.pipeline.running import Outside
 from agentv_ci.process import kill_all
-from agentv_ci.report.reporters import terminal
+from agentv_ci.report.renderers import terminal
+from agentv_ci.text import without_commands
 
 T = TypeVar("T")
 
@@ -59,7 +59,7 @@ def run(
 
     def log(line: str) -> None:
         with unheard():
-            click.echo(inert(line), err=True)
+            click.echo(without_commands(line), err=True)
 
     def warn(sentence: str) -> None:
         with unheard():

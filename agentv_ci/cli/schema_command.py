@@ -6,8 +6,8 @@ import click
 
 from agentv_ci.cli.options import color_option
 from agentv_ci.errors import PASSED, UsageError
-from agentv_ci.schemas import TITLES, schema_id, text
-from agentv_ci.suggestions import did_you_mean, listed
+from agentv_ci.jsonschema.schemas import TITLES, schema_id, text
+from agentv_ci.text import did_you_mean, listed
 
 
 @click.command("schema")

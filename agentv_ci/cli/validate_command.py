@@ -8,11 +8,11 @@ from typing import Literal
 
 import click
 
+from agentv_ci.app.validate import Checks, check_paths
 from agentv_ci.cli.options import Count, color_option, targets_option
 from agentv_ci.cli.output import show_diagnostics, show_line
 from agentv_ci.errors import FAILED, PASSED, NothingToRun
-from agentv_ci.pipeline.checking import Checks, check_paths
-from agentv_ci.suggestions import listed
+from agentv_ci.text import listed
 
 
 @click.command("validate")

@@ -13,7 +13,7 @@ from agentv_ci.compile.selection import Needs, is_selected
 from agentv_ci.compile.targets import Targets
 from agentv_ci.contracts.documents import Checked, Surroundings
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanSuite
-from agentv_ci.schemas import schema_id
+from agentv_ci.jsonschema.schemas import schema_id
 
 
 class Compilation:

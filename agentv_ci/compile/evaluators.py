@@ -44,7 +44,7 @@ from agentv_ci.contracts.plan import (
     TextPart,
 )
 from agentv_ci.contracts.source import Source, normal
-from agentv_ci.references import bundle
+from agentv_ci.jsonschema.references import bundle
 
 DEFAULT_JUDGE_NAME = "llm_judge"
 

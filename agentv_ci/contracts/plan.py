@@ -7,7 +7,7 @@ Paths are relative to the repository and use `/`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -89,6 +89,28 @@ class PlanMessage(Compiled):
     content: Items[Part] = Field((), description="What is said.")
     value: JsonObject | None = Field(None, description="A structured answer, in place of `content`.")
     tool_calls: Items[PlanToolCall] = Field((), description="Calls the assistant should make.")
+
+    def text(self, part_text: Callable[[Part], str]) -> str:
+        """Return what is said, each part as `part_text` has it."""
+        if self.value is not None:
+            return json_text(self.value)
+        return "\n\n".join(text for part in self.content if (text := part_text(part)))
+
+    @property
+    def outline(self) -> str:
+        """What is said; files are named, not shown."""
+        return self.text(part_outline)
+
+
+def part_outline(part: Part) -> str:
+    """Return a part for readers who open files themselves."""
+    match part:
+        case TextPart():
+            return part.text.strip()
+        case FilePart(type="guideline"):
+            return f"<Attached: {part.path}>"
+        case FilePart():
+            return f'<file: path="{part.path}">'
 
 
 class PlanEvaluatorSettings(Compiled):

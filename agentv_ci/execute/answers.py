@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import CalledTool, OutputMessage, Response, Usage
-from agentv_ci.outside import count_at, dig, objects_at, text_at
+from agentv_ci.json_access import count_at, objects_at, text_at, value_at
 
 
 def answered(
@@ -87,7 +87,7 @@ def error_message(body: JsonValue) -> str | None:
 
 
 def _located(problem: JsonValue) -> str:
-    place = dig(problem, "loc")
+    place = value_at(problem, "loc")
     steps = [str(step) for step in place if step != "body"] if isinstance(place, list) else []
     return f"{'.'.join(steps)}: {text_at(problem, 'msg') or 'wrong'}"
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from agentv_ci.contracts.exchange import Log, ProviderError, Request, Response, World
 from agentv_ci.execute.providers import BatchProvider
-from agentv_ci.execute.rows import TrialKey
+from agentv_ci.results.rows import TrialKey
 
 
 class Batch:

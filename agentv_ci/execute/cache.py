@@ -22,7 +22,7 @@ from agentv_ci.canonical import digest_of, exact
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Request, Response
 from agentv_ci.contracts.targets import REFERENCE_PATTERN, Target
-from agentv_ci.outside import read_json
+from agentv_ci.json_access import read_json
 from agentv_ci.redaction import SECRET_WORDS
 
 CACHE = Path(".agentv", "cache")

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from agentv_ci.contracts.plan import CaseKey, Plan, PlanCase, case_key
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.execute.rows import TrialKey
-from agentv_ci.trials import Result, needed
+from agentv_ci.results.rows import TrialKey
+from agentv_ci.results.trials import Result, needed
 
 
 def first_trials(case: PlanCase, finished: Mapping[TrialKey, Result]) -> Sequence[int]:

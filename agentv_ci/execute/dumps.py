@@ -13,9 +13,9 @@ from agentv_ci.canonical import digest_of
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Request, Response, Warn
 from agentv_ci.contracts.targets import Target
-from agentv_ci.execute.rows import Trial
-from agentv_ci.outside import MAX_DEPTH, well_formed
+from agentv_ci.json_access import MAX_DEPTH, well_formed
 from agentv_ci.redaction import MASK, Redactor
+from agentv_ci.results.rows import Trial
 
 MAX_NAME = 40
 """Characters of a case's id in a file name, which may take four bytes each."""

@@ -31,17 +31,10 @@ from agentv_ci.execute.failures import Failures
 from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.prompt import build_request
 from agentv_ci.execute.queue import Lane, Queue
-from agentv_ci.execute.rows import (
-    Effort,
-    Trial,
-    failed_row,
-    graded_row,
-    regraded_row,
-    stored_response,
-)
 from agentv_ci.execute.run import Finished, Means, RunSettings
 from agentv_ci.execute.targets import Desk, OpenTargets, Stores
-from agentv_ci.outside import shortened
+from agentv_ci.results.rows import Effort, Trial, failed_row, graded_row, regraded_row, stored_response
+from agentv_ci.text import shortened
 
 MAX_WARNING = 300
 REPEATED: frozenset[ErrorKind] = frozenset({"timeout", "process"})

@@ -6,7 +6,7 @@ from collections import Counter
 
 from agentv_ci.contracts.exchange import Verdict
 from agentv_ci.contracts.plan import PlanCase
-from agentv_ci.trials import enough
+from agentv_ci.results.trials import enough
 
 
 class Failures:

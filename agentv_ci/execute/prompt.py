@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeGuard
 
 from agentv_ci.contracts.exchange import ChatMessage, InputFile, Request
-from agentv_ci.contracts.plan import FilePart, FileReference, FileText, Part, PlanCase, PlanMessage, TextPart, json_text
+from agentv_ci.contracts.plan import FilePart, FileReference, FileText, Part, PlanCase, PlanMessage, part_outline
 
 GUIDELINES_HEADING = "[[ ## Guidelines ## ]]"
 
@@ -29,7 +29,7 @@ def build_request(
     return Request(
         case_id=case.id,
         prompt=_flat(case.input_messages, lambda part: _part(part, files)),
-        task=_flat(case.input_messages, _named) if _shows_files(case.input_messages) else None,
+        task=_flat(case.input_messages, part_outline) if _shows_files(case.input_messages) else None,
         guidelines=guidelines,
         chat=_chat(case.input_messages, files, guidelines),
         timeout_s=case.timeout_seconds,
@@ -56,28 +56,11 @@ def plain_request(
 
 def message_text(message: PlanMessage, files: Mapping[str, FileText]) -> str:
     """Return what a message says, files included."""
-    return _said(message, lambda part: _part(part, files))
-
-
-def shown_text(message: PlanMessage) -> str:
-    """Return what a message says, its files only named."""
-    return _said(message, _named)
-
-
-def _said(message: PlanMessage, say: Callable[[Part], str]) -> str:
-    if message.value is not None:
-        return json_text(message.value)
-    return "\n\n".join(text for part in message.content if (text := say(part)))
+    return message.text(lambda part: _part(part, files))
 
 
 def _part(part: Part, files: Mapping[str, FileText]) -> str:
-    match part:
-        case TextPart():
-            return part.text.strip()
-        case FilePart(type="guideline"):
-            return f"<Attached: {part.path}>"
-        case FilePart():
-            return _block(part.path, files[part.sha256].text)
+    return _block(part.path, files[part.sha256].text) if _is_shown(part) else part_outline(part)
 
 
 def _shows_files(messages: Sequence[PlanMessage]) -> bool:
@@ -89,19 +72,12 @@ def _is_shown(part: Part) -> TypeGuard[FilePart]:
     return isinstance(part, FilePart) and part.type != "guideline"
 
 
-def _named(part: Part) -> str:
-    """A part for those who open files themselves."""
-    if _is_shown(part):
-        return f'<file: path="{part.path}">'
-    return _part(part, {})
-
-
 def _block(path: str, text: str) -> str:
     return f'<file path="{path}">\n{text.strip()}\n</file>'
 
 
 def _flat(messages: Sequence[PlanMessage], say: Callable[[Part], str]) -> str:
-    texts = [(message, _said(message, say)) for message in messages]
+    texts = [(message, message.text(say)) for message in messages]
     speaking = sum(1 for message, text in texts if text and not _only_guidelines(message))
     marked = speaking > 1 or any(message.role in ("assistant", "tool") for message in messages)
     if not marked:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from agentv_ci.execute.limits import Limits
-from agentv_ci.execute.rows import Trial
+from agentv_ci.results.rows import Trial
 
 
 class Lane:

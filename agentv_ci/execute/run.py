@@ -8,11 +8,11 @@ from pathlib import Path
 
 from agentv_ci.contracts.exchange import GradeAnswer, Log, Warn, World
 from agentv_ci.contracts.report import ConcurrencyChange, Stop
-from agentv_ci.execute.journal import Journal
 from agentv_ci.execute.materials import Materials
-from agentv_ci.execute.rows import TrialKey
 from agentv_ci.redaction import Redactor
-from agentv_ci.trials import Result
+from agentv_ci.results.journal import Journal
+from agentv_ci.results.rows import TrialKey
+from agentv_ci.results.trials import Result
 
 
 @dataclass(frozen=True, slots=True)

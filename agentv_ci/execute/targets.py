@@ -20,8 +20,8 @@ from agentv_ci.execute.costs import cost_of_response
 from agentv_ci.execute.dumps import Dumps
 from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.providers import BatchProvider, Provider, open_provider
-from agentv_ci.execute.rows import Trial, TrialKey
 from agentv_ci.redaction import Redactor
+from agentv_ci.results.rows import Trial, TrialKey
 
 
 @dataclass(frozen=True, slots=True)

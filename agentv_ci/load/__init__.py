@@ -14,11 +14,11 @@ from agentv_ci.contracts.evals import EVAL_SCHEMA
 from agentv_ci.contracts.judge_set import JUDGE_SET_SCHEMA
 from agentv_ci.contracts.source import NOWHERE, Kind, Mark, Source, locate
 from agentv_ci.contracts.targets import TARGETS_SCHEMAS
+from agentv_ci.jsonschema.schemas import BASE_ID, schema_id
 from agentv_ci.load.files import MAX_BYTES
 from agentv_ci.load.parse import Foreign, Parsed, Unparsable, parse_yaml
 from agentv_ci.load.syntax import Problem
-from agentv_ci.schemas import BASE_ID, schema_id
-from agentv_ci.suggestions import did_you_mean, listed, nearest
+from agentv_ci.text import did_you_mean, listed, nearest
 
 __all__ = ["load"]
 

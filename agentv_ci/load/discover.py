@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agentv_ci.contracts.source import normal
 from agentv_ci.errors import UsageError
-from agentv_ci.suggestions import listed
+from agentv_ci.text import listed
 
 YAML_SUFFIXES = (".yaml", ".yml")
 TARGETS_NAMES = ("targets.yaml", "targets.yml", ".agentv/targets.yaml", ".agentv/targets.yml")

@@ -31,7 +31,7 @@ from agentv_ci.contracts.source import Mark
 from agentv_ci.load.places import BLOCKS, LINE_BREAK, Event, Point, block_end, marks, span
 from agentv_ci.load.skim import MAX_DEPTH, MAX_NODES, NeedsCare, c_parser, plain, skim
 from agentv_ci.load.syntax import Problem, syntax_problem
-from agentv_ci.suggestions import listed
+from agentv_ci.text import listed
 
 MAX_DIRECTIVES = 100
 """Lines that begin with %; the time of the C parser grows with their square."""

@@ -25,9 +25,9 @@ from agentv_ci.contracts.plan import (
 )
 from agentv_ci.contracts.source import Mark, Pointer, locate, spell
 from agentv_ci.errors import InvalidInput, UsageError
+from agentv_ci.json_access import read_json
+from agentv_ci.jsonschema.schemas import schema_id, violations
 from agentv_ci.load.parse import Unparsable, parse_yaml
-from agentv_ci.outside import read_json
-from agentv_ci.schemas import schema_id, violations
 
 PLAN_ID = re.compile(r".*/plan-v(\d+)\.schema\.json")
 KNOWN_MAJOR = "1"

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Literal
 
 from agentv_ci.contracts.action import Annotation, Level
-from agentv_ci.outside import shortened
-from agentv_ci.suggestions import counted
+from agentv_ci.text import counted, shortened
 
 Wish = Literal["all", "failures", "none"]
 

@@ -14,8 +14,8 @@ from urllib.parse import quote
 from pydantic import ValidationError
 
 from agentv_ci.contracts.action import History, PastRun
-from agentv_ci.outside import flowed
 from agentv_ci.publish.context import Workflow
+from agentv_ci.text import on_one_line
 
 LIMIT = 60_000
 """Characters; GitHub refuses more than 65,536."""
@@ -75,7 +75,7 @@ class Comment:
 
     def _footer(self) -> str:
         flow = self.workflow
-        name = flowed(self.key).replace("`", "'")[:MAX_NAME] or "agentv-ci"
+        name = on_one_line(self.key).replace("`", "'")[:MAX_NAME] or "agentv-ci"
         said = f"`{name}` · [run {flow.run_id}]({flow.run_url})"
         said += f", attempt {flow.run_attempt}" if flow.run_attempt > 1 else ""
         said += f" · {self.run.sha[:7]}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.outside import count_at, dig, text_at
+from agentv_ci.json_access import count_at, text_at, value_at
 
 GUARDED_EVENTS = frozenset({"pull_request_target", "workflow_run"})
 """Events whose workflows have secrets and a token that may write, whoever caused them."""
@@ -123,18 +123,22 @@ def workflow_of(environ: Mapping[str, str], event: JsonValue) -> Workflow:
         head=_head(name, event),
         base_commit=text_at(event, "pull_request", "base", "sha"),
         base_branches=tuple(filter(None, branches)),
-        is_of_pull_request=dig(event, "pull_request", "number") is not None
+        is_of_pull_request=value_at(event, "pull_request", "number") is not None
         or text_at(event, "workflow_run", "event") in ("pull_request", "pull_request_target"),
     )
 
 
 def _head(name: str, event: JsonValue) -> Head | None:
     if name == "workflow_run":
-        told = dig(event, "workflow_run")
-        sha, branch, repository = text_at(told, "head_sha"), text_at(told, "head_branch"), dig(told, "head_repository")
+        told = value_at(event, "workflow_run")
+        sha, branch, repository = (
+            text_at(told, "head_sha"),
+            text_at(told, "head_branch"),
+            value_at(told, "head_repository"),
+        )
     else:
-        told = dig(event, "pull_request", "head")
-        sha, branch, repository = text_at(told, "sha"), text_at(told, "ref"), dig(told, "repo")
+        told = value_at(event, "pull_request", "head")
+        sha, branch, repository = text_at(told, "sha"), text_at(told, "ref"), value_at(told, "repo")
     if sha is None or not _COMMIT.fullmatch(sha):
         return None
     return Head(sha, text_at(repository, "full_name"), text_at(repository, "owner", "login"), branch)

@@ -12,10 +12,11 @@ import httpx
 from agentv_ci import __version__
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import ProviderError
-from agentv_ci.outside import count_at, flowed, objects_at, read_json, shortened, text_at
+from agentv_ci.json_access import count_at, objects_at, read_json, text_at
 from agentv_ci.publish.comment import Comment, NotCommented
 from agentv_ci.publish.context import Access, Workflow
 from agentv_ci.retry import RetryPolicy, retry_hint_s, with_retries
+from agentv_ci.text import on_one_line, shortened
 
 POLICY = RetryPolicy(max_retries=3, initial_delay_s=1.0, max_delay_s=60.0)
 REQUEST_TIMEOUT_S = 20.0
@@ -178,7 +179,7 @@ class _Api:
                 return
 
     def _refused(self, response: httpx.Response, answer: JsonValue) -> ProviderError:
-        said = shortened(flowed(text_at(answer, "message") or response.reason_phrase), MAX_MESSAGE)
+        said = shortened(on_one_line(text_at(answer, "message") or response.reason_phrase), MAX_MESSAGE)
         detail = f"GitHub answers {response.status_code}: {said}"
         if response.status_code == FORBIDDEN and "integration" in said:
             detail += " (the job needs `pull-requests: write`; runs of forks and of Dependabot never have it)"

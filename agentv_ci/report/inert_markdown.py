@@ -9,14 +9,14 @@ from __future__ import annotations
 import html
 import re
 
-from agentv_ci.outside import flowed, printable
+from agentv_ci.text import on_one_line, printable
 
 NOTHING = "(empty)"
 
 
 def code(text: str) -> str:
     """Return a text as a code span of one line."""
-    line = flowed(text) or NOTHING
+    line = on_one_line(text) or NOTHING
     ticks = "`" * (_longest_run(line) + 1)
     # A space is taken off both ends, and tells ticks of the text from ours.
     padded = f" {line} " if line.startswith("`") or line.endswith("`") else line
@@ -47,7 +47,7 @@ def link(shown: str, address: str | None) -> str:
 
 def folded(title: str, body: str) -> str:
     """Return a part that opens when its title is clicked; `title` is plain text."""
-    return f"<details><summary>{html.escape(flowed(title))}</summary>\n\n{body}\n\n</details>"
+    return f"<details><summary>{html.escape(on_one_line(title))}</summary>\n\n{body}\n\n</details>"
 
 
 def _longest_run(text: str) -> int:

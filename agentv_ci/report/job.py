@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from agentv_ci.contracts.action import ActionRun, ActionVerdict
 from agentv_ci.contracts.diagnostics_document import DiagnosticRecord, DiagnosticsDocument
 from agentv_ci.contracts.plan_diff import NamedCase, PlanDiff
-from agentv_ci.outside import shortened
 from agentv_ci.report.inert_markdown import code, fence, folded, link
 from agentv_ci.report.links import Links
+from agentv_ci.report.renderers import markdown
 from agentv_ci.report.reported import ReportedRun
-from agentv_ci.report.reporters import markdown
-from agentv_ci.suggestions import counted
+from agentv_ci.text import counted, shortened
 
 MAX_LINES = 50
 MAX_REASONS = 5

@@ -1,14 +1,14 @@
-"""What reporters are given."""
+"""What renderers are given."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report.links import NO_LINKS, Links
-from agentv_ci.report.outcomes import CaseOutcome
 
 
 @dataclass(frozen=True, slots=True)

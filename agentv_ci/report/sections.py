@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+from agentv_ci.analysis.statistics import p_text
 from agentv_ci.contracts.compared import Change, ComparedCase, Comparison, Figure
 from agentv_ci.contracts.report import (
     WORST_FIRST,
@@ -18,10 +19,8 @@ from agentv_ci.contracts.report import (
     Statistics,
 )
 from agentv_ci.contracts.results import UsageRecord
-from agentv_ci.outside import flowed, printable, shortened
-from agentv_ci.report.statistics import p_text
 from agentv_ci.report.words import SEVERITIES, rate_text
-from agentv_ci.suggestions import counted
+from agentv_ci.text import counted, on_one_line, printable, shortened
 
 Style = Literal["good", "bad", "warn", "plain", "title", "strong", "faint", "bar"]
 
@@ -141,7 +140,7 @@ def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
         about = f" of {printable(scenario.scenario_key)}" if len(scenarios) > 1 else ""
         for each in scenario.aggregates.validations:
             if isinstance(each, FailedValidation):
-                text = shortened(flowed(each.error), MAX_MESSAGE)
+                text = shortened(on_one_line(each.error), MAX_MESSAGE)
                 yield Line(f"validator {_name(each.validator)}{about} could not run: {text}", "warn")
                 continue
             found = [counted(number, SEVERITIES[name]) for name in WORST_FIRST if (number := each.count(name))]
@@ -151,7 +150,7 @@ def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
             style: Style = "bad" if each.errors else "warn" if told else "good"
             yield Line(f"validator {_name(each.validator)}{about}: {', '.join(found) or 'nothing found'}", style)
             for issue in [*told[:MAX_SHOWN], *notes]:
-                yield Line(f"  {SEVERITIES[issue.severity]}: {shortened(flowed(issue.message), MAX_MESSAGE)}")
+                yield Line(f"  {SEVERITIES[issue.severity]}: {shortened(on_one_line(issue.message), MAX_MESSAGE)}")
             yield from _more(each.count("error") + each.count("warning"))
 
 
@@ -166,7 +165,7 @@ def comparison_lines(comparison: Comparison) -> Iterator[Line]:
     counts = ", ".join(f"{number} {change}" for change, number in comparison.counts.items() if number)
     yield Line(f"against {_name(comparison.base)}: {counts or 'no case'}")
     yield from (Line(f"  {each}") for each in comparison_figures(comparison))
-    yield from (Line(f"warning: {flowed(each)}", "warn") for each in comparison.warnings)
+    yield from (Line(f"warning: {on_one_line(each)}", "warn") for each in comparison.warnings)
 
 
 def comparison_figures(comparison: Comparison) -> Iterator[str]:
@@ -234,4 +233,4 @@ def _more(number: int) -> Iterator[Line]:
 
 
 def _name(text: str) -> str:
-    return shortened(flowed(text), MAX_NAME)
+    return shortened(on_one_line(text), MAX_NAME)

@@ -11,9 +11,9 @@ from pathlib import Path, PurePosixPath
 from agentv_ci.contracts.cli_template import CLI_PLACEHOLDERS, placeholders, quoted_placeholders
 from agentv_ci.contracts.target_settings import REFERENCE_PATTERN
 from agentv_ci.errors import UsageError
+from agentv_ci.jsonschema.schemas import SchemaName, text
 from agentv_ci.scaffold.starters import STARTERS, Kind, Starter
-from agentv_ci.schemas import SchemaName, text
-from agentv_ci.suggestions import did_you_mean, listed
+from agentv_ci.text import did_you_mean, listed
 
 FILES = Path(__file__).parent / "files"
 

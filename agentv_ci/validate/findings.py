@@ -10,7 +10,7 @@ from itertools import accumulate
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import RULES, Diagnostic
 from agentv_ci.contracts.source import Pointer, Source, locate, spell
-from agentv_ci.outside import shortened
+from agentv_ci.text import shortened
 
 STAND_IN = "(missing)"
 """The text in place of one that is missing."""

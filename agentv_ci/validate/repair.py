@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Union, get_args, get_origin
 
 from agentv_ci.contracts.base import Authored, JsonObject, JsonValue, fields_of
 from agentv_ci.contracts.source import Pointer, Source
-from agentv_ci.schemas import Violation
+from agentv_ci.jsonschema.schemas import Violation
 from agentv_ci.validate.findings import STAND_IN, Finder, Losses
 from agentv_ci.validate.walk import mappings
 

@@ -11,7 +11,7 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import Document
 from agentv_ci.contracts.source import Kind, Pointer, Source
-from agentv_ci.schemas import SchemaName, Violation, violations
+from agentv_ci.jsonschema.schemas import SchemaName, Violation, violations
 from agentv_ci.validate.findings import Finder, value_at
 from agentv_ci.validate.repair import Repair
 from agentv_ci.validate.walk import contracts_of

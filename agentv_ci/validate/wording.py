@@ -10,9 +10,8 @@ from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.evaluators import FIELD_PATH
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.contracts.targets import REFERENCE_PATTERN
-from agentv_ci.outside import shortened
-from agentv_ci.schemas import Violation
-from agentv_ci.suggestions import did_you_mean, listed, nearest
+from agentv_ci.jsonschema.schemas import Violation
+from agentv_ci.text import did_you_mean, listed, nearest, shortened
 from agentv_ci.validate.findings import Finder, value_at
 
 MANY = 8

@@ -12,8 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from agentv_ci.contracts.evals import VALIDATORS
-from agentv_ci.outside import shortened, well_formed_text
-from agentv_ci.suggestions import did_you_mean, listed
+from agentv_ci.text import did_you_mean, listed, shortened, well_formed_text
 from agentv_ci.validators.issues import normalized
 
 ENTRY_POINTS = "agentv_ci.validators"
@@ -89,27 +88,27 @@ def _built_in(key: str) -> Validator | None:
     """Return a built-in validator. The modules load when they are needed."""
     match key:
         case "determinism_check":
-            from agentv_ci.validators import determinism_check
+            from agentv_ci.validators.builtin import determinism_check
 
             return determinism_check.validate
         case "fairness_balance":
-            from agentv_ci.validators import fairness_balance
+            from agentv_ci.validators.builtin import fairness_balance
 
             return fairness_balance.validate
         case "outlier_detection":
-            from agentv_ci.validators import outlier_detection
+            from agentv_ci.validators.builtin import outlier_detection
 
             return outlier_detection.validate
         case "reproducibility_metadata":
-            from agentv_ci.validators import reproducibility_metadata
+            from agentv_ci.validators.builtin import reproducibility_metadata
 
             return reproducibility_metadata.validate
         case "schema_adherence":
-            from agentv_ci.validators import schema_adherence
+            from agentv_ci.validators.builtin import schema_adherence
 
             return schema_adherence.validate
         case "structural_consistency":
-            from agentv_ci.validators import structural_consistency
+            from agentv_ci.validators.builtin import structural_consistency
 
             return structural_consistency.validate
         case _:

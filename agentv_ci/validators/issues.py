@@ -9,7 +9,8 @@ from typing import Any
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.report import WORST_FIRST, Severity
-from agentv_ci.outside import read_json, well_formed, well_formed_text
+from agentv_ci.json_access import read_json, well_formed
+from agentv_ci.text import well_formed_text
 
 ISSUE_FORM = "{id: text, severity: info | warning | error, message: text, path: [text, ...] | null}"
 

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any, TypeGuard
 
-from agentv_ci.outside import shortened, well_formed_text
+from agentv_ci.text import shortened, well_formed_text
 
 SHOWN = 80
 """Characters of a value that a message shows."""

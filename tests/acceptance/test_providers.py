@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from agentv_ci.app.compile import Selection, compile_paths
+from agentv_ci.app.concluding import RunFiles
+from agentv_ci.app.run import Outside, run_plan
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.exchange import World
 from agentv_ci.execute.run import RunSettings
-from agentv_ci.pipeline.compiling import Selection, compile_paths
-from agentv_ci.pipeline.concluding import RunFiles
-from agentv_ci.pipeline.running import Outside, run_plan
 from tests.conftest import Finished, Waits, agentv_ci, write
 from tests.servers import model_api as served
 from tests.servers.model_api import ModelApi, Step, model_api

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from agentv_ci.app.validate import check_paths
 from agentv_ci.contracts.targets import CliTarget
-from agentv_ci.pipeline.checking import check_paths
-from agentv_ci.schemas import document
+from agentv_ci.jsonschema.schemas import document
 from tests.conftest import Finished, agentv_ci, write
 
 TARGETS = "$schema: agentv-targets-v2.2\ntargets:\n  - {name: default, provider: mock}\n"
@@ -184,7 +184,7 @@ class TestPerformance:
         self, method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         write(tmp_path, {f"evals/{number:03}.yaml": EVAL.replace("user", "usr") for number in range(100)})
-        monkeypatch.setattr("agentv_ci.pipeline.checking.start_method", lambda: method)
+        monkeypatch.setattr("agentv_ci.app.validate.start_method", lambda: method)
         one, two = (check_paths(["evals"], targets=None, cwd=tmp_path, jobs=jobs) for jobs in (1, 2))
         assert one == two
         assert [each.rule for file in one.files for each in file.diagnostics] == ["AV205"] * 100

@@ -17,8 +17,8 @@ from agentv_ci.contracts.results import (
     ToolCallRecord,
     TraceSummary,
 )
-from agentv_ci.report.page.embedding import MAX_TEXT
-from agentv_ci.report.reporters.html import TEMPLATES, render
+from agentv_ci.report.renderers.html.document import TEMPLATES, render
+from agentv_ci.report.renderers.html.embedding import MAX_TEXT
 from tests.browser.conftest import Open
 from tests.browser.test_report import contrast
 from tests.report.builders import case, finding, reported, row

@@ -9,10 +9,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from agentv_ci.contracts.results import EvaluatorResult, InputMessageRecord, OutputMessageRecord, ToolCallRecord
-from agentv_ci.report.reporters.html import TEMPLATES, render
+from agentv_ci.report.renderers.html.document import TEMPLATES, render
 from tests.browser.conftest import Open
 from tests.report.builders import Verdict, case, finding, reported, row
-from tests.report.page.figures import EXAMPLES, IN_SCRIPTS
+from tests.report.renderers.html.figures import EXAMPLES, IN_SCRIPTS
 from tests.report.shop import TARGETS, shop_run
 
 REFUND = "#case=refund-within-window&suite=evals%2Frefunds.test.yaml&target=support-agent"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.cli import run
-from agentv_ci.report.reporters.jsonl import encode
+from agentv_ci.results.jsonl import encode
 from tests.report.builders import case, row
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from agentv_ci.app.github_publish import FailOn, exit_code
+from agentv_ci.app.github_run import ended
 from agentv_ci.cli import run
-from agentv_ci.pipeline.action_publish import FailOn, exit_code
-from agentv_ci.pipeline.action_run import ended
 from tests.action import events
 from tests.conftest import agentv_ci, environment, has_ended, write
 from tests.publish.workflows import HEAD
@@ -189,7 +189,7 @@ class TestRun:
         def crash(*_: object, **__: object) -> None:
             raise ZeroDivisionError("by zero")
 
-        monkeypatch.setattr("agentv_ci.pipeline.compiling.compile_paths", crash)
+        monkeypatch.setattr("agentv_ci.app.compile.compile_paths", crash)
         assert run(["github", "run"]) == 70
         assert job.left("run.json")["reason"] == "ZeroDivisionError: by zero"
         assert job.left("run.json")["verdict"] == "error"

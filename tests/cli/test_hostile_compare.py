@@ -12,11 +12,11 @@ import pytest
 
 from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.report.reporters import form, form_of
+from agentv_ci.results.forms import form, form_of
 from agentv_ci.validators import register_validator
+from tests.analysis.test_one_verdict import BALANCED, WORSE, documents, end, folder
 from tests.conftest import Finished, agentv_ci, write
 from tests.report.builders import Verdict, case, row, rows_of
-from tests.report.test_one_verdict import BALANCED, WORSE, documents, end, folder
 from tests.servers.chat_api import chat_api, says
 
 __all__ = ["folder"]

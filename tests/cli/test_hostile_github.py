@@ -347,7 +347,7 @@ class TestProcesses:
     def test_step_that_is_ended_early_says_so(self, job: Job) -> None:
         script = f"""
 import os
-import agentv_ci.pipeline.compiling as compiling
+import agentv_ci.app.compile as compiling
 compiling.compile_paths = lambda *_, **__: os.kill(os.getpid(), {int(signal.SIGTERM)})
 from agentv_ci.cli import run
 raise SystemExit(run(["github", "run", "--exit-zero"]))

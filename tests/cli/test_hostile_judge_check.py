@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from agentv_ci.analysis.agreement import kappa
 from agentv_ci.cli import run
-from agentv_ci.report.agreement import kappa
 from tests.cli.test_hostile_rescore import ENDS_S, until
 from tests.cli.test_judge_check import ITEM, KIND, folder, judge_set
 from tests.conftest import environment, write

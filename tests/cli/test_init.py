@@ -21,12 +21,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agentv_ci.app import init as starting
+from agentv_ci.app.init import plan_start, write_start
+from agentv_ci.app.validate import check_paths
 from agentv_ci.cli import run
 from agentv_ci.contracts.targets import Target
 from agentv_ci.errors import Interrupted, UsageError
-from agentv_ci.pipeline import starting
-from agentv_ci.pipeline.checking import check_paths
-from agentv_ci.pipeline.starting import plan_start, write_start
 from agentv_ci.scaffold.drafts import AGENT_COMMAND, Choices
 from agentv_ci.scaffold.starters import STARTERS, Kind
 from tests.conftest import REPOSITORY, agentv_ci, environment, write

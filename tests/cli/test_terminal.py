@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv_ci.outside import ANSI
+from agentv_ci.text import ANSI
 from tests.conftest import environment, write
 
 TARGETS = """\

@@ -8,9 +8,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from agentv_ci.app.compile import Compiled, Origin, Selection, compile_paths, write_compiled
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.errors import InvalidInput
-from agentv_ci.pipeline.compiling import Compiled, Origin, Selection, compile_paths, write_compiled
 from tests.conftest import write
 
 EVAL = "evals/a.yaml"

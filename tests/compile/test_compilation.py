@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from agentv_ci.app.validate import Documents
 from agentv_ci.cli import run
 from agentv_ci.compile import compile  # noqa: A004  # the stage's name
 from agentv_ci.contracts.documents import Checked, Surroundings
-from agentv_ci.pipeline.checking import Documents
 from tests.compile.builders import case, evals, targets, write_repository
 
 

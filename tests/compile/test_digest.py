@@ -20,7 +20,7 @@ import rfc8785
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from agentv_ci.pipeline.compiling import Selection, write_plan
+from agentv_ci.app.compile import Selection, write_plan
 from tests.compile.builders import (
     EVAL,
     MOCK,

@@ -19,7 +19,7 @@ from typing import Any, Self
 import pytest
 
 from agentv_ci import __version__
-from agentv_ci.pipeline.compiling import Selection, write_plan
+from agentv_ci.app.compile import Selection, write_plan
 from tests.compile.builders import case, evals, targets, write_repository
 from tests.conftest import REPOSITORY, environment
 

@@ -10,13 +10,13 @@ import pytest
 from jsonschema import Draft202012Validator, validators
 from referencing import Registry
 
+from agentv_ci.app.compile import Selection, compile_paths, estimate_run
 from agentv_ci.cli import run
 from agentv_ci.compile.diff import diff
 from agentv_ci.compile.document import resealed
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.plan import Plan, PlanSchemaEvaluator
 from agentv_ci.errors import BUG
-from agentv_ci.pipeline.compiling import Selection, compile_paths, estimate_run
 from tests.compile.builders import (
     EVAL,
     MOCK,

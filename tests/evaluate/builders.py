@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from agentv_ci.app.validate import read_yaml
 from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.exchange import (
     Ask,
@@ -27,7 +28,6 @@ from agentv_ci.contracts.plan import FilePart, FileReference, FileText, PlanCase
 from agentv_ci.evaluate import evaluate
 from agentv_ci.evaluate.evaluators import Tools
 from agentv_ci.evaluate.submission import Submission
-from agentv_ci.pipeline.checking import read_yaml
 from tests.conftest import environment
 
 DIGEST = "0" * 64

@@ -17,6 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentv_ci.analysis.run_report import report
+from agentv_ci.app.compile import Selection, compile_paths
+from agentv_ci.app.concluding import RunFiles
+from agentv_ci.app.report_files import Outcome
+from agentv_ci.app.run import Outside, Scope, run_plan
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.exchange import Ask, Grade, ProviderError, Request, Response, Verdict
 from agentv_ci.contracts.plan import Plan, PlanCase
@@ -26,18 +31,13 @@ from agentv_ci.contracts.targets import MockTarget, Target
 from agentv_ci.execute import execute, targets
 from agentv_ci.execute.context import Context
 from agentv_ci.execute.deciding import Deciding, first_trials, trials_left
-from agentv_ci.execute.journal import Journal
 from agentv_ci.execute.materials import Materials
-from agentv_ci.execute.rows import TrialKey
 from agentv_ci.execute.run import Account, Finished, Means, Progress, RunSettings
-from agentv_ci.pipeline.compiling import Selection, compile_paths
-from agentv_ci.pipeline.concluding import RunFiles
-from agentv_ci.pipeline.publishing import Outcome
-from agentv_ci.pipeline.running import Outside, Scope, run_plan
 from agentv_ci.redaction import Redactor
-from agentv_ci.report import report
-from agentv_ci.report.reporters import form, read
-from agentv_ci.trials import Require, Result
+from agentv_ci.results.forms import form, read
+from agentv_ci.results.journal import Journal
+from agentv_ci.results.rows import TrialKey
+from agentv_ci.results.trials import Require, Result
 from tests.conftest import Waits, environment, write
 from tests.report.builders import SUITE, case, plan, row, whole
 from tests.servers.chat_api import ChatApi, Reply, chat_api, fails, says

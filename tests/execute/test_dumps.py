@@ -11,8 +11,8 @@ import pytest
 from agentv_ci.contracts.exchange import CalledTool, ChatMessage, OutputMessage, Request, Response
 from agentv_ci.contracts.targets import CliTarget, OpenAITarget, Target
 from agentv_ci.execute.dumps import Dumps
-from agentv_ci.execute.rows import Trial
 from agentv_ci.redaction import Redactor
+from agentv_ci.results.rows import Trial
 from tests.report.builders import case, suite
 
 SECRET = "sk-canary-0123456789"

@@ -16,15 +16,15 @@ from typing import Any
 
 import pytest
 
+from agentv_ci.app.compile import Selection, compile_paths
+from agentv_ci.app.concluding import RunFiles
+from agentv_ci.app.report_files import Outcome
+from agentv_ci.app.run import EVERYTHING, Outside, Scope, run_plan
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import CannotGoOn, TargetUnavailable, UsageError
 from agentv_ci.execute.run import Progress, RunSettings
-from agentv_ci.pipeline.compiling import Selection, compile_paths
-from agentv_ci.pipeline.concluding import RunFiles
-from agentv_ci.pipeline.publishing import Outcome
-from agentv_ci.pipeline.running import EVERYTHING, Outside, Scope, run_plan
-from agentv_ci.report.reporters import read
+from agentv_ci.results.forms import read
 from tests.conftest import Waits, environment, has_ended, write
 from tests.servers.chat_api import Reply, Step, answers, chat_api, fails, says
 

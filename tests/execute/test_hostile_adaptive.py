@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.cli import run
-from agentv_ci.report.reporters import form_of, read
+from agentv_ci.results.forms import form_of, read
 from tests.conftest import write
 from tests.servers.chat_api import ChatApi, Reply, chat_api, fails, says
 

@@ -22,6 +22,10 @@ from typing import Any
 
 import pytest
 
+from agentv_ci.app.compile import Selection, compile_paths
+from agentv_ci.app.concluding import RunFiles
+from agentv_ci.app.report_files import Outcome
+from agentv_ci.app.run import EVERYTHING, Outside, Scope, run_plan
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.exchange import ProviderError, World
 from agentv_ci.contracts.results import ResultRow
@@ -29,11 +33,7 @@ from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.errors import CannotGoOn, UsageError
 from agentv_ci.execute.limits import Limit, Limits
 from agentv_ci.execute.run import RunSettings
-from agentv_ci.pipeline.compiling import Selection, compile_paths
-from agentv_ci.pipeline.concluding import RunFiles
-from agentv_ci.pipeline.publishing import Outcome
-from agentv_ci.pipeline.running import EVERYTHING, Outside, Scope, run_plan
-from agentv_ci.report.reporters import ResultsFormat, form, form_of, read, read_whole
+from agentv_ci.results.forms import ResultsFormat, form, form_of, read, read_whole
 from tests.conftest import Waits, agentv_ci, environment, has_ended, write
 from tests.servers.chat_api import Reply, chat_api, fails, says
 

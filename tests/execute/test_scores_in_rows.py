@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from agentv_ci.app.compile import Selection, compile_paths
+from agentv_ci.app.concluding import RunFiles
+from agentv_ci.app.run import Outside, run_plan
 from agentv_ci.cli import run
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.config import Price
@@ -16,9 +19,6 @@ from agentv_ci.contracts.exchange import Response, Usage, World
 from agentv_ci.contracts.targets import OpenAITarget
 from agentv_ci.execute.costs import cost_of_response
 from agentv_ci.execute.run import RunSettings
-from agentv_ci.pipeline.compiling import Selection, compile_paths
-from agentv_ci.pipeline.concluding import RunFiles
-from agentv_ci.pipeline.running import Outside, run_plan
 from tests.conftest import NOW, write
 from tests.servers.model_api import model_api, says
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from agentv_ci.schemas import SchemaName
+from agentv_ci.jsonschema.schemas import SchemaName
 from tests.conftest import REPOSITORY
 
 CORPUS = REPOSITORY / "tests" / "corpus"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv_ci.schemas import SchemaName
+from agentv_ci.jsonschema.schemas import SchemaName
 from tests.external import documents
 
 INSTALL = "python -m pip install 'check-jsonschema>=0.39'"

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from junitparser import JUnitXml, TestCase
 
+from agentv_ci.analysis.run_report import report
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.report import report
+from agentv_ci.report.renderers.junit import document as junit
 from agentv_ci.report.reported import ReportedRun
-from agentv_ci.report.reporters import junit
 from tests.conftest import REPOSITORY
 from tests.report.builders import NASTY, case, plan, row, rows_of, well_formed
 

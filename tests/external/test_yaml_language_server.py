@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.cli import run
-from agentv_ci.schemas import SchemaName, document
+from agentv_ci.jsonschema.schemas import SchemaName, document
 from tests.conftest import REPOSITORY
 from tests.external import documents
 from tests.external.language_server import LanguageServer, Message, Place, Problem

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import InputMessageRecord, ResultRow
-from agentv_ci.report.reporters import form
+from agentv_ci.results.forms import form
 from tests.report.builders import NASTY, any_text, row, well_formed
-from tests.report.reporters.test_jsonl import calling_with, json_values, saying
+from tests.results.test_jsonl import calling_with, json_values, saying
 
 NODE_MODULES = "AGENTV_CI_NODE_MODULES"
 INSTALL = "npm install --no-save yaml@2.9.1 js-yaml@4.1.0"

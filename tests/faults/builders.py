@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from agentv_ci.app.compile import Selection, compile_paths
+from agentv_ci.app.concluding import RunFiles
+from agentv_ci.app.run import Outside, run_plan
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.exchange import World
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.run import RunSettings
-from agentv_ci.pipeline.compiling import Selection, compile_paths
-from agentv_ci.pipeline.concluding import RunFiles
-from agentv_ci.pipeline.running import Outside, run_plan
-from agentv_ci.report.reporters import read
+from agentv_ci.results.forms import read
 from tests.conftest import Finished, environment, write
 
 DEADLINE_S = 120

@@ -13,7 +13,7 @@ import pytest
 from agentv_ci import process
 from agentv_ci.contracts.exchange import ErrorKind
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.report.reporters import read
+from agentv_ci.results.forms import read
 from tests.conftest import Waits, environment, has_ended, write
 from tests.faults.builders import documents, evaluate, question, run, tool
 

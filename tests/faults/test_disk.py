@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv_ci.report.reporters import ResultsFormat, form_of, read
+from agentv_ci.results.forms import ResultsFormat, form_of, read
 from tests.conftest import Finished, agentv_ci, environment, write
 from tests.faults.builders import KEY, documents, evaluate, gpt, question, shell, tool
 from tests.faults.catalogue import PLAYS

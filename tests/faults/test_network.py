@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.report.reporters import read
+from agentv_ci.results.forms import read
 from tests.conftest import Waits, environment
 from tests.faults.builders import KEY, documents, gpt, question, run, shell, targets, tool
 from tests.faults.catalogue import ATTEMPTS, CATALOGUE, PLAYS, RETRIES

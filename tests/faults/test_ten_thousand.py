@@ -12,7 +12,7 @@ from typing import Any
 
 from junitparser import JUnitXml
 
-from agentv_ci.report.reporters import read
+from agentv_ci.results.forms import read
 from tests.conftest import environment, write
 from tests.faults.builders import KEY, evaluate, gpt, question, suite, targets
 from tests.faults.catalogue import ATTEMPTS, CATALOGUE, PLAYS, RETRIES

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from agentv_ci.app.compile import read_plan
 from agentv_ci.cli import run
-from agentv_ci.pipeline.compiling import read_plan
-from agentv_ci.report.reporters import read
-from agentv_ci.schemas import violations
+from agentv_ci.jsonschema.schemas import violations
+from agentv_ci.results.forms import read
 from tests.conftest import REPOSITORY
 
 VERSIONS = sorted(path for path in (REPOSITORY / "tests" / "corpus" / "compat").iterdir() if path.is_dir())

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agentv_ci import __version__
-from agentv_ci.schemas import TITLES
+from agentv_ci.jsonschema.schemas import TITLES
 from tests.conftest import REPOSITORY, environment
 
 
@@ -39,8 +39,8 @@ def test_wheel_and_source_distribution_contain_the_schemas_and_what_projects_beg
     for path in (REPOSITORY / "agentv_ci" / "scaffold" / "files").rglob("*"):
         if path.is_file() and path.suffix != ".pyc":
             assert path.relative_to(REPOSITORY).as_posix() in inside & shipped
-    templates = {path.name for path in (REPOSITORY / "agentv_ci" / "report" / "page" / "templates").iterdir()}
-    assert {f"agentv_ci/report/page/templates/{name}" for name in templates} <= inside
+    templates = REPOSITORY / "agentv_ci" / "report" / "renderers" / "html" / "templates"
+    assert {path.relative_to(REPOSITORY).as_posix() for path in templates.iterdir()} <= inside
     assert not [name for name in inside if name.startswith(("tests/", "docs/"))]
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from agentv_ci.app.compile import read_plan
 from agentv_ci.cli import run
 from agentv_ci.compile.digest import document_digest
 from agentv_ci.errors import InvalidInput, UsageError
-from agentv_ci.pipeline.compiling import read_plan
 from tests.compile.builders import compile_here, text_of
 from tests.compile.test_digest import rich
 

@@ -20,12 +20,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentv_ci.app.evaluator_lines import EvaluatorLines
+from agentv_ci.app.workflow import refuse_fork_code
 from agentv_ci.contracts.action import ActionRun
 from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
 from agentv_ci.contracts.plan_diff import ChangedCase, NamedCase, PlanDiff
-from agentv_ci.outside import text_at
-from agentv_ci.pipeline.places import EvaluatorLines
-from agentv_ci.pipeline.workflow import refuse_fork_code
+from agentv_ci.json_access import text_at
 from agentv_ci.publish import Places, Published, Told, Wishes, publish, pull_request
 from agentv_ci.publish.annotations import shown
 from agentv_ci.publish.checkout import refusal
@@ -33,16 +33,16 @@ from agentv_ci.publish.comment import LIMIT, Comment, NotCommented, history_of
 from agentv_ci.publish.context import Access, Head, Workflow, workflow_of
 from agentv_ci.publish.pull_request import comment_on
 from agentv_ci.publish.summary import MAX_BYTES, fitted
-from agentv_ci.report.annotations import annotate
 from agentv_ci.report.diagnostics import github
 from agentv_ci.report.job import text
+from agentv_ci.report.renderers.annotations import annotate
 from agentv_ci.workflow_commands import annotation_command
 from tests.action import events
 from tests.conftest import NOW, write
 from tests.publish.test_checkout import git
 from tests.publish.workflows import HEAD, PULL_REQUEST, past
 from tests.report.builders import case, reported, row
-from tests.report.reporters.test_markdown import ATTACKS, OURS, Page, finding
+from tests.report.renderers.test_markdown import ATTACKS, OURS, Page, finding
 from tests.report.test_job import job, wrong
 
 TOKEN = "ghs_tokenofthejob0123456789"
@@ -195,7 +195,7 @@ class TestAnnotations:
             looked += 1
             return text_at(*where)
 
-        monkeypatch.setattr("agentv_ci.pipeline.places.text_at", counted)
+        monkeypatch.setattr("agentv_ci.app.evaluator_lines.text_at", counted)
         many = 200
         one = "  - id: case-{}\n    evaluators: [{{name: judge, type: contains, value: x}}]\n"
         cases = "".join(one.format(number) for number in range(many))

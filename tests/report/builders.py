@@ -7,16 +7,16 @@ from typing import Any, Literal
 
 from hypothesis import strategies as st
 
+from agentv_ci.analysis.outcomes import CaseOutcome, Tally
+from agentv_ci.analysis.run_report import report
+from agentv_ci.analysis.summing import sum_up
 from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanGate, PlanSource, PlanSuite
 from agentv_ci.contracts.report import Ending, GateSettings, RunReport
 from agentv_ci.contracts.results import EvaluatorResult, ResultRow, RowSource
 from agentv_ci.contracts.targets import MockTarget
-from agentv_ci.report import report
-from agentv_ci.report.outcomes import CaseOutcome, Tally
+from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.report.reported import ReportedRun
-from agentv_ci.report.summing import sum_up
-from agentv_ci.schemas import schema_id
 
 Verdict = Literal["pass", "borderline", "fail", "error"]
 
@@ -155,7 +155,7 @@ def whole(rows: Iterable[ResultRow], ending: Ending | None = None) -> tuple[RunR
 
 
 def reported(rows: Sequence[ResultRow], ending: Ending | None = None) -> ReportedRun:
-    """The same as reporters get it."""
+    """The same as renderers get it."""
     return ReportedRun(*whole(rows, ending), lambda: rows)
 
 

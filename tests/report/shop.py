@@ -7,6 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from agentv_ci.analysis.comparison import Yardstick
+from agentv_ci.analysis.run_report import report
+from agentv_ci.analysis.sides import Side
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanSource
 from agentv_ci.contracts.report import (
     Ending,
@@ -28,11 +31,8 @@ from agentv_ci.contracts.results import (
     UsageRecord,
 )
 from agentv_ci.contracts.targets import MockTarget
-from agentv_ci.report import report
-from agentv_ci.report.comparing import Yardstick
 from agentv_ci.report.links import Links
 from agentv_ci.report.reported import ReportedRun
-from agentv_ci.report.sides import Side
 from tests.report.builders import Verdict, case, plan, suite
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -214,7 +214,7 @@ LINKS = Links("https://github.com/example/shop/blob/4f2c9d1")
 
 
 def shop_run() -> ReportedRun:
-    """The run as reporters get it."""
+    """The run as renderers get it."""
     cases = _cases()
     rows = list(_rows(cases, _BAD, seed=7))
     before = _plan(tuple(each for each in cases if each.id != "merge-two-accounts"))

@@ -17,21 +17,21 @@ from typing import Any
 import pytest
 from cmarkgfm import github_flavored_markdown_to_html
 
+from agentv_ci.analysis import merging
+from agentv_ci.analysis.merging import Part, merge
+from agentv_ci.analysis.outcomes import CaseOutcome, Tally
 from agentv_ci.cli import run
 from agentv_ci.cli.output import one_line
 from agentv_ci.contracts.report import ScenarioAggregates, ScenarioReport, Validation, ValidatorIssue
 from agentv_ci.contracts.results import ResultRow, RowSource
-from agentv_ci.report import merging
 from agentv_ci.report.inert_markdown import cell_code
 from agentv_ci.report.links import Links
-from agentv_ci.report.merging import Part, merge
-from agentv_ci.report.outcomes import CaseOutcome, Tally
+from agentv_ci.report.renderers import sarif, terminal
 from agentv_ci.report.reported import ReportedRun
-from agentv_ci.report.reporters import sarif, terminal
-from agentv_ci.report.reporters.jsonl import encode
+from agentv_ci.results.jsonl import encode
 from tests.conftest import environment, write
 from tests.report.builders import case, reported, row, whole
-from tests.report.reporters.test_markdown import OURS, Page, finding, shown
+from tests.report.renderers.test_markdown import OURS, Page, finding, shown
 
 COMMAND = re.compile(r"^\s*::", re.MULTILINE)
 """Where the runner of GitHub Actions reads a command, on standard output and on standard error."""

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from agentv_ci.app.validate import check_paths
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.load.files import MAX_BYTES
-from agentv_ci.pipeline.checking import check_paths
 from tests.conftest import agentv_ci, write
 
 CASE = """\

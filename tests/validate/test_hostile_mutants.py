@@ -17,15 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from agentv_ci.app.validate import check_paths
 from agentv_ci.cli.output import show_diagnostics
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import CheckedFile
 from agentv_ci.contracts.source import Mark, Pointer, locate
+from agentv_ci.jsonschema.schemas import violations
 from agentv_ci.load import load
-from agentv_ci.pipeline.checking import check_paths
 from agentv_ci.report.diagnostics import document, render
-from agentv_ci.schemas import violations
 from agentv_ci.validate.structure import SCHEMAS, contract_of
 from tests.conftest import REPOSITORY, agentv_ci, write
 from tests.validate.test_hostile_input import CASE, time_limit

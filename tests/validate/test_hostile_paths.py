@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from agentv_ci.app.validate import check_paths
 from agentv_ci.contracts.documents import CheckedFile
 from agentv_ci.errors import UsageError
-from agentv_ci.pipeline.checking import check_paths
 from tests.conftest import agentv_ci, write
 
 CASE = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from agentv_ci.pipeline.checking import check_paths
+from agentv_ci.app.validate import check_paths
 from tests.conftest import write
 
 CASE = """\

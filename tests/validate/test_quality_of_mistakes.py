@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from agentv_ci.app.validate import check_paths
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.pipeline.checking import check_paths
 from tests.conftest import write
 from tests.validate.test_hostile_input import time_limit
 

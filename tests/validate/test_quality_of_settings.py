@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from agentv_ci.app.validate import check_paths
 from agentv_ci.errors import UsageError
-from agentv_ci.pipeline.checking import check_paths
-from agentv_ci.schemas import schema_id
+from agentv_ci.jsonschema.schemas import schema_id
 from tests.conftest import agentv_ci, write
 from tests.validate.test_hostile_input import CASE
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentv_ci.app.validate import read_yaml
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.documents import Checked, Surroundings
 from agentv_ci.contracts.source import Kind, Mark, Source
 from agentv_ci.load.files import look
-from agentv_ci.pipeline.checking import read_yaml
 from agentv_ci.validate import validate
 from tests.guards.test_schemas import SAMPLES, mutants
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.validators.determinism_check import validate
+from agentv_ci.validators.builtin.determinism_check import validate
 from tests.validators.builders import HUGE, details, found, ids, report, run
 
 MISMATCH = "determinism_mismatch"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.validators.fairness_balance import validate
+from agentv_ci.validators.builtin.fairness_balance import validate
 from tests.validators.builders import HUGE, details, found, ids, report, run
 
 SCORE = {"metric_path": "metrics.score"}

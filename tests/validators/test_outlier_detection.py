@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.validators.outlier_detection import validate
+from agentv_ci.validators.builtin.outlier_detection import validate
 from tests.validators.builders import details, found, report, run
 
 

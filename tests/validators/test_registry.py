@@ -55,7 +55,7 @@ def returning(value: Any) -> Any:
 def test_built_in_validators_are_those_of_the_contract() -> None:
     assert list_validators() == sorted(VALIDATORS) == [*VALIDATORS]
     for key in VALIDATORS:
-        assert get_validator(key).__module__ == f"agentv_ci.validators.{key}"
+        assert get_validator(key).__module__ == f"agentv_ci.validators.builtin.{key}"
     assert get_validator("outlier_detection")({}, None)["issues"] == []
 
 
@@ -101,7 +101,7 @@ def test_validator_of_a_package_is_known(site: Path) -> None:
 
 def test_validator_of_a_package_does_not_replace_a_built_in_one(site: Path) -> None:
     install(site, code="check = None", outlier_detection="own_checks:check")
-    assert get_validator("outlier_detection").__module__ == "agentv_ci.validators.outlier_detection"
+    assert get_validator("outlier_detection").__module__ == "agentv_ci.validators.builtin.outlier_detection"
     assert list_validators() == [*VALIDATORS]
 
 

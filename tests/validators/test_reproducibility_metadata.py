@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.validators.reproducibility_metadata import validate
+from agentv_ci.validators.builtin.reproducibility_metadata import validate
 from tests.validators.builders import HUGE, details, found, report, run
 
 

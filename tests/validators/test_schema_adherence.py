@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.validators.schema_adherence import validate
+from agentv_ci.validators.builtin.schema_adherence import validate
 from tests.validators.builders import details, found, ids, report, run
 
 

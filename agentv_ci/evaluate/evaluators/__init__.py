@@ -47,9 +47,9 @@ from agentv_ci.contracts.plan import (
     PlanRubricEvaluator,
     PlanSchemaEvaluator,
 )
-from agentv_ci.evaluate.evaluators.judging import Judges
-from agentv_ci.evaluate.evaluators.scripts import Scripts
+from agentv_ci.evaluate.judging import Judges
 from agentv_ci.evaluate.scoring import outcome_of
+from agentv_ci.evaluate.scripts import Scripts
 from agentv_ci.evaluate.submission import Submission
 
 

@@ -9,7 +9,7 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Response, Score
 from agentv_ci.contracts.plan import FilePart, FileReference, Part, PlanCodeEvaluator, PlanMessage, TextPart
 from agentv_ci.contracts.results import TraceSummary
-from agentv_ci.evaluate.evaluators.scripts import Scripts
+from agentv_ci.evaluate.scripts import Scripts
 from agentv_ci.evaluate.submission import Submission, output_message
 
 

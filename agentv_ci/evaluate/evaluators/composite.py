@@ -17,11 +17,11 @@ from agentv_ci.contracts.plan import (
     json_text,
 )
 from agentv_ci.evaluate.concurrency import side_by_side
-from agentv_ci.evaluate.evaluators.judging import Judges
-from agentv_ci.evaluate.evaluators.prompts import aggregate_question, prompt_text
-from agentv_ci.evaluate.evaluators.replies import MOST_FINDINGS, read_score
-from agentv_ci.evaluate.evaluators.scripts import Scripts
+from agentv_ci.evaluate.judging import Judges
+from agentv_ci.evaluate.prompts import aggregate_question, prompt_text
+from agentv_ci.evaluate.replies import MOST_FINDINGS, read_score
 from agentv_ci.evaluate.scoring import lacks_weight, settled, weighted_mean
+from agentv_ci.evaluate.scripts import Scripts
 from agentv_ci.evaluate.submission import Submission
 
 JUDGE_RETRIES = 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.exchange import Score
-from agentv_ci.evaluate.evaluators.matching import comparable
+from agentv_ci.evaluate.matching import comparable
 from agentv_ci.evaluate.submission import Submission
 
 

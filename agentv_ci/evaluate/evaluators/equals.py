@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from agentv_ci.contracts.evaluators import EqualsEvaluator
 from agentv_ci.contracts.exchange import Score
-from agentv_ci.evaluate.evaluators.matching import comparable
+from agentv_ci.evaluate.matching import comparable
 from agentv_ci.evaluate.submission import Submission
-from agentv_ci.outside import shortened
+from agentv_ci.text import shortened
 
 MAX_QUOTED = 200
 

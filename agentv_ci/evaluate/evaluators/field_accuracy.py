@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from decimal import Decimal, localcontext
 
-from agentv_ci.comparison import MAX_EXPONENT, is_same, is_same_moment, moment_of, number_of, unfit_reference
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.evaluators import ComparedField, FieldAccuracyEvaluator, field_steps
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.evaluate.scoring import weighted_mean
 from agentv_ci.evaluate.submission import Submission
-from agentv_ci.outside import found_at, read_answer, shortened
+from agentv_ci.json_access import found_at, read_answer
+from agentv_ci.json_values import MAX_EXPONENT, is_same, is_same_moment, moment_of, number_of, unfit_reference
+from agentv_ci.text import shortened
 
 MAX_QUOTED = 200
 DIGITS = 2 * MAX_EXPONENT

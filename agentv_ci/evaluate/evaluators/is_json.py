@@ -7,7 +7,8 @@ import json
 from agentv_ci.contracts.evaluators import IsJsonEvaluator
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.evaluate.submission import Submission
-from agentv_ci.outside import refuse_constant, unfenced
+from agentv_ci.json_access import refuse_constant
+from agentv_ci.text import unfenced
 
 
 class IsJson:

@@ -10,10 +10,10 @@ from dataclasses import replace
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import JudgeQuestion, Score
 from agentv_ci.contracts.plan import PlanLlmJudgeEvaluator
-from agentv_ci.evaluate.evaluators.criteria import read_checks
-from agentv_ci.evaluate.evaluators.judging import Judges
-from agentv_ci.evaluate.evaluators.prompts import checks_question, prompt_text, score_question
-from agentv_ci.evaluate.evaluators.replies import MOST_FINDINGS, read_score
+from agentv_ci.evaluate.criteria import read_checks
+from agentv_ci.evaluate.judging import Judges
+from agentv_ci.evaluate.prompts import checks_question, prompt_text, score_question
+from agentv_ci.evaluate.replies import MOST_FINDINGS, read_score
 from agentv_ci.evaluate.submission import Submission
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan import PlanRubricEvaluator
-from agentv_ci.evaluate.evaluators.criteria import read_checks
-from agentv_ci.evaluate.evaluators.judging import Judges
-from agentv_ci.evaluate.evaluators.prompts import checks_question
+from agentv_ci.evaluate.criteria import read_checks
+from agentv_ci.evaluate.judging import Judges
+from agentv_ci.evaluate.prompts import checks_question
 from agentv_ci.evaluate.submission import Submission
 
 

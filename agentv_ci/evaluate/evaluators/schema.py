@@ -12,11 +12,12 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ReadYaml
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan import PlanSchemaEvaluator
-from agentv_ci.evaluate.evaluators import dialects
-from agentv_ci.evaluate.evaluators.dialects import TIMEOUT_APART_S, CannotCheck, asks_for_the_rest, check
 from agentv_ci.evaluate.submission import Submission
-from agentv_ci.outside import read_answer, unfenced
+from agentv_ci.json_access import read_answer
+from agentv_ci.jsonschema import dialects
+from agentv_ci.jsonschema.dialects import TIMEOUT_APART_S, CannotCheck, asks_for_the_rest, check
 from agentv_ci.process import ProcessFailed, child_environment, run
+from agentv_ci.text import unfenced
 
 MAX_MISSES = 100
 PACKAGES = Path(__file__).parents[3]

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from agentv_ci.comparison import is_same
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.evaluators import ExpectedCall, ToolTrajectoryEvaluator
 from agentv_ci.contracts.exchange import CalledTool, Score
 from agentv_ci.evaluate.submission import Submission
+from agentv_ci.json_values import is_same
 
 
 class ToolTrajectory:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import CalledTool, ErrorKind, OutputMessage, Usage, kind_of_status
-from agentv_ci.outside import read_json, text_at
+from agentv_ci.json_access import read_json, text_at
 
 
 @dataclass(frozen=True, slots=True)

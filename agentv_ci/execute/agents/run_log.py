@@ -13,8 +13,9 @@ from typing import TextIO
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Request
 from agentv_ci.execute.context import Context
-from agentv_ci.outside import printable, read_json
+from agentv_ci.json_access import read_json
 from agentv_ci.process import Listener
+from agentv_ci.text import printable
 
 NAMES = {1: "stdout", 2: "stderr"}
 

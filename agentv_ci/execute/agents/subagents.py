@@ -20,7 +20,7 @@ from itertools import count
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.outside import dig, read_json, text_at
+from agentv_ci.json_access import read_json, text_at, value_at
 
 STALE_S = 24 * 60 * 60
 """From this age on, a lock is one that somebody forgot."""
@@ -183,7 +183,7 @@ def read_template(template: Path | None) -> JsonObject:
 
 
 def _absolute(folder: JsonValue, base: Path) -> JsonValue:
-    path = dig(folder, "path")
+    path = value_at(folder, "path")
     return {**folder, "path": str(base / path)} if isinstance(folder, dict) and isinstance(path, str) else folder
 
 

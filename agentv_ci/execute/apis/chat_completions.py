@@ -11,7 +11,7 @@ from agentv_ci.contracts.exchange import CalledTool, ProviderError, Request, Res
 from agentv_ci.execute.answers import answered, openai_usage
 from agentv_ci.execute.apis.question import budget_of, effort, instructions_and_turns, temperature_of, whole_limit_of
 from agentv_ci.execute.apis.refusals import inner_error
-from agentv_ci.outside import dig, objects_at, read_json, text_at
+from agentv_ci.json_access import objects_at, read_json, text_at, value_at
 
 
 def chat_body(target: OpenAITarget | AzureOpenAITarget, model: str, request: Request, *, limit_name: str) -> JsonObject:
@@ -33,9 +33,9 @@ def chat_body(target: OpenAITarget | AzureOpenAITarget, model: str, request: Req
 
 def read_chat(body: JsonObject) -> Response:
     """Return the answer of a completion; raises ProviderError for a refusal, a filtered answer, or none at all."""
-    if error := inner_error(body) or inner_error(dig(body, "choices", 0)):
+    if error := inner_error(body) or inner_error(value_at(body, "choices", 0)):
         raise error
-    message = dig(body, "choices", 0, "message")
+    message = value_at(body, "choices", 0, "message")
     if not isinstance(message, dict):
         raise ProviderError("malformed", "the answer has no choices[0].message")
     reason = text_at(body, "choices", 0, "finish_reason")
@@ -58,7 +58,7 @@ def _text(content: JsonValue) -> str:
     """The content as text: of a list of parts, as some servers send it, their texts; anything else as JSON."""
     if not content or isinstance(content, str):
         return content if isinstance(content, str) else ""
-    texts = [text_at(part, "text") for part in objects_at(content) if dig(part, "type") in (None, "text")]
+    texts = [text_at(part, "text") for part in objects_at(content) if value_at(part, "type") in (None, "text")]
     if texts:
         return "".join(text or "" for text in texts)
     return json.dumps(content, ensure_ascii=False)
@@ -67,7 +67,7 @@ def _text(content: JsonValue) -> str:
 def _calls(message: JsonValue) -> Iterator[CalledTool]:
     for each in objects_at(message, "tool_calls"):
         if name := text_at(each, "function", "name"):
-            yield CalledTool(name, arguments(dig(each, "function", "arguments")))
+            yield CalledTool(name, arguments(value_at(each, "function", "arguments")))
 
 
 def arguments(written: JsonValue) -> JsonValue:

@@ -8,7 +8,7 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.execute.answers import error_message
 from agentv_ci.execute.apis.refusals import Refused
-from agentv_ci.outside import text_at
+from agentv_ci.json_access import text_at
 
 NEGOTIABLE = ("temperature", "top_p", "max_tokens", "max_completion_tokens")
 """Parameters that only shape an answer; without any other one the question would be a different one."""

@@ -10,7 +10,7 @@ from datetime import datetime
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import ProviderError, kind_of_status
 from agentv_ci.execute.answers import error_message, one_line
-from agentv_ci.outside import count_at, dig, objects_at, text_at
+from agentv_ci.json_access import count_at, objects_at, text_at, value_at
 from agentv_ci.retry import retry_hint_s
 
 EXHAUSTED = re.compile(r"insufficient_quota|credit_balance|spend_limit|billing_hard_limit|PerDay")
@@ -56,7 +56,7 @@ def inner_error(body: JsonValue) -> Refused | None:
 
     It is judged like the status that it names, or that its words stand for.
     """
-    error = dig(body, "error")
+    error = value_at(body, "error")
     if not error:
         return None
     return _judged(

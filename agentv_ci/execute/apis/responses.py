@@ -11,7 +11,7 @@ from agentv_ci.execute.answers import answered, openai_usage
 from agentv_ci.execute.apis.chat_completions import arguments
 from agentv_ci.execute.apis.question import budget_of, effort, instructions_and_turns, temperature_of, whole_limit_of
 from agentv_ci.execute.apis.refusals import inner_error
-from agentv_ci.outside import dig, objects_at, text_at
+from agentv_ci.json_access import objects_at, text_at, value_at
 
 UNFINISHED = ("failed", "cancelled", "queued", "in_progress")
 
@@ -52,10 +52,10 @@ def read_responses(body: JsonObject) -> Response:
         raise ProviderError("malformed", "the answer has no output")
     reason = text_at(body, "incomplete_details", "reason")
     parts = [part for item in objects_at(body, "output") for part in objects_at(item, "content")]
-    answer = "".join(text_at(part, "text") or "" for part in parts if dig(part, "type") == "output_text")
+    answer = "".join(text_at(part, "text") or "" for part in parts if value_at(part, "type") == "output_text")
     if reason == "content_filter":
         raise ProviderError("request", "the API's content filter withheld the answer")
-    refusals = [text_at(part, "refusal") or "" for part in parts if dig(part, "type") == "refusal"]
+    refusals = [text_at(part, "refusal") or "" for part in parts if value_at(part, "type") == "refusal"]
     if not answer and refusals:
         raise ProviderError("request", f"the model refused to answer: {' '.join(refusals)}")
     return answered(
@@ -69,5 +69,5 @@ def read_responses(body: JsonObject) -> Response:
 
 def _calls(body: JsonObject) -> Iterator[CalledTool]:
     for item in objects_at(body, "output"):
-        if dig(item, "type") == "function_call" and (name := text_at(item, "name")):
-            yield CalledTool(name, arguments(dig(item, "arguments")))
+        if value_at(item, "type") == "function_call" and (name := text_at(item, "name")):
+            yield CalledTool(name, arguments(value_at(item, "arguments")))

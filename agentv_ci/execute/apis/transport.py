@@ -14,7 +14,7 @@ from agentv_ci.errors import UsageError
 from agentv_ci.execute.answers import one_line
 from agentv_ci.execute.apis.refusals import refused
 from agentv_ci.execute.apis.wire import Answer, Direct, Wire, is_plain, without_login
-from agentv_ci.outside import read_json
+from agentv_ci.json_access import read_json
 
 PROXIES = {"http", "https", "all"}
 """Kinds of proxies that the process's environment may name; httpx reads them there too."""

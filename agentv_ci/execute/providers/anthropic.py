@@ -23,7 +23,7 @@ from agentv_ci.execute.apis.question import (
 )
 from agentv_ci.execute.apis.refusals import inner_error
 from agentv_ci.execute.context import Context
-from agentv_ci.outside import dig, objects_at, text_at
+from agentv_ci.json_access import objects_at, text_at, value_at
 from agentv_ci.retry import DEFAULT_STATUS_CODES
 
 DEFAULT_VERSION = str(AnthropicTarget.implied["version"])
@@ -105,7 +105,9 @@ class AnthropicApi:
         if not isinstance(content, list):
             raise ProviderError("malformed", "the answer has no content")
         reason = text_at(body, "stop_reason")
-        answer = "".join(text_at(block, "text") or "" for block in objects_at(content) if dig(block, "type") == "text")
+        answer = "".join(
+            text_at(block, "text") or "" for block in objects_at(content) if value_at(block, "type") == "text"
+        )
         if reason == "refusal":
             said = f": {answer}" if answer else ""
             raise ProviderError("request", f"the model refused to answer{said}")
@@ -126,5 +128,5 @@ def _generation(model: str) -> tuple[int, int]:
 
 def _calls(content: JsonValue) -> Iterator[CalledTool]:
     for block in objects_at(content):
-        if dig(block, "type") == "tool_use" and (name := text_at(block, "name")):
-            yield CalledTool(name, dig(block, "input"))
+        if value_at(block, "type") == "tool_use" and (name := text_at(block, "name")):
+            yield CalledTool(name, value_at(block, "input"))

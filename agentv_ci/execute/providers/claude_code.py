@@ -16,7 +16,7 @@ from agentv_ci.execute.agents.events import Heard, Turns, kind_of_reported, read
 from agentv_ci.execute.agents.program import AgentProvider
 from agentv_ci.execute.answers import anthropic_usage
 from agentv_ci.execute.context import Context
-from agentv_ci.outside import amount_at, count_at, dig, objects_at, text_at
+from agentv_ci.json_access import amount_at, count_at, objects_at, text_at, value_at
 from agentv_ci.process import Finished
 
 KNOWN = frozenset({"system", "assistant", "user", "result"})
@@ -57,8 +57,8 @@ class ClaudeCode:
         events = read_events(finished.stdout, KNOWN)
         for event in events:
             for block in objects_at(event, "message", "content"):
-                if dig(block, "type") == "tool_result":
-                    outputs[text_at(block, "tool_use_id")] = dig(block, "content")
+                if value_at(block, "type") == "tool_result":
+                    outputs[text_at(block, "tool_use_id")] = value_at(block, "content")
         for event in events:
             match text_at(event, "type"):
                 case "assistant":
@@ -70,13 +70,13 @@ class ClaudeCode:
         model = next((found for event in events if (found := text_at(event, "message", "model"))), None)
         if result is None:
             return Heard(turns.messages, error="its events end before the result")
-        if dig(result, "is_error"):
+        if value_at(result, "is_error"):
             return Heard(turns.messages, error=_reason(result), kind=_kind(result))
         return Heard(
             turns.messages,
             answer=text_at(result, "result"),
             model=model,
-            usage=anthropic_usage(dig(result, "usage")),
+            usage=anthropic_usage(value_at(result, "usage")),
             finish_reason=text_at(result, "stop_reason"),
             cost_usd=amount_at(result, "total_cost_usd"),
         )
@@ -88,18 +88,18 @@ def _hear_blocks(turns: Turns, blocks: Sequence[JsonObject], outputs: Mapping[st
             case "text" if text := text_at(block, "text"):
                 turns.say(text)
             case "tool_use":
-                turns.call(text_at(block, "name") or "", dig(block, "input"), outputs.get(text_at(block, "id")))
+                turns.call(text_at(block, "name") or "", value_at(block, "input"), outputs.get(text_at(block, "id")))
             case _:
                 pass
 
 
 def _reason(result: JsonObject) -> str:
-    listed = dig(result, "errors")
+    listed = value_at(result, "errors")
     errors = "; ".join(map(str, listed)) if isinstance(listed, list) else ""
     return text_at(result, "result") or errors or text_at(result, "subtype") or "without a reason"
 
 
 def _kind(result: JsonObject) -> ErrorKind:
-    if dig(result, "terminal_reason") == "max_turns" or dig(result, "stop_reason") == "refusal":
+    if value_at(result, "terminal_reason") == "max_turns" or value_at(result, "stop_reason") == "refusal":
         return "request"
     return kind_of_reported(count_at(result, "api_error_status"))

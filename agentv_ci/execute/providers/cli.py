@@ -29,7 +29,7 @@ from agentv_ci.contracts.target_settings import number
 from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, HttpHealthcheck
 from agentv_ci.execute.context import Context, require_folder, unwritable
 from agentv_ci.execute.prompt import GUIDELINES_HEADING
-from agentv_ci.outside import read_json
+from agentv_ci.json_access import read_json
 from agentv_ci.process import MAX_OUTPUT_BYTES, Finished, ProcessFailed, ProcessTimedOut, child_environment, run
 
 HEALTHCHECK_TIMEOUT_S = 10.0

@@ -20,7 +20,7 @@ from agentv_ci.execute.agents.program import AgentProvider
 from agentv_ci.execute.agents.run_log import run_log
 from agentv_ci.execute.answers import error_message, summed
 from agentv_ci.execute.context import Context
-from agentv_ci.outside import count_at, dig, read_json, text_at
+from agentv_ci.json_access import count_at, read_json, text_at, value_at
 from agentv_ci.process import Finished, Listener
 
 LOGS_SWITCH = "AGENTV_CODEX_STREAM_LOGS"
@@ -79,7 +79,7 @@ class Codex:
         for event in read_events(finished.stdout, KNOWN):
             match text_at(event, "type"):
                 case "item.completed":
-                    _hear_item(turns, dig(event, "item"))
+                    _hear_item(turns, value_at(event, "item"))
                 case "turn.completed":
                     completed, usage = True, _usage(event)
                 case "turn.failed":
@@ -99,14 +99,14 @@ def _hear_item(turns: Turns, item: JsonValue) -> None:
         case "agent_message" if (text := text_at(item, "text")) is not None:
             turns.say(text)
         case "command_execution":
-            turns.call("command_execution", {"command": dig(item, "command")}, dig(item, "aggregated_output"))
+            turns.call("command_execution", {"command": value_at(item, "command")}, value_at(item, "aggregated_output"))
         case "file_change":
-            turns.call("file_change", {"changes": dig(item, "changes")})
+            turns.call("file_change", {"changes": value_at(item, "changes")})
         case "mcp_tool_call":
             name = f"{text_at(item, 'server')}.{text_at(item, 'tool')}"
-            turns.call(name, dig(item, "arguments"), dig(item, "result") or dig(item, "error"))
+            turns.call(name, value_at(item, "arguments"), value_at(item, "result") or value_at(item, "error"))
         case "web_search":
-            turns.call("web_search", {"query": dig(item, "query")})
+            turns.call("web_search", {"query": value_at(item, "query")})
         case _:
             pass
 
@@ -134,19 +134,19 @@ def _kind(error: str) -> ErrorKind:
 
 def summary(event: JsonObject) -> Iterator[str]:
     """Yield what the log says of an event."""
-    item = dig(event, "item")
+    item = value_at(event, "item")
     match text_at(event, "type"), text_at(item, "type"):
         case "item.completed", "command_execution":
-            yield f"command (exit {dig(item, 'exit_code')}): {text_at(item, 'command')}"
+            yield f"command (exit {value_at(item, 'exit_code')}): {text_at(item, 'command')}"
         case "item.completed", "file_change":
-            yield f"files changed: {json.dumps(dig(item, 'changes'), ensure_ascii=False)}"
+            yield f"files changed: {json.dumps(value_at(item, 'changes'), ensure_ascii=False)}"
         case "item.completed", "mcp_tool_call":
             yield f"tool called: {text_at(item, 'server')}.{text_at(item, 'tool')}"
         case "item.completed", str(kind):
             yield f"{kind}: {text_at(item, 'text') or text_at(item, 'message') or ''}"
         case ("turn.completed" | "turn.failed" | "error") as kind, _:
             said = text_at(event, "message") or text_at(event, "error", "message")
-            yield f"{kind}: {said or json.dumps(dig(event, 'usage'))}"
+            yield f"{kind}: {said or json.dumps(value_at(event, 'usage'))}"
         case str(kind), None:
             yield kind
         case _:

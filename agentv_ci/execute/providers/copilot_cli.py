@@ -14,7 +14,7 @@ from agentv_ci.contracts.exchange import ErrorKind
 from agentv_ci.execute.agents.events import Heard, Turns, kind_of_reported, last_event, read_events
 from agentv_ci.execute.agents.program import AgentProvider
 from agentv_ci.execute.context import Context
-from agentv_ci.outside import count_at, dig, text_at
+from agentv_ci.json_access import count_at, text_at, value_at
 from agentv_ci.process import Finished
 
 KNOWN = frozenset({"assistant.message", "user.message", "session.error", "result", "assistant.turn_start"})
@@ -50,12 +50,12 @@ class CopilotCli:
         turns = _turns(events)
         result = last_event(events, "result")
         failure = last_event(events, "session.error")
-        if failure is not None and (result is None or dig(result, "exitCode") != 0):
+        if failure is not None and (result is None or value_at(result, "exitCode") != 0):
             return Heard(turns.messages, error=text_at(failure, "data", "message"), kind=_kind(failure))
         if result is None:
             return Heard(turns.messages, error="its events end before the result")
-        if dig(result, "exitCode") != 0:
-            return Heard(turns.messages, error=f"its session ended with {dig(result, 'exitCode')}")
+        if value_at(result, "exitCode") != 0:
+            return Heard(turns.messages, error=f"its session ended with {value_at(result, 'exitCode')}")
         model = next((found for event in events if (found := text_at(event, "data", "model"))), None)
         return Heard(turns.messages, answer=turns.last, model=model)
 
@@ -64,8 +64,8 @@ def _turns(events: Sequence[JsonObject]) -> Turns:
     outputs: dict[str | None, JsonValue] = {}
     for event in events:
         if text_at(event, "type") == "tool.execution_complete":
-            returned = dig(event, "data", "result", "content")
-            outputs[text_at(event, "data", "toolCallId")] = returned or dig(event, "data", "error", "message")
+            returned = value_at(event, "data", "result", "content")
+            outputs[text_at(event, "data", "toolCallId")] = returned or value_at(event, "data", "error", "message")
     turns = Turns()
     for event in events:
         match text_at(event, "type"):
@@ -73,7 +73,9 @@ def _turns(events: Sequence[JsonObject]) -> Turns:
                 turns.say(text)
             case "tool.execution_start":
                 name = text_at(event, "data", "toolName") or ""
-                turns.call(name, dig(event, "data", "arguments"), outputs.get(text_at(event, "data", "toolCallId")))
+                turns.call(
+                    name, value_at(event, "data", "arguments"), outputs.get(text_at(event, "data", "toolCallId"))
+                )
             case _:
                 pass
     return turns

@@ -23,7 +23,7 @@ from agentv_ci.execute.apis.question import (
 )
 from agentv_ci.execute.apis.refusals import inner_error
 from agentv_ci.execute.context import Context
-from agentv_ci.outside import dig, objects_at, text_at
+from agentv_ci.json_access import objects_at, text_at, value_at
 from agentv_ci.retry import DEFAULT_STATUS_CODES
 
 DEFAULT_VERSION = str(GeminiTarget.implied["api_version"])
@@ -92,11 +92,11 @@ class GeminiApi:
         """
         if error := inner_error(body):
             raise error
-        candidate = dig(body, "candidates", 0)
+        candidate = value_at(body, "candidates", 0)
         if not isinstance(candidate, dict):
             raise _without_candidates(body)
         parts = objects_at(candidate, "content", "parts")
-        answer = "".join(text_at(part, "text") or "" for part in parts if not dig(part, "thought"))
+        answer = "".join(text_at(part, "text") or "" for part in parts if not value_at(part, "thought"))
         reason = text_at(candidate, "finishReason")
         if reason is not None and reason not in FINISHED:
             said = text_at(candidate, "finishMessage")
@@ -121,4 +121,4 @@ def _without_candidates(body: JsonObject) -> ProviderError:
 def _calls(parts: list[JsonObject]) -> Iterator[CalledTool]:
     for part in parts:
         if name := text_at(part, "functionCall", "name"):
-            yield CalledTool(name, dig(part, "functionCall", "args"))
+            yield CalledTool(name, value_at(part, "functionCall", "args"))

@@ -18,7 +18,7 @@ from agentv_ci.execute.agents.events import Heard, NotEvents, Turns, kind_of_rep
 from agentv_ci.execute.agents.program import AgentProvider
 from agentv_ci.execute.answers import error_message
 from agentv_ci.execute.context import Context
-from agentv_ci.outside import count_at, dig, read_json, text_at
+from agentv_ci.json_access import count_at, read_json, text_at, value_at
 from agentv_ci.process import Finished
 
 KNOWN = frozenset({"init", "message", "tool_use", "tool_result", "result", "error"})
@@ -58,19 +58,19 @@ class GeminiCli:
                 raise
             events = []
         turns, result = _turns(events), last_event(events, "result")
-        if failure is None and result is not None and dig(result, "status") != "success":
+        if failure is None and result is not None and value_at(result, "status") != "success":
             failure = result if "error" in result else last_event(events, "error") or result
         if failure is not None:
             return Heard(turns.messages, error=_sentence(failure), kind=_kind(failure))
         if result is None:
             return Heard(turns.messages, error="its events end before the result")
         model = text_at(last_event(events, "init"), "model")
-        return Heard(turns.messages, answer=turns.last, model=model, usage=_usage(dig(result, "stats")))
+        return Heard(turns.messages, answer=turns.last, model=model, usage=_usage(value_at(result, "stats")))
 
 
 def _turns(events: Sequence[JsonObject]) -> Turns:
     """A text comes in pieces; a tool call or the end makes it whole."""
-    outputs = {text_at(event, "tool_id"): dig(event, "output") for event in events if "output" in event}
+    outputs = {text_at(event, "tool_id"): value_at(event, "output") for event in events if "output" in event}
     turns, pieces = Turns(), ""
     for event in events:
         match text_at(event, "type"):
@@ -81,7 +81,9 @@ def _turns(events: Sequence[JsonObject]) -> Turns:
                     turns.say(pieces)
                 pieces = ""
                 turns.call(
-                    text_at(event, "tool_name") or "", dig(event, "parameters"), outputs.get(text_at(event, "tool_id"))
+                    text_at(event, "tool_name") or "",
+                    value_at(event, "parameters"),
+                    outputs.get(text_at(event, "tool_id")),
                 )
             case _:
                 pass

@@ -13,7 +13,7 @@ from agentv_ci.contracts.diagnostics_document import (
     FileRecord,
 )
 from agentv_ci.contracts.documents import CheckedFile
-from agentv_ci.schemas import schema_id
+from agentv_ci.jsonschema.schemas import schema_id
 
 DiagnosticsFormat = Literal["json", "github", "sarif"]
 

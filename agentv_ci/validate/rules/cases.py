@@ -9,7 +9,7 @@ from agentv_ci.contracts.documents import Surroundings
 from agentv_ci.contracts.evals import VALIDATORS, EvalDocument
 from agentv_ci.contracts.evaluators import RUBRICS_NAME
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.suggestions import did_you_mean, listed
+from agentv_ci.text import did_you_mean, listed
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.evaluators import check_rubrics
 from agentv_ci.validate.rules.names import duplicates

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.diagnostics import FIXED_RULES, RULES, Diagnostic
-from agentv_ci.suggestions import did_you_mean
+from agentv_ci.text import did_you_mean
 from agentv_ci.validate.findings import Finder
 
 

@@ -39,7 +39,7 @@ from agentv_ci.contracts.evaluators import (
 )
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.patterns import NoPattern, compiled
-from agentv_ci.suggestions import did_you_mean, listed
+from agentv_ci.text import did_you_mean, listed
 from agentv_ci.validate.findings import STAND_IN, Finder
 from agentv_ci.validate.rules.names import duplicates
 from agentv_ci.validate.rules.schemas import check_schema

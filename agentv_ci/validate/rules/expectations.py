@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agentv_ci.comparison import unfit_reference
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.evals import EvalCase, EvalDocument
@@ -15,7 +14,8 @@ from agentv_ci.contracts.evaluators import (
     SimilarityEvaluator,
 )
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.outside import read_answer
+from agentv_ci.json_access import read_answer
+from agentv_ci.json_values import unfit_reference
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.evaluators import evaluators_of
 

@@ -10,9 +10,9 @@ from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import Surroundings
 from agentv_ci.contracts.evaluators import SchemaEvaluator
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.references import bad_reference
-from agentv_ci.schemas import invalid_schema
-from agentv_ci.suggestions import listed
+from agentv_ci.jsonschema.references import bad_reference
+from agentv_ci.jsonschema.schemas import invalid_schema
+from agentv_ci.text import listed
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.looking import look_at, look_inside
 

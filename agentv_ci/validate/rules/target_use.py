@@ -16,7 +16,7 @@ from agentv_ci.contracts.evaluators import (
 )
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.contracts.targets import Target, judge_name
-from agentv_ci.suggestions import listed
+from agentv_ci.text import listed
 from agentv_ci.validate.findings import Finder, value_at
 from agentv_ci.validate.rules.evaluators import evaluators_of
 from agentv_ci.validate.rules.measures import never_given

@@ -16,7 +16,7 @@ from agentv_ci.contracts.cli_template import (
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.source import Pointer, Source
 from agentv_ci.contracts.targets import REFERENCE_PATTERN, CliTarget, CommandHealthcheck, HttpTarget, TargetsDocument
-from agentv_ci.suggestions import did_you_mean, listed
+from agentv_ci.text import did_you_mean, listed
 from agentv_ci.validate.findings import Finder, value_at
 from agentv_ci.validate.rules.names import duplicates
 

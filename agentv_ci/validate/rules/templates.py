@@ -18,7 +18,7 @@ from agentv_ci.contracts.evaluators import (
     prompt_path,
 )
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.suggestions import did_you_mean, listed, nearest
+from agentv_ci.text import did_you_mean, listed, nearest
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.looking import look_at
 from agentv_ci.validate.rules.evaluators import EvaluatorList

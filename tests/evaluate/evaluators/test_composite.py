@@ -32,7 +32,7 @@ from agentv_ci.contracts.plan import (
     TextPart,
 )
 from agentv_ci.evaluate import evaluate
-from agentv_ci.evaluate.evaluators.prompts import ONLY_DATA, SCORE_CONTRACT
+from agentv_ci.evaluate.prompts import ONLY_DATA, SCORE_CONTRACT
 from tests.evaluate.builders import Judge, Texts, answered, assess, grade, plan_case, submission, tools
 
 GOOD = '{"score": 0.9, "hits": ["greets"], "misses": ["long"], "reasoning": "in all"}'

@@ -25,8 +25,8 @@ from agentv_ci.contracts.plan import (
     PlanWeightedAverage,
     TextPart,
 )
-from agentv_ci.evaluate.evaluators.prompts import checks_question, score_question
-from agentv_ci.evaluate.evaluators.replies import first_object
+from agentv_ci.evaluate.prompts import checks_question, score_question
+from agentv_ci.evaluate.replies import first_object
 from tests.conftest import REPOSITORY, Finished, agentv_ci, write
 from tests.evaluate.builders import Judge, assess, grade, plan_case, submission, tools
 
@@ -180,7 +180,7 @@ class TestRepliesThatRamble:
         ids=["open", "lines", "after-much"],
     )
     def test_a_million_braces_are_read_at_once(self, text: str) -> None:
-        code = f"from agentv_ci.evaluate.evaluators.replies import first_object\nassert first_object({text}) is None"
+        code = f"from agentv_ci.evaluate.replies import first_object\nassert first_object({text}) is None"
         done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, timeout=HANGS_S, check=False)
         assert done.returncode == 0
 

@@ -18,7 +18,7 @@ from referencing import Registry
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.exchange import EvaluatorOutcome, Response, Usage
 from agentv_ci.contracts.targets import MockTarget
-from agentv_ci.evaluate.evaluators.replies import first_object, last_score
+from agentv_ci.evaluate.replies import first_object, last_score
 from agentv_ci.execute.costs import cost_of_response
 from agentv_ci.redaction import Redactor
 from tests.conftest import REPOSITORY

@@ -31,8 +31,8 @@ from agentv_ci.contracts.exchange import CalledTool, EvaluatorOutcome, Grade, Re
 from agentv_ci.contracts.plan import PlanCodeEvaluator, PlanEvaluator, PlanSchemaEvaluator
 from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.evaluate.scoring import outcome_of
-from agentv_ci.outside import printable
 from agentv_ci.redaction import MAX_PRINTED, Redactor
+from agentv_ci.text import printable
 from tests.conftest import REPOSITORY, agentv_ci, write
 from tests.evaluate.builders import answered, assess, grade, plan_case, tools
 from tests.report.builders import any_text, well_formed_text
@@ -117,7 +117,7 @@ def test_what_a_script_prints_before_its_score_is_passed_over(tmp_path: Path, be
     ],
 )
 def test_long_output_is_read_without_holding_up_the_run(text: str) -> None:
-    program = f"from agentv_ci.evaluate.evaluators.replies import first_object; first_object({text}); print('read')"
+    program = f"from agentv_ci.evaluate.replies import first_object; first_object({text}); print('read')"
     assert ends(program) == "read"
 
 

@@ -13,15 +13,7 @@ from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.exchange import EvaluatorOutcome, JudgeQuestion, ProviderError, Usage
 from agentv_ci.contracts.plan import PlanLlmJudgeEvaluator, TextPart
 from agentv_ci.evaluate import evaluate
-from agentv_ci.evaluate.evaluators.prompts import (
-    FROM_THE_AGENT,
-    ONLY_DATA,
-    SYSTEM_PROMPT,
-    inputs,
-    seal_of,
-    sections,
-    variables,
-)
+from agentv_ci.evaluate.prompts import FROM_THE_AGENT, ONLY_DATA, SYSTEM_PROMPT, inputs, seal_of, sections, variables
 from tests.evaluate.builders import Judge, Texts, assess, grade, plan_case, submission, tools
 
 GOOD = json.dumps({"score": 0.9, "hits": ["polite"], "misses": ["long"], "reasoning": "It greets."})

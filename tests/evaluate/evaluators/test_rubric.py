@@ -10,7 +10,7 @@ import pytest
 from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.exchange import EvaluatorOutcome, JudgeQuestion, ProviderError
 from agentv_ci.contracts.plan import PlanLlmJudgeEvaluator, PlanRubric, PlanRubricEvaluator, TextPart
-from agentv_ci.evaluate.evaluators.prompts import CHECKS_CONTRACT, ONLY_DATA, seal_of, sections, variables
+from agentv_ci.evaluate.prompts import CHECKS_CONTRACT, ONLY_DATA, seal_of, sections, variables
 from tests.evaluate.builders import Judge, assess, grade, plan_case, submission, tools
 
 POLITE = PlanRubric(id="polite", description="Is polite")

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentv_ci.comparison import is_same
-from agentv_ci.outside import read_answer, unfenced
+from agentv_ci.json_access import read_answer
+from agentv_ci.json_values import is_same
+from agentv_ci.text import unfenced
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

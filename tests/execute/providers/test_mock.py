@@ -10,7 +10,7 @@ import pytest
 
 from agentv_ci.contracts.exchange import CalledTool, OutputMessage, ProviderError, Request, Response, Usage
 from agentv_ci.contracts.targets import MockTarget
-from agentv_ci.evaluate.evaluators.replies import first_object, read_score
+from agentv_ci.evaluate.replies import first_object, read_score
 from agentv_ci.execute.providers import open_provider
 from tests.conftest import Waits
 from tests.execute.builders import context

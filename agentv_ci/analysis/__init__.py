@@ -1,0 +1,1 @@
+"""What rows mean: outcomes, statistics, the gate, comparisons."""

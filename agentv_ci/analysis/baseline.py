@@ -1,0 +1,39 @@
+"""The baseline file: what is kept of a run, a line for each case, so that a change of it can be read in a diff."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.contracts.baseline import BASELINE_SCHEMA, BaselineCase, BaselineDocument
+
+
+def baseline_of(outcomes: Iterable[CaseOutcome], *, plan_digest: str | None, measured: str) -> BaselineDocument | None:
+    """Return what is kept of a run; cases without a verdict are not. None: nothing was graded."""
+    cases = tuple(_case(outcome) for outcome in outcomes if outcome.verdict != "error")
+    if not cases:
+        return None
+    return BaselineDocument(schema_=BASELINE_SCHEMA, measured=measured, plan_digest=plan_digest, cases=cases)
+
+
+def baseline_text(document: BaselineDocument) -> str:
+    """Return a baseline as it is written; the same run gives the same bytes."""
+    data = document.model_dump(by_alias=True)
+    head = "".join(f"  {json.dumps(name)}: {json.dumps(data[name])},\n" for name in data if name != "cases")
+    cases = ",\n".join(f"    {json.dumps(case, ensure_ascii=False)}" for case in data["cases"])
+    return f'{{\n{head}  "cases": [\n{cases}\n  ]\n}}\n'
+
+
+def _case(outcome: CaseOutcome) -> BaselineCase:
+    assert outcome.verdict != "error", "a case without a verdict is not kept"
+    return BaselineCase(
+        suite=outcome.case.suite,
+        id=outcome.case.id,
+        target=outcome.target,
+        verdict=outcome.verdict,
+        mean=outcome.score,
+        passed=tuple(each.number for each in outcome.graded if each.verdict == "pass"),
+        missed=tuple(each.number for each in outcome.graded if each.verdict != "pass"),
+        digest=outcome.case.digest,
+    )

@@ -1,0 +1,297 @@
+"""From trials to the outcome of a case. Flaky is a mark beside its verdict: its graded trials disagree."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from agentv_ci.analysis.spending import EvaluatorTally, Spending, sum_of
+from agentv_ci.contracts.exchange import Verdict
+from agentv_ci.contracts.plan import Plan, PlanCase
+from agentv_ci.contracts.results import EvaluatorResult, ResultRow, RowSource
+from agentv_ci.results.trials import Require, Result, is_settled, verdict_of
+from agentv_ci.text import shortened
+
+MAX_FINDING = 300
+MAX_FINDINGS = 10_000
+"""Findings and answers that are kept; of a run with more, those of the worst trials."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one evaluator said of an answer that did not pass."""
+
+    name: str
+    type: str
+    verdict: str
+    score: float
+    text: str
+    required: bool = False
+    """Whether it fails the case by itself."""
+
+    @property
+    def title(self) -> str:
+        """Its name, and whether the case needs it."""
+        return f"{self.name} (required)" if self.required else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class TrialOutcome:
+    """What remains of a row."""
+
+    number: int
+    verdict: Verdict
+    score: float
+    summary: str
+    """Why it did not pass, in one line."""
+    findings: tuple[Finding, ...] = ()
+    """The same, evaluator by evaluator; empty when it passed."""
+    answer: str = ""
+    """What was answered, shortened; empty when it passed."""
+
+
+OutcomeKey = tuple[str, str, str]
+"""Suite, case id and the name of the target that answers."""
+
+_Rank = tuple[bool, float, OutcomeKey, int]
+"""How bad a trial is, errors first, and which one it is."""
+
+
+def key_of(row: ResultRow) -> OutcomeKey:
+    """Return which case a row is of."""
+    return row.suite, row.eval_id, row.target
+
+
+@dataclass(frozen=True, slots=True)
+class RowCase:
+    """A case as its rows know it."""
+
+    id: str
+    suite: str
+    digest: str
+    source: RowSource
+    trials: int
+    require: Require
+    stop_when: Literal["decided"] | None
+
+    @property
+    def demand(self) -> tuple[int, bool, str, str, int]:
+        """An order of what rows say of one case: the largest counts."""
+        return self.trials, self.stop_when is None, self.require, self.digest, self.source.line
+
+
+Case = PlanCase | RowCase
+
+
+@dataclass(frozen=True, slots=True)
+class CaseOutcome:
+    """What became of a case."""
+
+    case: Case
+    target: str
+    """The name of the target that answers."""
+    verdict: Verdict
+    score: float
+    trials: tuple[TrialOutcome, ...]
+
+    @property
+    def key(self) -> OutcomeKey:
+        """What tells it from all other cases of a run."""
+        return self.case.suite, self.case.id, self.target
+
+    @property
+    def graded(self) -> tuple[TrialOutcome, ...]:
+        """Trials with a verdict."""
+        return tuple(trial for trial in self.trials if trial.verdict != "error")
+
+    @property
+    def passed(self) -> int:
+        """Trials that passed."""
+        return sum(trial.verdict == "pass" for trial in self.trials)
+
+    @property
+    def flaky(self) -> bool:
+        """Whether its graded trials disagree."""
+        return 0 < self.passed < len(self.graded)
+
+    @property
+    def errors(self) -> int:
+        """Trials without a verdict; trials that never ran count."""
+        return sum(trial.verdict == "error" for trial in self.trials) + self.missing
+
+    @property
+    def missing(self) -> int:
+        """Trials that never ran and should have."""
+        left = max(self.case.trials - len(self.trials), 0)
+        return 0 if left and self.case.stop_when is not None and self._is_settled else left
+
+    @property
+    def is_open(self) -> bool:
+        """Whether trials that never ran could have given it another verdict."""
+        return self.missing > 0 and not self._is_settled
+
+    @property
+    def _is_settled(self) -> bool:
+        results = tuple(Result(trial.verdict, trial.score) for trial in self.trials)
+        return is_settled(results, self.case.trials, self.case.require)
+
+    @property
+    def summary(self) -> str:
+        """Why it did not pass, in one line."""
+        worst = self.worst
+        return worst.summary if worst is not None else "" if self.trials else "it never ran"
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Why it did not pass, evaluator by evaluator."""
+        return self.worst.findings if self.worst is not None else ()
+
+    @property
+    def worst(self) -> TrialOutcome | None:
+        """The trial that says why it did not pass."""
+        worst = ("error",) if self.verdict == "error" else ("fail", "borderline", "error")
+        return next((trial for verdict in worst for trial in self.trials if trial.verdict == verdict), None)
+
+
+def not_passed(outcomes: Iterable[CaseOutcome], *, is_stopped: bool) -> tuple[list[CaseOutcome], list[CaseOutcome]]:
+    """Return the cases without a verdict, and those that failed, worst first.
+
+    What a stopped run did not come to is neither: it is counted, not listed.
+    """
+    known = [each for each in outcomes if each.verdict != "pass"]
+    errors = [each for each in known if each.verdict == "error" and (each.trials or not is_stopped)]
+    failed = [each for each in known if each.verdict != "error" and not (is_stopped and each.is_open)]
+    return errors, sorted(failed, key=lambda each: each.score)
+
+
+def lost_trials(outcomes: Iterable[CaseOutcome]) -> Iterator[tuple[CaseOutcome, TrialOutcome]]:
+    """Yield the trials without a verdict of cases that have one all the same: they count as errors, too."""
+    for outcome in outcomes:
+        if outcome.verdict != "error":
+            yield from ((outcome, trial) for trial in outcome.trials if trial.verdict == "error")
+
+
+class Tally:
+    """Collects rows, keeping little more than their scores."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.evaluators = EvaluatorTally()
+        self._findings = 0
+        self._told: list[tuple[_Rank, tuple[Finding, ...], str]] = []
+        """What was said of answers that did not pass, the worst first."""
+        self._spending: dict[tuple[str, str], Spending] = {}
+        """What rows took, by suite and target."""
+        self._cases: dict[OutcomeKey, Case] = {}
+        self._trials: dict[OutcomeKey, list[TrialOutcome]] = {}
+        self._learns = True
+
+    @classmethod
+    def of(cls, plan: Plan) -> Tally:
+        """Return a tally of a plan's cases; rows of other cases do not count."""
+        tally = cls()
+        tally._learns = False
+        for case in plan.cases:
+            tally._expect((case.suite, case.id, plan.targets[case.target].name), case)
+        return tally
+
+    def _expect(self, key: OutcomeKey, case: Case) -> None:
+        self._cases[key] = case
+        self._trials[key] = []
+
+    def add(self, row: ResultRow) -> None:
+        """Take in a row; without a plan it tells its case too."""
+        key = key_of(row)
+        if self._learns:
+            self._learn(key, _case_of(row))
+        elif key not in self._cases:
+            return
+        self.rows += 1
+        summary = "" if row.verdict == "pass" else shortened(_summary(row), MAX_FINDING)
+        self._trials[key].append(TrialOutcome(row.trial, row.verdict, row.score, summary))
+        self._keep(key, row)
+        self._spending.setdefault((row.suite, row.target), Spending()).add(row)
+        self.evaluators.add(row.evaluator_results)
+
+    def _learn(self, key: OutcomeKey, case: RowCase) -> None:
+        """Take what a row says of its case; where rows disagree, the one that expects most, whichever comes first."""
+        known = self._cases.get(key)
+        if known is None:
+            self._expect(key, case)
+        elif isinstance(known, RowCase) and known.demand < case.demand:
+            self._cases[key] = case
+
+    def _keep(self, key: OutcomeKey, row: ResultRow) -> None:
+        """Keep what was said of an answer; of too many, that of the worst, whichever comes first."""
+        if row.verdict == "pass":
+            return
+        findings, answer = _told(row)
+        rank = (row.verdict != "error", row.score, key, row.trial)
+        insort(self._told, (rank, findings, answer), key=lambda each: each[0])
+        self._findings += len(findings) + 1
+        while self._findings > MAX_FINDINGS:
+            _, gone, _ = self._told.pop()
+            self._findings -= len(gone) + 1
+
+    @property
+    def spending(self) -> Spending:
+        """What answers and judges took."""
+        return sum_of(self._spending.values())
+
+    def spending_by(self, what: Literal["suite", "target"]) -> dict[str, Spending]:
+        """Return the same for each suite, or for each target that answers."""
+        grouped: dict[str, list[Spending]] = {}
+        for (suite, target), spent in self._spending.items():
+            grouped.setdefault(suite if what == "suite" else target, []).append(spent)
+        return {name: sum_of(spent) for name, spent in grouped.items()}
+
+    def outcomes(self) -> tuple[CaseOutcome, ...]:
+        """Return every case: in the plan's order, else in that of the eval files."""
+        cases: Iterable[tuple[OutcomeKey, Case]] = self._cases.items()
+        if self._learns:
+            cases = sorted(cases, key=lambda known: (known[0][0], known[1].source.line, known[0]))
+        told = {rank[2:]: (findings, answer) for rank, findings, answer in self._told}
+        return tuple(_outcome(case, key, self._trials[key], told) for key, case in cases)
+
+
+def _case_of(row: ResultRow) -> RowCase:
+    return RowCase(row.eval_id, row.suite, row.digest, row.source, row.trials, row.require, row.stop_when)
+
+
+_Told = Mapping[tuple[OutcomeKey, int], tuple[tuple[Finding, ...], str]]
+
+
+def _outcome(case: Case, key: OutcomeKey, trials: Sequence[TrialOutcome], told: _Told) -> CaseOutcome:
+    said = ((trial, told.get((key, trial.number), ((), ""))) for trial in sorted(trials, key=lambda each: each.number))
+    ran = tuple(replace(trial, findings=findings, answer=answer) for trial, (findings, answer) in said)
+    verdict, score = verdict_of([Result(each.verdict, each.score) for each in ran], case.trials, case.require)
+    return CaseOutcome(case, key[2], verdict, score, ran)
+
+
+def _told(row: ResultRow) -> tuple[tuple[Finding, ...], str]:
+    """Return what evaluators said of an answer, and its beginning and end."""
+    findings = (
+        Finding(
+            each.name,
+            each.type,
+            each.verdict,
+            each.score,
+            shortened(_text(each), MAX_FINDING),
+            each.required and each.verdict != "pass",
+        )
+        for each in row.evaluator_results
+    )
+    return tuple(findings), shortened(row.candidate_answer, MAX_FINDING)
+
+
+def _text(result: EvaluatorResult) -> str:
+    said = result.hits if result.verdict == "pass" else result.misses
+    return "; ".join(said) or result.reasoning
+
+
+def _summary(row: ResultRow) -> str:
+    if row.error is not None:
+        return row.error if row.error_kind == "evaluator" else f"{row.error_kind}: {row.error}"
+    return "; ".join(row.misses) or row.reasoning

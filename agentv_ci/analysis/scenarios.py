@@ -1,0 +1,66 @@
+"""Rows as runs of a scenario: what validators look at. A suite is a scenario, a target is a runner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.results import ResultRow
+from agentv_ci.json_access import read_answer
+
+
+def scenario_report(suite: str, rows: Iterable[tuple[ResultRow, str | None]]) -> JsonObject:
+    """Return the scenario report of a suite from its rows, each with the digest of its plan.
+
+    The runs stand in one order whatever the order in which they ended.
+    """
+    ordered = sorted(rows, key=lambda each: _place(each[0]))
+    runs: list[JsonValue] = [run_of(row, digest) for row, digest in ordered]
+    return {"scenario_key": suite, "runs": runs, "aggregates": {}}
+
+
+def run_of(row: ResultRow, config_digest: str | None) -> JsonObject:
+    """Return a row as a run."""
+    return {
+        "scenario_key": row.suite,
+        "runner_key": row.target,
+        "case_id": row.eval_id,
+        "status": _status(row),
+        "seed": row.seed,
+        "duration_ms": row.duration_ms,
+        "metrics": _metrics(row),
+        "output": None if row.status == "error" else _output(row.candidate_answer),
+        "config_digest": config_digest,
+    }
+
+
+def _place(row: ResultRow) -> tuple[int, str, str, int]:
+    return row.source.line, row.eval_id, row.target, row.trial
+
+
+def _status(row: ResultRow) -> str:
+    """A run that has an answer succeeded, whatever the answer is worth."""
+    if row.status == "ok":
+        return "success"
+    return "timeout" if row.error_kind == "timeout" else "error"
+
+
+def _metrics(row: ResultRow) -> JsonObject:
+    """Return what was measured; the rest is absent."""
+    usage = row.usage
+    measured: JsonObject = {
+        "score": row.score if row.status == "ok" else None,
+        "input_tokens": usage.input_tokens if usage is not None else None,
+        "output_tokens": usage.output_tokens if usage is not None else None,
+        "total_tokens": usage.total_tokens if usage is not None else None,
+        "cost_usd": row.cost_usd,
+    }
+    return {name: value for name, value in measured.items() if value is not None}
+
+
+def _output(answer: str) -> JsonObject:
+    try:
+        value = read_answer(answer)
+    except ValueError:
+        return {"text": answer}
+    return value if isinstance(value, dict) else {"text": answer}

@@ -1,0 +1,59 @@
+"""Rows that were tallied, and how their run ended, as one run report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from agentv_ci.analysis.gate import judge_run
+from agentv_ci.analysis.outcomes import CaseOutcome, Tally
+from agentv_ci.analysis.spending import Spending
+from agentv_ci.analysis.statistics import count, describe, group, repeated
+from agentv_ci.contracts.compared import Comparison
+from agentv_ci.contracts.report import Ending, GateSettings, Group, RunReport, ScenarioReport
+from agentv_ci.jsonschema.schemas import schema_id
+
+
+def sum_up(
+    tally: Tally,
+    outcomes: Sequence[CaseOutcome],
+    settings: Sequence[GateSettings],
+    ending: Ending,
+    *,
+    plan_digest: str | None,
+    scenarios: Sequence[ScenarioReport],
+    comparison: Comparison | None,
+) -> RunReport:
+    """Return the run report, gate and all; `outcomes` are those of the tally."""
+    spent = tally.spending
+    return RunReport(
+        schema_=schema_id("report-v1"),
+        plan_digest=plan_digest,
+        shard=ending.shard,
+        stopped=ending.stopped,
+        incomplete=ending.incomplete,
+        unrecorded=ending.unrecorded,
+        dry_run=ending.dry_run,
+        counts=count(outcomes, rows=tally.rows, cases=sum(each.cases for each in settings)),
+        statistics=describe(outcomes),
+        gate=judge_run(settings, outcomes, tally, ending, scenarios, comparison),
+        suites=_groups("suite", tally, outcomes),
+        targets=_groups("target", tally, outcomes),
+        evaluators=tally.evaluators.figures(),
+        repeated=tuple(repeated(each) for each in outcomes if len(each.trials) > 1),
+        comparison=comparison,
+        scenario_reports=tuple(scenarios),
+        usage=spent.all_usage,
+        cost_usd=spent.cost_usd,
+        unpriced_models=ending.unpriced_models,
+        concurrency=ending.concurrency,
+        write_error=ending.write_error,
+    )
+
+
+def _groups(what: Literal["suite", "target"], tally: Tally, outcomes: Iterable[CaseOutcome]) -> tuple[Group, ...]:
+    by_name: dict[str, list[CaseOutcome]] = {}
+    for each in outcomes:
+        by_name.setdefault(each.case.suite if what == "suite" else each.target, []).append(each)
+    spending = tally.spending_by(what)
+    return tuple(group(name, by_name[name], spending.get(name, Spending())) for name in sorted(by_name))

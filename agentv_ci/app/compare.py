@@ -1,0 +1,185 @@
+"""Results and baselines → two sides → what has changed between them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentv_ci.app.compile import Origin
+from agentv_ci.app.concluding import report_of
+from agentv_ci.app.report import part_of, read_rows
+from agentv_ci.app.report_files import refuse_to_overwrite, write_whole
+from agentv_ci.errors import NothingToRun, UsageError
+from agentv_ci.text import counted, shortened
+
+if TYPE_CHECKING:
+    from agentv_ci.analysis.comparison import Yardstick
+    from agentv_ci.analysis.outcomes import CaseOutcome
+    from agentv_ci.analysis.sides import Side
+    from agentv_ci.contracts.baseline import BaselineDocument
+    from agentv_ci.contracts.compared import Comparison
+    from agentv_ci.contracts.report import RunReport
+
+
+@dataclass(frozen=True, slots=True)
+class _Results:
+    """A results file, as far as comparing needs it."""
+
+    outcomes: tuple[CaseOutcome, ...]
+    measured: str
+    """The time of its newest row."""
+    report: RunReport | None
+
+
+def compare_files(base: Path, head: Path, *, names: tuple[str, str], confidence: float, now: datetime) -> Comparison:
+    """Compare two files, each of them results or a baseline; `names` is what people call them.
+
+    Raises UsageError for what cannot be read or compared, NothingToRun when no case is on both sides.
+    """
+    from agentv_ci.analysis.comparison import Yardstick, compare_sides
+
+    older, newer = _side(base, names[0]), _side(head, names[1])
+    comparison = compare_sides(older, newer, Yardstick(older, newer.name, now, confidence))
+    if not comparison.shares_cases:
+        raise NothingToRun(f"no case is in both '{names[0]}' and '{names[1]}'")
+    return comparison
+
+
+def yardstick_of(path: Path, *, head: str, now: datetime, is_part: bool = False) -> Yardstick:
+    """Return what a run is compared with; raises UsageError for a file that cannot be read."""
+    from agentv_ci.analysis.comparison import Yardstick
+
+    try:
+        return Yardstick(_side(path, path.name), head, now, is_part=is_part)
+    except NothingToRun as error:
+        raise UsageError(error.message) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A baseline that was written."""
+
+    document: BaselineDocument
+    warnings: tuple[str, ...]
+    """What people should know of it."""
+
+
+def accept_baseline(results: Path, out: Path) -> Accepted:
+    """Write the baseline of results.
+
+    Raises UsageError for results that cannot be a baseline, NothingToRun when nothing in them was graded, OSError.
+    """
+    from agentv_ci.analysis.baseline import baseline_of, baseline_text
+
+    _refuse_json(results)
+    refuse_to_overwrite([out], Origin(results.parent, (), (results, report_of(results)), ()))
+    found = _read(results, results.name)
+    plan_digest = found.report.plan_digest if found.report is not None else None
+    document = baseline_of(found.outcomes, plan_digest=plan_digest, measured=found.measured)
+    if document is None:
+        raise NothingToRun(f"no case of '{results}' was graded")
+    write_whole(out, lambda: [baseline_text(document).encode("utf-8")])
+    warnings = []
+    if found.report is None:
+        warnings.append(f"there is no run report beside '{results.name}': nobody knows whether its run came to its end")
+    if left_out := len(found.outcomes) - len(document.cases):
+        warnings.append(f"{counted(left_out, 'case')} without a verdict left out")
+    if all(len(case.passed) + len(case.missed) == 1 for case in document.cases):
+        warnings.append("one trial a case: later runs cannot tell noise from change; use --repeat")
+    return Accepted(document, tuple(warnings))
+
+
+def _refuse_unfit(results: Path, name: str) -> RunReport | None:
+    """Return the run report of results, if there is one; raises UsageError where it says that they are not whole."""
+    report = part_of(results, results.name).report
+    if report is not None and (reason := _unfit(report)):
+        raise UsageError(f"'{name}' {reason}; only whole runs are compared")
+    return report
+
+
+def _unfit(report: RunReport) -> str | None:
+    """Say why a run is not whole."""
+    if report.shard is not None:
+        return f"is shard {report.shard.index} of {report.shard.total}; put the shards together with `report --out`"
+    if report.stopped is not None:
+        return f"comes from a run that was stopped ({report.stopped}); finish it with --resume"
+    if report.incomplete or report.write_error is not None:
+        return "lacks rows of its run"
+    return None
+
+
+def _side(path: Path, name: str) -> Side:
+    from agentv_ci.analysis.sides import Side
+
+    if path.suffix == ".json":
+        return Side.of_baseline(name, _baseline(path))
+    found = _read(path, name)
+    return Side.of_outcomes(name, found.outcomes, found.measured)
+
+
+def _refuse_json(results: Path) -> None:
+    if results.suffix == ".json":
+        raise UsageError(f"'{results}' is no results file: results are .jsonl or .yaml")
+
+
+def _read(results: Path, name: str) -> _Results:
+    """Return results that are whole; raises UsageError for others, and NothingToRun for empty ones."""
+    from agentv_ci.analysis.outcomes import OutcomeKey, Tally, key_of
+
+    report = _refuse_unfit(results, name)
+    tally, measured = Tally(), ""
+    seen: set[tuple[OutcomeKey, int]] = set()
+    for row in read_rows(results):
+        key = key_of(row), row.trial
+        if key in seen:
+            raise UsageError(f"'{results}' holds trial {row.trial} of case '{row.eval_id}' twice")
+        if row.dry_run:
+            raise UsageError(f"'{results}' is a dry run: the mock's answers are compared with nothing")
+        seen.add(key)
+        tally.add(row)
+        measured = max(measured, row.timestamp)
+    if not tally.rows:
+        raise NothingToRun(f"'{results}' has no rows")
+    if report is not None and report.counts.rows != tally.rows:
+        raise UsageError(f"'{name}' has {tally.rows} rows, and its run report says {report.counts.rows}")
+    return _Results(tally.outcomes(), measured, report)
+
+
+def _baseline(path: Path) -> BaselineDocument:
+    from pydantic import ValidationError
+
+    from agentv_ci.contracts.baseline import BASELINE_SCHEMA, BaselineDocument
+    from agentv_ci.jsonschema.schemas import schema_id
+
+    try:
+        data = json.loads(path.read_bytes())
+    except OSError as error:
+        hint = "`agentv-ci baseline accept RESULTS` writes one" if isinstance(error, FileNotFoundError) else None
+        raise UsageError(f"cannot read '{path}': {error.strerror}", hint=hint) from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"'{path}' is not JSON: {error}") from error
+    declared = data.get("$schema") if isinstance(data, dict) else None
+    if declared not in (BASELINE_SCHEMA, schema_id("baseline-v1")):
+        which = f": $schema is {shortened(str(declared), 80)}" if declared is not None else ""
+        raise UsageError(
+            f"'{path}' is no baseline that this version reads{which}",
+            hint="`agentv-ci baseline accept RESULTS` writes one; results themselves (.jsonl, .yaml) can be named too",
+        )
+    try:
+        document = BaselineDocument.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise UsageError(f"'{path}' is no baseline: {place}: {first['msg']}") from error
+    seen: set[tuple[str, str, str]] = set()
+    for case in document.cases:
+        key = (case.suite, case.id, case.target)
+        trials = (*case.passed, *case.missed)
+        if key in seen or not trials or len({*trials}) < len(trials):
+            what = "stands there twice" if key in seen else "has no trial, or one of them twice"
+            raise UsageError(f"'{path}' is no baseline: case '{case.id}' {what}")
+        seen.add(key)
+    return document

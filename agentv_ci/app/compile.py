@@ -1,0 +1,294 @@
+"""Documents → compile → plan; and what is done with a plan before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from agentv_ci.app.validate import Documents
+from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.documents import Checked, Surroundings
+from agentv_ci.errors import InvalidInput, NothingToRun, UsageError
+from agentv_ci.jsonschema.schemas import schema_id
+from agentv_ci.load.discover import Found, discover, find_dotenv, find_root
+from agentv_ci.text import did_you_mean, listed
+
+if TYPE_CHECKING:
+    from agentv_ci.compile.compilation import Compilation
+    from agentv_ci.compile.document import PlanDocument
+    from agentv_ci.contracts.estimate import Estimate
+    from agentv_ci.contracts.plan import Plan
+    from agentv_ci.contracts.plan_diff import PlanDiff
+    from agentv_ci.contracts.targets import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which cases, and what answers them."""
+
+    patterns: Sequence[str]
+    targets: str | None = None
+    target: str | None = None
+    eval_ids: Sequence[str] = ()
+    more_targets: tuple[Target, ...] = ()
+    """Targets beside those of the document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a plan comes from."""
+
+    root: Path
+    """The repository its paths are relative to."""
+    warnings: tuple[Diagnostic, ...]
+    sources: tuple[Path, ...]
+    """The files it was made from, which nothing may overwrite."""
+    dotenv_files: tuple[Path, ...]
+
+    def refuse_to_overwrite(self, outputs: Sequence[Path]) -> None:
+        """Raise UsageError when an output is an input, or two outputs are one file."""
+        inputs = {path.resolve() for path in self.sources}
+        seen: set[Path] = set()
+        for path in outputs:
+            if path.resolve() in inputs:
+                raise UsageError(f"'{path}' is an input of this run and would be overwritten")
+            if path.resolve() in seen:
+                raise UsageError(f"two outputs would be written to '{path}'")
+            seen.add(path.resolve())
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A plan in memory."""
+
+    plan: Plan
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A plan's text, whose cases were not kept."""
+
+    document: PlanDocument
+    cases: int
+    origin: Origin
+
+
+def compile_paths(selection: Selection, *, cwd: Path) -> Compiled:
+    """Compile eval files, or read one plan.
+
+    Raises InvalidInput with all diagnostics, UsageError, or NothingToRun when nothing is selected.
+    """
+    found = discover(selection.patterns, cwd)
+    if _is_plan(found):
+        return _read_plan(found[0].path, selection, cwd)
+    reading = _Reading(found, selection, cwd)
+    compilation = reading.compilation()
+    plan = compilation.plan()
+    return Compiled(plan, reading.origin(compilation.sources, cases=len(plan.cases)))
+
+
+def write_plan(selection: Selection, *, cwd: Path, scratch: BinaryIO, watch: Callable[[int], None]) -> Written:
+    """Compile eval files into a plan's text, or read one plan.
+
+    The text lies in `scratch` until it is copied; `watch` is told how many cases there are by now. Raises what
+    `compile_paths` raises, and OSError.
+    """
+    from agentv_ci.compile.document import PlanWriter
+
+    found = discover(selection.patterns, cwd)
+    if _is_plan(found):
+        return write_compiled(_read_plan(found[0].path, selection, cwd), scratch)
+    writer = PlanWriter(schema_id("plan-v1"), scratch)
+    reading = _Reading(found, selection, cwd)
+    compilation = reading.compilation()
+    number = writer.add(compilation.cases(), watch)
+    origin = reading.origin(compilation.sources, cases=number)
+    return Written(writer.end(compilation.head()), number, origin)
+
+
+def write_compiled(compiled: Compiled, scratch: BinaryIO) -> Written:
+    """Return the text of a plan in memory; it lies in `scratch` until it is copied. Raises OSError."""
+    from agentv_ci.compile.document import PlanWriter
+
+    writer = PlanWriter(schema_id("plan-v1"), scratch)
+    number = writer.add(compiled.plan.cases, lambda _: None)
+    return Written(writer.end(compiled.plan), number, compiled.origin)
+
+
+def _is_plan(found: Sequence[Found]) -> bool:
+    named = [each.path for each in found if each.path.suffix == ".json" and each.named]
+    if named and len(found) > 1:
+        raise UsageError(f"'{named[0]}': one plan at a time, and alone: it has its eval files and targets already")
+    return len(found) == 1 and found[0].path.suffix == ".json"
+
+
+class _Reading:
+    """The documents of a selection, checked one after the other while those before them are compiled."""
+
+    def __init__(self, found: Sequence[Found], selection: Selection, cwd: Path) -> None:
+        self._found = sorted(found, key=lambda each: each.path)
+        self._selection = selection
+        self._cwd = cwd
+        self._documents = Documents(cwd, selection.targets, selection.target, selection.more_targets)
+        self._roots: dict[Path, None] = {}
+        self._read: list[Path] = []
+        self._dotenv: dict[Path, None] = {}
+        self._beside: dict[Diagnostic, None] = {}
+        self._own: dict[Diagnostic, None] = {}
+
+    def compilation(self) -> Compilation:
+        """Return what compiles the documents as they come."""
+        from agentv_ci.compile import compile  # noqa: A004  # the stage's name
+
+        return compile(self._valid(), read_text=_read_text, eval_ids=self._selection.eval_ids)
+
+    def origin(self, sources: Iterable[Path], *, cases: int) -> Origin:
+        """Return where the plan comes from, after its last case; raises what can only be said then."""
+        if not cases:
+            raise NothingToRun(f"no case matches --eval-id {listed(self._selection.eval_ids)}")
+        if len(self._roots) > 1:
+            raise UsageError(f"one run takes files of one repository, not of {listed(self._roots)}")
+        (root,) = self._roots
+        return Origin(root, self._diagnostics(), (*self._read, *sources), tuple(self._dotenv))
+
+    def _valid(self) -> Iterator[tuple[Checked, Surroundings]]:
+        """Yield valid eval documents until one is not; the rest is still checked, and said at the end."""
+        untargeted: UsageError | None = None
+        evals = failed = 0
+        for each in self._found:
+            checked = self._documents.check(each.path, named=each.named)
+            if checked.source.kind == "eval":
+                evals += 1
+                around = self._documents.surroundings(each.path)
+                self._take(checked, around)
+                failed += not all(other.valid for other in (checked, *around.others))
+                untargeted = untargeted or _missing_target(checked, around)
+                if not failed and untargeted is None:
+                    yield checked, around
+            elif checked.source.kind is None:
+                self._own.update(dict.fromkeys(checked.diagnostics))
+                failed += not checked.valid
+        if failed:
+            raise InvalidInput(self._diagnostics())
+        if not evals:
+            raise NothingToRun(f"no eval document in {listed(self._selection.patterns)}")
+        if untargeted is not None:
+            raise untargeted
+
+    def _take(self, checked: Checked, around: Surroundings) -> None:
+        from agentv_ci.compile.files import relative
+
+        source = checked.source
+        try:
+            relative(source.path, source.root).encode("utf-8")
+        except UnicodeEncodeError as error:
+            message = f"{str(source.path)!a}: a path that is not UTF-8 cannot stand in a plan; rename it"
+            raise UsageError(message) from error
+        self._own.update(dict.fromkeys(checked.diagnostics))
+        self._roots[source.root] = None
+        self._read.append(source.path)
+        for other in around.others:
+            self._beside.update(dict.fromkeys(other.diagnostics))
+            self._read.append(other.source.path)
+        if dotenv := find_dotenv(source.path, source.root, self._cwd):
+            self._dotenv[dotenv] = None
+
+    def _diagnostics(self) -> tuple[Diagnostic, ...]:
+        return tuple(self._beside | self._own)
+
+
+def no_targets(path: Path) -> UsageError:
+    """Return what is to be raised for a document that has no targets file."""
+    return UsageError(
+        f"no targets.yaml for {path}: looked in its folder, above it and in the working directory",
+        hint="write a targets.yaml, or name one with --targets",
+    )
+
+
+def _missing_target(checked: Checked, surroundings: Surroundings) -> UsageError | None:
+    if surroundings.targets is None:
+        return no_targets(checked.source.path)
+    names = [target.name for target in surroundings.target_list]
+    wanted = surroundings.target_override
+    if wanted is None or wanted in names:
+        return None
+    close = did_you_mean(wanted, names)
+    return UsageError(f"unknown target '{wanted}'{close}; {surroundings.targets.source.path} defines {listed(names)}")
+
+
+def _read_text(path: Path) -> str:
+    return path.read_bytes().decode("utf-8")
+
+
+def _read_plan(path: Path, selection: Selection, cwd: Path) -> Compiled:
+    from agentv_ci.compile.selection import is_selected, narrowed
+
+    if selection.target not in (None, "default") or selection.targets is not None:
+        raise UsageError("a plan has its targets already: --target and --targets choose them when it is compiled")
+    plan = read_plan(path)
+    if selection.eval_ids:
+        plan = narrowed(plan, lambda case: is_selected(case.id, selection.eval_ids))
+    if not plan.cases:
+        raise NothingToRun("the plan selects no case")
+    dotenv = find_dotenv(cwd / "plan", cwd, cwd)
+    root = find_root(cwd / "plan", cwd)
+    referred = (root / file.path for file in plan.files.values())
+    return Compiled(plan, Origin(root, (), (path, *referred), (dotenv,) if dotenv else ()))
+
+
+def only_changed(compiled: Compiled, old: Path) -> Compiled:
+    """Return what a run of those cases needs that an older plan does not have; it may be none.
+
+    Raises what `read_plan` raises.
+    """
+    from agentv_ci.compile.selection import narrowed
+
+    known = {case.digest for case in read_plan(old).cases}
+    plan = narrowed(compiled.plan, lambda case: case.digest not in known)
+    return Compiled(plan, replace(compiled.origin, sources=(*compiled.origin.sources, old)))
+
+
+def diff_plans(compiled: Compiled, old: Path, eval_ids: Sequence[str]) -> PlanDiff:
+    """Return what became of an older plan's cases, of those that are selected; raises what `read_plan` raises."""
+    from agentv_ci.compile.diff import diff
+    from agentv_ci.compile.selection import is_selected
+
+    known = read_plan(old)
+    selected = tuple(case for case in known.cases if is_selected(case.id, eval_ids))
+    return diff(known.model_copy(update={"cases": selected}), compiled.plan)
+
+
+def estimate_run(compiled: Compiled, *, workers: int | None) -> Estimate:
+    """Return what a run will ask and cost, with `workers` cases at once (None: as the targets say).
+
+    Raises UsageError for a run that no figure is large enough for.
+    """
+    from agentv_ci.compile.estimate import estimate
+
+    try:
+        return estimate(compiled.plan, workers=workers)
+    except OverflowError as error:
+        raise UsageError("what this run would ask and cost is beyond all figures") from error
+
+
+def read_plan(path: Path) -> Plan:
+    """Return the plan in a file, when it is one that the published schema accepts and nobody has changed since.
+
+    Raises UsageError, or InvalidInput with what the schema refuses.
+    """
+    from agentv_ci.compile.digest import CaseDigests, document_digest
+    from agentv_ci.compile.document import prices_by_suite
+    from agentv_ci.load.plan import load_plan
+
+    plan, data = load_plan(path)
+    prices = prices_by_suite(plan)
+    digests = CaseDigests(plan.targets)
+    forged = [case.id for case in plan.cases if digests.of(case, prices[case.suite]) != case.digest]
+    if forged or document_digest(data) != plan.digest:
+        which = f"{'case' if len(forged) == 1 else 'cases'} {listed(forged)}" if forged else "the plan"
+        hint = "compile it again; a plan is not edited by hand"
+        raise UsageError(f"'{path}': {which} changed after it was compiled: the digest does not fit", hint=hint)
+    return plan

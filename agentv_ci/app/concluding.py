@@ -1,0 +1,86 @@
+"""Rows of a run → its report, in memory and in files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentv_ci.app.compile import Origin
+from agentv_ci.app.report_files import NO_REPORTS, Outcome, Reports, publish, refuse_to_overwrite, why
+from agentv_ci.app.scenarios import validate_runs
+from agentv_ci.errors import UsageError
+
+if TYPE_CHECKING:
+    from agentv_ci.analysis.comparison import Yardstick
+    from agentv_ci.contracts.plan import Plan
+    from agentv_ci.contracts.report import Ending, ScenarioReport
+    from agentv_ci.contracts.results import ResultRow
+    from agentv_ci.results.forms import ResultsFormat
+
+
+def report_of(results: Path) -> Path:
+    """Return where the run report of a results file lies."""
+    known = results.suffix in (".jsonl", ".yaml", ".yml")
+    return results.with_suffix(".report.json") if known else results.with_name(f"{results.name}.report.json")
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """Where a run leaves what it found."""
+
+    results: Path
+    form: ResultsFormat
+    reports: Reports = NO_REPORTS
+
+    @property
+    def report(self) -> Path:
+        """The run report lies beside the results."""
+        return report_of(self.results)
+
+    @property
+    def written(self) -> dict[str, Path]:
+        """What lies where when a run has ended."""
+        return {"results": self.results, "report": self.report, **self.reports.named}
+
+    def refuse_to_overwrite(self, origin: Origin) -> None:
+        """Raise UsageError when what a run leaves would lie where something else does, or cannot lie."""
+        if self.results.name == "-":
+            raise UsageError("rows go into a file that later commands read; name one with --out")
+        refuse_to_overwrite(list(self.written.values()), origin)
+        if self.results.exists() and not self.results.is_file():
+            raise UsageError(f"results go into a file that can be read again, and '{self.results}' is none")
+
+
+def conclude(
+    plan: Plan,
+    files: RunFiles,
+    ending: Ending,
+    rows: Callable[[], Iterable[ResultRow]] | None = None,
+    yardstick: Yardstick | None = None,
+) -> Outcome:
+    """Write the reports of a run whose rows are written: all that are in the file, or `rows`. Raises OSError."""
+    from agentv_ci.analysis.gate import settings_of
+    from agentv_ci.analysis.run_report import report
+    from agentv_ci.results.forms import read
+
+    def written() -> Iterator[ResultRow]:
+        return read(files.results, files.form)
+
+    read_rows = rows or written
+    scenarios: tuple[ScenarioReport, ...] = ()
+
+    def judge(lost: str | None) -> Outcome:
+        ended = replace(ending, write_error=ending.write_error or lost)
+        return Outcome(*report(plan, read_rows(), ended, scenarios=scenarios, yardstick=yardstick))
+
+    try:
+        scenarios = validate_runs(settings_of(plan), ((row, plan.digest) for row in read_rows()))
+        outcome = judge(None)
+    except (OSError, ValueError, UsageError) as error:
+        # Somebody else has had their hands on the file.
+        read_rows, yardstick = tuple, None
+        scenarios = ()
+        outcome = judge(why(error, files.results))
+    return publish(outcome, judge, read_rows, files.report, files.reports)

@@ -1,0 +1,266 @@
+"""The second step of the GitHub Action: what the first one left, told to GitHub.
+
+Between the two steps whoever ran in the first one may have changed its files, so here they are data: of limited size,
+and never behind a symbolic link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, TypeVar, assert_never
+
+from pydantic import BaseModel, ValidationError
+
+from agentv_ci.analysis.outcomes import Tally
+from agentv_ci.app.concluding import report_of
+from agentv_ci.app.evaluator_lines import EvaluatorLines
+from agentv_ci.app.github_run import ended
+from agentv_ci.app.report import part_of, read_rows
+from agentv_ci.app.report_files import replacing, why
+from agentv_ci.app.workflow import links_of
+from agentv_ci.contracts.action import (
+    COMMENT,
+    DIAGNOSTICS,
+    HTML,
+    JUNIT,
+    PLAN,
+    PLAN_DIFF,
+    RESULTS,
+    RUN,
+    ActionRun,
+    ActionVerdict,
+    Annotation,
+    PastRun,
+)
+from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
+from agentv_ci.contracts.plan_diff import PlanDiff
+from agentv_ci.contracts.report import RunReport
+from agentv_ci.errors import BUG, FAILED, INTERRUPTED, PASSED, UsageError
+from agentv_ci.load.discover import find_root
+from agentv_ci.publish import Places, Published, Told, Wishes, publish
+from agentv_ci.publish.context import Access, Workflow
+from agentv_ci.report.diagnostics import github
+from agentv_ci.report.job import Job, text
+from agentv_ci.report.links import Links
+from agentv_ci.report.renderers.annotations import annotate
+from agentv_ci.report.reported import ReportedRun
+from agentv_ci.workflow_commands import annotation_command
+
+M = TypeVar("M", bound=BaseModel)
+
+MAX_BYTES = 64 * 1024 * 1024
+"""Of each file that is read as a whole."""
+MAX_RESULTS_BYTES = 2 * 1024 * 1024 * 1024
+NO_COMMIT = "0" * 40
+
+FailOn = Literal["gate", "errors", "never"]
+
+
+async def publish_run(
+    folder: Path,
+    workflow: Workflow,
+    wishes: Wishes,
+    places: Places,
+    access: Access | None,
+    *,
+    say: Callable[[str], None],
+    use: str | None,
+    now: datetime,
+) -> tuple[ActionRun, Published]:
+    """Tell GitHub what lies in a folder, write the comment there too, and return how the run ended.
+
+    With `use`, what lies there must be of this use of the action. `say` prints commands to the runner as they come.
+    Raises UsageError for what cannot be read, OSError where the runner's files cannot be written.
+    """
+    job = _job(folder, workflow, use)
+    report = job.reported.report if job.reported is not None else None
+    told = Told(
+        annotations=tuple(_annotations(job)),
+        text=lambda limit: text(job, limit),
+        outputs=_outputs(job.run, report, folder),
+        run=_past(job.run, report, workflow, now),
+        is_part=(report is not None and report.shard is not None) or job.run.exit_code == INTERRUPTED,
+    )
+    published = await publish(told, workflow, wishes, places, access, say)
+    if (problem := _keep_comment(folder, published.comment)) is not None:
+        say(annotation_command(Annotation("notice", f"{COMMENT} could not be written", problem)))
+    return job.run, published
+
+
+def _keep_comment(folder: Path, comment: str) -> str | None:
+    """Write the comment for other ways to publish it, not into what a link leads to; returns why it could not be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / COMMENT).unlink(missing_ok=True)
+        with replacing(folder / COMMENT) as file:
+            file.write(comment.encode("utf-8", "replace"))
+    except OSError as error:
+        return why(error, folder / COMMENT)
+    return None
+
+
+def exit_code(run: ActionRun, fail_on: FailOn) -> int:
+    """Return what the step ends with, as the workflow wishes."""
+    match fail_on:
+        case "gate":
+            return run.exit_code
+        case "errors":
+            return PASSED if run.exit_code == FAILED else run.exit_code
+        case "never":
+            return run.exit_code if run.exit_code in (2, BUG, INTERRUPTED) else PASSED
+        case _:
+            assert_never(fail_on)
+
+
+def _job(folder: Path, workflow: Workflow, use: str | None) -> Job:
+    if folder.is_symlink():
+        raise UsageError(f"'{folder}' is a symbolic link; results lie in a folder")
+    links = links_of(workflow)
+    left = _document(folder / RUN, ActionRun)
+    if use is not None and (left is None or left.use != use):
+        # Whatever lies there was there before.
+        return Job(_told_by(None, folder), None, None, None, links, str)
+    reported = _reported(folder / RESULTS, links)
+    if left is not None and workflow.event != "workflow_run" and left.run_id not in (0, workflow.run_id):
+        raise UsageError(f"what lies in '{folder}' is of run {left.run_id}, and this is run {workflow.run_id}")
+    run = _concluded(left or _told_by(reported, folder), reported)
+    diagnostics = _document(folder / DIAGNOSTICS, DiagnosticsDocument)
+    changes = _document(folder / PLAN_DIFF, PlanDiff)
+    prefix = f"{run.root.rstrip('/')}/"
+    return Job(run, reported, diagnostics, changes, links, lambda path: path.removeprefix(prefix))
+
+
+def _told_by(reported: ReportedRun | None, folder: Path) -> ActionRun:
+    """Return what results alone say, such as those of `report`."""
+    root = find_root(folder / RUN, folder)
+    if reported is None:
+        return ended(BUG, root=root, reason=f"there are no results in '{folder}': the run ended before it left any")
+    return ended(reported.report.gate.exit_code, root=root)
+
+
+def _concluded(run: ActionRun, reported: ReportedRun | None) -> ActionRun:
+    """Return how a run ended, with the gate's word where there is one, unless the run ended badly after it."""
+    if reported is None:
+        return run
+    gate = reported.report.gate
+    if run.exit_code not in (PASSED, gate.exit_code):
+        return run
+    # The word of a shard's gate does not decide how it ends. Otherwise, where run and gate disagree, somebody has had
+    # their hands on one of them.
+    return run.model_copy(update={"exit_code": gate.exit_code, "verdict": _verdict(run, reported.report)})
+
+
+def _reported(results: Path, links: Links) -> ReportedRun | None:
+    if not _is_there(report_of(results)):
+        return None
+    _require_file(report_of(results))
+    report = part_of(results, results.name).report
+    assert report is not None, "its file is there"
+    if not _is_there(results):
+        return ReportedRun(report, (), tuple, links)
+    _require_file(results, MAX_RESULTS_BYTES)
+    tally = Tally()
+    for row in read_rows(results):
+        tally.add(row)
+    return ReportedRun(report, tally.outcomes(), lambda: read_rows(results), links)
+
+
+def _document(path: Path, contract: type[M]) -> M | None:
+    """Return what a file says, None where there is none; raises UsageError for something else."""
+    if not _is_there(path):
+        return None
+    _require_file(path)
+    try:
+        return contract.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        # Not in its words, which repeat the file.
+        raise UsageError(f"'{path}' is not what this version of agentv-ci writes") from error
+
+
+def _is_there(path: Path) -> bool:
+    return path.is_symlink() or path.exists()
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _require_file(path: Path, limit: int = MAX_BYTES) -> None:
+    if not _is_file(path):
+        raise UsageError(f"'{path}' is no regular file, and is not followed to where it leads")
+    if path.stat().st_size > limit:
+        raise UsageError(f"'{path}' is larger than {limit // 1024 // 1024} MiB")
+
+
+def _annotations(job: Job) -> Iterator[Annotation]:
+    """Yield errors of documents, then what did not pass, then warnings."""
+    found = list(github.annotate(job.diagnostics, job.relative)) if job.diagnostics is not None else []
+    errors = [each for each in found if each.level == "error"]
+    yield from errors
+    if job.reported is not None:
+        yield from annotate(job.reported, EvaluatorLines(Path(job.run.root)).find)
+    elif job.run.reason is not None and not errors:
+        is_notice = job.run.exit_code == PASSED
+        reason = job.run.reason + (f"\n{job.run.hint}" if job.run.hint else "")
+        yield Annotation("notice" if is_notice else "error", "Nothing ran" if is_notice else "agentv-ci", reason)
+    yield from (each for each in found if each.level != "error")
+
+
+def _outputs(run: ActionRun, report: RunReport | None, folder: Path) -> Mapping[str, str]:
+    """Return the step's outputs: words of ours, figures and paths, and never what an agent has said."""
+    files = {
+        "results": RESULTS,
+        "report": report_of(Path(RESULTS)).name,
+        "junit": JUNIT,
+        "html": HTML,
+        "plan": PLAN,
+    }
+    # Whoever uploads a link uploads what it leads to.
+    paths = {name: str(path) if _is_file(path := folder / file) else "" for name, file in files.items()}
+    if report is None:
+        figures = dict.fromkeys(("passed", "failed", "errored", "total"), "0")
+        return {"verdict": run.verdict, **figures, "pass-rate": "", "mean-score": "", "cost-usd": "", **paths}
+    counts = report.counts
+    graded = counts.passed + counts.failed
+    return {
+        "verdict": run.verdict,
+        "passed": str(counts.passed),
+        "failed": str(counts.failed),
+        "errored": str(counts.errored),
+        "total": str(counts.cases),
+        "pass-rate": _figure(counts.passed / graded if graded else None),
+        "mean-score": _figure(report.statistics.mean),
+        "cost-usd": _figure(report.cost_usd),
+        **paths,
+    }
+
+
+def _verdict(run: ActionRun, report: RunReport) -> ActionVerdict:
+    match report.gate.verdict:
+        case "interrupted":
+            return run.verdict if run.verdict != "pass" else "error"
+        case "dry-run":
+            return "pass"
+        case verdict:
+            return verdict
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{round(value, 6)}"
+
+
+def _past(run: ActionRun, report: RunReport | None, workflow: Workflow, now: datetime) -> PastRun:
+    counts = report.counts if report is not None else None
+    return PastRun(
+        run_id=workflow.run_id,
+        attempt=workflow.run_attempt,
+        sha=workflow.shown_commit or NO_COMMIT,
+        at=now.astimezone(UTC).strftime("%Y-%m-%d %H:%M"),
+        verdict=run.verdict,
+        passed=counts.passed if counts is not None else None,
+        total=counts.cases if counts is not None else None,
+        mean=report.statistics.mean if report is not None else None,
+        cost_usd=report.cost_usd if report is not None else None,
+    )

@@ -1,0 +1,123 @@
+"""The first step of the GitHub Action: a folder that holds what one run leaves, for the step that publishes."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from agentv_ci.app.compile import Compiled, write_compiled
+from agentv_ci.app.concluding import report_of
+from agentv_ci.app.report_files import replacing
+from agentv_ci.contracts.action import (
+    COMMENT,
+    DIAGNOSTICS,
+    HTML,
+    JUNIT,
+    PLAN,
+    PLAN_DIFF,
+    RESULTS,
+    RUN,
+    ActionRun,
+    ActionVerdict,
+)
+from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.documents import CheckedFile
+from agentv_ci.contracts.plan_diff import PlanDiff
+from agentv_ci.errors import BUDGET, BUG, FAILED, INFRASTRUCTURE, PASSED, UsageError
+from agentv_ci.json_access import well_formed
+
+FILES = (RESULTS, report_of(Path(RESULTS)).name, JUNIT, HTML, PLAN, PLAN_DIFF, DIAGNOSTICS, RUN, COMMENT)
+"""What lies in the folder when both steps have ended."""
+
+VERDICTS: Mapping[int, ActionVerdict] = {
+    PASSED: "pass",
+    FAILED: "fail",
+    2: "invalid",
+    3: "nothing",
+    INFRASTRUCTURE: "error",
+    BUDGET: "budget",
+}
+"""What an exit status says; all others are errors."""
+OWN_FOLDER = "results-dir names a folder; give every run one of its own"
+
+
+def prepare(folder: Path, inputs: Collection[Path], use: str | None) -> None:
+    """Make the folder, without what an earlier run has left there, and say that this one has begun.
+
+    `inputs` are the paths, all links followed, of what is needed now. Raises UsageError where that, or something that
+    no run has left, lies in the place of a result; OSError.
+    """
+    if folder.is_symlink():
+        raise UsageError(f"'{folder}' is a symbolic link; results go into a folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    left = [path for name in FILES if (path := folder / name).is_symlink() or path.exists()]
+    if left and folder / RUN not in left:
+        raise UsageError(f"'{left[0]}' would be overwritten, and no earlier run has left it there", hint=OWN_FOLDER)
+    for path in left:
+        if path.resolve() in inputs:
+            raise UsageError(f"'{path}' is an input, and this run would write it anew", hint=OWN_FOLDER)
+    for path in left:
+        path.unlink()
+    begun = ended(BUG, root=folder, reason="the run was ended before it could say how, such as for lack of memory")
+    keep_run(folder, begun.model_copy(update={"use": use}), ())
+
+
+def this_use(environ: Mapping[str, str]) -> str | None:
+    """Return what tells this use of the action from all others; None outside of it.
+
+    Each installs the tool into a folder of its own, whose name nobody knows before.
+    """
+    command = environ.get("AGENTV_CI")
+    return sha256(command.encode("utf-8", "surrogateescape")).hexdigest() if command else None
+
+
+def ended(
+    exit_code: int, *, root: Path, validate_only: bool = False, reason: str | None = None, hint: str | None = None
+) -> ActionRun:
+    """Return how a run ended, from its exit status."""
+    verdict = VERDICTS.get(exit_code, "error")
+    return ActionRun(
+        exit_code=exit_code,
+        verdict="invalid" if validate_only and verdict == "fail" else verdict,
+        reason=reason,
+        hint=hint,
+        validate_only=validate_only,
+        root=str(root),
+    )
+
+
+def keep_plan(folder: Path, compiled: Compiled, changes: PlanDiff | None) -> None:
+    """Write a plan, and what changed since an older one; raises OSError."""
+    with replacing(folder / PLAN) as file, tempfile.TemporaryFile() as scratch:
+        write_compiled(compiled, scratch).document.copy_to(file)
+    if changes is not None:
+        _write(folder / PLAN_DIFF, changes)
+
+
+def keep_run(folder: Path, run: ActionRun, files: Sequence[CheckedFile]) -> None:
+    """Write how the run ended, and what is wrong with documents; raises OSError."""
+    from agentv_ci.report.diagnostics import document
+
+    if files:
+        _write(folder / DIAGNOSTICS, document(files, 0, strict=False))
+    _write(folder / RUN, run)
+
+
+def by_file(diagnostics: Iterable[Diagnostic], root: Path) -> list[CheckedFile]:
+    """Return diagnostics file by file."""
+    found: dict[str, list[Diagnostic]] = {}
+    for each in diagnostics:
+        found.setdefault(str(each.path), []).append(each)
+    return [CheckedFile(Path(path), root, None, tuple(said), without_targets=False) for path, said in found.items()]
+
+
+def _write(path: Path, document: BaseModel) -> None:
+    with replacing(path) as file:
+        # Names of files, and what was given, need not be text.
+        data = well_formed(document.model_dump(mode="json", by_alias=True))
+        file.write((json.dumps(data, indent=2) + "\n").encode())

@@ -1,0 +1,157 @@
+"""Judge set → a plan and its answers → rows → how far the judge agrees with people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import chain, count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentv_ci.app.compile import Compiled, Origin, no_targets
+from agentv_ci.app.concluding import RunFiles
+from agentv_ci.app.run import Outside, Prior, Stored, carry_out
+from agentv_ci.app.validate import Documents
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.documents import Checked, Surroundings
+from agentv_ci.contracts.judge_set import JudgeSetDocument, LabelledAnswer
+from agentv_ci.errors import Interrupted, InvalidInput, NothingToRun, UsageError
+from agentv_ci.load.discover import discover, find_dotenv
+from agentv_ci.text import did_you_mean, listed
+
+if TYPE_CHECKING:
+    from agentv_ci.analysis.agreement import Agreement
+    from agentv_ci.compile.overrides import Overrides
+    from agentv_ci.contracts.evals import EvalDocument
+    from agentv_ci.contracts.plan import Plan
+    from agentv_ci.contracts.results import ResultRow
+    from agentv_ci.contracts.targets import Target
+    from agentv_ci.execute.run import RunSettings
+
+ANSWERS = "labelled answers"
+"""What the plan calls the target that gives the answers of the set."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCheck:
+    """A judge set, ready to run."""
+
+    compiled: Compiled
+    items: tuple[LabelledAnswer, ...]
+    judge: Target
+
+
+def prepare_judge_check(path: str, *, targets: str | None, judge_target: str | None, cwd: Path) -> JudgeCheck:
+    """Read a judge set and compile it; `judge_target` takes the place of its own judge.
+
+    Raises InvalidInput with all diagnostics, or UsageError.
+    """
+    files = discover([path], cwd)
+    if not files:
+        raise NothingToRun(f"no judge set in '{path}'")
+    if len(files) > 1:
+        raise UsageError(f"'{path}' holds {len(files)} documents; one judge set at a time")
+    (found,) = files
+    documents = Documents(cwd, targets)
+    checked = documents.check(found.path, named=True)
+    if checked.source.kind not in ("judge-set", None):
+        raise UsageError(f"'{path}' is no judge set", hint="a judge set begins with $schema: agentv-judge-set-v1")
+    around = documents.surroundings(found.path)
+    document = checked.document
+    if not all(each.valid for each in (checked, *around.others)) or not isinstance(document, JudgeSetDocument):
+        raise InvalidInput([found for each in (*around.others, checked) for found in each.diagnostics])
+    if around.targets is None:
+        raise no_targets(found.path)
+    judge = _judge(around, document.judge_target if judge_target is None else judge_target)
+    return JudgeCheck(_compiled(checked, document, around, judge, cwd), document.items, judge)
+
+
+def _judge(around: Surroundings, name: str) -> Target:
+    known = {target.name: target for target in around.target_list}
+    if name not in known:
+        raise UsageError(f"unknown judge target '{name}'{did_you_mean(name, known)}; targets are {listed(known)}")
+    return known[name]
+
+
+def _compiled(checked: Checked, document: JudgeSetDocument, around: Surroundings, judge: Target, cwd: Path) -> Compiled:
+    from agentv_ci.compile import compile  # noqa: A004  # the stage's name
+    from agentv_ci.contracts.targets import MockTarget, TargetsDocument
+
+    assert around.targets is not None, "there are targets, or nothing is compiled"
+    names = {target.name for target in around.target_list}
+    name = next(each for each in chain([ANSWERS], (f"{ANSWERS} {n}" for n in count(2))) if each not in names)
+    answers = MockTarget(name=name, provider="mock")
+    source = checked.source
+    evals = replace(
+        checked,
+        source=replace(source, find_items=lambda _: source.items("items")),
+        document=_as_evals(document, judge.name),
+    )
+    targets = replace(around.targets, document=TargetsDocument(targets=(*around.target_list, answers)))
+    compilation = compile(
+        [(evals, replace(around, targets=targets, target_override=name))],
+        read_text=lambda path: path.read_bytes().decode("utf-8"),
+        eval_ids=(),
+    )
+    plan = compilation.plan()
+    dotenv = find_dotenv(source.path, source.root, cwd)
+    read = (source.path, *(other.source.path for other in around.others), *compilation.sources)
+    warnings = tuple(found for each in (*around.others, checked) for found in each.diagnostics)
+    return Compiled(plan, Origin(source.root, warnings, read, (dotenv,) if dotenv else ()))
+
+
+def _as_evals(document: JudgeSetDocument, judge: str) -> EvalDocument:
+    """Return the set as cases that one judge judges."""
+    from agentv_ci.contracts.evals import EvalDocument
+
+    evaluator: JsonObject = {"name": "judge", "type": "llm_judge", "judge_target": judge}
+    if document.prompt is not None:
+        evaluator["prompt"] = document.prompt
+    return EvalDocument.model_validate(
+        {"execution": {"evaluators": [evaluator]}, "evalcases": [_as_case(item) for item in document.items]}
+    )
+
+
+def _as_case(item: LabelledAnswer) -> JsonObject:
+    reference: list[JsonObject] = (
+        [{"role": "assistant", "content": item.reference_answer}] if item.reference_answer else []
+    )
+    return {
+        "id": item.id,
+        "expected_outcome": item.expected_outcome,
+        "input_messages": [{"role": "user", "content": item.question}],
+        "expected_messages": [*reference],
+    }
+
+
+async def check_judge(
+    check: JudgeCheck, overrides: Overrides, settings: RunSettings, files: RunFiles, outside: Outside
+) -> Agreement:
+    """Have the judge judge every answer, and return how far it agrees with the labels; its rows stay in the file.
+
+    Raises what `run_plan` raises.
+    """
+    from agentv_ci.analysis.agreement import measure
+    from agentv_ci.compile.overrides import override
+    from agentv_ci.results.forms import read
+
+    files.refuse_to_overwrite(check.compiled.origin)
+    plan = override(check.compiled.plan, overrides)
+    labels = {item.id: item for item in check.items}
+    now = outside.world.now()
+    answers = Stored(lambda: _answers(plan, labels, now), sum(case.trials for case in plan.cases))
+    ending = await carry_out(plan, settings, files, outside, Prior(stored=answers))
+    if ending.stopped is not None:
+        raise Interrupted("interrupted; finished rows are kept")
+    return measure(labels, plan.cases, read(files.results, files.form), write_error=ending.write_error)
+
+
+def _answers(plan: Plan, labels: Mapping[str, LabelledAnswer], now: datetime) -> Iterator[ResultRow]:
+    """Yield the set's answers as if a target had given them."""
+    from agentv_ci.results.rows import Trial, unscored_row
+
+    for case in plan.cases:
+        for number in range(1, case.trials + 1):
+            trial = Trial(case, plan.suites[0], plan.targets[case.target], number, seed=None, dry_run=False)
+            yield unscored_row(trial, labels[case.id].answer, duration_ms=0, now=now)

@@ -1,0 +1,95 @@
+"""What evaluators share that run scripts: `{"score", "hits", "misses", "reasoning"}` on stdout is the score."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.exchange import Log, Score
+from agentv_ci.contracts.plan import FileReference, PlanScript
+from agentv_ci.evaluate.replies import last_score
+from agentv_ci.process import Finished, ProcessFailed, child_environment, run
+
+INTERPRETERS: Mapping[str, tuple[str, ...]] = {".js": ("node",), ".mjs": ("node",), ".sh": ("/bin/sh",)}
+
+
+@dataclass(frozen=True, slots=True)
+class Scripts:
+    """Runs scripts of the plan."""
+
+    locate_together: Callable[[Sequence[FileReference]], Mapping[str, Path]]
+    environ: Mapping[str, str]
+    root: Path
+    """The repository, to which folders of the plan are relative."""
+    log: Log
+
+    async def score(self, label: str, script: PlanScript, given: JsonObject, *, cwd: Path, timeout_s: float) -> Score:
+        """Run a script with `given` on stdin; a crash, a time-out or anything but a score on stdout is an error."""
+        try:
+            finished = await run(
+                self._command(script),
+                cwd=cwd,
+                env=child_environment(self.environ),
+                timeout_s=timeout_s,
+                stdin=json.dumps(given, ensure_ascii=False).encode("utf-8", "replace"),
+            )
+        except ProcessFailed as error:
+            return Score(
+                error=f"the script {error}", raw_response=error.stdout or None, stderr=error.stderr.strip() or None
+            )
+        if finished.stderr.strip():
+            self.log(f"{label}: stderr: {' '.join(finished.stderr.split())}")
+        return _read(finished)
+
+    def _command(self, script: PlanScript) -> str | list[str]:
+        paths = self.locate_together(script.files)
+        if script.argv is None:
+            assert script.command is not None, "a script has argv or a command"
+            return script.command
+        words = [str(paths.get(word, word)) for word in script.argv]
+        program = paths.get(script.argv[0])
+        return [*_interpreter(program), *words] if program is not None else words
+
+
+def _interpreter(program: Path) -> tuple[str, ...]:
+    """What starts a script: our own Python, itself, its first line, or what its suffix says.
+
+    Copies and checkouts may have lost the bit that makes a file executable; the first line still says how it is meant.
+    """
+    if program.suffix == ".py":
+        return (sys.executable,)
+    if os.access(program, os.X_OK):
+        return ()
+    with program.open("rb") as file:
+        first = file.readline(1_000)
+    if first.startswith(b"#!"):
+        return tuple(shlex.split(first[2:].decode("utf-8", "replace")))
+    return INTERPRETERS.get(program.suffix, ())
+
+
+def _read(finished: Finished) -> Score:
+    stderr = finished.stderr.strip() or None
+    if finished.status != 0:
+        said = _last_line(finished.stderr) or _last_line(finished.stdout) or "it said nothing"
+        return Score(
+            error=f"the script ended with exit code {finished.status}: {said}",
+            raw_response=finished.stdout or None,
+            stderr=stderr,
+        )
+    score = last_score(finished.stdout)
+    if score is None:
+        printed = " ".join(finished.stdout.split()) or "nothing"
+        reason = f"the script printed no JSON object with a score: {printed}"
+        return Score(error=reason, raw_response=finished.stdout, stderr=stderr)
+    return replace(score, stderr=stderr)
+
+
+def _last_line(text: str) -> str:
+    """The line of a traceback that says what happened."""
+    return " ".join(next((line for line in reversed(text.splitlines()) if line.strip()), "").split())

@@ -1,0 +1,1 @@
+"""JSON Schemas: the published ones, their rendering, and those of authors."""

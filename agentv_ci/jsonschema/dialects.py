@@ -1,0 +1,240 @@
+"""Dialects of JSON Schema that no answer can hold up; a door to jsonschema.
+
+Run as a program it checks in a process of its own, which can be ended.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import sys
+from collections.abc import Hashable, Iterator, Mapping
+from decimal import Decimal, localcontext
+from functools import cache
+from itertools import islice
+from reprlib import Repr
+from typing import Protocol
+
+from attrs import fields
+from jsonschema import Draft202012Validator, validators
+from jsonschema.exceptions import UnknownType, ValidationError
+from jsonschema.protocols import Validator
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.patterns import TIMEOUT_S, compiled, occurs
+from agentv_ci.text import shortened
+
+TIMEOUT_APART_S = 5.0
+MAX_MESSAGE = 300
+MAX_EXPONENT = 700
+MAX_FOUND = 1_000
+"""Violations after which no more are looked for."""
+THE_REST = frozenset({"unevaluatedProperties", "unevaluatedItems"})
+
+_QUOTES = Repr()
+_QUOTES.maxdict = _QUOTES.maxlist = 20
+_QUOTES.maxstring = _QUOTES.maxlong = 200
+
+
+class CannotCheck(Exception):
+    """A schema says nothing about an answer."""
+
+
+def check(schema: JsonObject | bool, value: JsonValue) -> list[str]:
+    """Return what a schema refuses in a value, by JSON path; raises CannotCheck."""
+    # An empty registry: nothing is ever fetched.
+    dialect = _bounded(validators.validator_for(schema, default=Draft202012Validator))
+    try:
+        errors = dialect(schema, registry=Registry()).iter_errors(value)
+        found = sorted(islice(errors, MAX_FOUND), key=_place)
+    except TimeoutError as error:
+        raise CannotCheck(f"a pattern of the schema took longer than {TIMEOUT_S:g} s") from error
+    except Unresolvable as error:
+        raise CannotCheck(f"the schema refers to what it does not hold: {error.ref}") from error
+    except (RecursionError, OverflowError, ValueError, re.error, UnknownType) as error:
+        # Schemas without end, patterns and types that are none, numbers that no float can hold.
+        raise CannotCheck(f"the answer cannot be checked with the schema: {type(error).__name__}: {error}") from error
+    except BaseException as error:
+        # How rpds, the maps of the reference implementation, says that the stack is at its end.
+        if type(error).__module__ != "pyo3_runtime":
+            raise
+        raise CannotCheck("the answer cannot be checked with the schema: it is nested too deep") from error
+    return list(map(_sentence, found))
+
+
+def asks_for_the_rest(schema: JsonValue) -> bool:
+    """Whether a schema has `unevaluatedProperties` or `unevaluatedItems`."""
+    match schema:
+        case dict():
+            return not schema.keys().isdisjoint(THE_REST) or any(map(asks_for_the_rest, schema.values()))
+        case list():
+            return any(map(asks_for_the_rest, schema))
+        case _:
+            return False
+
+
+def _place(error: ValidationError) -> list[tuple[bool, int, str]]:
+    """Where an error stands, as people count: 2 before 10."""
+    steps = error.absolute_path
+    return [(False, step, "") if isinstance(step, int) else (True, 0, step) for step in steps]
+
+
+def _sentence(error: ValidationError) -> str:
+    return f"{error.json_path}: {shortened(error.message, MAX_MESSAGE)}"
+
+
+_OWN: set[type[Validator]] = set()
+"""The bounded dialects."""
+
+
+@cache
+def _bounded(dialect: type[Validator]) -> type[Validator]:
+    """Return a dialect that no answer can hold up: patterns have a time limit, items are compared by their digests."""
+    own = {
+        "type": _check_type,
+        "multipleOf": _check_multiple,
+        "uniqueItems": _check_unique,
+        "pattern": _check_pattern,
+        "patternProperties": _check_pattern_properties,
+        "additionalProperties": _check_additional_properties,
+    }
+    standard = Draft202012Validator.VALIDATORS
+    # What a dialect lacks, or has in a form of its own, it keeps so: a draft-03 type may be a schema.
+    shared = {name: check for name, check in own.items() if dialect.VALIDATORS.get(name) is standard[name]}
+    bounded: type[Validator] = validators.extend(dialect, shared)  # type: ignore[no-untyped-call]  # by the stubs
+    inherited = bounded.evolve
+
+    def evolve(validator: Validator, **changes: object) -> Validator:
+        # A schema that names its dialect would be handed to the library's own: every part of a bundle does.
+        made = inherited(validator, **changes)
+        if type(made) in _OWN:
+            return made
+        given = {field.alias: getattr(made, field.name) for field in fields(type(made)) if field.init}  # type: ignore[arg-type]  # its classes are made with attrs
+        return _bounded(type(made))(**given)
+
+    setattr(bounded, "evolve", evolve)  # noqa: B010  # the protocol knows methods, no place for them
+    _OWN.add(bounded)
+    return bounded
+
+
+class _Descends(Protocol):
+    """What keywords may ask of a validator, and its protocol leaves out."""
+
+    def descend(
+        self, instance: JsonValue, schema: JsonValue, path: str | None = None, schema_path: str | None = None
+    ) -> Iterator[ValidationError]:
+        """Yield what a schema refuses in a part of the value."""
+        ...
+
+    def is_type(self, instance: JsonValue, type: str) -> bool:  # noqa: A002  # the library's name
+        """Whether a value is of a type; raises UnknownType."""
+        ...
+
+
+def _occurs(pattern: str, text: str) -> bool:
+    return occurs(compiled(pattern), text)
+
+
+def _check_type(
+    validator: _Descends, types: str | list[str], value: JsonValue, _: JsonObject
+) -> Iterator[ValidationError]:
+    names = [types] if isinstance(types, str) else types
+    if not any(validator.is_type(value, name) for name in names):
+        # Quoted in part: a large answer would be written whole, on every level that is wrong.
+        yield ValidationError(f"{_QUOTES.repr(value)} is not of type {', '.join(map(repr, names))}")
+
+
+def _check_multiple(_: _Descends, factor: float, value: JsonValue, __: JsonObject) -> Iterator[ValidationError]:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return
+    digits = [str(value), str(factor)]
+    # No float is longer than its exponent says.
+    with localcontext(prec=MAX_EXPONENT + sum(map(len, digits))):
+        # By the digits that are written: 19.99 is 1999 times 0.01.
+        rest = Decimal(digits[0]) % Decimal(digits[1])
+    if rest:
+        yield ValidationError(f"{value!r} is not a multiple of {factor!r}")
+
+
+def _check_unique(_: _Descends, unique: JsonValue, value: JsonValue, __: JsonObject) -> Iterator[ValidationError]:
+    if unique and isinstance(value, list) and len({_identity(item) for item in value}) < len(value):
+        yield ValidationError(f"{value!r} has non-unique elements")
+
+
+def _identity(value: JsonValue) -> Hashable:
+    """What equal values have in common: 1 and 1.0 are one value, 1 and true are two."""
+    match value:
+        case dict():
+            return frozenset((key, _identity(item)) for key, item in value.items())
+        case list():
+            return tuple(map(_identity, value))
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return f'"{value}'
+        case _:
+            return value
+
+
+def _check_pattern(_: _Descends, pattern: str, value: JsonValue, __: JsonObject) -> Iterator[ValidationError]:
+    if isinstance(value, str) and not _occurs(pattern, value):
+        yield ValidationError(f"{value!r} does not match {pattern!r}")
+
+
+def _check_pattern_properties(
+    validator: _Descends, patterns: Mapping[str, JsonValue], value: JsonValue, _: JsonObject
+) -> Iterator[ValidationError]:
+    for pattern, schema in patterns.items() if isinstance(value, dict) else ():
+        for key, item in value.items():  # type: ignore[union-attr]  # a mapping, or there were no patterns
+            if _occurs(pattern, key):
+                yield from validator.descend(item, schema, path=key, schema_path=pattern)
+
+
+def _check_additional_properties(
+    validator: _Descends, additional: JsonValue, value: JsonValue, schema: JsonObject
+) -> Iterator[ValidationError]:
+    known, patterns = schema.get("properties") or {}, schema.get("patternProperties") or {}
+    assert isinstance(known, dict)
+    assert isinstance(patterns, dict)
+    items = value.items() if isinstance(value, dict) else ()
+    extra = {key: item for key, item in items if key not in known and not any(_occurs(each, key) for each in patterns)}
+    if isinstance(additional, dict):
+        for key, item in extra.items():
+            yield from validator.descend(item, additional, path=key)
+    elif extra and not additional:
+        listed = ", ".join(map(repr, sorted(extra)))
+        verb = "was" if len(extra) == 1 else "were"
+        yield ValidationError(f"Additional properties are not allowed ({listed} {verb} unexpected)")
+
+
+class _Bounded:
+    """What jsonschema needs of `re`, with a time limit."""
+
+    @staticmethod
+    def search(pattern: str, text: str) -> bool:
+        """Search."""
+        return _occurs(pattern, text)
+
+
+def main() -> None:
+    """Check what stands on standard input, in a process of its own, which ends also when nobody is left to end it."""
+    signal.alarm(round(TIMEOUT_APART_S) + 1)
+    import jsonschema._legacy_keywords
+    import jsonschema._utils
+
+    # What jsonschema searches for properties that are left takes this door too, and so has a limit.
+    for module in (jsonschema._utils, jsonschema._legacy_keywords):  # noqa: SLF001
+        setattr(module, "re", _Bounded)  # noqa: B010  # mypy knows no such attribute
+    given = json.load(sys.stdin)
+    try:
+        found: JsonObject = {"misses": [*check(given["schema"], given["value"])]}
+    except CannotCheck as error:
+        found = {"error": str(error)}
+    sys.stdout.write(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""Rendering the published schemas from the contracts: `make schemas`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
+from pydantic_core.core_schema import definition_reference_schema
+
+from agentv_ci.contracts.base import NOT_SETTINGS, Authored, JsonValue, spellings
+from agentv_ci.contracts.baseline import BaselineDocument
+from agentv_ci.contracts.config import ConfigDocument
+from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
+from agentv_ci.contracts.evals import EvalDocument
+from agentv_ci.contracts.judge_set import JudgeSetDocument
+from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.report import RunReport
+from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.targets import TargetsDocument
+from agentv_ci.jsonschema.schemas import TITLES, SchemaName, schema_id
+
+if TYPE_CHECKING:
+    from pydantic_core import core_schema
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+CONTRACTS: Mapping[SchemaName, type[BaseModel]] = {
+    "eval-v2": EvalDocument,
+    "targets-v2": TargetsDocument,
+    "config-v2": ConfigDocument,
+    "plan-v1": Plan,
+    "result-v1": ResultRow,
+    "report-v1": RunReport,
+    "diagnostics-v1": DiagnosticsDocument,
+    "baseline-v1": BaselineDocument,
+    "judge-set-v1": JudgeSetDocument,
+}
+
+
+def render(name: SchemaName, examples: Sequence[JsonValue]) -> str:
+    """Return the text of a published schema; `examples` are documents that it accepts."""
+    model = CONTRACTS[name]
+    mode: JsonSchemaMode = "validation" if issubclass(model, Authored) else "serialization"
+    body = model.model_json_schema(mode=mode, schema_generator=_Renderer)
+    if mode == "validation":
+        for title, definition in body.get("$defs", {}).items():
+            if "properties" in definition:
+                definition["title"] = _words(title)
+            if any("if" in each for each in definition.get("allOf", [])):
+                _show_before_the_kind(definition, body["$defs"])
+    schema = {"$schema": DIALECT, "$id": schema_id(name), "title": TITLES[name], **body, "examples": list(examples)}
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def _words(title: str) -> str:
+    """What editors call a part: `EvalCase` is an eval case."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", title.removeprefix("Authored")).lower()
+
+
+class _Renderer(GenerateJsonSchema):
+    """Writes into the schemas what the base contract tolerates, so that both reach the same verdict."""
+
+    _unions: frozenset[str] = frozenset()
+    """Those by kind that are rendered already, or just now."""
+
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002  # pydantic asks for each schema
+        return False
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        rendered = super().default_schema(schema)
+        if rendered.get("default", ...) is None:
+            del rendered["default"]
+        return rendered
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        rendered = super().dict_schema(schema)
+        if "patternProperties" in rendered:
+            rendered["additionalProperties"] = False
+        return rendered
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        rendered = super().model_schema(schema)
+        rendered.pop("title", None)
+        model = schema["cls"]
+        if self.mode == "validation" and issubclass(model, Authored):
+            return _tolerant(model, rendered)
+        return rendered
+
+    def function_plain_schema(self, schema: core_schema.PlainValidatorFunctionSchema) -> JsonSchemaValue:
+        """A union of which validation builds only a part is rendered whole, once."""
+        whole = TypeAdapter(schema["metadata"]["union"]).core_schema
+        named = whole["schema"] if whole["type"] == "definitions" else whole
+        if named["ref"] in self._unions:
+            # A member that holds others of the union is inside of it.
+            return self.generate_inner(definition_reference_schema(named["ref"]))
+        self._unions |= {named["ref"]}
+        return self.generate_inner(whole)
+
+    def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:
+        """A union by kind as `if`/`then` per kind: every validator then blames the branch the author named."""
+        rendered = super().tagged_union_schema(schema)
+        key = rendered["discriminator"]["propertyName"]
+        kinds: dict[str, list[str]] = {}
+        for kind, reference in rendered["discriminator"]["mapping"].items():
+            kinds.setdefault(reference, []).append(kind)
+        everything = [kind for names in kinds.values() for kind in names]
+        return {
+            "type": "object",
+            "required": [key],
+            "properties": {key: {"enum": everything}},
+            "allOf": [_when(key, names, everything, {"$ref": reference}) for reference, names in kinds.items()],
+        }
+
+
+def _when(key: str, names: list[str], kinds: Iterable[str], then: JsonSchemaValue) -> JsonSchemaValue:
+    kind: JsonSchemaValue = {"enum": names}
+    if any(name.startswith(other) for name in names for other in kinds if other not in names):
+        # NOTE: while they complete, editors take `contains` for the beginning of `contains_any`, but not in a pattern.
+        kind["pattern"] = _one_of(names)
+    return {"if": {"type": "object", "required": [key], "properties": {key: kind}}, "then": then}
+
+
+def _show_before_the_kind(union: JsonSchemaValue, definitions: Mapping[str, JsonSchemaValue]) -> None:
+    """Let editors offer and explain what all kinds have while the kind is not written yet."""
+    (key,) = union["required"]
+    first, *rest = [definitions[each["then"]["$ref"].rpartition("/")[2]]["properties"] for each in union["allOf"]]
+    shared = {field: about for field, about in first.items() if all(other.get(field) == about for other in rest)}
+    kind = union["properties"][key] | {"description": "The kind; the other keys follow from it."}
+    union["allOf"].append({"if": {"type": "object", "required": [key]}, "else": {"properties": {key: kind} | shared}})
+
+
+def _one_of(names: list[str]) -> str:
+    return f"^{names[0]}$" if len(names) == 1 else f"^({'|'.join(names)})$"
+
+
+def _tolerant(model: type[Authored], rendered: JsonSchemaValue) -> JsonSchemaValue:
+    fields: dict[str, JsonSchemaValue] = rendered["properties"]
+    others: dict[str, list[str]] = {}
+    for spelling, (field, _) in spellings(model).items():
+        if spelling != field:
+            others.setdefault(field, []).append(spelling)
+    # NOTE: editors offer `properties`; what is a pattern they accept and explain, but do not offer.
+    twins = {_one_of(names): _twin(field, fields[field]) for field, names in others.items()}
+    rendered["properties"] = dict(fields)
+    hoisted = [field for field in fields if field not in NOT_SETTINGS] if model.hoists_settings else []
+    if hoisted:
+        rendered["properties"]["settings"] = {
+            "type": "object",
+            "description": "Any of the other fields may also stand here.",
+            "properties": {key: fields[key] for key in hoisted},
+            "patternProperties": twins,
+            "additionalProperties": False,
+        }
+    free = {"^x-": {"description": "Free: a place for YAML anchors."}} if model.free_keys else {}
+    if twins or free:
+        rendered["patternProperties"] = free | twins
+    _require_any_spelling(rendered, others, hoisted)
+    return rendered
+
+
+def _twin(field: str, about: JsonSchemaValue) -> JsonSchemaValue:
+    return {key: value for key, value in about.items() if key != "default"} | {"description": f"Same as `{field}`."}
+
+
+def _require_any_spelling(rendered: JsonSchemaValue, others: Mapping[str, list[str]], hoisted: list[str]) -> None:
+    plain: list[str] = []
+    choices: list[JsonSchemaValue] = []
+    for field in rendered.pop("required", []):
+        names = [field, *others.get(field, [])]
+        branches: list[JsonSchemaValue] = [{"required": [name]} for name in names]
+        if field in hoisted:
+            branches += [
+                {"required": ["settings"], "patternProperties": {"^settings$": {"type": "object", "required": [name]}}}
+                for name in names
+            ]
+        if len(branches) == 1:
+            plain.append(field)
+        else:
+            choices.append({"anyOf": branches})
+    if plain:
+        rendered["required"] = plain
+    if choices:
+        rendered["allOf"] = choices

@@ -1,0 +1,256 @@
+"""The top of a page about a run, in words and figures: what the gate says, what is special, what validators found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from agentv_ci.analysis.outcomes import CaseOutcome, OutcomeKey, lost_trials, not_passed
+from agentv_ci.contracts.compared import ComparedCase, Comparison
+from agentv_ci.contracts.report import (
+    WORST_FIRST,
+    EvaluatorFigures,
+    FailedValidation,
+    GateResult,
+    Group,
+    RunReport,
+    ScenarioReport,
+)
+from agentv_ci.report.links import Links
+from agentv_ci.report.renderers.html.casebook import Casebook, Period
+from agentv_ci.report.renderers.html.numbers import duration, large, money, score
+from agentv_ci.report.renderers.html.plots import Histogram, Scatter, histogram, scatter
+from agentv_ci.report.reported import ReportedRun
+from agentv_ci.report.sections import badness, cost_remarks
+from agentv_ci.report.words import DRY_RUN, GATE, SEVERITIES, STOPS
+from agentv_ci.text import counted, on_one_line, shortened
+
+MAX_LISTED = 12
+"""Of a list at the top of the page; the rest is folded."""
+MAX_FOLDED = 500
+MAX_CHANGES = 7
+MAX_ISSUES = 50
+MAX_LINE = 600
+
+_TONES = {"pass": "pass", "fail": "fail"}
+"""How a gate's word looks; all others are neither."""
+_MARKS = {"pass": "✓", "borderline": "△", "fail": "✗", "error": "!"}
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Listed(Generic[T]):
+    """A list of which the beginning is seen, and the rest can be unfolded."""
+
+    seen: tuple[T, ...]
+    folded: tuple[T, ...]
+    more: int
+    """How many are in neither."""
+
+    @classmethod
+    def of(cls, all_of_them: Sequence[T], seen: int = MAX_LISTED) -> Listed[T]:
+        """Divide a list."""
+        end = seen + MAX_FOLDED
+        return cls(tuple(all_of_them[:seen]), tuple(all_of_them[seen:end]), max(0, len(all_of_them) - end))
+
+    def __len__(self) -> int:
+        return len(self.seen) + len(self.folded) + self.more
+
+
+@dataclass(frozen=True, slots=True)
+class GateWord:
+    """The gate's word, for people."""
+
+    word: str
+    tone: str
+    mark: str
+    note: str
+    """What else is to be known before the word is believed; empty when nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A figure with its name."""
+
+    name: str
+    value: str
+    tone: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ValidatorFinding:
+    """What a validator says of a suite."""
+
+    validator: str
+    suite: str
+    tone: str
+    summary: str
+    issues: tuple[tuple[str, str], ...] = ()
+    """Severity and message, worst first."""
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What became of cases since the baseline, worst first."""
+
+    named: tuple[tuple[int | None, ComparedCase], ...]
+    """Each with the number of the case in this run; None: it is not in this run."""
+    in_table: int
+    """How many more there are in the table of cases."""
+    removed: tuple[str, ...]
+    """Ids of those that are in no table, and not named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """All that the top of the page says."""
+
+    gate: GateWord
+    reasons: Listed[str]
+    labels: tuple[str, ...]
+    when: str
+    """Empty when no row knows."""
+    commit: tuple[str, str] | None
+    """Its address and its name."""
+    figures: tuple[Told, ...]
+    warnings: tuple[str, ...]
+    changes: Changes | None
+    scores: Histogram | None
+    trials: Scatter | None
+    evaluators: Listed[EvaluatorFigures]
+    suites: Listed[Group]
+    targets: Listed[Group]
+    findings: Listed[ValidatorFinding]
+    not_passed: Listed[CaseOutcome]
+    every_case_passed: bool
+
+
+def overview_of(run: ReportedRun, book: Casebook) -> Overview:
+    """Return what the top of the page says of a run."""
+    report = run.report
+    errors, failed = not_passed(run.outcomes, is_stopped=report.stopped is not None)
+    reasons = [line(each) for each in report.gate.reasons]
+    return Overview(
+        gate=gate_of(report.gate),
+        reasons=Listed.of(reasons),
+        labels=tuple(labels(report)),
+        when=when(book.period),
+        commit=commit_of(run.links),
+        figures=tuple(figures(report, run.outcomes)),
+        warnings=tuple(warnings(report, reasons)),
+        changes=None if report.comparison is None else changes_of(report.comparison, run.outcomes),
+        scores=histogram(run.outcomes),
+        trials=scatter(book.points, run.outcomes),
+        evaluators=Listed.of(sorted(report.evaluators, key=badness)),
+        suites=Listed.of(sorted(report.suites, key=badness)),
+        targets=Listed.of(sorted(report.targets, key=badness)),
+        findings=Listed.of(list(findings(report.scenario_reports)), MAX_ISSUES),
+        not_passed=Listed.of([*errors, *failed]),
+        every_case_passed=report.counts.cases > 0 and report.counts.passed == report.counts.cases,
+    )
+
+
+def gate_of(gate: GateResult) -> GateWord:
+    """Return the gate's word."""
+    word, tone = GATE[gate.verdict].capitalize(), _TONES.get(gate.verdict, "error")
+    note = ""
+    if gate.verdict == "dry-run":
+        note = f"{DRY_RUN.capitalize()}, and no gate was applied."
+    elif gate.verdict not in ("pass", "nothing") and gate.exit_code == 0:
+        note = "Not enforced: agentv-ci report judges all shards together."
+    return GateWord(word, tone, _MARKS[tone], note)
+
+
+def labels(report: RunReport) -> Iterator[str]:
+    """Yield what is special about a run."""
+    if report.dry_run:
+        yield "dry run"
+    if report.shard is not None:
+        yield f"shard {report.shard.index} of {report.shard.total}"
+    if report.stopped is not None:
+        yield STOPS[report.stopped]
+
+
+def when(period: Period) -> str:
+    """Return when a run took place, and how long it took."""
+    if period.first is None or period.last is None:
+        return ""
+    is_one_day = period.first.date() == period.last.date()
+    end = f"{period.last:%H:%M:%S}" if is_one_day else f"{period.last:%Y-%m-%d %H:%M:%S}"
+    took = round((period.last - period.first).total_seconds() * 1000)
+    return f"{period.first:%Y-%m-%d %H:%M:%S} to {end} UTC ({duration(took)})"
+
+
+def commit_of(links: Links) -> tuple[str, str] | None:
+    """Return the address and the name of the commit to which a run's links lead; None when they lead nowhere."""
+    repository, found, commit = (links.base or "").partition("/blob/")
+    return (f"{repository}/commit/{commit}", commit[:12]) if found and commit else None
+
+
+def warnings(report: RunReport, reasons: Sequence[str]) -> Iterator[str]:
+    """Yield what is missing from a run and is not among the gate's reasons."""
+    yield from (text for each in report.incomplete[:MAX_LISTED] if (text := line(each)) not in reasons)
+    yield from map(line, cost_remarks(report))
+
+
+def figures(report: RunReport, outcomes: Sequence[CaseOutcome]) -> Iterator[Told]:
+    """Yield the counts and sums of a run."""
+    counts = report.counts
+    never_ran = counts.not_run if report.stopped else 0
+    errored = counts.errored - never_ran
+    # Of cases that have a verdict all the same.
+    errors = sum(1 for _ in lost_trials(outcomes))
+    yield Told("cases", f"{counts.cases:,}", note=counted(counts.rows, "trial") if counts.rows != counts.cases else "")
+    yield Told("passed", f"{counts.passed:,}", "pass" if counts.passed else "")
+    yield Told("failed", f"{counts.failed:,}", "fail" if counts.failed else "")
+    note = f"{'and ' if errored else ''}{counted(errors, 'trial')} without a verdict" if errors else ""
+    yield Told("errored", f"{errored:,}", "error" if errored else "", note)
+    yield Told("flaky", f"{counts.flaky:,}", "borderline" if counts.flaky else "")
+    if never_ran:
+        yield Told("never ran", f"{never_ran:,}", "error")
+    mean, stdev = report.statistics.mean, report.statistics.stdev
+    yield Told("mean score", score(mean), note="" if stdev is None else f"± {score(stdev)}")
+    if report.cost_usd is not None:
+        judges = [each.judge_cost_usd for each in report.suites if each.judge_cost_usd]
+        yield Told("cost", money(report.cost_usd), note=f"{money(sum(judges))} judges" if judges else "")
+    usage = report.usage
+    if usage.total_tokens is not None:
+        yield Told("tokens", large(usage.total_tokens), note=f"{large(usage.output_tokens or 0)} out")
+
+
+def findings(scenarios: Sequence[ScenarioReport]) -> Iterator[ValidatorFinding]:
+    """Yield what validators say, suite by suite."""
+    for scenario in scenarios:
+        suite = line(scenario.scenario_key)
+        for each in scenario.aggregates.validations:
+            if isinstance(each, FailedValidation):
+                yield ValidatorFinding(line(each.validator), suite, "error", f"could not run: {line(each.error)}")
+                continue
+            said = [counted(number, SEVERITIES[name]) for name in WORST_FIRST if (number := each.count(name))]
+            found = sum(each.count(name) for name in WORST_FIRST)
+            yield ValidatorFinding(
+                line(each.validator),
+                suite,
+                "fail" if each.count("error") else "borderline" if each.count("warning") else "pass",
+                ", ".join(said) or "nothing found",
+                tuple((SEVERITIES[issue.severity], line(issue.message)) for issue in each.worst_first[:MAX_ISSUES]),
+                max(0, found - MAX_ISSUES),
+            )
+
+
+def changes_of(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Changes:
+    """Return the changes that are named at the top, and how many are not."""
+    numbers: dict[OutcomeKey, int] = {outcome.key: number for number, outcome in enumerate(outcomes)}
+    found = [(numbers.get(each.key), each) for each in comparison.cases if each.change != "new"]
+    named, others = found[:MAX_CHANGES], found[MAX_CHANGES:]
+    removed = [line(each.id) for _, each in others if each.change == "removed"]
+    return Changes(tuple(named), len(others) - len(removed), tuple(removed[:MAX_FOLDED]))
+
+
+def line(text: str) -> str:
+    """Return a text in one line of bearable length, without characters that command a terminal or turn text round."""
+    return shortened(on_one_line(text), MAX_LINE)

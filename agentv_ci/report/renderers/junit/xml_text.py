@@ -1,0 +1,62 @@
+"""Texts that every parser of XML 1.0 accepts, and how much room they take."""
+
+from __future__ import annotations
+
+import re
+
+from agentv_ci.text import ANSI
+
+MAX_LINE = 300
+MAX_TEXT = 10_000
+
+_NONCHARACTERS = "".join(f"{chr(plane << 16 | 0xFFFE)}-{chr(plane << 16 | 0xFFFF)}" for plane in range(17))
+_ILLEGAL = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef{_NONCHARACTERS}]")
+
+
+def clean(text: str) -> str:
+    """Return a text without terminal colours, with LF, and with U+FFFD for what XML forbids."""
+    if text.replace("\n", "").replace("\t", "").isprintable():
+        return text
+    return _ILLEGAL.sub("\ufffd", ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def path(text: str) -> str:
+    """Return a path for an attribute: whole, for whoever looks for the file."""
+    return clean(text).replace("\n", " ")
+
+
+def line(text: str) -> str:
+    """Return text for an attribute: consumers fold or lose line breaks there."""
+    found = " ".join(clean(text[:MAX_TEXT]).split())
+    return found if len(found) <= MAX_LINE else found[: MAX_LINE - 1] + "…"
+
+
+def size(text: str) -> int:
+    """Return how many bytes a text takes between tags."""
+    return len(text.encode("utf-8", "surrogatepass")) + 4 * text.count("&") + 3 * text.count("<") + 3 * text.count(">")
+
+
+def attribute_size(text: str) -> int:
+    """Return how many bytes a text takes in an attribute."""
+    return size(text) + 5 * text.count('"')
+
+
+class Excerpt:
+    """The beginning of a text, which can be made shorter, and how long the text is."""
+
+    __slots__ = ("_head", "_length", "size")
+
+    def __init__(self, text: str) -> None:
+        self._head = clean(text[:MAX_TEXT])
+        self._length = len(self._head) + max(len(text) - MAX_TEXT, 0)
+        self.size = size(self._head)
+
+    def cut(self, limit: int) -> None:
+        """Keep no more than so many characters."""
+        if len(self._head) > limit:
+            self._head = self._head[:limit]
+            self.size = size(self._head)
+
+    def __str__(self) -> str:
+        left = self._length - len(self._head)
+        return f"{self._head}\n… {left:,} characters more" if left else self._head

@@ -1,0 +1,253 @@
+"""Markdown for a job summary, a comment on a pull request, or an editor: the verdict first, then what to do about it.
+
+When a text gets too long, what matters least is left out first: what cases were asked and answered, then the
+cases that are least bad. The text says what it leaves out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import count
+
+from agentv_ci.analysis.outcomes import CaseOutcome, Finding, OutcomeKey, TrialOutcome, key_of, lost_trials, not_passed
+from agentv_ci.contracts.compared import Change, ComparedCase, Comparison
+from agentv_ci.contracts.plan import PlanSource
+from agentv_ci.contracts.report import RunReport
+from agentv_ci.contracts.results import ResultRow, RowSource
+from agentv_ci.report.commands import rerun_command
+from agentv_ci.report.inert_markdown import cell_code, code, fence, folded, link, verbatim
+from agentv_ci.report.links import Links
+from agentv_ci.report.reported import ReportedRun
+from agentv_ci.report.sections import (
+    change_text,
+    comparison_figures,
+    counts_text,
+    figure_lines,
+    flaky_lines,
+    scenario_lines,
+)
+from agentv_ci.report.words import DRY_RUN, GATE
+from agentv_ci.text import counted, shortened
+
+LIMIT = 60_000
+"""Characters: what GitHub takes as a comment, with some room; a summary may be longer."""
+MAX_TEXT = 2_000
+MAX_REASON = 500
+MAX_ID = 100
+MAX_CHANGES = 50
+MAX_REASONS = 20
+MAX_FINDINGS = 10
+MAX_LINES = 100
+MAX_COMMAND = 1_000
+MAX_WITH_ANSWERS = 200
+"""Cases whose rows are kept to show what was asked and answered."""
+
+SIGNS: Mapping[str, str] = {
+    "pass": "✅",
+    "borderline": "🟡",
+    "fail": "❌",
+    "error": "⚠️",
+    "budget": "⛔",
+    "interrupted": "⛔",
+    "nothing": "➖",
+    "dry-run": "🧪",
+}
+"""Of verdicts, and of what else a gate says."""
+CHANGES: Mapping[Change, str] = {
+    "regressed": "📉 regressed",
+    "improved": "📈 improved",
+    "flaky": "🎲 flaky",
+    "not enough evidence": "🤷 not enough evidence",
+}
+
+
+Source = PlanSource | RowSource
+
+
+class Rank(IntEnum):
+    """What matters most is kept longest."""
+
+    VERDICT = 0
+    COMPARISON = 1
+    FIGURES = 2
+    CASE = 3
+    ANSWER = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part of the text that is there as a whole or not at all."""
+
+    rank: Rank
+    text: str
+    case: int | None = None
+    """Which case it tells of, where it tells of one."""
+
+
+def render(run: ReportedRun) -> Iterable[bytes]:
+    """Return the text in at most LIMIT characters."""
+    # Names in a command stand there as they are, also where they are no text.
+    yield text(run, LIMIT).encode("utf-8", "replace")
+
+
+def text(run: ReportedRun, limit: int) -> str:
+    """Return the text in at most `limit` characters, which must be a few thousand."""
+    return _fitted([*_blocks(run)], limit)
+
+
+def _fitted(blocks: Sequence[Block], limit: int) -> str:
+    """Keep what matters most, in the order in which it is told."""
+    left = limit - len(_left_out(blocks, limit)) - 2
+    kept: set[int] = set()
+    cases: set[int | None] = {None}
+    for place, block in sorted(enumerate(blocks), key=lambda each: each[1].rank):
+        size = len(block.text) + 2
+        if size > left or (block.rank is Rank.ANSWER and block.case not in cases):
+            continue
+        left -= size
+        kept.add(place)
+        cases.add(block.case)
+    parts = [block.text for place, block in enumerate(blocks) if place in kept]
+    gone = [block for place, block in enumerate(blocks) if place not in kept]
+    return "\n\n".join([*parts, *([_left_out(gone, limit)] if gone else [])]) + "\n"
+
+
+def _left_out(blocks: Sequence[Block], limit: int) -> str:
+    cases = sum(block.rank is Rank.CASE and block.case is not None for block in blocks)
+    others = f"{counted(cases, 'case')} that did not pass, and more" if cases else "details"
+    return f"_Left out to stay within {limit:,} characters: {others}. The results have everything._"
+
+
+def _blocks(run: ReportedRun) -> Iterator[Block]:
+    report = run.report
+    yield Block(Rank.VERDICT, _verdict(report))
+    if report.comparison is not None:
+        yield from _comparison(report.comparison, run)
+    errors, failed = not_passed(run.outcomes, is_stopped=report.stopped is not None)
+    rows = _rows_of([*errors, *failed][:MAX_WITH_ANSWERS], run.rows())
+    numbers = count()
+    for title, outcomes in (("Errors", errors), ("Failures, worst first", failed)):
+        if outcomes:
+            yield Block(Rank.CASE, f"### {title}")
+        for outcome in outcomes:
+            number = next(numbers)
+            yield Block(Rank.CASE, _case(outcome, run), number)
+            if (row := rows.get(outcome.key)) is not None:
+                yield Block(Rank.ANSWER, _answer(row), number)
+    if lost := [*lost_trials(run.outcomes)]:
+        yield Block(Rank.CASE, f"### Trials without a verdict\n\n{_lost(lost, run.links)}")
+    for title, lines in (
+        ("Flaky cases", flaky_lines(report.repeated)),
+        ("Validators", scenario_lines(report.scenario_reports)),
+        ("Figures", figure_lines(report)),
+    ):
+        shown = [line.text for line in lines]
+        if any(shown):
+            more = [f"… and {len(shown) - MAX_LINES} lines more"] if len(shown) > MAX_LINES else []
+            yield Block(Rank.FIGURES, folded(title, fence("\n".join([*shown[:MAX_LINES], *more]).strip("\n"), "text")))
+
+
+def _verdict(report: RunReport) -> str:
+    gate = report.gate
+    lines = [f"## {SIGNS[gate.verdict]} Evaluations: {GATE[gate.verdict]}", "", f"**{counts_text(report)}**"]
+    facts = [f"mean {report.statistics.mean:.3f}"] if report.statistics.mean is not None else []
+    facts += [f"${report.cost_usd:.4f}"] if report.cost_usd is not None else []
+    lines[-1] += "".join(f" · {each}" for each in facts)
+    if report.dry_run:
+        lines += ["", f"{DRY_RUN.capitalize()}."]
+    if gate.reasons:
+        lines += ["", *_some([f"- {code(shortened(each, MAX_REASON))}" for each in gate.reasons], MAX_REASONS)]
+    return "\n".join(lines)
+
+
+def _some(lines: Sequence[str], limit: int) -> list[str]:
+    more = len(lines) - limit
+    return [*lines[:limit], *([f"- … and {more} more"] if more > 0 else [])]
+
+
+def _comparison(comparison: Comparison, run: ReportedRun) -> Iterator[Block]:
+    counts = ", ".join(f"{number} {change}" for change, number in comparison.counts.items() if number)
+    parts = [f"### Against {code(comparison.base)}", f"**{counts or 'no case'}**"]
+    remarks = [*comparison_figures(comparison), *(f"⚠️ {code(each)}" for each in comparison.warnings)]
+    parts.append("\n".join(f"- {each}" for each in remarks))
+    changed = [each for each in comparison.cases if each.change in CHANGES]
+    if changed:
+        sources = {each.key: each.case.source for each in run.outcomes}
+        table = ["| | case | before → now | where |", "|---|---|---|---|"]
+        parts.append("\n".join([*table, *(_changed(each, sources, run.links) for each in changed[:MAX_CHANGES])]))
+    if len(changed) > MAX_CHANGES:
+        parts.append(f"… and {len(changed) - MAX_CHANGES} more")
+    yield Block(Rank.COMPARISON, "\n\n".join(filter(None, parts)))
+
+
+def _changed(case: ComparedCase, sources: Mapping[OutcomeKey, Source], links: Links) -> str:
+    source = sources.get(case.key)
+    name = cell_code(shortened(case.id, MAX_ID))
+    place = "" if source is None else link(cell_code(_place(source)), links.to(source.path, source.line))
+    return f"| {CHANGES[case.change]} | {name} | {change_text(case)} | {place} |"
+
+
+def _place(source: Source) -> str:
+    return f"{source.path}:{source.line}"
+
+
+def _case(outcome: CaseOutcome, run: ReportedRun) -> str:
+    """Tell a case that did not pass: where it stands, why, and how to see it again."""
+    score = "" if outcome.verdict == "error" else f" {outcome.score:.3f}"
+    source = outcome.case.source
+    facts = [link(code(_place(source)), run.links.to(source.path, source.line)), f"target {code(outcome.target)}"]
+    if len(outcome.trials) > 1:
+        facts.append(f"{outcome.passed} of {len(outcome.trials)} trials passed")
+    case = outcome.case
+    command = rerun_command(case.suite, case.id, outcome.target)
+    return "\n\n".join(
+        [
+            f"#### {SIGNS[outcome.verdict]} {code(shortened(case.id, MAX_ID))}: {outcome.verdict}{score}",
+            " · ".join(facts),
+            "\n".join(_some([*map(_finding, outcome.findings)], MAX_FINDINGS)) or code(outcome.summary),
+            *([verbatim(command, "sh")] if len(command) <= MAX_COMMAND else []),
+        ]
+    )
+
+
+def _lost(trials: Sequence[tuple[CaseOutcome, TrialOutcome]], links: Links) -> str:
+    said = []
+    for outcome, trial in trials:
+        source = outcome.case.source
+        place = link(code(_place(source)), links.to(source.path, source.line))
+        name = code(shortened(outcome.case.id, MAX_ID))
+        said.append(f"- ⚠️ {name} trial {trial.number} of {outcome.case.trials}, {place}: {code(trial.summary)}")
+    return "\n".join(_some(said, MAX_REASONS))
+
+
+def _finding(finding: Finding) -> str:
+    score = "" if finding.verdict in ("error", "skipped") else f" {finding.score:.3f}"
+    said = f": {code(finding.text)}" if finding.text else ""
+    return f"- {SIGNS.get(finding.verdict, '➖')} {code(finding.title)} {finding.verdict}{score}{said}"
+
+
+def _rows_of(outcomes: Iterable[CaseOutcome], rows: Iterable[ResultRow]) -> dict[OutcomeKey, ResultRow]:
+    """Return the row that says why, case by case."""
+    wanted = {each.key: each.worst.number for each in outcomes if each.worst is not None}
+    found: dict[OutcomeKey, ResultRow] = {}
+    for row in rows if wanted else ():
+        if wanted.get(key_of(row)) == row.trial:
+            found.setdefault(key_of(row), row)
+            if len(found) == len(wanted):
+                break
+    return found
+
+
+def _answer(row: ResultRow) -> str:
+    """Show what was asked, what was hoped for, and what came."""
+    turns = "\n\n".join(f"[{each.name or each.role}]\n{each.content}" for each in row.input_messages or ())
+    parts = [
+        ("Question", turns),
+        ("What a good answer achieves", row.expected_outcome),
+        ("A good answer", row.reference_answer),
+        ("Answer" if row.trials == 1 else f"Answer of trial {row.trial}", row.candidate_answer),
+    ]
+    shown = [f"**{title}**\n\n{fence(shortened(said, MAX_TEXT))}" for title, said in parts if said]
+    return folded("Question and answer", "\n\n".join(shown) or "Nothing was recorded.")

@@ -1,0 +1,129 @@
+"""SARIF: a result per case that did not pass, on its line.
+
+A gate that is not passed while no case says so is a result too: no file is green whose run is not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+
+from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome, lost_trials, not_passed
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.report import RunReport
+from agentv_ci.errors import FAILED, PASSED
+from agentv_ci.report.commands import rerun_command
+from agentv_ci.report.reported import ReportedRun
+from agentv_ci.report.sarif import fingerprint, location, log, message, rule, without_links
+from agentv_ci.report.words import DRY_RUN
+from agentv_ci.text import counted, printable
+
+MAX_RESULTS = 5_000
+"""What GitHub keeps of a run; worst first."""
+
+GATE = "gate-not-passed"
+RULES: Mapping[str, tuple[str, str]] = {
+    "case-failed": ("error", "an answer that is not good enough"),
+    "case-errored": ("error", "a case without a verdict: its target, or what scores it, failed"),
+    "case-borderline": ("warning", "an answer just below the line"),
+    "trial-errored": ("warning", "a trial without a verdict; the others decide their case"),
+    GATE: ("error", "a run that does not reach what its eval files ask of it"),
+}
+"""Rule → level and what it is about, worst first."""
+RULE_OF = {"fail": "case-failed", "error": "case-errored", "borderline": "case-borderline"}
+ORDER = tuple(RULES)
+
+
+def render(run: ReportedRun) -> Iterable[bytes]:
+    """Return a log with one run; a dry run has no results."""
+    report = run.report
+    errors, failed = not_passed(run.outcomes, is_stopped=report.stopped is not None)
+    ordered = [] if report.dry_run else sorted([*errors, *failed], key=lambda each: ORDER.index(RULE_OF[each.verdict]))
+    seen: Counter[str] = Counter()
+    # In the plan's order: what tells a case from its twin in another file is no matter of their scores.
+    known = {each.key: fingerprint((each.case.digest, each.target), seen) for each in run.outcomes}
+    results = [_result(each, known[each.key]) for each in ordered[:MAX_RESULTS]]
+    if not report.dry_run:
+        results += [_lost(*each, known[each[0].key]) for each in islice(lost_trials(run.outcomes), MAX_RESULTS)]
+    if report.gate.exit_code != PASSED and not any(each["level"] == "error" for each in results):
+        results.append(_gate(report, run.outcomes))
+    rules = [rule(rule_id, rule_id, says, level) for rule_id, (level, says) in RULES.items()]
+    yield log(rules, results, invocations=[_invocation(report, len(ordered) - MAX_RESULTS)]).encode()
+
+
+def _result(outcome: CaseOutcome, known: JsonObject) -> JsonObject:
+    case = outcome.case
+    place = location(case.source.path, {"startLine": max(case.source.line, 1)})
+    place["logicalLocations"] = [{"name": case.id, "kind": "member", "fullyQualifiedName": f"{case.suite}:{case.id}"}]
+    return {
+        **_of_rule(RULE_OF[outcome.verdict]),
+        "message": _message(outcome),
+        "locations": [place],
+        "partialFingerprints": known,
+        "properties": {
+            "verdict": outcome.verdict,
+            "score": outcome.score,
+            "target": outcome.target,
+            "digest": case.digest,
+            "trials": len(outcome.trials),
+            "passed": outcome.passed,
+            "flaky": outcome.flaky,
+        },
+    }
+
+
+def _of_rule(rule_id: str) -> JsonObject:
+    return {"ruleId": rule_id, "ruleIndex": ORDER.index(rule_id), "level": RULES[rule_id][0]}
+
+
+def _lost(outcome: CaseOutcome, trial: TrialOutcome, known: JsonObject) -> JsonObject:
+    """Return a trial without a verdict as a result of its own."""
+    said = f"{printable(outcome.case.id)} ({printable(outcome.target)}): trial {trial.number} of {outcome.case.trials}"
+    return {
+        **_of_rule("trial-errored"),
+        "message": message(f"{said} has no verdict\n{printable(trial.summary)}"),
+        "locations": [location(outcome.case.source.path, {"startLine": max(outcome.case.source.line, 1)})],
+        "partialFingerprints": {name: f"{value}/{trial.number}" for name, value in known.items()},
+    }
+
+
+def _message(outcome: CaseOutcome) -> JsonObject:
+    case = outcome.case
+    # The command is ours, and is to be typed as it stands.
+    again = f"Run it again: {rerun_command(case.suite, case.id, outcome.target)}"
+    said = without_links("\n".join(_sentences(outcome)))
+    return {"text": f"{said}\n{again}"}
+
+
+def _sentences(outcome: CaseOutcome) -> Iterator[str]:
+    case = outcome.case
+    score = "no verdict" if outcome.verdict == "error" else f"{outcome.verdict}, score {outcome.score:.3f}"
+    trials = f", {outcome.passed} of {counted(len(outcome.trials), 'trial')} passed" if len(outcome.trials) > 1 else ""
+    yield f"{printable(case.id)} ({printable(outcome.target)}): {score}{trials}"
+    if outcome.summary:
+        yield printable(outcome.summary)
+
+
+def _gate(report: RunReport, outcomes: Sequence[CaseOutcome]) -> JsonObject:
+    """Return the gate as a result; it has no line, and stands at the top of the first eval file."""
+    suites = [*(each.suite for each in report.gate.settings), *(each.case.suite for each in outcomes)]
+    result: JsonObject = {
+        **_of_rule(GATE),
+        "message": message(printable("\n".join(report.gate.reasons)) or report.gate.verdict),
+        "partialFingerprints": fingerprint((GATE, *suites[:1]), Counter()),
+    }
+    return {**result, "locations": [location(suites[0], {"startLine": 1})]} if suites else result
+
+
+def _invocation(report: RunReport, left_out: int) -> JsonObject:
+    notes = [("note", f"dry run: {DRY_RUN}")] if report.dry_run else []
+    notes += [("note", f"{counted(left_out, 'case')} more did not pass")] if left_out > 0 else []
+    level = "note" if report.gate.exit_code == PASSED else "error"
+    notes += [(level, printable(each)) for each in report.gate.reasons]
+    return {
+        "executionSuccessful": report.gate.exit_code in (PASSED, FAILED),
+        "exitCode": report.gate.exit_code,
+        "exitCodeDescription": report.gate.verdict,
+        "toolExecutionNotifications": [{"level": level, "message": message(each)} for level, each in notes],
+    }

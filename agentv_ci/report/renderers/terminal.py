@@ -1,0 +1,147 @@
+"""The summary at the end of a run, for 80 columns; colours are only named here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome, lost_trials, not_passed
+from agentv_ci.contracts.report import RunReport
+from agentv_ci.report.commands import rerun_command
+from agentv_ci.report.sections import (
+    MAX_SHOWN,
+    Line,
+    Style,
+    comparison_lines,
+    counts_text,
+    figure_lines,
+    flaky_lines,
+    scenario_lines,
+)
+from agentv_ci.report.words import DRY_RUN
+from agentv_ci.report.wrapping import clipped, columns, wrapped
+from agentv_ci.text import on_one_line, printable, shortened
+
+WIDTH = 80
+MAX_SENTENCE = 300
+MAX_ANSWER = 140
+MAX_COMMAND = 300
+
+_STYLES: dict[str, Style] = {"pass": "good", "borderline": "warn", "fail": "bad", "error": "bad"}
+
+
+def render(report: RunReport, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]:
+    """Yield the summary: errors, failures, figures, the gate."""
+    for line in _lines(report, outcomes):
+        yield from [line] if line.parts or columns(line.text) <= WIDTH else _folded(line)
+
+
+def _folded(line: Line) -> Iterator[Line]:
+    """Yield a sentence on several lines, the later ones further in."""
+    text = line.text.lstrip(" ")
+    before = " " * (len(line.text) - len(text))
+    for each in wrapped(text, WIDTH - len(before), indent="  ", whole=True):
+        yield Line(f"{before}{each}", line.style)
+
+
+def _lines(report: RunReport, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]:
+    if report.dry_run:
+        yield Line(f"dry run: {DRY_RUN}", "warn")
+    errors, failed = not_passed(outcomes, is_stopped=report.stopped is not None)
+    yield from _cases("errors", errors)
+    yield from _lost_trials([*lost_trials(outcomes)])
+    yield from _cases("failures, worst first", failed)
+    yield from flaky_lines(report.repeated)
+    yield Line(counts_text(report), "strong")
+    yield from figure_lines(report)
+    yield from scenario_lines(report.scenario_reports)
+    if report.comparison is not None:
+        yield from comparison_lines(report.comparison)
+    yield from _gate(report)
+
+
+def _cases(title: str, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]:
+    if not outcomes:
+        return
+    yield Line(f"{title}:", "title")
+    for outcome in outcomes[:MAX_SHOWN]:
+        score = "" if outcome.verdict == "error" else f" {outcome.score:.3f}"
+        yield _headline(f"{outcome.verdict}{score}", outcome)
+        yield from map(Line, _reasons(outcome))
+        yield from (Line(each, "faint") for each in _answer(outcome))
+        yield Line.of((f"    again: {_again(outcome)}", "faint"))
+    if len(outcomes) > MAX_SHOWN:
+        yield Line(f"  … and {len(outcomes) - MAX_SHOWN} more")
+    yield Line("")
+
+
+def _headline(said: str, outcome: CaseOutcome, style: Style | None = None) -> Line:
+    source = outcome.case.source
+    return Line.of(
+        (f"  {said}  ", style or _STYLES[outcome.verdict]),
+        (printable(outcome.case.id), "strong"),
+        (f"  ({printable(source.path)}:{source.line})", "faint"),
+    )
+
+
+def _lost_trials(lost: Sequence[tuple[CaseOutcome, TrialOutcome]]) -> Iterator[Line]:
+    if not lost:
+        return
+    yield Line("trials without a verdict:", "title")
+    for outcome, trial in lost[:MAX_SHOWN]:
+        yield _headline(f"error  trial {trial.number} of {outcome.case.trials}", outcome, "bad")
+        yield from map(Line, _wrapped(on_one_line(trial.summary)))
+    if len(lost) > MAX_SHOWN:
+        yield Line(f"  … and {len(lost) - MAX_SHOWN} more")
+    yield Line("")
+
+
+def _again(outcome: CaseOutcome) -> str:
+    """Return the command that runs a case alone; where it is no line, where to find it."""
+    command = rerun_command(outcome.case.suite, outcome.case.id, outcome.target)
+    return command if len(command) <= MAX_COMMAND else "see the reports"
+
+
+def _reasons(outcome: CaseOutcome) -> Iterator[str]:
+    """Yield why a case did not pass: what its only evaluator said, else what each of them did."""
+    findings = outcome.findings
+    if len(findings) < 2:
+        text = on_one_line(outcome.summary)
+        yield from [_cut(text)] if findings and findings[0].type == "schema" else _wrapped(text)
+        return
+    for each in findings:
+        score = "" if each.verdict in ("error", "skipped") else f"{each.score:.3f}"
+        text = f"{each.verdict:<10} {score:<5}  {on_one_line(each.title)}: {on_one_line(each.text)}".removesuffix(": ")
+        yield from [_cut(text)] if each.type == "schema" or each.verdict == "pass" else _wrapped(text, indent="  ")
+
+
+def _gate(report: RunReport) -> Iterator[Line]:
+    match report.gate.verdict:
+        case "pass":
+            yield Line("gate: passed", "good")
+        case "dry-run":
+            yield Line("gate: not applied to a dry run", "warn")
+        case "nothing":
+            yield Line(f"gate: {', '.join(report.gate.reasons)}", "warn")
+        case _:
+            enforced = " (not enforced: `agentv-ci report` judges all shards)" if report.gate.exit_code == 0 else ""
+            yield Line(f"gate: not passed{enforced}", "bad")
+            for reason in report.gate.reasons[:MAX_SHOWN]:
+                yield Line(f"  {on_one_line(reason)}", "bad")
+            if (more := len(report.gate.reasons) - MAX_SHOWN) > 0:
+                yield Line(f"  … and {more} more", "bad")
+
+
+def _answer(outcome: CaseOutcome) -> list[str]:
+    """Return what was answered in at most two lines."""
+    said = on_one_line(outcome.worst.answer) if outcome.worst is not None else ""
+    return _wrapped(f"answer: {said}", indent="  ", limit=MAX_ANSWER) if said else []
+
+
+def _wrapped(text: str, *, indent: str = "", limit: int = MAX_SENTENCE) -> list[str]:
+    """A sentence on a few lines: its beginning, and its end, where causes stand."""
+    return [f"    {line}" for line in wrapped(shortened(text, limit), WIDTH - 4, indent=indent)]
+
+
+def _cut(text: str) -> str:
+    """What needs no more than one line."""
+    return f"    {clipped(text, WIDTH - 4)}"

@@ -1,0 +1,1 @@
+"""Rows of results: how they are made, written and read."""

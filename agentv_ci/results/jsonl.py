@@ -1,0 +1,65 @@
+"""One JSON object a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic_core import PydanticSerializationError, from_json
+
+from agentv_ci.contracts.results import ResultRow
+from agentv_ci.results.parsing import row_of
+
+HEADS = (b'{"schema_version":1,', b'{"schema_version": 1,')
+"""How rows begin: those of today, and those of versions that put spaces between words."""
+
+
+REPLACED = "\\ufffd"
+"""How a row says what stands in a character's place."""
+
+
+def encode(row: ResultRow) -> str:
+    """Return a row as one line, line break included."""
+    # ASCII: a line separator inside an answer cannot break the file.
+    try:
+        line = row.model_dump_json(exclude_none=True, ensure_ascii=True)
+    except PydanticSerializationError:
+        line = REPLACED
+    if REPLACED in line:
+        # Perhaps half a character, which JSON can hold all the same: pydantic refuses it in values, not in keys.
+        line = json.dumps(row.model_dump(exclude_none=True), separators=(",", ":"))
+    return f"{line}\n"
+
+
+def items(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file; one that was torn has no line break. Raises OSError."""
+    with path.open("rb") as file:
+        yield from file
+
+
+def is_torn(item: bytes) -> bool:
+    """Whether a line is the beginning of a row, and not its end."""
+    if not any(item.startswith(head) or head.startswith(item) for head in HEADS):
+        return False
+    try:
+        json.loads(item)
+    except (ValueError, RecursionError):
+        return True
+    return not item.endswith(b"\n")
+
+
+def parse(item: bytes, path: Path, number: int) -> ResultRow:
+    """Return the row in line `number`; raises ValueError naming a line that is none."""
+    try:
+        return row_of(_value(item))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}:{number}: not a result row: {error}") from error
+
+
+def _value(item: bytes) -> object:
+    try:
+        return from_json(item)
+    except ValueError:
+        # It refuses half a character, and says of what is no JSON less.
+        return json.loads(item)

@@ -1,0 +1,235 @@
+"""A result row from what happened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from agentv_ci.contracts.exchange import (
+    CalledTool,
+    ErrorKind,
+    EvaluatorOutcome,
+    Grade,
+    OutputMessage,
+    ProviderError,
+    Response,
+    Usage,
+)
+from agentv_ci.contracts.plan import PlanCase, PlanMessage, PlanSuite
+from agentv_ci.contracts.results import (
+    EvaluatorResult,
+    InputMessageRecord,
+    OutputMessageRecord,
+    PrintedRecord,
+    ResultRow,
+    RowSource,
+    ToolCallRecord,
+    TraceSummary,
+    UsageRecord,
+)
+from agentv_ci.contracts.targets import Target, model_name
+
+TrialKey = tuple[str, str, int]
+"""Suite, case id and number of a trial."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One run of one case, and what it cost to get an answer."""
+
+    case: PlanCase
+    suite: PlanSuite
+    target: Target
+    number: int
+    """From 1."""
+    seed: int | None
+    dry_run: bool
+
+    @property
+    def key(self) -> TrialKey:
+        """Suite, case id and number: no two trials of a run have the same."""
+        return self.case.suite, self.case.id, self.number
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What it took to get an answer, or to give up."""
+
+    attempts: int
+    requests: int
+    duration_ms: int
+
+
+def graded_row(
+    trial: Trial, effort: Effort, response: Response, grade: Grade, *, now: datetime, include_trace: bool
+) -> ResultRow:
+    """Return the row of an answered trial."""
+    kind: ErrorKind | None = "evaluator" if grade.verdict == "error" else None
+    return ResultRow(
+        **{
+            **_row(trial, effort, grade, kind, now),
+            "model": response.model or (None if trial.dry_run else model_name(trial.target)),
+            "finish_reason": response.finish_reason,
+            "candidate_answer": response.answer,
+            "usage": usage_record(response.usage),
+            "cost_usd": 0.0 if response.cached else response.cost_usd,
+            "cached": response.cached,
+            "masked": response.masked or grade.masked,
+            "request": dict(response.request),
+            "output_messages": _messages(response) if include_trace else None,
+            "trace_summary": TraceSummary.of(call.tool for call in response.calls) if response.has_trace else None,
+        }
+    )
+
+
+def stored_response(row: ResultRow) -> Response:
+    """Return the answer that a row holds.
+
+    Without the messages of the answer (`--include-trace`) nothing is known of its tool calls.
+    """
+    messages = tuple(
+        OutputMessage(
+            each.role, each.content, tuple(CalledTool(call.tool, call.input, call.output) for call in each.tool_calls)
+        )
+        for each in row.output_messages or ()
+    )
+    return Response(
+        answer=row.candidate_answer,
+        messages=messages or (OutputMessage("assistant", row.candidate_answer),),
+        has_trace=row.output_messages is not None and row.trace_summary is not None,
+        model=row.model,
+        usage=Usage(**row.usage.model_dump()) if row.usage is not None else None,
+        finish_reason=row.finish_reason,
+        requests=row.requests,
+        duration_ms=row.duration_ms,
+        cost_usd=row.cost_usd,
+        request=row.request,
+        masked=row.masked,
+    )
+
+
+def unscored_row(trial: Trial, answer: str, *, duration_ms: int, now: datetime) -> ResultRow:
+    """Return the row of an answer that nobody has looked at yet."""
+    nothing = Grade(score=0.0, verdict="fail", hits=(), misses=(), reasoning="", outcomes=())
+    effort = Effort(attempts=1, requests=0, duration_ms=duration_ms)
+    return ResultRow(**{**_row(trial, effort, nothing, None, now), "candidate_answer": answer})
+
+
+def regraded_row(row: ResultRow, case: PlanCase, grade: Grade, *, now: datetime, dry_run: bool) -> ResultRow:
+    """Return a row with another grade of the same answer.
+
+    Its digest stays that of the case that was asked: no later run may take the answer for one to today's question.
+    """
+    return row.model_copy(
+        update={
+            **_graded(case, grade, "evaluator" if grade.verdict == "error" else None, now),
+            "digest": row.digest,
+            "masked": row.masked or grade.masked,
+            "dry_run": row.dry_run or dry_run,
+        }
+    )
+
+
+def failed_row(trial: Trial, effort: Effort, error: ProviderError, *, now: datetime) -> ResultRow:
+    """Return the row of a trial whose target gave no answer."""
+    nothing = Grade(score=0.0, verdict="error", hits=(), misses=(), reasoning="", outcomes=(), error=error.detail)
+    row = ResultRow(**{**_row(trial, effort, nothing, error.kind, now), "masked": error.masked})
+    if error.printed is None:
+        return row
+    printed = PrintedRecord(stdout=error.printed.stdout, stderr=error.printed.stderr)
+    return row.model_copy(update={"printed": printed})
+
+
+def _row(trial: Trial, effort: Effort, grade: Grade, error_kind: ErrorKind | None, now: datetime) -> dict[str, Any]:
+    case = trial.case
+    return dict(
+        **_graded(case, grade, error_kind, now),
+        eval_id=case.id,
+        dataset=trial.suite.dataset,
+        conversation_id=case.conversation_id,
+        suite=case.suite,
+        target=trial.target.name,
+        trials=case.trials,
+        require=case.require,
+        stop_when=case.stop_when,
+        provider="mock" if trial.dry_run else trial.target.provider,
+        trial=trial.number,
+        seed=trial.seed,
+        input_messages=tuple(map(_input_message, case.input_messages)),
+        candidate_answer="",
+        attempts=effort.attempts,
+        requests=effort.requests,
+        duration_ms=effort.duration_ms,
+        dry_run=trial.dry_run,
+        metadata=case.metadata,
+    )
+
+
+def _graded(case: PlanCase, grade: Grade, error_kind: ErrorKind | None, now: datetime) -> dict[str, Any]:
+    """Return those fields of a row that come from its grade."""
+    return {
+        "timestamp": now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "digest": case.digest,
+        "expected_outcome": case.expected_outcome,
+        "reference_answer": case.reference_answer,
+        "status": "error" if grade.verdict == "error" else "ok",
+        "verdict": grade.verdict,
+        "score": grade.score,
+        "hits": grade.hits,
+        "misses": grade.misses,
+        "reasoning": grade.reasoning,
+        "evaluator_results": tuple(map(_evaluator_result, grade.outcomes)),
+        "error": grade.error,
+        "error_kind": error_kind,
+        "judge_usage": usage_record(grade.judge_usage),
+        "judge_cost_usd": grade.judge_cost_usd,
+        "source": RowSource(path=case.source.path, line=case.source.line),
+    }
+
+
+def _input_message(message: PlanMessage) -> InputMessageRecord:
+    return InputMessageRecord(role=message.role, name=message.name, content=message.outline)
+
+
+def _evaluator_result(outcome: EvaluatorOutcome) -> EvaluatorResult:
+    return EvaluatorResult(
+        name=outcome.name,
+        type=outcome.type,
+        status=outcome.status,
+        score=outcome.score,
+        weight=outcome.weight,
+        required=outcome.required,
+        verdict=outcome.verdict,
+        hits=outcome.hits,
+        misses=outcome.misses,
+        reasoning=outcome.reasoning,
+        raw_response=outcome.raw_response,
+        stderr=outcome.stderr,
+        evaluator_results=tuple(map(_evaluator_result, outcome.members)) or None,
+    )
+
+
+def usage_record(usage: Usage | None) -> UsageRecord | None:
+    """Return tokens in their recorded form."""
+    if usage is None:
+        return None
+    return UsageRecord(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        total_tokens=usage.total_tokens,
+        cached_tokens=usage.cached_tokens,
+    )
+
+
+def _messages(response: Response) -> tuple[OutputMessageRecord, ...]:
+    return tuple(
+        OutputMessageRecord(
+            role=message.role,
+            content=message.content,
+            tool_calls=tuple(
+                ToolCallRecord(tool=call.tool, input=call.input, output=call.output) for call in message.tool_calls
+            ),
+        )
+        for message in response.messages
+    )

@@ -1,0 +1,126 @@
+"""One YAML sequence that is well-formed after every row. A door to ruamel.yaml.
+
+Texts of several lines are blocks, for people. A text stands without quotes only when no version of YAML has another
+word for it: `yes`, `1e3`, `12:30` and `2030-01-01` are quoted, as values and as keys.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.nodes import ScalarNode
+from ruamel.yaml.representer import SafeRepresenter
+
+from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.results import ResultRow
+from agentv_ci.json_access import MAX_DEPTH, well_formed
+from agentv_ci.results.parsing import row_of
+
+LAST = re.compile(rb"\n  dry_run: (true|false)\r?\n\Z")
+"""The last field of a row, which is always written."""
+WITHIN = (b" ", b"\n", b"\r", b"#")
+"""What lines inside an item begin with."""
+MAX_INDICATORS = 5_000
+"""Characters that may open a level, up to which an item is surely not too deep."""
+
+_CALM = re.compile(
+    r"[\t\x20-\x7e\xa0-\u2027\u202f-\u2065\u206a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*"
+)
+"""Characters that need no escape: no control characters, no breaks of other readers, none that turn the direction."""
+_PLAIN = re.compile(r"(?![Ee][-+]?[0-9]+\Z)[A-Za-z](?:[^\t:#]*[^\s:#])?")
+"""What begins with a letter is no number, but for `e3` in one reader."""
+_WORDS = frozenset(("y", "yes", "n", "no", "on", "off", "true", "false", "null"))
+
+
+def encode(row: ResultRow) -> str:
+    """Return a row as one item of the sequence."""
+    # YAML cannot hold lone surrogates, not even in escapes.
+    data = well_formed(row.model_dump(mode="json", exclude_none=True), 2 * MAX_DEPTH)
+    writer = YAML(typ="safe", pure=True)
+    writer.Representer = _Representer
+    writer.width = 1_000_000
+    writer.allow_unicode = True
+    writer.default_flow_style = False
+    writer.sort_base_mapping_type_on_output = False  # type: ignore[assignment]  # any value is taken for yes or no
+    out = io.StringIO()
+    writer.dump([data], out)
+    return out.getvalue()
+
+
+class _Representer(SafeRepresenter):
+    """Chooses how scalars are written."""
+
+    def text(self, value: str) -> ScalarNode:
+        """Write a text so that no reader takes it for something else."""
+        return self._scalar("str", value, _style(value))
+
+    def number(self, value: float) -> ScalarNode:
+        """Write a number with a point, without which YAML 1.1 knows no exponent."""
+        written = repr(value)
+        return self._scalar("float", written if "." in written else written.replace("e", ".0e"))
+
+    def nothing(self, _: None) -> ScalarNode:
+        """Write null as the word that all readers know."""
+        return self._scalar("null", "null")
+
+    def _scalar(self, kind: str, value: str, style: str | None = None) -> ScalarNode:
+        node: ScalarNode = self.represent_scalar(f"tag:yaml.org,2002:{kind}", value, style=style)
+        return node
+
+
+_Representer.add_representer(str, _Representer.text)
+_Representer.add_representer(float, _Representer.number)
+_Representer.add_representer(type(None), _Representer.nothing)
+
+
+def _style(text: str) -> str | None:
+    """Return how a text is quoted: as a block, with double or single quotes, or not at all."""
+    if "\n" in text:
+        # The writer's block cannot begin with a tab.
+        is_block = not text.isspace() and not text.lstrip("\n ").startswith("\t")
+        return "|" if is_block and _CALM.fullmatch(text.replace("\n", "")) else '"'
+    if not _CALM.fullmatch(text):
+        return '"'
+    return None if _PLAIN.fullmatch(text) and text.lower() not in _WORDS else "'"
+
+
+def items(path: Path) -> Iterator[bytes]:
+    """Cut the sequence at its dashes: a file of many rows is never held as a whole. Raises OSError."""
+    lines: list[bytes] = []
+    with path.open("rb") as file:
+        for line in file:
+            # A dash, or what a machine that lost its power may leave at the end.
+            if lines and line[:1] not in WITHIN:
+                yield b"".join(lines)
+                lines = []
+            lines.append(line)
+    if lines:
+        yield b"".join(lines)
+
+
+def is_torn(item: bytes) -> bool:
+    """Whether an item is the beginning of a row, and not its end."""
+    head = b"- schema_version: 1"
+    return (item.startswith(head) or head.startswith(item)) and not LAST.search(item)
+
+
+def parse(item: bytes, path: Path, number: int) -> ResultRow:
+    """Return the row that item `number` is; raises ValueError for what is none."""
+    try:
+        return row_of(_load(item.decode("utf-8")))
+    except (YAMLError, RecursionError, ValueError) as error:
+        raise ValueError(f"{path}: item {number} is not a result row: {error}") from error
+
+
+def _load(item: str) -> JsonValue:
+    # The C parser's recursion has no limit but the process's stack; ruamel's own has Python's.
+    is_deep = sum(map(item.count, "[{-?:")) > MAX_INDICATORS
+    listed: JsonValue = YAML(typ="safe", pure=is_deep).load(item)
+    if not isinstance(listed, list) or len(listed) != 1:
+        raise YAMLError("not an item of a sequence")
+    return listed[0]

@@ -1,0 +1,82 @@
+"""Text: safe to show and to keep, shortened, and the small words of sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+"""Escape sequences of terminals: colours, cursor, titles, links."""
+
+_COMMAND = re.compile(r"^(\s*)::", re.MULTILINE)
+
+FENCE = re.compile(r"\A\s*```[^\n`]*\n(?P<inside>.*?)\n?```\s*\Z", re.DOTALL)
+"""A text that is one code block."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that was probably meant."""
+    import difflib  # most documents have no mistake
+
+    by_lower = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.7)
+    return by_lower[close[0]] if close else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return ` (did you mean 'x'?)`, or nothing."""
+    close = nearest(word, known)
+    return f" (did you mean '{close}'?)" if close else ""
+
+
+def listed(words: Iterable[object]) -> str:
+    """Write a list of words for a sentence."""
+    return ", ".join(str(word) for word in words)
+
+
+def counted(number: int, noun: str) -> str:
+    """Write how many there are of something: `1 error`, `2 errors`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def unfenced(text: str) -> str:
+    """Return a text without the one code fence it stands in."""
+    fenced = FENCE.match(text)
+    return fenced["inside"] if fenced else text
+
+
+def printable(text: str) -> str:
+    """Return a text that cannot command a terminal: no escape sequences, no control or direction characters.
+
+    Line breaks and tabs stay.
+    """
+    plain = ANSI.sub("", text)
+    if plain.replace("\n", "").replace("\t", "").isprintable():
+        return plain
+    return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in plain)
+
+
+def on_one_line(text: str) -> str:
+    """Return a printable text without line breaks, its words a space apart."""
+    return " ".join(printable(text).split())
+
+
+def without_commands(text: str) -> str:
+    """Return a printable text that cannot command the runner of GitHub Actions.
+
+    That reads `##[` anywhere, and `::` at the beginning of a line.
+    """
+    return _COMMAND.sub(r"\1: :", printable(text).replace("##[", "## ["))
+
+
+def shortened(text: str, limit: int) -> str:
+    """Return a text of at most `limit` characters: its beginning and, where errors mostly stand, more of its end."""
+    if len(text) <= limit:
+        return text
+    head = limit * 2 // 5
+    return f"{text[:head]} … {text[len(text) - (limit - head - 3) :]}"
+
+
+def well_formed_text(text: str) -> str:
+    """Return a text with U+FFFD in place of lone surrogates."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

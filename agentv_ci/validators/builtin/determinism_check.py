@@ -1,0 +1,183 @@
+"""Whether runs that should have answered alike did."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.json_access import MAX_DEPTH
+from agentv_ci.validators.issues import findings, issue
+from agentv_ci.validators.runs import (
+    UNKNOWN,
+    Run,
+    found_at,
+    is_seed,
+    is_success,
+    label_of,
+    name_of,
+    number_of,
+    numbered_runs,
+    settings_of,
+    shown,
+)
+
+Numbered = tuple[int, Run]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where two outputs differ."""
+
+    steps: tuple[str, ...]
+    one: tuple[object, ...]
+    """What the first has there; nothing where it has no such field."""
+    other: tuple[object, ...]
+
+
+def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Compare the outputs of successful runs that share runner, seed and case with that of their first one.
+
+    1 is 1.0, and true is not 1; NaN is NaN; values that JSON cannot hold and what is nested too deep are the same only
+    as themselves. A run whose seed is no integer has none and is not compared.
+
+    Settings: `tolerance`, the largest difference of two numbers that are the same (0.0); `fields`, dot paths into the
+    output. A field that both lack is the same, one that only one has is not. By default the top-level keys are compared
+    that both have, or the outputs as they are where they have none. Settings of a wrong form count as left out.
+
+    In the summary, `groups` counts those of runs with a seed, and `inconsistencies` the fields that differ.
+    """
+    settings = settings_of(context)
+    tolerance = _tolerance(settings.get("tolerance"))
+    fields = _fields(settings.get("fields"))
+    runs = numbered_runs(report)
+    groups = _groups(runs)
+    comparable = {named: successes for named, group in groups.items() if len(successes := _successes(group)) > 1}
+    mismatches = {named: [*_mismatches(group, fields, tolerance)] for named, group in comparable.items()}
+    issues = [*_not_compared(runs)]
+    for named, group in comparable.items():
+        issues += mismatches[named] or [_sameness(len(group), *named)]
+    return findings(
+        issues,
+        {
+            "groups": len(groups),
+            "checked_pairs": sum(len(group) - 1 for group in comparable.values()),
+            "inconsistencies": sum(map(len, mismatches.values())),
+            "tolerance": tolerance,
+            "fields": None if fields is None else [*fields],
+        },
+    )
+
+
+def _tolerance(setting: object) -> float:
+    tolerance = number_of(setting)
+    return tolerance if tolerance is not None and tolerance >= 0 else 0.0
+
+
+def _fields(setting: object) -> tuple[str, ...] | None:
+    paths = tuple(each for each in setting if isinstance(each, str)) if isinstance(setting, list) else ()
+    return paths or None
+
+
+def _groups(runs: Sequence[Numbered]) -> dict[tuple[str, int, str], list[Numbered]]:
+    """Return runs with a seed by runner, seed and case."""
+    groups: dict[tuple[str, int, str], list[Numbered]] = {}
+    for index, run in runs:
+        seed = run.get("seed")
+        if is_seed(seed):
+            named = (label_of(run.get("runner_key")), int(seed), label_of(run.get("case_id")))
+            groups.setdefault(named, []).append((index, run))
+    return groups
+
+
+def _successes(group: Sequence[Numbered]) -> list[Numbered]:
+    return [(index, run) for index, run in group if is_success(run)]
+
+
+def _not_compared(runs: Sequence[Numbered]) -> Iterator[JsonObject]:
+    for index, run in runs:
+        if not is_seed(run.get("seed")):
+            message = f"{name_of(index, run)} is not compared: it has no seed"
+            yield issue("missing_seed", "warning", message, "runs", index, "seed")
+        elif not is_success(run):
+            message = f"{name_of(index, run)} is not compared: its status is {shown(run.get('status'))}"
+            yield issue("non_success_skipped", "info", message, "runs", index, "status")
+
+
+def _sameness(runs: int, runner: str, seed: int, case: str) -> JsonObject:
+    of_case = "" if case == UNKNOWN else f", case {shown(case)}"
+    message = f"{runs} runs have the same output: runner {shown(runner)}, seed {seed}{of_case}"
+    return issue("determinism_ok", "info", message)
+
+
+def _mismatches(group: Sequence[Numbered], fields: Sequence[str] | None, tolerance: float) -> Iterator[JsonObject]:
+    (baseline, first), *others = group
+    for index, run in others:
+        for found in _differences(first.get("output"), run.get("output"), fields, tolerance):
+            where = f" at '{'.'.join(found.steps)}'" if found.steps else ""
+            said = f"{_told(found.other)}, not {_told(found.one)}"
+            message = f"{name_of(index, run)} differs from run {baseline}{where}: {said}"
+            yield issue("determinism_mismatch", "error", message, "runs", index, "output", *found.steps)
+
+
+def _differences(one: object, other: object, fields: Sequence[str] | None, tolerance: float) -> Iterator[Difference]:
+    if fields is not None:
+        compared = [(tuple(path.split(".")), found_at(one, path), found_at(other, path)) for path in fields]
+    elif isinstance(one, dict) and isinstance(other, dict) and (common := _common(one, other)):
+        compared = [((key,), (one[key],), (other[key],)) for key in common]
+    else:
+        compared = [((), (one,), (other,))]
+    for steps, here, there in compared:
+        if not _is_same(here, there, tolerance):
+            yield Difference(steps, here, there)
+
+
+def _common(one: Mapping[object, object], other: Mapping[object, object]) -> list[str]:
+    return [key for key in one if isinstance(key, str) and key in other]
+
+
+def _is_same(one: object, other: object, tolerance: float, levels: int = MAX_DEPTH) -> bool:
+    if one is other:
+        return True
+    if levels < 0:
+        return False
+    match one, other:
+        case (bool(), _) | (_, bool()):
+            return False
+        case int() | float(), int() | float():
+            return one == other or _is_near(one, other, tolerance)
+        case str(), str():
+            return one == other
+        case dict(), dict():
+            return one.keys() == other.keys() and all(
+                _is_same(value, other[key], tolerance, levels - 1) for key, value in one.items()
+            )
+        case list() | tuple(), list() | tuple():
+            return len(one) == len(other) and all(
+                _is_same(*pair, tolerance, levels - 1) for pair in zip(one, other, strict=True)
+            )
+        case _:
+            return False
+
+
+def _is_near(one: float, other: float, tolerance: float) -> bool:
+    """Whether two different numbers count as the same."""
+    if not (_is_finite(one) and _is_finite(other)):
+        return one != one and other != other  # noqa: PLR0124  # both are NaN
+    return tolerance > 0 and abs(_exact(one) - _exact(other)) <= _exact(tolerance)
+
+
+def _is_finite(number: float) -> bool:
+    return isinstance(number, int) or math.isfinite(number)
+
+
+def _exact(number: float) -> Fraction:
+    """Of a float the shortest digits that mean it: 0.3 is 0.1 from 0.2, whatever binary fractions say."""
+    return Fraction(number) if isinstance(number, int) else Fraction(repr(float(number)))
+
+
+def _told(value: tuple[object, ...]) -> str:
+    return shown(value[0]) if value else "nothing"

@@ -1,0 +1,51 @@
+"""What a comparison says of the older side, and of how small a drop it could have seen."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from agentv_ci.analysis.comparison import Yardstick, compare_sides
+from agentv_ci.analysis.inference import mcnemar
+from agentv_ci.analysis.sides import Side, SideCase
+from agentv_ci.contracts.compared import Comparison
+from tests.conftest import NOW
+
+
+def side(passes: list[bool], *, measured: str | None = None, digest: str = "d") -> Side:
+    """A run of one trial a case."""
+    cases = (
+        SideCase("a.yaml", f"case-{n}", "t", digest, "pass" if each else "fail", float(each), 1, {1: each})
+        for n, each in enumerate(passes)
+    )
+    return Side("base.json", tuple(cases), measured)
+
+
+def compared(base: Side, head: Side) -> Comparison:
+    return compare_sides(base, head, Yardstick(base, "head", NOW))
+
+
+@pytest.mark.parametrize(("days", "said"), [(29, ()), (30, ()), (31, ("base.json is 31 days old",)), (-5, ())])
+def test_an_old_baseline_is_named(days: int, said: tuple[str, ...]) -> None:
+    base = side([True], measured=(NOW - timedelta(days=days)).isoformat())
+    assert compared(base, side([True])).warnings == said
+
+
+def test_cases_with_another_digest_are_named() -> None:
+    found = compared(side([True, True], digest="old"), side([True, True], digest="new"))
+    assert found.warnings == ("2 cases with a digest that base.json has not, of case or target: case-0, case-1",)
+
+
+@pytest.mark.parametrize("cases", [5, 6, 20, 100])
+def test_the_smallest_drop_is_the_first_that_the_test_calls_one(cases: int) -> None:
+    figure = compared(side([True] * cases), side([True] * cases)).pass_rate
+    assert figure is not None
+    if cases < 6:
+        assert figure.detectable is None
+        return
+    assert figure.detectable == pytest.approx(6 / cases)
+    assert mcnemar(6, 0) <= 0.05 < mcnemar(5, 0)
+    lost = compared(side([True] * cases), side([False] * 6 + [True] * (cases - 6))).pass_rate
+    assert lost is not None
+    assert lost.falls

@@ -1,0 +1,56 @@
+"""Where the marks of the plots stand."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentv_ci.analysis.statistics import describe
+from agentv_ci.report.renderers.html.casebook import Point
+from agentv_ci.report.renderers.html.plots import MAX_POINTS, TRIALS, Scale, histogram, scatter, thinned
+from tests.report.builders import case, row, whole
+from tests.report.shop import shop_run
+
+
+def test_columns_are_those_of_the_run_report() -> None:
+    run = shop_run()
+    plot = histogram(run.outcomes)
+    assert plot is not None
+    counts = run.report.statistics.histogram
+    assert [text for _, _, text in plot.labels] == [str(number) for number in counts if number]
+    assert counts == describe(run.outcomes).histogram
+
+
+def test_nothing_graded_has_no_columns() -> None:
+    assert histogram(whole([row("error")])[1]) is None
+
+
+@pytest.mark.parametrize("spread", [2, 1_000_000])
+def test_every_mark_stands_inside_the_plot(spread: float) -> None:
+    values = [1.0, 1.5, float(spread)]
+    scale = Scale.of(values, TRIALS.left, TRIALS.right)
+    assert scale.is_log == (spread > 30)
+    assert all(TRIALS.left <= scale.at(value) <= TRIALS.right for value in [*values, *scale.ticks()])
+    assert 2 <= len(scale.ticks()) <= 8
+    upwards = Scale.of(values, TRIALS.bottom, TRIALS.top)
+    assert upwards.at(values[0]) > upwards.at(values[-1])
+
+
+def points(good: int, bad: int) -> list[Point]:
+    return [Point(number, 1, "fail" if number < bad else "pass", number + 1, 0.5, 1.0) for number in range(good + bad)]
+
+
+@pytest.mark.parametrize(("good", "bad", "left"), [(10, 5, 15), (5_000, 300, MAX_POINTS), (10, 5_000, MAX_POINTS)])
+def test_failures_are_the_last_to_be_thinned(good: int, bad: int, left: int) -> None:
+    found = thinned(points(good, bad))
+    assert len(found) == left == len(set(found))
+    assert sum(point.verdict == "fail" for point in found) == min(bad, MAX_POINTS)
+
+
+def test_without_costs_time_stands_against_score() -> None:
+    rows = [row("pass" if number else "fail", of=case(f"{number}", line=number + 1)) for number in range(3)]
+    outcomes = whole(rows)[1]
+    free = [Point(number, 1, "pass", 10 * number, None, 0.5) for number in range(3)]
+    plot = scatter(free, outcomes)
+    assert plot is not None
+    assert plot.measure == "score"
+    assert scatter(free[:1], outcomes) is None
