@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentv_ci.contracts.base import Integer, JsonObject, Name, NonNegative, Positive
 from agentv_ci.contracts.source import Pointer
+from agentv_ci.model_errors import refusals
 from agentv_ci.text import did_you_mean
 
 TypeName = Literal["str", "int", "float", "bool", "list", "dict", "number"]
@@ -78,12 +79,12 @@ def wrong_settings(key: str, context: JsonObject) -> Iterator[tuple[Pointer, str
         contract.model_validate(context)
     except ValidationError as error:
         told: set[Pointer] = set()
-        for each in error.errors(include_url=False, include_context=False, include_input=False):
-            place = _place(each["loc"])
+        for each in refusals(error):
+            place = _place(each.place)
             # A setting that has several forms is refused once for each of them.
             if not any(place[:length] in told for length in range(1, len(place) + 1)):
                 told.add(place)
-                yield place, _sentence(key, contract, each["type"], place, each["msg"])
+                yield place, _sentence(key, contract, each.kind, place, each.message)
 
 
 def unknown_settings(keys: Iterable[str], context: JsonObject) -> list[str]:

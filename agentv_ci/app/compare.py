@@ -153,6 +153,7 @@ def _baseline(path: Path) -> BaselineDocument:
 
     from agentv_ci.contracts.baseline import BASELINE_SCHEMA, BaselineDocument
     from agentv_ci.jsonschema.schemas import schema_id
+    from agentv_ci.model_errors import sentence
 
     try:
         data = json.loads(path.read_bytes())
@@ -171,9 +172,7 @@ def _baseline(path: Path) -> BaselineDocument:
     try:
         document = BaselineDocument.model_validate(data)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise UsageError(f"'{path}' is no baseline: {place}: {first['msg']}") from error
+        raise UsageError(f"'{path}' is no baseline: {sentence(error)}") from error
     seen: set[tuple[str, str, str]] = set()
     for case in document.cases:
         key = (case.suite, case.id, case.target)

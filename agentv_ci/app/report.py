@@ -185,6 +185,7 @@ def part_of(results: Path, name: str) -> Part:
     from agentv_ci.analysis.merging import Part
     from agentv_ci.contracts.report import RunReport
     from agentv_ci.jsonschema.schemas import schema_id
+    from agentv_ci.model_errors import sentence
 
     path = report_of(results)
     if results.exists() and not results.is_file():
@@ -198,7 +199,9 @@ def part_of(results: Path, name: str) -> Part:
         report = RunReport.model_validate(data)
     except FileNotFoundError:
         report = None
-    except (OSError, ValueError, ValidationError, RecursionError) as error:
+    except ValidationError as error:
+        raise UsageError(f"'{path}' is not a run report that this version reads: {sentence(error)}") from error
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"'{path}' is not a run report that this version reads: {error}") from error
     return Part(name, report)
 

@@ -66,13 +66,14 @@ def _made(data: JsonObject, key: str, known: Collection[str]) -> Target:
     from pydantic import ValidationError
 
     from agentv_ci.contracts.targets import TargetsDocument
+    from agentv_ci.model_errors import refusals
 
     try:
         (target,) = TargetsDocument.model_validate({"targets": [data]}).targets
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        field = ".".join(str(each) for each in first["loc"][2:]) or "provider"
-        raise UsageError(f"runner '{key}': {field}: {first['msg']}") from error
+        first = refusals(error)[0]
+        field = ".".join(map(str, first.place[2:])) or "provider"
+        raise UsageError(f"runner '{key}': {field}: {first.message}") from error
     judge = target.judge_target
     if judge is not None and judge not in known:
         raise UsageError(f"runner '{key}': unknown judge target '{judge}'{did_you_mean(judge, known)}")

@@ -11,6 +11,7 @@ from agentv_ci.contracts.exchange import Warn
 from agentv_ci.contracts.targets import Target
 from agentv_ci.errors import MissingVariables, UsageError
 from agentv_ci.execute.fitness import REFERENCE, unfit
+from agentv_ci.model_errors import refusals
 
 ADDRESSES = ("base_url", "endpoint")
 
@@ -139,10 +140,10 @@ class _Resolution:
 def _wrong(error: ValidationError, sources: Mapping[str, str]) -> Iterator[str]:
     """One sentence a field: of a value that may be several things, what the first of them says."""
     said: dict[str, str] = {}
-    for each in error.errors(include_url=False, include_context=False, include_input=False):
-        field, *behind = each["loc"]
+    for each in refusals(error):
+        field, *behind = each.place
         place = ".".join([str(field), *(str(step) for step in behind if isinstance(step, int))])
-        said.setdefault(place, each["msg"])
+        said.setdefault(place, each.message)
     for place, sentence in said.items():
         source = f" (read from {sources[place]})" if place in sources else ""
         yield f"the value of {place}{source} is unfit: {sentence}"

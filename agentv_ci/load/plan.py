@@ -28,6 +28,7 @@ from agentv_ci.errors import InvalidInput, UsageError
 from agentv_ci.json_access import read_json
 from agentv_ci.jsonschema.schemas import schema_id, violations
 from agentv_ci.load.parse import Unparsable, parse_yaml
+from agentv_ci.model_errors import refusals
 
 PLAN_ID = re.compile(r".*/plan-v(\d+)\.schema\.json")
 KNOWN_MAJOR = "1"
@@ -66,8 +67,7 @@ def _understood(data: JsonObject) -> Plan | list[tuple[Pointer, str]]:
         return Plan.model_validate(data, by_alias=True, by_name=False)
     except ValidationError as error:
         explained = [(each.pointer, each.message or "a field is missing") for each in violations("plan-v1", data)]
-        found = error.errors(include_url=False, include_context=False, include_input=False)
-        return explained or [(each["loc"], each["msg"]) for each in found]
+        return explained or [(each.place, each.message) for each in refusals(error)]
 
 
 def _check_version(path: Path, data: JsonObject) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 from agentv_ci.contracts.results import RESULT_VERSION, ResultRow
-
-MAX_NAMED = 3
+from agentv_ci.model_errors import sentence
 
 
 def row_of(data: object) -> ResultRow:
@@ -17,11 +16,4 @@ def row_of(data: object) -> ResultRow:
     try:
         return ResultRow.model_validate(data)
     except ValidationError as error:
-        raise ValueError(_told(error)) from error
-
-
-def _told(error: ValidationError) -> str:
-    problems = [(".".join(map(str, each["loc"])), each["msg"]) for each in error.errors(include_url=False)]
-    said = "; ".join(f"{where}: {what}" if where else what for where, what in problems[:MAX_NAMED])
-    more = len(problems) - MAX_NAMED
-    return f"{said}; and {more} more" if more > 0 else said
+        raise ValueError(sentence(error)) from error

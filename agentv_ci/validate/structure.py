@@ -12,6 +12,7 @@ from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import Document
 from agentv_ci.contracts.source import Kind, Pointer, Source
 from agentv_ci.jsonschema.schemas import SchemaName, Violation, violations
+from agentv_ci.model_errors import refusals
 from agentv_ci.validate.findings import Finder, value_at
 from agentv_ci.validate.repair import Repair
 from agentv_ci.validate.walk import contracts_of
@@ -99,13 +100,13 @@ def _model(kind: Kind, data: JsonValue) -> Document | ValidationError:
 def _only_the_model_sees(error: ValidationError, data: JsonValue) -> Iterator[Violation]:
     """What JSON Schema has no word for, such as infinite numbers."""
     found: dict[Pointer, str] = {}
-    for each in error.errors(include_url=False, include_context=False):
+    for each in refusals(error):
         pointer: Pointer = ()
-        for step in each["loc"]:
+        for step in each.place:
             # The model names the branch of a union as if it were a key.
             if value_at(data, (*pointer, step)) is not None:
                 pointer = (*pointer, step)
-        found.setdefault(pointer, each["msg"])
+        found.setdefault(pointer, each.message)
     for pointer, message in found.items():
         # A list that lost its only item to an error is then called too short, which is no mistake of its own.
         if not any(other[: len(pointer)] == pointer for other in found if other != pointer):
