@@ -29,7 +29,7 @@ from agentv_ci.contracts.benchmark import (
     ScenarioReport,
     ScenarioSpec,
 )
-from agentv_ci.contracts.exchange import ProviderError, Response, World
+from agentv_ci.contracts.exchange import Environment, ProviderError, Response
 from agentv_ci.contracts.report import FailedValidation
 from agentv_ci.errors import UsageError
 from agentv_ci.text import did_you_mean, listed, well_formed_text
@@ -112,14 +112,14 @@ def run_benchmark(config: EngineConfig, environ: Mapping[str, str] | None = None
     `environ` is what `${{ NAME }}` in targets refers to; the process's own where it is left out. Raises UsageError for
     a scenario or runner that nobody knows, InvalidInput for documents with errors, and TargetUnavailable.
     """
-    world = World(
-        environ=dict(os.environ if environ is None else environ),
+    environment = Environment(
+        variables=dict(os.environ if environ is None else environ),
         now=lambda: datetime.now(UTC),
         monotonic=time.monotonic,
         sleep=asyncio.sleep,
         uniform=random.uniform,
     )
-    benchmark = _Benchmark(config, world, Path.cwd())
+    benchmark = _Benchmark(config, environment, Path.cwd())
     if not _is_in_a_loop():
         return asyncio.run(benchmark.run())
     # In a notebook, or in another program's loop, there can be no second one in this thread.
@@ -136,11 +136,11 @@ def _is_in_a_loop() -> bool:
 
 
 class _Benchmark:
-    def __init__(self, config: EngineConfig, world: World, cwd: Path) -> None:
+    def __init__(self, config: EngineConfig, environment: Environment, cwd: Path) -> None:
         self._config = config
-        self._world = world
+        self._environment = environment
         self._warnings: dict[str, None] = {}
-        self._around = Around(world, cwd, lambda sentence: self._warnings.update({sentence: None}))
+        self._around = Around(environment, cwd, lambda sentence: self._warnings.update({sentence: None}))
         self._digest = digest_of_value(config.model_dump())
 
     async def run(self) -> EngineReport:
@@ -201,7 +201,7 @@ class _Benchmark:
 
     async def _trial(self, spec: ScenarioSpec, runner: RunnerSpec, ask: Ask, seed: int | None) -> RunResult:
         asking = AsyncRunner(runner, ask, seed)
-        begun = self._world.monotonic()
+        begun = self._environment.monotonic()
         payload = {"params": copied(spec.params), "seed": seed}
         output, error, status = await _outcome(_scenarios[spec.key], asking, payload)
         return RunResult(
@@ -209,7 +209,7 @@ class _Benchmark:
             runner_key=runner.key,
             status=status,
             seed=seed,
-            duration_ms=round((self._world.monotonic() - begun) * 1000),
+            duration_ms=round((self._environment.monotonic() - begun) * 1000),
             metrics=_metrics(asking.responses),
             output=output,
             config_digest=self._digest,

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from agentv_ci.contracts.exchange import World
+from agentv_ci.contracts.exchange import Environment
 
 # No test asserts a time: machines are shared. The same examples every time, so that what fails has to do with the
 # change; `HYPOTHESIS=explore` looks for others.
@@ -93,12 +93,12 @@ class Waits:
     environ: Mapping[str, str] = field(default_factory=dict)
     slept: list[float] = field(default_factory=list)
 
-    def world(self) -> World:
+    def world(self) -> Environment:
         async def sleep(seconds: float) -> None:
             self.slept.append(seconds)
 
-        return World(
-            environ=self.environ,
+        return Environment(
+            variables=self.environ,
             now=lambda: NOW,
             monotonic=lambda: sum(self.slept),
             sleep=sleep,

@@ -17,7 +17,7 @@ from agentv_ci.app.runners import Answer, AnswerFunction, Answering, Ask, Messag
 from agentv_ci.app.validate import Documents
 from agentv_ci.compile.cases import DEFAULT_TARGET
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.exchange import ProviderError, Response, World
+from agentv_ci.contracts.exchange import Environment, ProviderError, Response
 from agentv_ci.errors import UsageError
 from agentv_ci.load.discover import find_dotenv, find_root
 from agentv_ci.load.environment import with_dotenv
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
 class Around:
     """What is around a benchmark."""
 
-    world: World
+    environment: Environment
     """Its environment is the program's own; `.env` files are read beside the documents."""
     cwd: Path
     warn: Callable[[str], None]
 
     def outside(self, dotenv_files: Sequence[Path]) -> Outside:
-        """Return the world of a run."""
-        world = replace(self.world, environ=with_dotenv(self.world.environ, dotenv_files))
-        return Outside(world, None, self.warn, lambda _: None, lambda _: None)
+        """Return what a run is given from outside."""
+        environment = replace(self.environment, variables=with_dotenv(self.environment.variables, dotenv_files))
+        return Outside(environment, None, self.warn, lambda _: None, lambda _: None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,9 @@ async def run_eval_file(
     prior = Prior()
     if answering.function is not None:
         answers = [
-            await _answered(plan, trial, answering.function, answering.config, compiled.origin.root, outside.world)
+            await _answered(
+                plan, trial, answering.function, answering.config, compiled.origin.root, outside.environment
+            )
             for trial in _trials(plan)
         ]
         prior = Prior(stored=Stored(lambda: iter(answers), len(answers)))
@@ -116,22 +118,22 @@ async def open_runner(answering: Answering, around: Around) -> AsyncIterator[Ask
         yield _asking_function(answering.function, answering.config, _redactor_of(around))
         return
     from agentv_ci.execute.asking import Asking
-    from agentv_ci.execute.context import Context
+    from agentv_ci.execute.services import ProviderServices
     from agentv_ci.redaction import Redactor, secrets_of
 
     found = _resolved_target(answering, around)
-    world = found.world
-    redactor = Redactor(secrets_of({"": found.authored}, {"": found.resolved}, world.environ))
-    context = Context(
+    environment = found.environment
+    redactor = Redactor(secrets_of({"": found.authored}, {"": found.resolved}, environment.variables))
+    services = ProviderServices(
         root=found.root,
         logs=Path(".agentv", "logs"),
-        world=world,
+        environment=environment,
         log=lambda _: None,
         warn=around.warn,
         redact=redactor.text,
-        pause=lambda _, wait_s: world.sleep(wait_s),
+        pause=lambda _, wait_s: environment.sleep(wait_s),
     )
-    asking = Asking(found.resolved, context, redactor, found.prices)
+    asking = Asking(found.resolved, services, redactor, found.prices)
     try:
         await asking.open()
 
@@ -151,7 +153,7 @@ class _Found:
     authored: Target
     resolved: Target
     root: Path
-    world: World
+    environment: Environment
     prices: Mapping[str, Price]
 
 
@@ -166,9 +168,9 @@ def _resolved_target(answering: Answering, around: Around) -> _Found:
         target = compiled_target(target, surroundings.targets.source)
     root = find_root(beside, around.cwd)
     dotenv = find_dotenv(beside, root, around.cwd)
-    world = around.outside([dotenv] if dotenv else []).world
-    resolved = resolve_targets({"": target}, world.environ, around.warn)[""]
-    return _Found(target, resolved, root, world, surroundings.prices)
+    environment = around.outside([dotenv] if dotenv else []).environment
+    resolved = resolve_targets({"": target}, environment.variables, around.warn)[""]
+    return _Found(target, resolved, root, environment, surroundings.prices)
 
 
 def _compiled(path: str, answering: Answering, around: Around) -> Compiled:
@@ -236,7 +238,7 @@ def _trials(plan: Plan) -> list[Trial]:
 
 
 async def _answered(
-    plan: Plan, trial: Trial, function: AnswerFunction, config: JsonObject, root: Path, world: World
+    plan: Plan, trial: Trial, function: AnswerFunction, config: JsonObject, root: Path, environment: Environment
 ) -> ResultRow:
     """Return what a function says to a case, not scored yet, or why it says nothing."""
     from agentv_ci.execute.prompt import build_request
@@ -244,21 +246,21 @@ async def _answered(
 
     request = build_request(trial.case, plan.files, lambda reference: root / reference.path, cwd=root, seed=trial.seed)
     messages: list[Message] = [{"role": each.role, "content": each.content} for each in request.chat]
-    begun = world.monotonic()
+    begun = environment.monotonic()
     try:
         answer = text_of(await call(function, messages, config))
     except ProviderError as error:
-        took_ms = round((world.monotonic() - begun) * 1000)
-        return failed_row(trial, Effort(1, 0, took_ms), error, now=world.now())
-    took_ms = round((world.monotonic() - begun) * 1000)
-    return unscored_row(trial, answer, duration_ms=took_ms, now=world.now())
+        took_ms = round((environment.monotonic() - begun) * 1000)
+        return failed_row(trial, Effort(1, 0, took_ms), error, now=environment.now())
+    took_ms = round((environment.monotonic() - begun) * 1000)
+    return unscored_row(trial, answer, duration_ms=took_ms, now=environment.now())
 
 
 def _redactor_of(around: Around) -> Redactor:
     """Return what takes the secrets of the environment out of what a function says."""
     from agentv_ci.redaction import Redactor, secrets_of
 
-    return Redactor(secrets_of({}, {}, around.world.environ))
+    return Redactor(secrets_of({}, {}, around.environment.variables))
 
 
 def _asking_function(function: AnswerFunction, config: JsonObject, redactor: Redactor) -> Ask:

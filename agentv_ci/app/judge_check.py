@@ -139,7 +139,7 @@ async def check_judge(
     files.refuse_to_overwrite(check.compiled.origin)
     plan = override(check.compiled.plan, overrides)
     labels = {item.id: item for item in check.items}
-    now = outside.world.now()
+    now = outside.environment.now()
     answers = Stored(lambda: _answers(plan, labels, now), sum(case.trials for case in plan.cases))
     ending = await carry_out(plan, settings, files, outside, Prior(stored=answers))
     if ending.stopped is not None:

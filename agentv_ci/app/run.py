@@ -19,7 +19,7 @@ from agentv_ci.text import shortened, without_commands
 if TYPE_CHECKING:
     from agentv_ci.app.resuming import Earlier
     from agentv_ci.compile.overrides import Overrides
-    from agentv_ci.contracts.exchange import Ask, Grade, Log, Request, Response, Warn, World
+    from agentv_ci.contracts.exchange import Ask, Environment, Grade, Log, Request, Response, Warn
     from agentv_ci.contracts.plan import Plan, PlanCase
     from agentv_ci.contracts.report import Ending, ShardRecord
     from agentv_ci.contracts.results import ResultRow
@@ -36,9 +36,9 @@ MAX_WARNED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """The world of a run, and whoever watches it."""
+    """What a run is given from outside."""
 
-    world: World
+    environment: Environment
     log: Log | None
     """None: nobody listens."""
     warn: Warn
@@ -111,7 +111,7 @@ async def run_plan(
     if scope.baseline is not None:
         from agentv_ci.app.compare import yardstick_of
 
-        now = outside.world.now()
+        now = outside.environment.now()
         yardstick = yardstick_of(scope.baseline, head=files.results.name, now=now, is_part=is_part)
     resumable = Resumable(files.results, files.form, plan, settings.root, dry_run=settings.dry_run)
     prior = Prior()
@@ -184,15 +184,15 @@ async def carry_out(plan: Plan, settings: RunSettings, files: RunFiles, outside:
     require_packages(plan)
     answering = stored is None and not settings.dry_run and settings.replay is None
     _require_folders(plan, settings, answering=answering)
-    world = outside.world
+    environment = outside.environment
     finished = kept.finished if kept is not None else Finished()
     asked = _asked(plan) if stored is None else _judging(plan)
     needed = still_asked(plan, finished) if stored is None else asked.keys()
     left_out: list[str] = []
-    targets = asked | _resolved({key: asked[key] for key in needed}, settings, world.environ, left_out.append)
+    targets = asked | _resolved({key: asked[key] for key in needed}, settings, environment.variables, left_out.append)
     trials = trials_left(plan, finished.trials)
     progress = Progress(total=trials if stored is None else stored.number)
-    redactor = Redactor(secrets_of(plan.targets, targets, world.environ))
+    redactor = Redactor(secrets_of(plan.targets, targets, environment.variables))
 
     voice = _Voice(outside, redactor)
     for sentence in left_out:
@@ -211,8 +211,8 @@ async def carry_out(plan: Plan, settings: RunSettings, files: RunFiles, outside:
         ) as journal,
     ):
         outside.watch(progress)
-        grade = _grader(plan, settings.root, materials, world, voice)
-        means = Means(grade, journal, materials, world, voice.log, voice.warn, progress, redactor, account)
+        grade = _grader(plan, settings.root, materials, environment, voice)
+        means = Means(grade, journal, materials, environment, voice.log, voice.warn, progress, redactor, account)
         rows = stored.read() if stored is not None else None
         try:
             await execute(plan, targets, settings, means, rows, finished)
@@ -311,7 +311,7 @@ def _require_folders(plan: Plan, settings: RunSettings, *, answering: bool) -> N
 
 
 def _grader(
-    plan: Plan, root: Path, materials: Materials, world: World, voice: _Voice
+    plan: Plan, root: Path, materials: Materials, environment: Environment, voice: _Voice
 ) -> Callable[[PlanCase, Request, Response, Ask], Awaitable[Grade]]:
     from agentv_ci.contracts.plan import flat
     from agentv_ci.evaluate import evaluate
@@ -330,7 +330,7 @@ def _grader(
             locate=materials.locate,
             locate_together=materials.locate_together,
             read_yaml=read_yaml,
-            environ=world.environ,
+            environ=environment.variables,
             root=root,
             log=voice.log,
             warn=voice.warn,

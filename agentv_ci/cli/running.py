@@ -1,4 +1,4 @@
-"""What commands share that run something: the world, progress, the summary at the end."""
+"""What commands share that run something: the environment, progress, the summary at the end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from agentv_ci.app.run import Outside
 from agentv_ci.cli.ending import interruptible
 from agentv_ci.cli.output import show_error, show_line, show_summary
 from agentv_ci.cli.progress import show_progress
-from agentv_ci.contracts.exchange import World
+from agentv_ci.contracts.exchange import Environment
 from agentv_ci.errors import INTERRUPTED, Interrupted, UsageError
 from agentv_ci.load.environment import with_dotenv
 from agentv_ci.process import kill_all
@@ -49,8 +49,8 @@ def run(
     verbose: bool,
 ) -> T:
     """Do the work of a command to its end, or until somebody ends it."""
-    world = World(
-        environ=with_dotenv(os.environ, dotenv_files),
+    environment = Environment(
+        variables=with_dotenv(os.environ, dotenv_files),
         now=lambda: datetime.now(UTC),
         monotonic=time.monotonic,
         sleep=asyncio.sleep,
@@ -72,7 +72,7 @@ def run(
     async def main() -> T:
         _end_on_signals()
         async with show_progress(live=not verbose) as watch:
-            return await work(Outside(world, log if verbose else None, warn, log, watch))
+            return await work(Outside(environment, log if verbose else None, warn, log, watch))
 
     try:
         # The loop forgets whoever listened before it.

@@ -268,10 +268,10 @@ GradeAnswer = Callable[[PlanCase, Request, Response, Ask], Awaitable[Grade]]
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class Environment:
     """What a run may not reach for by itself: the environment, time, chance and waiting."""
 
-    environ: Mapping[str, str]
+    variables: Mapping[str, str]
     now: Callable[[], datetime]
     monotonic: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]]

@@ -11,10 +11,10 @@ from agentv_ci.contracts.exchange import ProviderError, Request, Response
 from agentv_ci.contracts.plan import PlanMessage
 from agentv_ci.contracts.targets import Target
 from agentv_ci.errors import TargetUnavailable
-from agentv_ci.execute.context import Context
 from agentv_ci.execute.costs import cost_of_response
 from agentv_ci.execute.prompt import plain_request
 from agentv_ci.execute.providers import open_provider
+from agentv_ci.execute.services import ProviderServices
 from agentv_ci.redaction import Redactor
 
 TIMEOUT_S = 600.0
@@ -23,12 +23,14 @@ TIMEOUT_S = 600.0
 class Asking:
     """A resolved target, asked one question after the other."""
 
-    def __init__(self, target: Target, context: Context, redactor: Redactor, prices: Mapping[str, Price]) -> None:
+    def __init__(
+        self, target: Target, services: ProviderServices, redactor: Redactor, prices: Mapping[str, Price]
+    ) -> None:
         self._target = target
-        self._context = context
+        self._services = services
         self._redactor = redactor
         self._prices = prices
-        self._provider = open_provider(target, context)
+        self._provider = open_provider(target, services)
 
     async def open(self) -> None:
         """Probe the target; raises TargetUnavailable."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 
-from agentv_ci.contracts.exchange import Log, ProviderError, Request, Response, World
+from agentv_ci.contracts.exchange import Environment, Log, ProviderError, Request, Response
 from agentv_ci.execute.providers import BatchProvider
 from agentv_ci.results.rows import TrialKey
 
@@ -22,12 +22,12 @@ class Batch:
         requests: Mapping[TrialKey, Request],
         *,
         slot: AbstractAsyncContextManager[None],
-        world: World,
+        environment: Environment,
         log: Log,
     ) -> None:
         self._name = name
         self._slot = slot
-        self._world = world
+        self._environment = environment
         self._provider = provider
         self._requests = requests
         self._log = log
@@ -47,7 +47,7 @@ class Batch:
 
     async def _ask(self) -> dict[TrialKey, Response]:
         self._log(f"{self._name}: asks {len(self._requests)} questions in one batch")
-        begun = self._world.monotonic()
+        begun = self._environment.monotonic()
         try:
             async with self._slot:
                 answers = await self._provider.ask_together(list(self._requests.values()))
@@ -56,7 +56,7 @@ class Batch:
                 f"{self._name}: provider_batching was requested but not applied: {error.detail}; asks case by case"
             )
             return {}
-        share_ms = round((self._world.monotonic() - begun) * 1000 / len(self._requests))
+        share_ms = round((self._environment.monotonic() - begun) * 1000 / len(self._requests))
         timed = (replace(answer, duration_ms=share_ms) for answer in answers)
         return dict(zip(self._requests, timed, strict=True))
 

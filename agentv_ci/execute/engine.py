@@ -24,7 +24,6 @@ from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.cache import Store
-from agentv_ci.execute.context import Context, unwritable
 from agentv_ci.execute.deciding import Deciding, first_trials
 from agentv_ci.execute.dumps import Dumps
 from agentv_ci.execute.failures import Failures
@@ -32,6 +31,7 @@ from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.prompt import build_request
 from agentv_ci.execute.queue import Lane, Queue
 from agentv_ci.execute.run import Finished, Means, RunSettings
+from agentv_ci.execute.services import ProviderServices, unwritable
 from agentv_ci.execute.targets import Desk, OpenTargets, Stores
 from agentv_ci.results.rows import Effort, Trial, failed_row, graded_row, regraded_row, stored_response
 from agentv_ci.text import shortened
@@ -54,7 +54,9 @@ class Engine:
         self._finished = finished
         self._suites = {suite.path: suite for suite in plan.suites}
         self._folders = {path: (settings.root / path).parent for path in self._suites}
-        self._limits = Limits(settings.workers, targets, (case.target for case in plan.cases), means.world, means.log)
+        self._limits = Limits(
+            settings.workers, targets, (case.target for case in plan.cases), means.environment, means.log
+        )
         means.account.concurrency = self._limits.changes
         self._budget = Budget(settings.max_cost_usd, self._suites, settings.shards, means.warn)
         for suite, cost_usd in finished.cost_usd.items():
@@ -66,18 +68,18 @@ class Engine:
         self._places = {case_key(case): place for place, case in enumerate(plan.cases) if case.stop_when is not None}
         self._dumps = Dumps(settings.prompts, settings.traces, means.redactor, means.warn)
         self._queue = Queue(self._lanes(), self._limits, self._is_wanted)
-        self._open = OpenTargets(plan.targets, targets, self._context(), self._desk(), dry_run=settings.dry_run)
+        self._open = OpenTargets(plan.targets, targets, self._services(), self._desk(), dry_run=settings.dry_run)
 
-    def _context(self) -> Context:
+    def _services(self) -> ProviderServices:
         means = self._means
-        return Context(
+        return ProviderServices(
             root=self._settings.root,
             logs=self._settings.logs,
-            world=means.world,
+            environment=means.environment,
             log=means.log,
             warn=means.warn,
             redact=means.redactor.text,
-            pause=lambda _, wait_s: means.world.sleep(wait_s),
+            pause=lambda _, wait_s: means.environment.sleep(wait_s),
         )
 
     def _desk(self) -> Desk:
@@ -233,27 +235,27 @@ class Engine:
             request = self._request(case, trial.seed)
             response, effort = await self._attempts(trial, request, label)
         except ProviderError as error:
-            return failed_row(trial, Effort(1, 0, 0), error, now=self._means.world.now())
+            return failed_row(trial, Effort(1, 0, 0), error, now=self._means.environment.now())
         except _GivenUp as given_up:
-            return failed_row(trial, given_up.effort, given_up.error, now=self._means.world.now())
+            return failed_row(trial, given_up.effort, given_up.error, now=self._means.environment.now())
         if not response.answer.strip():
             self._means.warn(f"{trial.target.name}: an answer is empty")
         self._dumps.trace(trial, response)
         grade = await self._grade(trial, request, response, label)
         trace = self._settings.include_trace
-        return graded_row(trial, effort, response, grade, now=self._means.world.now(), include_trace=trace)
+        return graded_row(trial, effort, response, grade, now=self._means.environment.now(), include_trace=trace)
 
     async def _attempts(self, trial: Trial, request: Request, label: str) -> tuple[Response, Effort]:
         """Return the answer, and what it took; raises _GivenUp after the last attempt."""
         requests = 0
         for attempt in count():
             self._means.log(f"{label}: asks {trial.target.name}" + (f", attempt {attempt + 1}" if attempt else ""))
-            begun = self._means.world.monotonic()
+            begun = self._means.environment.monotonic()
             try:
                 response = await self._answer(trial, replace(request, attempt=attempt) if attempt else request)
             except ProviderError as error:
                 requests += error.requests
-                took_ms = round((self._means.world.monotonic() - begun) * 1000)
+                took_ms = round((self._means.environment.monotonic() - begun) * 1000)
                 self._means.log(f"{label}: {error.kind}: {error.detail}")
                 if error.kind not in REPEATED or attempt == trial.case.max_retries:
                     raise _GivenUp(error, Effort(attempt + 1, requests, took_ms)) from error
@@ -275,7 +277,7 @@ class Engine:
             return row
         trial = self._trial(case, row.trial, row.seed)
         response = stored_response(row)
-        now, dry_run = self._means.world.now(), self._settings.dry_run
+        now, dry_run = self._means.environment.now(), self._settings.dry_run
         try:
             request = self._request(case, row.seed)
         except ProviderError as error:

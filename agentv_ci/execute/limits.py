@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC
 
-from agentv_ci.contracts.exchange import ErrorKind, Log, ProviderError, World
+from agentv_ci.contracts.exchange import Environment, ErrorKind, Log, ProviderError
 from agentv_ci.contracts.report import ConcurrencyChange
 from agentv_ci.contracts.targets import Target, at_most, cases_at_once, own_workers
 
@@ -32,7 +32,12 @@ class Limits:
     """`--workers` bounds the whole run and each target; without it a target's `workers` bounds that target."""
 
     def __init__(
-        self, workers: int | None, targets: Mapping[str, Target], answering: Iterable[str], world: World, log: Log
+        self,
+        workers: int | None,
+        targets: Mapping[str, Target],
+        answering: Iterable[str],
+        environment: Environment,
+        log: Log,
     ) -> None:
         self.width = cases_at_once(workers, [targets[key] for key in dict.fromkeys(answering)])
         """Cases at once."""
@@ -40,7 +45,7 @@ class Limits:
         """Every change of a target's slots, in order."""
         self._log = log
         self._limits = {
-            key: Limit(target.name, at_most(target, workers or own_workers(target)), world, self._tell)
+            key: Limit(target.name, at_most(target, workers or own_workers(target)), environment, self._tell)
             for key, target in targets.items()
         }
 
@@ -63,14 +68,16 @@ class Limits:
 class Limit:
     """The slots of one target. Who waits for one gets it in the order of asking."""
 
-    def __init__(self, name: str, most: int, world: World, tell: Callable[[ConcurrencyChange], None]) -> None:
+    def __init__(
+        self, name: str, most: int, environment: Environment, tell: Callable[[ConcurrencyChange], None]
+    ) -> None:
         self.width = most
         """Slots there are now."""
         self.on_room: Callable[[], None] = lambda: None
         """Called whenever there may be room for more."""
         self._name = name
         self._most = most
-        self._world = world
+        self._environment = environment
         self._tell = tell
         self._taken = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -104,7 +111,7 @@ class Limit:
         self._failed(error, hold_s=wait_s if error.retry_after_s is not None else 0.0)
         self._release()
         try:
-            await self._world.sleep(wait_s)
+            await self._environment.sleep(wait_s)
             await self._take(first=True)
         except BaseException:
             # Whoever holds the slot gives it back.
@@ -162,7 +169,7 @@ class Limit:
             self._change(max(1, self.width // 2), "HTTP 429", held_s)
 
     def _change(self, width: int, reason: str, held_s: float = 0.0) -> None:
-        at = self._world.now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        at = self._environment.now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         change = ConcurrencyChange(
             at=at, target=self._name, before=self.width, after=width, held_s=round(held_s, 3), reason=reason
         )
@@ -171,7 +178,7 @@ class Limit:
 
     def _hold_back(self, seconds: float) -> float:
         """Let nobody ask for so long; returns how much longer that is than before."""
-        now = self._world.monotonic()
+        now = self._environment.monotonic()
         more_s = now + seconds - max(self._held_until, now)
         if more_s <= 0:
             return 0.0
@@ -181,8 +188,8 @@ class Limit:
         return more_s
 
     async def _wait_out(self) -> None:
-        while (left_s := self._held_until - self._world.monotonic()) > 0:
-            await self._world.sleep(left_s)
+        while (left_s := self._held_until - self._environment.monotonic()) > 0:
+            await self._environment.sleep(left_s)
         self._hold = None
         self._admit()
 

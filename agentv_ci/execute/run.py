@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agentv_ci.contracts.exchange import GradeAnswer, Log, Warn, World
+from agentv_ci.contracts.exchange import Environment, GradeAnswer, Log, Warn
 from agentv_ci.contracts.report import ConcurrencyChange, Stop
 from agentv_ci.execute.materials import Materials
 from agentv_ci.redaction import Redactor
@@ -90,7 +90,7 @@ class Means:
     journal: Journal
     """Takes a row the moment its trial ends."""
     materials: Materials
-    world: World
+    environment: Environment
     log: Log
     warn: Warn
     progress: Progress

@@ -15,11 +15,11 @@ from agentv_ci.errors import TargetUnavailable
 from agentv_ci.execute.batches import Batch
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.cache import Store, key_of, settings_of
-from agentv_ci.execute.context import Context, Pause
 from agentv_ci.execute.costs import cost_of_response
 from agentv_ci.execute.dumps import Dumps
 from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.providers import BatchProvider, Provider, open_provider
+from agentv_ci.execute.services import Pause, ProviderServices
 from agentv_ci.redaction import Redactor
 from agentv_ci.results.rows import Trial, TrialKey
 
@@ -85,13 +85,13 @@ class OpenTargets:
         self,
         authored: Mapping[str, Target],
         resolved: Mapping[str, Target],
-        context: Context,
+        services: ProviderServices,
         desk: Desk,
         *,
         dry_run: bool,
     ) -> None:
         self._resolved = resolved
-        self._context = context
+        self._services = services
         self._desk = desk
         self._dry_run = dry_run
         self._providers: dict[str, Provider] = {}
@@ -110,7 +110,7 @@ class OpenTargets:
             target = MockTarget(name=target.name, provider="mock")
         if self._is_replayed(target):
             return
-        provider = open_provider(target, replace(self._context, pause=self._pause(key)))
+        provider = open_provider(target, replace(self._services, pause=self._pause(key)))
         self._providers[key] = provider
         stack.push_async_callback(provider.close)
         self._tell_limits(target, workers)
@@ -136,7 +136,7 @@ class OpenTargets:
     def _tell_limits(self, target: Target, workers: int | None) -> None:
         wanted = workers or target.workers
         if target.most_workers is not None and isinstance(wanted, int) and wanted > target.most_workers:
-            self._context.warn(
+            self._services.warn(
                 f"{target.name}: '{target.provider}' takes {target.most_workers} question at once, not {wanted}"
             )
 
@@ -147,7 +147,7 @@ class OpenTargets:
             return
         provider = self._providers[key]
         if not isinstance(provider, BatchProvider):
-            self._context.log(
+            self._services.log(
                 f"{target.name}: provider_batching was requested but not applied: '{target.provider}' cannot"
             )
             return
@@ -158,7 +158,14 @@ class OpenTargets:
         }
         if requests:
             slot = self._desk.limits.of(key).slot()
-            batch = Batch(target.name, provider, requests, slot=slot, world=self._context.world, log=self._context.log)
+            batch = Batch(
+                target.name,
+                provider,
+                requests,
+                slot=slot,
+                environment=self._services.environment,
+                log=self._services.log,
+            )
             self._batches[key] = batch
             stack.push_async_callback(batch.close)
 
@@ -202,14 +209,16 @@ class OpenTargets:
             raise ProviderError("request", _not_recorded(question.target, self._desk.stores), requests=0)
         with self._first_of_its_like(question.cached):
             async with self._desk.limits.of(key).slot():
-                begun = self._context.world.monotonic()
+                begun = self._services.environment.monotonic()
                 try:
                     response = self._desk.redactor.response(await self._providers[key].ask(request))
                 except ProviderError as error:
                     self._desk.redactor.clean(error)
                     raise
                 if response.duration_ms is None:
-                    response = replace(response, duration_ms=round((self._context.world.monotonic() - begun) * 1000))
+                    response = replace(
+                        response, duration_ms=round((self._services.environment.monotonic() - begun) * 1000)
+                    )
             return self._taken(question, response)
 
     @contextmanager
@@ -300,7 +309,7 @@ class OpenTargets:
         try:
             store.keep(name, asked, response)
         except OSError as error:
-            self._context.warn(f"an answer cannot be kept in '{store.folder}': {error.strerror}")
+            self._services.warn(f"an answer cannot be kept in '{store.folder}': {error.strerror}")
             if store is self._desk.stores.record:
                 self._desk.on_lost(f"{store.folder}: {error.strerror}")
 

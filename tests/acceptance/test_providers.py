@@ -15,7 +15,7 @@ from agentv_ci.app.compile import Selection, compile_paths
 from agentv_ci.app.concluding import RunFiles
 from agentv_ci.app.run import Outside, run_plan
 from agentv_ci.compile.overrides import Overrides
-from agentv_ci.contracts.exchange import World
+from agentv_ci.contracts.exchange import Environment
 from agentv_ci.execute.run import RunSettings
 from tests.conftest import Finished, Waits, agentv_ci, write
 from tests.servers import model_api as served
@@ -274,13 +274,15 @@ class TestRetryConfiguration:
             asyncio.run(self._run(repository, waits.world()))
         return self.Outcome(waits.slept, repository.rows[0], api)
 
-    async def _run(self, repository: Repository, world: World) -> None:
+    async def _run(self, repository: Repository, world: Environment) -> None:
         await run_plan(
             compile_paths(Selection(["x.eval.yaml"]), cwd=repository.folder),
             Overrides(),
             RunSettings(root=repository.folder),
             RunFiles(repository.folder / "out.jsonl", "jsonl"),
-            Outside(world=world, log=lambda _: None, warn=lambda _: None, note=lambda _: None, watch=lambda _: None),
+            Outside(
+                environment=world, log=lambda _: None, warn=lambda _: None, note=lambda _: None, watch=lambda _: None
+            ),
         )
 
     @pytest.mark.parametrize("provider", ["azure-openai", "anthropic", "gemini"])

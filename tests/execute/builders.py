@@ -6,27 +6,27 @@ import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from agentv_ci.contracts.exchange import ProviderError, Request, Response, World
+from agentv_ci.contracts.exchange import Environment, ProviderError, Request, Response
 from agentv_ci.contracts.targets import Target
-from agentv_ci.execute.context import Context
 from agentv_ci.execute.providers import open_provider
+from agentv_ci.execute.services import ProviderServices
 from tests.conftest import Waits
 
 
 def context(
     root: Path = Path("/"),
     *,
-    world: World | None = None,
+    environment: Environment | None = None,
     log: list[str] | None = None,
     warned: list[str] | None = None,
     redact: Callable[[str], str] = lambda text: text,
-) -> Context:
+) -> ProviderServices:
     """What providers work with; lines and warnings go into the lists."""
-    known = world or Waits().world()
-    return Context(
+    known = environment or Waits().world()
+    return ProviderServices(
         root=root,
         logs=root / "logs",
-        world=known,
+        environment=known,
         log=([] if log is None else log).append,
         warn=([] if warned is None else warned).append,
         redact=redact,
@@ -34,7 +34,9 @@ def context(
     )
 
 
-def ask_all(asked: Target, requests: Sequence[Request], context: Context) -> Sequence[Response | ProviderError]:
+def ask_all(
+    asked: Target, requests: Sequence[Request], context: ProviderServices
+) -> Sequence[Response | ProviderError]:
     """Open a target, ask one question after the other, close it; return answers and failures."""
 
     async def main() -> Sequence[Response | ProviderError]:

@@ -44,7 +44,7 @@ class Session:
 
 def batch(session: Session, log: list[str], *ids: str) -> Batch:
     requests = {("s", each, 1): Request(each, each, "", (), timeout_s=1, cwd=Path("/")) for each in ids}
-    return Batch("editor", session, requests, slot=asyncio.Semaphore(), world=Waits().world(), log=log.append)
+    return Batch("editor", session, requests, slot=asyncio.Semaphore(), environment=Waits().world(), log=log.append)
 
 
 def test_only_what_can_ask_together_is_a_batch_provider() -> None:

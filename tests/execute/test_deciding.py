@@ -29,10 +29,10 @@ from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import MockTarget, Target
 from agentv_ci.execute import execute, targets
-from agentv_ci.execute.context import Context
 from agentv_ci.execute.deciding import Deciding, first_trials, trials_left
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.run import Account, Finished, Means, Progress, RunSettings
+from agentv_ci.execute.services import ProviderServices
 from agentv_ci.redaction import Redactor
 from agentv_ci.results.forms import form, read
 from agentv_ci.results.journal import Journal
@@ -423,7 +423,7 @@ def test_questions_of_one_session_are_those_that_a_case_begins_with(
 ) -> None:
     session = Session(breaks)
 
-    def opened(_target: Target, _context: Context) -> Session:
+    def opened(_target: Target, _context: ProviderServices) -> Session:
         return session
 
     monkeypatch.setattr(targets, "open_provider", opened)

@@ -83,7 +83,7 @@ class Run:
             RunSettings(root=self.repository, **settings),
             RunFiles(self.results, "jsonl"),
             Outside(
-                world=replace(Waits(self.environ).world(), monotonic=self.clock),
+                environment=replace(Waits(self.environ).world(), monotonic=self.clock),
                 log=self.log.append,
                 warn=self.warned.append,
                 note=self.log.append,

@@ -27,7 +27,7 @@ from agentv_ci.app.concluding import RunFiles
 from agentv_ci.app.report_files import Outcome
 from agentv_ci.app.run import EVERYTHING, Outside, Scope, run_plan
 from agentv_ci.compile.overrides import Overrides
-from agentv_ci.contracts.exchange import ProviderError, World
+from agentv_ci.contracts.exchange import Environment, ProviderError
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.errors import CannotGoOn, UsageError
@@ -97,7 +97,9 @@ class Run:
         compiled = compile_paths(Selection(["evals"]), cwd=self.repository)
         world = Waits(self.environ).world()
         if self.is_real:
-            world = World(self.environ, lambda: datetime.now(UTC), time.monotonic, asyncio.sleep, lambda low, _: low)
+            world = Environment(
+                self.environ, lambda: datetime.now(UTC), time.monotonic, asyncio.sleep, lambda low, _: low
+            )
         return await run_plan(
             compiled,
             overrides or Overrides(),
@@ -486,7 +488,7 @@ def test_nobody_asks_for_as_long_as_the_server_wants_although_the_question_is_gi
     assert [change.held_s for change in outcome.report.concurrency] == [3.0]
 
 
-def limit_of(slots: int, world: World) -> Limit:
+def limit_of(slots: int, world: Environment) -> Limit:
     target = MockTarget.model_validate({"name": "a", "provider": "mock", "workers": slots})
     return Limits(None, {"a": target}, ["a"], world, lambda _: None).of("a")
 
@@ -513,7 +515,7 @@ def test_slot_comes_back_after_a_round_of_questions_that_were_asked_since_the_re
 
 
 def test_refused_questions_are_asked_again_in_the_order_of_their_asking() -> None:
-    world = World({}, lambda: datetime.now(UTC), time.monotonic, asyncio.sleep, lambda low, _: low)
+    world = Environment({}, lambda: datetime.now(UTC), time.monotonic, asyncio.sleep, lambda low, _: low)
 
     async def main() -> list[int]:
         limit, order = limit_of(4, world), list[int]()

@@ -15,7 +15,7 @@ from agentv_ci.app.run import Outside, run_plan
 from agentv_ci.cli import run
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.config import Price
-from agentv_ci.contracts.exchange import Response, Usage, World
+from agentv_ci.contracts.exchange import Environment, Response, Usage
 from agentv_ci.contracts.targets import OpenAITarget
 from agentv_ci.execute.costs import cost_of_response
 from agentv_ci.execute.run import RunSettings
@@ -135,7 +135,7 @@ def test_waiting_for_others_is_no_latency(folder: Path) -> None:
         await asyncio.sleep(0)
 
     documents(folder, {"name": "fast", "type": "latency", "max_ms": 300}, targets=({**MOCK, "delay_ms": 300},))
-    world = World({}, lambda: NOW, lambda: sum(slept), sleep, lambda low, _: low)
+    world = Environment({}, lambda: NOW, lambda: sum(slept), sleep, lambda low, _: low)
     compiled = compile_paths(Selection(["x.yaml"]), cwd=folder)
     # Four trials at once, and one question at a time.
     work = run_plan(

@@ -14,7 +14,7 @@ from agentv_ci.app.compile import Selection, compile_paths
 from agentv_ci.app.concluding import RunFiles
 from agentv_ci.app.run import Outside, run_plan
 from agentv_ci.compile.overrides import Overrides
-from agentv_ci.contracts.exchange import World
+from agentv_ci.contracts.exchange import Environment
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.run import RunSettings
 from agentv_ci.results.forms import read
@@ -66,7 +66,7 @@ def ignore(_said: object) -> None:
     """Take something and do nothing with it."""
 
 
-def run(repository: Path, world: World, **settings: Any) -> list[ResultRow]:
+def run(repository: Path, world: Environment, **settings: Any) -> list[ResultRow]:
     """Run everything in this process and return the rows; fails instead of hanging."""
     results = repository / "r.jsonl"
 

@@ -87,7 +87,7 @@ def ask(
         target = TypeAdapter[Target](Target).validate_python(found)
         request = Request("one", prompt, "", (), timeout_s=timeout_s, cwd=home, files=tuple(files))
         world = Waits(environment()).world()
-        (answer,) = ask_all(target, [request], context(home, world=world))
+        (answer,) = ask_all(target, [request], context(home, environment=world))
         return answer, api
 
 

@@ -18,7 +18,7 @@ from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.agents.events import Heard, NotEvents
 from agentv_ci.execute.agents.preread import prompt_document
 from agentv_ci.execute.agents.workspace import Workspace, workspace
-from agentv_ci.execute.context import Context, require_folder, unwritable
+from agentv_ci.execute.services import ProviderServices, require_folder, unwritable
 from agentv_ci.process import (
     Finished,
     Listener,
@@ -75,26 +75,28 @@ def nobody(_request: Request, _argv: Sequence[str]) -> AbstractContextManager[Li
 class AgentProvider:
     """See Provider."""
 
-    def __init__(self, target: AgentTarget, agent: Agent, context: Context, *, listen: Listen = nobody) -> None:
+    def __init__(
+        self, target: AgentTarget, agent: Agent, services: ProviderServices, *, listen: Listen = nobody
+    ) -> None:
         self._target = target
         self._agent = agent
-        self._context = context
+        self._services = services
         self._listen = listen
-        self._env = child_environment({**agent.environment, **context.world.environ}, target.env)
+        self._env = child_environment({**agent.environment, **services.environment.variables}, target.env)
         self._executable: str | None = None
 
     async def check(self) -> None:
         """Find the executable, and look for the working directory."""
         if self._target.cwd:
-            require_folder(self._context.place(self._target.cwd))
+            require_folder(self._services.place(self._target.cwd))
         self._executable = find_program(
-            self._target.executable or self._agent.program, "executable", context=self._context, env=self._env
+            self._target.executable or self._agent.program, "executable", services=self._services, env=self._env
         )
 
     async def ask(self, request: Request) -> Response:
         """Run the agent once, with copies of the question's files in a workspace of its own."""
         if request.seed is not None:
-            self._context.warn(f"{self._target.name}: seeds are not sent: the agent takes none")
+            self._services.warn(f"{self._target.name}: seeds are not sent: the agent takes none")
         async with workspace(self._agent.kind, request.files) as place:
             prompt = prompt_document(request, place.links)
             try:
@@ -110,8 +112,8 @@ class AgentProvider:
         assert self._executable is not None, "a provider is checked before it is asked"
         argv = (self._executable, *self._agent.arguments(place.folder))
         timeout_s = number(self._target.timeout_seconds, request.timeout_s)
-        cwd = self._context.place(self._target.cwd) if self._target.cwd else place.folder
-        self._context.log(f"{self._target.name}: {request.case_id}: runs {shlex.join(argv)}")
+        cwd = self._services.place(self._target.cwd) if self._target.cwd else place.folder
+        self._services.log(f"{self._target.name}: {request.case_id}: runs {shlex.join(argv)}")
         try:
             with self._listen(request, argv) as listener:
                 return await run(
@@ -165,13 +167,13 @@ class AgentProvider:
         """Nothing outlives a question."""
 
 
-def find_program(name: str, setting: str, *, context: Context, env: Mapping[str, str]) -> str:
+def find_program(name: str, setting: str, *, services: ProviderServices, env: Mapping[str, str]) -> str:
     """Return the path of a program: looked up on PATH, or, with a `/` in its name, at its place.
 
     Raises ProviderError that says where it was looked for.
     """
     if "/" in name:
-        path = context.place(name)
+        path = services.place(name)
         if path.is_file() and os.access(path, os.X_OK):
             return str(path)
         reason = "is a folder" if path.is_dir() else "is not executable" if path.exists() else "does not exist"

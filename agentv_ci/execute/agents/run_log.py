@@ -12,7 +12,7 @@ from typing import TextIO
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Request
-from agentv_ci.execute.context import Context
+from agentv_ci.execute.services import ProviderServices
 from agentv_ci.json_access import read_json
 from agentv_ci.process import Listener
 from agentv_ci.text import printable
@@ -25,27 +25,27 @@ Shown = Callable[[JsonObject], Iterator[str]]
 
 @contextmanager
 def run_log(
-    folder: Path, target: str, request: Request, argv: Sequence[str], *, context: Context, shown: Shown | None
+    folder: Path, target: str, request: Request, argv: Sequence[str], *, services: ProviderServices, shown: Shown | None
 ) -> Iterator[Listener | None]:
     """Write a log while an agent runs; a folder that takes no files is told once and then goes without."""
     try:
-        file = _open(folder, target, request, context)
+        file = _open(folder, target, request, services)
     except OSError as error:
-        context.warn(f"{target}: no logs of agents: {error}")
+        services.warn(f"{target}: no logs of agents: {error}")
         yield None
         return
-    log = _Log(file, context, shown)
-    log.write("\n".join(_head(target, request, argv, context)))
+    log = _Log(file, services, shown)
+    log.write("\n".join(_head(target, request, argv, services)))
     try:
         yield log
     finally:
         log.end()
-        context.log(f"{target}: {request.case_id}: log in {file.name}")
+        services.log(f"{target}: {request.case_id}: log in {file.name}")
 
 
-def _open(folder: Path, target: str, request: Request, context: Context) -> TextIO:
+def _open(folder: Path, target: str, request: Request, services: ProviderServices) -> TextIO:
     folder.mkdir(parents=True, exist_ok=True)
-    stamp = context.world.now().strftime("%Y%m%dT%H%M%SZ")
+    stamp = services.environment.now().strftime("%Y%m%dT%H%M%SZ")
     attempt = f"_attempt-{request.attempt + 1}" if request.attempt else ""
     name = f"{stamp}_{_safe(target)}_{_safe(request.case_id)}{attempt}_{uuid.uuid4().hex[:8]}.log"
     return (folder / name).open("x", encoding="utf-8")
@@ -55,20 +55,20 @@ def _safe(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".")[:60] or "unnamed"
 
 
-def _head(target: str, request: Request, argv: Sequence[str], context: Context) -> Iterator[str]:
+def _head(target: str, request: Request, argv: Sequence[str], services: ProviderServices) -> Iterator[str]:
     yield f"# {target}: {request.case_id}, attempt {request.attempt + 1}"
-    yield f"# started {context.world.now().isoformat(timespec='seconds')}"
+    yield f"# started {services.environment.now().isoformat(timespec='seconds')}"
     yield f"# {shlex.join(argv)}"
 
 
 class _Log:
     """A listener that writes whole lines."""
 
-    def __init__(self, file: TextIO, context: Context, shown: Shown | None) -> None:
+    def __init__(self, file: TextIO, services: ProviderServices, shown: Shown | None) -> None:
         self._file = file
-        self._context = context
+        self._services = services
         self._shown = shown
-        self._begun = context.world.monotonic()
+        self._begun = services.environment.monotonic()
         self._rests = {1: b"", 2: b""}
         self._is_full = False
 
@@ -87,7 +87,7 @@ class _Log:
             self._file.close()
 
     def _line(self, output: int, line: bytes) -> None:
-        minutes, seconds = divmod(int(self._context.world.monotonic() - self._begun), 60)
+        minutes, seconds = divmod(int(self._services.environment.monotonic() - self._begun), 60)
         for text in self._texts(line.decode("utf-8", "replace").rstrip()):
             self.write(f"[+{minutes:02}:{seconds:02}] [{NAMES[output]}] {text}")
 
@@ -110,8 +110,8 @@ class _Log:
             return
         try:
             # Colours first: one in the middle of a secret would hide it.
-            self._file.write(self._context.redact(printable(text)) + "\n")
+            self._file.write(self._services.redact(printable(text)) + "\n")
             self._file.flush()
         except OSError as error:
             self._is_full = True
-            self._context.warn(f"no more logs of agents: {error}")
+            self._services.warn(f"no more logs of agents: {error}")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from agentv_ci.contracts.exchange import InputFile
 from agentv_ci.execute.agents.preread import Link
-from agentv_ci.execute.context import unwritable
+from agentv_ci.execute.services import unwritable
 
 
 @dataclass(frozen=True, slots=True)

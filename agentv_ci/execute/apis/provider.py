@@ -12,7 +12,7 @@ from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.apis.parameters import Parameters
 from agentv_ci.execute.apis.question import sent, with_extra
 from agentv_ci.execute.apis.transport import Transport
-from agentv_ci.execute.context import Context
+from agentv_ci.execute.services import ProviderServices
 from agentv_ci.retry import DEFAULT_STATUS_CODES, RetryPolicy, with_retries
 
 CUT = frozenset({"length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "model_context_window_exceeded"})
@@ -64,14 +64,14 @@ class Api(Protocol):
 class ApiProvider:
     """See Provider."""
 
-    def __init__(self, target: HttpTarget, api: Api, context: Context) -> None:
-        bundle = str(context.place(target.ca_bundle)) if target.ca_bundle else None
+    def __init__(self, target: HttpTarget, api: Api, services: ProviderServices) -> None:
+        bundle = str(services.place(target.ca_bundle)) if target.ca_bundle else None
         self._target = target
         self._api = api
-        self._context = context
+        self._services = services
         self._policy = retry_policy(target, api.status_codes)
         self._parameters = Parameters()
-        self._transport = Transport(api.base_url, ca_bundle=bundle, world=context.world)
+        self._transport = Transport(api.base_url, ca_bundle=bundle, environment=services.environment)
 
     async def check(self) -> None:
         """An API is ready when its settings are complete, which resolving them has shown."""
@@ -79,7 +79,7 @@ class ApiProvider:
     async def ask(self, request: Request) -> Response:
         """Post the question, repeating what the retry settings say."""
         if request.seed is not None and not self._api.takes_seed:
-            self._context.warn(f"{self._target.name}: seeds are not sent: the API takes none")
+            self._services.warn(f"{self._target.name}: seeds are not sent: the API takes none")
         body = with_extra(self._api.body(request), self._target.extra_body)
         adjusted = 0
 
@@ -102,8 +102,8 @@ class ApiProvider:
                 once,
                 self._policy,
                 on_retry,
-                uniform=self._context.world.uniform,
-                pause=self._context.pause,
+                uniform=self._services.environment.uniform,
+                pause=self._services.pause,
                 timeout_s=request.timeout_s,
             )
         except ProviderError as error:
@@ -117,12 +117,12 @@ class ApiProvider:
     async def _post(self, body: JsonObject, timeout_s: float) -> Response:
         # The target's stand last: the transport knows no case of names, and of two spellings the later one wins.
         headers = {**self._api.headers, **(self._target.headers or {})}
-        begun = self._context.world.monotonic()
+        begun = self._services.environment.monotonic()
         reply = await self._transport.post(self._api.path, headers=headers, body=body, timeout_s=timeout_s)
-        took_s = self._context.world.monotonic() - begun
+        took_s = self._services.environment.monotonic() - begun
         response = self._api.response(reply)
         if response.finish_reason in CUT:
-            self._context.warn(
+            self._services.warn(
                 f"{self._target.name}: an answer was cut ({response.finish_reason}); raise max_output_tokens"
             )
         # A model that was offered tools and called none has a trace too.
@@ -139,11 +139,11 @@ class ApiProvider:
         """Whether the question goes out again, without what the model does not take."""
         learned = self._parameters.learn(error, sent_body)
         if learned is not None:
-            self._context.warn(f"{self._target.name}: {learned}")
+            self._services.warn(f"{self._target.name}: {learned}")
         return learned is not None
 
     def _log(self, line: str) -> None:
-        self._context.log(f"{self._target.name}: {line}")
+        self._services.log(f"{self._target.name}: {line}")
 
     async def close(self) -> None:
         """Close the connections."""

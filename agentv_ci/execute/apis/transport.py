@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ProviderError, World
+from agentv_ci.contracts.exchange import Environment, ProviderError
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.answers import one_line
 from agentv_ci.execute.apis.refusals import refused
@@ -23,9 +23,9 @@ PROXIES = {"http", "https", "all"}
 class Transport:
     """Posts JSON to one API."""
 
-    def __init__(self, base_url: str, *, ca_bundle: str | None, world: World) -> None:
+    def __init__(self, base_url: str, *, ca_bundle: str | None, environment: Environment) -> None:
         self._base_url = base_url.rstrip("/")
-        self._world = world
+        self._environment = environment
         self._wire = self._open(self._ssl_context(ca_bundle))
 
     def _open(self, context: ssl.SSLContext | None) -> Wire:
@@ -68,7 +68,7 @@ class Transport:
                 "request", f"HTTP {answer.status}: a redirect to {target}; check base_url", status=answer.status
             )
         body = _body(text)
-        error = refused(answer.status, answer.headers, text if body is None else body, now=self._world.now())
+        error = refused(answer.status, answer.headers, text if body is None else body, now=self._environment.now())
         if answer.status == 404:
             # The address is what is wrong as often as the model.
             error.detail += f" (asked {without_login(self._base_url + path)})"

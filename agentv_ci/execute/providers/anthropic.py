@@ -22,7 +22,7 @@ from agentv_ci.execute.apis.question import (
     temperature_of,
 )
 from agentv_ci.execute.apis.refusals import inner_error
-from agentv_ci.execute.context import Context
+from agentv_ci.execute.services import ProviderServices
 from agentv_ci.json_access import objects_at, text_at, value_at
 from agentv_ci.retry import DEFAULT_STATUS_CODES
 
@@ -41,9 +41,9 @@ FIRST_WITHOUT_SAMPLING = (4, 7)
 """The first models that refuse a temperature."""
 
 
-def open_anthropic(target: AnthropicTarget, context: Context) -> ApiProvider:
+def open_anthropic(target: AnthropicTarget, services: ProviderServices) -> ApiProvider:
     """Return the provider of a resolved target."""
-    return ApiProvider(target, AnthropicApi(target, context.warn), context)
+    return ApiProvider(target, AnthropicApi(target, services.warn), services)
 
 
 class AnthropicApi:

@@ -14,15 +14,15 @@ from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Request, Response
 from agentv_ci.execute.apis.openai_formats import RESPONSES, format_of
 from agentv_ci.execute.apis.provider import ApiProvider
-from agentv_ci.execute.context import Context
+from agentv_ci.execute.services import ProviderServices
 from agentv_ci.retry import DEFAULT_STATUS_CODES
 
 DEFAULT_VERSION = str(AzureOpenAITarget.implied["version"])
 
 
-def open_azure_openai(target: AzureOpenAITarget, context: Context) -> ApiProvider:
+def open_azure_openai(target: AzureOpenAITarget, services: ProviderServices) -> ApiProvider:
     """Return the provider of a resolved target."""
-    return ApiProvider(target, AzureOpenAIApi(target), context)
+    return ApiProvider(target, AzureOpenAIApi(target), services)
 
 
 class AzureOpenAIApi:

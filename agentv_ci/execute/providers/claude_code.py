@@ -15,16 +15,16 @@ from agentv_ci.contracts.exchange import ErrorKind
 from agentv_ci.execute.agents.events import Heard, Turns, kind_of_reported, read_events
 from agentv_ci.execute.agents.program import AgentProvider
 from agentv_ci.execute.answers import anthropic_usage
-from agentv_ci.execute.context import Context
+from agentv_ci.execute.services import ProviderServices
 from agentv_ci.json_access import amount_at, count_at, objects_at, text_at, value_at
 from agentv_ci.process import Finished
 
 KNOWN = frozenset({"system", "assistant", "user", "result"})
 
 
-def open_claude_code(target: ClaudeCodeTarget, context: Context) -> AgentProvider:
+def open_claude_code(target: ClaudeCodeTarget, services: ProviderServices) -> AgentProvider:
     """Return the provider of a resolved target."""
-    return AgentProvider(target, ClaudeCode(target), context)
+    return AgentProvider(target, ClaudeCode(target), services)
 
 
 class ClaudeCode:

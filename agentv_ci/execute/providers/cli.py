@@ -27,8 +27,8 @@ from agentv_ci.contracts.exchange import (
 )
 from agentv_ci.contracts.target_settings import number
 from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, HttpHealthcheck
-from agentv_ci.execute.context import Context, require_folder, unwritable
 from agentv_ci.execute.prompt import GUIDELINES_HEADING
+from agentv_ci.execute.services import ProviderServices, require_folder, unwritable
 from agentv_ci.json_access import read_json
 from agentv_ci.process import MAX_OUTPUT_BYTES, Finished, ProcessFailed, ProcessTimedOut, child_environment, run
 
@@ -38,14 +38,14 @@ HEALTHCHECK_TIMEOUT_S = 10.0
 class CliProvider:
     """See Provider."""
 
-    def __init__(self, target: CliTarget, context: Context) -> None:
+    def __init__(self, target: CliTarget, services: ProviderServices) -> None:
         self._target = target
-        self._context = context
+        self._services = services
 
     async def check(self) -> None:
         """Look for the working directory, and run the health check, if there is one."""
         if self._target.cwd:
-            require_folder(self._context.place(self._target.cwd))
+            require_folder(self._services.place(self._target.cwd))
         match self._target.healthcheck:
             case HttpHealthcheck() as probe:
                 await self._probe_url(probe)
@@ -66,7 +66,7 @@ class CliProvider:
             raise unwritable(error) from error
         finally:
             if self._target.keep_temp_files is True:
-                self._context.log(f"{self._target.name}: {request.case_id}: files kept in {scratch}")
+                self._services.log(f"{self._target.name}: {request.case_id}: files kept in {scratch}")
             else:
                 shutil.rmtree(scratch, ignore_errors=True)
 
@@ -93,7 +93,7 @@ class CliProvider:
             command, self._cwd(request.cwd), number(self._target.timeout_seconds, request.timeout_s)
         )
         if finished.stderr.strip():
-            self._context.log(f"{self._target.name}: {request.case_id}: stderr: {finished.stderr.strip()}")
+            self._services.log(f"{self._target.name}: {request.case_id}: stderr: {finished.stderr.strip()}")
         text = finished.stdout
         if "OUTPUT_FILE" in placeholders(self._target.command_template):
             text = _read_output(output_file)
@@ -113,9 +113,9 @@ class CliProvider:
 
     async def _run(self, command: str, cwd: Path, timeout_s: float) -> Finished:
         if self._target.verbose is True:
-            self._context.log(f"{self._target.name}: runs {command}")
+            self._services.log(f"{self._target.name}: runs {command}")
         try:
-            env = child_environment(self._context.world.environ, self._target.env)
+            env = child_environment(self._services.environment.variables, self._target.env)
             finished = await run(command, cwd=cwd, env=env, timeout_s=timeout_s)
         except ProcessTimedOut as error:
             detail = f"the command {error}" + (f"; stderr: {error.stderr.strip()}" if error.stderr.strip() else "")
@@ -134,7 +134,7 @@ class CliProvider:
         return finished
 
     def _cwd(self, default: Path) -> Path:
-        return self._context.place(self._target.cwd) if self._target.cwd else default
+        return self._services.place(self._target.cwd) if self._target.cwd else default
 
     async def _probe_url(self, probe: HttpHealthcheck) -> None:
         timeout_s = number(probe.timeout_seconds, HEALTHCHECK_TIMEOUT_S)
@@ -150,7 +150,7 @@ class CliProvider:
     async def _probe_command(self, probe: CommandHealthcheck) -> None:
         empty = dict.fromkeys(("PROMPT", "PROMPT_FILE", "GUIDELINES", "OUTPUT_FILE"), "''")
         values = {**empty, "FILES": "", "ATTACHMENTS": "", "EVAL_ID": "healthcheck", "ATTEMPT": "0"}
-        cwd = self._context.place(probe.cwd) if probe.cwd else self._cwd(self._context.root)
+        cwd = self._services.place(probe.cwd) if probe.cwd else self._cwd(self._services.root)
         try:
             await self._run(
                 self._render(probe.command_template, values),

@@ -19,7 +19,7 @@ from agentv_ci.execute.agents.events import Heard, Turns, kind_of_reported, read
 from agentv_ci.execute.agents.program import AgentProvider
 from agentv_ci.execute.agents.run_log import run_log
 from agentv_ci.execute.answers import error_message, summed
-from agentv_ci.execute.context import Context
+from agentv_ci.execute.services import ProviderServices
 from agentv_ci.json_access import count_at, read_json, text_at, value_at
 from agentv_ci.process import Finished, Listener
 
@@ -35,17 +35,17 @@ DISCONNECTED = re.compile(
 )
 
 
-def open_codex(target: CodexTarget, context: Context) -> AgentProvider:
+def open_codex(target: CodexTarget, services: ProviderServices) -> AgentProvider:
     """Return the provider of a resolved target, which writes a log of every run."""
     shown = None if target.log_format == "json" else summary
 
     def listen(request: Request, argv: Sequence[str]) -> AbstractContextManager[Listener | None]:
-        if context.world.environ.get(LOGS_SWITCH, "").strip().lower() in OFF:
+        if services.environment.variables.get(LOGS_SWITCH, "").strip().lower() in OFF:
             return nullcontext()
-        folder = context.place(target.log_dir) if target.log_dir else context.logs / "codex"
-        return run_log(folder, target.name, request, argv, context=context, shown=shown)
+        folder = services.place(target.log_dir) if target.log_dir else services.logs / "codex"
+        return run_log(folder, target.name, request, argv, services=services, shown=shown)
 
-    return AgentProvider(target, Codex(target), context, listen=listen)
+    return AgentProvider(target, Codex(target), services, listen=listen)
 
 
 class Codex:

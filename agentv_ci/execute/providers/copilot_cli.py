@@ -13,16 +13,16 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import ErrorKind
 from agentv_ci.execute.agents.events import Heard, Turns, kind_of_reported, last_event, read_events
 from agentv_ci.execute.agents.program import AgentProvider
-from agentv_ci.execute.context import Context
+from agentv_ci.execute.services import ProviderServices
 from agentv_ci.json_access import count_at, text_at, value_at
 from agentv_ci.process import Finished
 
 KNOWN = frozenset({"assistant.message", "user.message", "session.error", "result", "assistant.turn_start"})
 
 
-def open_copilot_cli(target: CopilotCliTarget, context: Context) -> AgentProvider:
+def open_copilot_cli(target: CopilotCliTarget, services: ProviderServices) -> AgentProvider:
     """Return the provider of a resolved target."""
-    return AgentProvider(target, CopilotCli(target), context)
+    return AgentProvider(target, CopilotCli(target), services)
 
 
 class CopilotCli:

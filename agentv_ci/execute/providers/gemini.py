@@ -22,7 +22,7 @@ from agentv_ci.execute.apis.question import (
     whole_limit_of,
 )
 from agentv_ci.execute.apis.refusals import inner_error
-from agentv_ci.execute.context import Context
+from agentv_ci.execute.services import ProviderServices
 from agentv_ci.json_access import objects_at, text_at, value_at
 from agentv_ci.retry import DEFAULT_STATUS_CODES
 
@@ -36,9 +36,9 @@ FINISHED = frozenset({"STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED"})
 """Reasons to stop after which an answer counts; after all others the model was stopped."""
 
 
-def open_gemini(target: GeminiTarget, context: Context) -> ApiProvider:
+def open_gemini(target: GeminiTarget, services: ProviderServices) -> ApiProvider:
     """Return the provider of a resolved target."""
-    return ApiProvider(target, GeminiApi(target), context)
+    return ApiProvider(target, GeminiApi(target), services)
 
 
 class GeminiApi:

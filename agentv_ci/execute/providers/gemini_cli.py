@@ -17,16 +17,16 @@ from agentv_ci.contracts.exchange import ErrorKind, Usage
 from agentv_ci.execute.agents.events import Heard, NotEvents, Turns, kind_of_reported, last_event, read_events
 from agentv_ci.execute.agents.program import AgentProvider
 from agentv_ci.execute.answers import error_message
-from agentv_ci.execute.context import Context
+from agentv_ci.execute.services import ProviderServices
 from agentv_ci.json_access import count_at, read_json, text_at, value_at
 from agentv_ci.process import Finished
 
 KNOWN = frozenset({"init", "message", "tool_use", "tool_result", "result", "error"})
 
 
-def open_gemini_cli(target: GeminiCliTarget, context: Context) -> AgentProvider:
+def open_gemini_cli(target: GeminiCliTarget, services: ProviderServices) -> AgentProvider:
     """Return the provider of a resolved target."""
-    return AgentProvider(target, GeminiCli(target), context)
+    return AgentProvider(target, GeminiCli(target), services)
 
 
 class GeminiCli:

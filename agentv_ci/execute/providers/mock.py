@@ -6,7 +6,7 @@ import json
 
 from agentv_ci.contracts.exchange import CalledTool, OutputMessage, ProviderError, Request, Response, Usage
 from agentv_ci.contracts.targets import MockTarget, MockUsage
-from agentv_ci.execute.context import Context
+from agentv_ci.execute.services import ProviderServices
 
 DEFAULT_RESPONSE = json.dumps(
     {"score": 1.0, "hits": ["mock"], "misses": [], "reasoning": "a mock answer; nothing was asked"}
@@ -17,9 +17,9 @@ DEFAULT_RESPONSE = json.dumps(
 class MockProvider:
     """See Provider."""
 
-    def __init__(self, target: MockTarget, context: Context) -> None:
+    def __init__(self, target: MockTarget, services: ProviderServices) -> None:
         self._target = target
-        self._world = context.world
+        self._environment = services.environment
         self._failures: dict[str, int] = {}
 
     async def check(self) -> None:
@@ -45,7 +45,7 @@ class MockProvider:
     async def _wait(self, timeout_s: float) -> None:
         delay_s = self._target.delay_ms / 1000 if isinstance(self._target.delay_ms, (int, float)) else 0.0
         if delay_s:
-            await self._world.sleep(min(delay_s, timeout_s))
+            await self._environment.sleep(min(delay_s, timeout_s))
         if delay_s > timeout_s:
             raise ProviderError("timeout", f"no answer within {timeout_s:g} s")
 

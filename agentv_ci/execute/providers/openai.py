@@ -12,15 +12,15 @@ from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Request, Response
 from agentv_ci.execute.apis.openai_formats import format_of
 from agentv_ci.execute.apis.provider import ApiProvider
-from agentv_ci.execute.context import Context
+from agentv_ci.execute.services import ProviderServices
 from agentv_ci.retry import DEFAULT_STATUS_CODES
 
 VENDOR = urlsplit(OpenAITarget.fallbacks["base_url"]).hostname
 
 
-def open_openai(target: OpenAITarget, context: Context) -> ApiProvider:
+def open_openai(target: OpenAITarget, services: ProviderServices) -> ApiProvider:
     """Return the provider of a resolved target."""
-    return ApiProvider(target, OpenAIApi(target), context)
+    return ApiProvider(target, OpenAIApi(target), services)
 
 
 class OpenAIApi:

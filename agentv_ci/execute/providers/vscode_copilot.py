@@ -17,7 +17,7 @@ from pathlib import Path
 
 from agentv_ci.contracts.agent_targets import VsCodeTarget
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.exchange import ErrorKind, OutputMessage, ProviderError, Request, Response, World
+from agentv_ci.contracts.exchange import Environment, ErrorKind, OutputMessage, ProviderError, Request, Response
 from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.agents.preread import (
     Guideline,
@@ -29,7 +29,7 @@ from agentv_ci.execute.agents.preread import (
 )
 from agentv_ci.execute.agents.program import find_program
 from agentv_ci.execute.agents.subagents import Subagent, read_template, take_subagent
-from agentv_ci.execute.context import Context
+from agentv_ci.execute.services import ProviderServices
 from agentv_ci.process import Finished, ProcessFailed, ProcessTimedOut, child_environment, run
 
 POLL_S = 1.0
@@ -60,15 +60,15 @@ class Exchange:
 class _Clock:
     """The time that a session may take, all its steps together."""
 
-    def __init__(self, world: World, timeout_s: float) -> None:
-        self._world = world
-        self._begun = world.monotonic()
+    def __init__(self, environment: Environment, timeout_s: float) -> None:
+        self._environment = environment
+        self._begun = environment.monotonic()
         self.timeout_s = timeout_s
 
     @property
     def left_s(self) -> float:
         """What is left of it."""
-        return max(0.0, self.timeout_s - (self._world.monotonic() - self._begun))
+        return max(0.0, self.timeout_s - (self._environment.monotonic() - self._begun))
 
     def at_most(self, step_s: float) -> float:
         """Return the time a step may take: its own, or what is left."""
@@ -78,10 +78,10 @@ class _Clock:
 class VsCodeProvider:
     """See BatchProvider."""
 
-    def __init__(self, target: VsCodeTarget, context: Context) -> None:
+    def __init__(self, target: VsCodeTarget, services: ProviderServices) -> None:
         self._target = target
-        self._context = context
-        self._env = child_environment(context.world.environ)
+        self._services = services
+        self._env = child_environment(services.environment.variables)
         self._command = target.command or str(target.implied["command"])
         self._program: str | None = None
 
@@ -92,7 +92,7 @@ class VsCodeProvider:
         except (OSError, ValueError) as error:
             raise ProviderError("process", f"cannot read workspace_template: {error}") from error
         if self._target.dry_run is not True:
-            self._program = find_program(self._command, "command", context=self._context, env=self._env)
+            self._program = find_program(self._command, "command", services=self._services, env=self._env)
 
     async def ask(self, request: Request) -> Response:
         """Ask one question in a window of its own."""
@@ -105,11 +105,11 @@ class VsCodeProvider:
 
     async def _session(self, requests: Sequence[Request]) -> Sequence[Response]:
         if any(request.seed is not None for request in requests):
-            self._context.warn(f"{self._target.name}: seeds are not sent: the agent takes none")
-        clock = _Clock(self._context.world, sum(self._timeout_s(request) for request in requests))
+            self._services.warn(f"{self._target.name}: seeds are not sent: the agent takes none")
+        clock = _Clock(self._services.environment, sum(self._timeout_s(request) for request in requests))
         with ExitStack() as taken:
             try:
-                place = taken.enter_context(take_subagent(self._root, self._context.world.now()))
+                place = taken.enter_context(take_subagent(self._root, self._services.environment.now()))
                 exchanges, attached, message, chat_id = self._prepare(place, requests)
             except OSError as error:
                 raise ProviderError("process", f"cannot prepare a folder in {self._root}: {error}") from error
@@ -126,12 +126,12 @@ class VsCodeProvider:
     def _root(self) -> Path:
         insiders = "insiders" in Path(self._command).name
         default = f"~/.subagent/vscode-{'insiders-' if insiders else ''}agents"
-        return self._context.place(self._target.subagent_root or default)
+        return self._services.place(self._target.subagent_root or default)
 
     @property
     def _template(self) -> Path | None:
         template = self._target.workspace_template
-        return self._context.place(template) if template else None
+        return self._services.place(template) if template else None
 
     def _prepare(self, place: Subagent, requests: Sequence[Request]) -> tuple[list[Exchange], Path, str, str]:
         """Write everything; return the questions, the file that is attached last, its message, and the chat's id."""
@@ -141,7 +141,7 @@ class VsCodeProvider:
         return exchanges, *self._write(place, exchanges), chat_id
 
     def _exchanges(self, place: Subagent, requests: Sequence[Request]) -> list[Exchange]:
-        stamp = self._context.world.now().strftime("%Y%m%d%H%M%S")
+        stamp = self._services.environment.now().strftime("%Y%m%d%H%M%S")
         if len(requests) == 1:
             # Of a dry run, requests of the same second lie beside each other.
             stems = chain([stamp], (f"{stamp}-{number}" for number in count(2)))
@@ -191,7 +191,7 @@ class VsCodeProvider:
 
     async def _run(self, *arguments: str, timeout_s: float) -> Finished:
         assert self._program is not None, "a provider is checked before it is asked"
-        self._context.log(f"{self._target.name}: runs {shlex.join([self._program, *arguments])}")
+        self._services.log(f"{self._target.name}: runs {shlex.join([self._program, *arguments])}")
         # A list of arguments, no shell: a message may hold anything. What it starts is the editor, which stays.
         return await run(
             (self._program, *arguments),
@@ -219,11 +219,11 @@ class VsCodeProvider:
 
     async def _appears(self, files: Sequence[Path], timeout_s: float) -> bool:
         """Wait until all files are there; False when they are not in time."""
-        clock = _Clock(self._context.world, timeout_s)
+        clock = _Clock(self._services.environment, timeout_s)
         while not all(file.exists() for file in files):
             if clock.left_s <= 0:
                 return False
-            await self._context.world.sleep(min(POLL_S, clock.left_s))
+            await self._services.environment.sleep(min(POLL_S, clock.left_s))
         return True
 
     def _response(self, exchange: Exchange) -> Response:
@@ -232,7 +232,7 @@ class VsCodeProvider:
         for proof in proofs:
             if not proof.is_right:
                 said = "no hash" if proof.reported is None else "another hash"
-                self._context.warn(
+                self._services.warn(
                     f"{self._target.name}: {exchange.request.case_id}: the agent reported {said} for "
                     f"{proof.file}: it may not have read it"
                 )

@@ -50,7 +50,7 @@ def ask(
     made = {"name": "it", "provider": provider, "executable": str(agent), **settings}
     target = TypeAdapter[Target](Target).validate_python(made)
     world = Waits({**environment(), **(environ or {})}).world()
-    (found,) = ask_all(target, [QUESTION], context(folder, world=world))
+    (found,) = ask_all(target, [QUESTION], context(folder, environment=world))
     return found
 
 
@@ -161,7 +161,7 @@ def test_answer_of_an_agent_that_fails_afterwards_is_none(provider: str, tmp_pat
     ask(provider, tmp_path)
     agent.write_text(agent.read_text("utf-8") + "print('it broke', file=sys.stderr)\nsys.exit(3)\n", encoding="utf-8")
     target = TypeAdapter[Target](Target).validate_python({"name": "it", "provider": provider, "executable": str(agent)})
-    (found,) = ask_all(target, [QUESTION], context(tmp_path, world=Waits(environment()).world()))
+    (found,) = ask_all(target, [QUESTION], context(tmp_path, environment=Waits(environment()).world()))
     assert isinstance(found, ProviderError)
     assert (found.kind, found.detail) == ("process", f"{provider}: it broke (exit code 3)")
     assert found.printed is not None

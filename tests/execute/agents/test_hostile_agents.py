@@ -121,7 +121,7 @@ def ask(
     redact: Callable[[str], str] = lambda text: text,
 ) -> Response | ProviderError:
     """Ask once; a target that is not there at all is a failure too."""
-    means = context(root, world=Waits(environ or {}).world(), log=log, warned=warned, redact=redact)
+    means = context(root, environment=Waits(environ or {}).world(), log=log, warned=warned, redact=redact)
     try:
         return ask_all(asked, [request or question()], means)[0]
     except ProviderError as error:

@@ -60,7 +60,7 @@ def ask(
     **given: Any,
 ) -> list[Response | ProviderError]:
     url = api if isinstance(api, str) else api.url
-    around = context(world=(waits or Waits()).world(), warned=warned)
+    around = context(environment=(waits or Waits()).world(), warned=warned)
     return list(ask_all(kind.target(url, **given), requests or (QUESTION,), around))
 
 

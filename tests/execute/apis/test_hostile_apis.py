@@ -322,7 +322,7 @@ def test_question_that_runs_out_of_time_between_retries_says_what_the_server_sai
     """Who reads `no answer` looks for a hanging server, not for a limit."""
 
     async def main(url: str) -> str:
-        provider = open_provider(CHAT.target(url), context(world=replace(Waits().world(), sleep=asyncio.sleep)))
+        provider = open_provider(CHAT.target(url), context(environment=replace(Waits().world(), sleep=asyncio.sleep)))
         try:
             await provider.ask(Request("one", "", "", QUESTION.chat, timeout_s=0.2, cwd=Path("/")))
         except ProviderError as error:
@@ -445,7 +445,7 @@ def test_unfit_value_of_a_variable_is_told_in_words_of_the_document() -> None:
 
 def test_scheme_in_capitals_is_trusted_like_any_other() -> None:
     def trusted(url: str) -> bool:
-        transport = Transport(url, ca_bundle=None, world=Waits().world())
+        transport = Transport(url, ca_bundle=None, environment=Waits().world())
         context = transport._ssl_context(None)  # noqa: SLF001  # nothing else shows it
         return context is not None and bool(context.get_ca_certs())
 

@@ -86,7 +86,7 @@ async def read_request(reader: asyncio.StreamReader) -> bytes | None:
 
 @asynccontextmanager
 async def transport(base_url: str, ca_bundle: str | None = None) -> AsyncIterator[Transport]:
-    opened = Transport(base_url, ca_bundle=ca_bundle, world=Waits().world())
+    opened = Transport(base_url, ca_bundle=ca_bundle, environment=Waits().world())
     try:
         yield opened
     finally:

@@ -61,7 +61,7 @@ def ask(
 
     async def main() -> Response:
         world = Waits(environment(environ)).world()
-        provider = open_provider(asked, context(root, world=world, log=lines))
+        provider = open_provider(asked, context(root, environment=world, log=lines))
         try:
             async with asyncio.timeout(20):
                 return await provider.ask(request)
@@ -87,7 +87,7 @@ def check(asked: CliTarget, root: Path, log: list[str] | None = None) -> None:
     lines: list[str] = [] if log is None else log
 
     async def main() -> None:
-        provider = open_provider(asked, context(root, world=Waits(environment()).world(), log=lines))
+        provider = open_provider(asked, context(root, environment=Waits(environment()).world(), log=lines))
         try:
             async with asyncio.timeout(20):
                 await provider.check()

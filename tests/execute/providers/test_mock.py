@@ -25,7 +25,7 @@ def ask(*case_ids: str, waits: Waits | None = None, **given: Any) -> list[Respon
     target = MockTarget.model_validate({"name": "mock", "provider": "mock", **given})
 
     async def main() -> list[Response | ProviderError]:
-        provider = open_provider(target, context(world=(waits or Waits()).world()))
+        provider = open_provider(target, context(environment=(waits or Waits()).world()))
         await provider.check()
         found: list[Response | ProviderError] = []
         for case_id in case_ids:

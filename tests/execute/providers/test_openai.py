@@ -55,7 +55,7 @@ def ask(
     """Ask one question after the other; return answers and failures."""
     lines: list[str] = [] if log is None else log
 
-    return ask_all(asked, requests or (QUESTION,), context(world=(waits or Waits()).world(), log=lines))
+    return ask_all(asked, requests or (QUESTION,), context(environment=(waits or Waits()).world(), log=lines))
 
 
 def answer(api: ChatApi, *, waits: Waits | None = None, request: Request = QUESTION, **given: Any) -> Response:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentv_ci.contracts.exchange import Log, ProviderError, Warn, World
+from agentv_ci.contracts.exchange import Environment, Log, ProviderError, Warn
 
 Pause = Callable[[ProviderError, float], Awaitable[None]]
 """Waits so many seconds before a question that failed is asked again."""
@@ -24,14 +24,14 @@ def require_folder(path: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class ProviderServices:
     """Everything of a run that a provider may use besides its target."""
 
     root: Path
     """The repository; paths of targets are relative to it."""
     logs: Path
     """The folder for logs of agents."""
-    world: World
+    environment: Environment
     log: Log
     warn: Warn
     redact: Callable[[str], str]
