@@ -15,7 +15,21 @@ from pydantic.fields import FieldInfo
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.base import Authored
+from agentv_ci.contracts.config import ConfigDocument, Price
 from agentv_ci.contracts.diagnostics import FIXED_RULES, RULES
+from agentv_ci.contracts.evals import (
+    CaseExecution,
+    ContentBlock,
+    EvalCase,
+    EvalDocument,
+    ExpectedMessage,
+    Gate,
+    InputMessage,
+    Repeat,
+    SuiteExecution,
+    ToolCall,
+    ValidatorUse,
+)
 from agentv_ci.contracts.evaluators import AuthoredEvaluator, ComparedField, EvaluatorSettings, RubricItem
 from agentv_ci.contracts.judge_set import LabelledAnswer
 from agentv_ci.contracts.target_settings import TargetSettings
@@ -25,10 +39,13 @@ REPOSITORY = Path(__file__).parent.parent
 DOCS = REPOSITORY / "docs"
 RULES_PAGE, PROVIDERS_PAGE, EVALUATORS_PAGE = DOCS / "rules.md", DOCS / "providers.md", DOCS / "evaluators.md"
 README, GITHUB_PAGE = REPOSITORY / "README.md", DOCS / "github.md"
+EVAL_PAGE, CONFIG_PAGE = DOCS / "eval-file.md", DOCS / "config.md"
 BEGIN, END = "<!-- rules: make docs -->\n", "<!-- /rules -->"
 SETTINGS = re.compile(r"<!-- settings: (?P<kind>[\w-]+) -->\n.*?<!-- /settings -->", re.DOTALL)
 
 FIELDS = re.compile(r"<!-- evaluator: (?P<kind>\w+) -->\n.*?<!-- /evaluator -->", re.DOTALL)
+
+CONTRACT = re.compile(r"<!-- contract: (?P<name>[\w-]+) -->\n.*?<!-- /contract -->", re.DOTALL)
 
 PORTS = re.compile(r"<!-- (?P<of>action|workflow): (?P<kind>inputs|outputs) -->\n.*?<!-- /(?P=of) -->", re.DOTALL)
 
@@ -39,6 +56,23 @@ PARTS: dict[str, type[Authored]] = {
     "item": LabelledAnswer,
 }
 """Name → what evaluators consist of."""
+
+CONTRACTS: dict[str, type[Authored]] = {
+    "eval": EvalDocument,
+    "case": EvalCase,
+    "input-message": InputMessage,
+    "block": ContentBlock,
+    "expected-message": ExpectedMessage,
+    "tool-call": ToolCall,
+    "execution": CaseExecution,
+    "suite-execution": SuiteExecution,
+    "repeat": Repeat,
+    "gate": Gate,
+    "validator": ValidatorUse,
+    "config": ConfigDocument,
+    "price": Price,
+}
+"""Name → a part of the documents that people write."""
 
 FAMILIES: dict[str, tuple[type[TargetSettings], type[TargetSettings] | None]] = {
     "all": (TargetSettings, None),
@@ -82,15 +116,28 @@ def _evaluators(page: str) -> str:
         kind = match["kind"]
         part = PARTS.get(kind) or names[kind]
         shared = {"type"} if kind in PARTS else {"type", *EvaluatorSettings.model_fields}
-        rows = "\n".join(
-            f"| `{name}` | {_cell(field.description or '')}{' Required.' if field.is_required() else ''} "
-            f"| {_default(field)} |"
-            for name, field in part.model_fields.items()
-            if name not in shared
-        )
-        return f"<!-- evaluator: {kind} -->\n\n| field | is | default |\n|---|---|---|\n{rows}\n\n<!-- /evaluator -->"
+        return f"<!-- evaluator: {kind} -->\n\n{_field_table(part, shared)}\n\n<!-- /evaluator -->"
 
     return FIELDS.sub(table, page)
+
+
+def _contracts(page: str) -> str:
+    def table(match: re.Match[str]) -> str:
+        part = CONTRACTS[match["name"]]
+        elsewhere = set(CaseExecution.model_fields) if part is SuiteExecution else set()
+        return f"<!-- contract: {match['name']} -->\n\n{_field_table(part, elsewhere)}\n\n<!-- /contract -->"
+
+    return CONTRACT.sub(table, page)
+
+
+def _field_table(part: type[Authored], without: set[str]) -> str:
+    rows = (
+        f"| `{field.alias or name}` | {_cell(field.description or '')}{' Required.' if field.is_required() else ''} "
+        f"| {_default(field)} |"
+        for name, field in part.model_fields.items()
+        if name not in without
+    )
+    return "\n".join(["| field | is | default |", "|---|---|---|", *rows])
 
 
 def _ports(page: str) -> str:
@@ -159,6 +206,8 @@ PAGES = {
     RULES_PAGE: _rules,
     PROVIDERS_PAGE: _settings,
     EVALUATORS_PAGE: _evaluators,
+    EVAL_PAGE: _contracts,
+    CONFIG_PAGE: _contracts,
     README: _ports,
     GITHUB_PAGE: _ports,
 }
