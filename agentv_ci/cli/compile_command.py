@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -20,7 +21,16 @@ from agentv_ci.app.compile import (
     write_compiled,
     write_plan,
 )
-from agentv_ci.cli.options import FILE, Count, color_option, eval_id_option, target_option, targets_option
+from agentv_ci.cli.options import (
+    FILE,
+    Count,
+    SelectionOptions,
+    color_option,
+    eval_id_option,
+    takes,
+    target_option,
+    targets_option,
+)
 from agentv_ci.cli.output import one_line, show_count, show_diagnostics, show_line
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.jsonschema.schemas import TITLES, text
@@ -28,6 +38,27 @@ from agentv_ci.jsonschema.schemas import TITLES, text
 if TYPE_CHECKING:
     from agentv_ci.contracts.estimate import Estimate
     from agentv_ci.contracts.plan_diff import NamedCase, PlanDiff
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompileOptions(SelectionOptions):
+    """What `compile` is given."""
+
+    out: str
+    schemas: str | None
+    old_plan: str | None
+    form: Literal["text", "json"]
+    wants_estimate: bool
+    workers: int | None
+
+    def require_consistency(self) -> None:
+        """Raise UsageError for options that do not go together."""
+        if self.old_plan is not None and self.wants_estimate:
+            raise UsageError("--diff and --estimate are two questions: ask one at a time")
+        if self.form != "text" and self.old_plan is None and not self.wants_estimate:
+            raise UsageError("--format is for --diff and --estimate; a plan is always JSON")
+        if self.workers is not None and not self.wants_estimate:
+            raise UsageError("--workers is for --estimate; a run takes it from `eval --workers`")
 
 
 @click.command("compile")
@@ -66,18 +97,8 @@ if TYPE_CHECKING:
 )
 @click.option("--workers", type=Count(min=1), metavar="N", help="Cases at once, for the time of --estimate.")
 @color_option
-def command(
-    paths: tuple[str, ...],
-    out: str,
-    targets: str | None,
-    target: str | None,
-    eval_ids: tuple[str, ...],
-    schemas: str | None,
-    old_plan: str | None,
-    form: Literal["text", "json"],
-    wants_estimate: bool,
-    workers: int | None,
-) -> int:
+@takes(CompileOptions)
+def command(options: CompileOptions) -> int:
     """Compile eval files into one JSON plan: the same files always give the same bytes.
 
     \b
@@ -88,38 +109,34 @@ def command(
       agentv-ci compile evals/ --estimate --workers 8
       agentv-ci compile --schemas schemas/
     """
-    if schemas is not None:
-        _write_schemas(Path(schemas))
-    if not paths:
-        if schemas is None or old_plan is not None or wants_estimate:
+    if options.schemas is not None:
+        _write_schemas(Path(options.schemas))
+    if not options.paths:
+        if options.schemas is None or options.old_plan is not None or options.wants_estimate:
             raise UsageError("name eval files, folders or globs", hint="agentv-ci compile evals/ --out plan.json")
         return PASSED
-    selection = Selection(paths, targets, target, eval_ids)
-    _check_options(old_plan, form, workers, wants_estimate=wants_estimate)
-    if old_plan is None and not wants_estimate:
-        _compile(selection, out)
-        return PASSED
-    compiled = compile_paths(selection, cwd=Path.cwd())
-    show_diagnostics(compiled.origin.warnings, err=True)
-    if out != "-":
-        compiled.origin.refuse_to_overwrite([Path.cwd() / out])
-    if old_plan is not None:
-        _show_diff(diff_plans(compiled, Path(old_plan), eval_ids), len(compiled.plan.cases), form)
+    options.require_consistency()
+    if options.old_plan is None and not options.wants_estimate:
+        _compile(options.selection, options.out)
     else:
-        _show_estimate(estimate_run(compiled, workers=workers), form)
-    if out != "-":
-        with tempfile.TemporaryFile() as scratch:
-            _write(write_compiled(compiled, scratch), out)
+        _answer(options)
     return PASSED
 
 
-def _check_options(old_plan: str | None, form: str, workers: int | None, *, wants_estimate: bool) -> None:
-    if old_plan is not None and wants_estimate:
-        raise UsageError("--diff and --estimate are two questions: ask one at a time")
-    if form != "text" and old_plan is None and not wants_estimate:
-        raise UsageError("--format is for --diff and --estimate; a plan is always JSON")
-    if workers is not None and not wants_estimate:
-        raise UsageError("--workers is for --estimate; a run takes it from `eval --workers`")
+def _answer(options: CompileOptions) -> None:
+    """Print a difference or an estimate; the plan is written only where a file is named."""
+    compiled = compile_paths(options.selection, cwd=Path.cwd())
+    show_diagnostics(compiled.origin.warnings, err=True)
+    if options.out != "-":
+        compiled.origin.refuse_to_overwrite([Path.cwd() / options.out])
+    if options.old_plan is not None:
+        diff = diff_plans(compiled, Path(options.old_plan), options.eval_ids)
+        _show_diff(diff, len(compiled.plan.cases), options.form)
+    else:
+        _show_estimate(estimate_run(compiled, workers=options.workers), options.form)
+    if options.out != "-":
+        with tempfile.TemporaryFile() as scratch:
+            _write(write_compiled(compiled, scratch), options.out)
 
 
 def _write_schemas(folder: Path) -> None:

@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import click
 
-from agentv_ci.app.compile import Selection, compile_paths, only_changed
+from agentv_ci.app.compile import compile_paths, only_changed
 from agentv_ci.app.concluding import RunFiles
 from agentv_ci.app.run import Scope, run_plan
 from agentv_ci.cli.options import (
     FILE,
     Count,
+    GateOptions,
     Range,
+    ReportOptions,
+    SelectionOptions,
     color_option,
     eval_id_option,
     form_and_name,
     form_option,
     gate_options,
     report_options,
-    reports_of,
+    takes,
     target_option,
     targets_option,
     verbose_option,
     workers_option,
 )
 from agentv_ci.cli.output import show_diagnostics, show_line
-from agentv_ci.cli.running import run, show_outcome, stamp, unheard
+from agentv_ci.cli.running import run, short, show_outcome, stamp, unheard
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.cache import CACHE
@@ -48,6 +52,98 @@ class ShardType(click.ParamType[Shard]):
         if found is None or not 1 <= int(found[1]) <= int(found[2]):
             self.fail(f"{value!r} is not I/N with I from 1 to N, such as 2/4", param, ctx)
         return Shard(index=int(found[1]), total=int(found[2]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalOptions(SelectionOptions, GateOptions, ReportOptions):
+    """What `eval` is given."""
+
+    old_plan: str | None
+    out: str | None
+    form: ResultsFormat | None
+    workers: int | None
+    repeat: int | None
+    seed: int | None
+    agent_timeout: float | None
+    max_retries: int | None
+    dry_run: bool
+    wants_cache: bool
+    cache_dir: str | None
+    record: str | None
+    replay: str | None
+    resume: str | None
+    shard: Shard | None
+    balance: str | None
+    fail_fast: bool
+    dump_prompts: bool
+    dump_traces: bool
+    dump_dir: str | None
+    include_trace: bool
+    max_cost: float | None
+    baseline: str | None
+    verbose: bool
+
+    def require_consistency(self, cwd: Path) -> None:
+        """Raise UsageError for options that do not go together."""
+        _refuse_together(("--record", self.record), ("--replay", self.replay), ("--dry-run", self.dry_run))
+        _refuse_together(("--replay", self.replay), ("--cache", self.wants_cache))
+        _refuse_alone("--cache-dir", self.cache_dir, "--cache", wants=self.wants_cache)
+        _refuse_alone("--balance", self.balance, "--shard", wants=self.shard)
+        dumps = self.dump_prompts or self.dump_traces
+        _refuse_alone("--dump-dir", self.dump_dir, "--dump-prompts or --dump-traces", wants=dumps)
+        _refuse_together(("--cache", self.wants_cache), ("--dry-run", self.dry_run))
+        if self.replay is not None and not (cwd / self.replay).is_dir():
+            raise UsageError(f"--replay: there is no folder '{self.replay}'", hint="make it with --record")
+
+    def overrides(self) -> Overrides:
+        """Return what takes the place of the plan's own settings."""
+        return Overrides(
+            repeat=self.repeat,
+            seed=self.seed,
+            threshold=self.threshold,
+            timeout_s=self.agent_timeout,
+            max_retries=self.max_retries,
+            min_pass_rate=self.min_pass_rate,
+            min_mean_score=self.min_mean_score,
+            max_errors=self.max_errors,
+        )
+
+    def settings(self, root: Path, cwd: Path) -> RunSettings:
+        """Return how the plan is run."""
+        dumps = cwd / (self.dump_dir or ".agentv")
+        return RunSettings(
+            root=root,
+            workers=self.workers,
+            dry_run=self.dry_run,
+            include_trace=self.include_trace,
+            fail_fast=self.fail_fast,
+            max_cost_usd=self.max_cost,
+            cache=cwd / (self.cache_dir or CACHE) if self.wants_cache else None,
+            record=cwd / self.record if self.record else None,
+            replay=cwd / self.replay if self.replay else None,
+            prompts=dumps / "prompts" if self.dump_prompts else None,
+            traces=dumps / "traces" if self.dump_traces else None,
+        )
+
+    def scope(self, cwd: Path) -> Scope:
+        """Return how much of the plan runs."""
+        return Scope(
+            self.shard,
+            balance=cwd / self.balance if self.balance else None,
+            resume=cwd / self.resume if self.resume else None,
+            baseline=cwd / self.baseline if self.baseline else None,
+            is_filtered=bool(self.eval_ids) or self.old_plan is not None,
+        )
+
+    def files(self, cwd: Path) -> RunFiles:
+        """Return where results and reports go; raises UsageError where their names do not fit."""
+        form = form_and_name(self.form, self.out or self.resume)
+        if self.resume is not None and form_of(Path(self.resume)) != form:
+            raise UsageError(
+                f"--resume {self.resume} and --out {self.out} are not written alike", hint="give them the same suffix"
+            )
+        results = self.out or self.resume or Path(".agentv", "results", f"eval_{stamp()}.{form}")
+        return RunFiles(cwd / results, form, self.reports(cwd))
 
 
 @click.command("eval")
@@ -109,41 +205,8 @@ class ShardType(click.ParamType[Shard]):
 @report_options
 @verbose_option
 @color_option
-def command(
-    paths: tuple[str, ...],
-    targets: str | None,
-    target: str | None,
-    eval_ids: tuple[str, ...],
-    old_plan: str | None,
-    out: str | None,
-    form: ResultsFormat | None,
-    workers: int | None,
-    repeat: int | None,
-    seed: int | None,
-    agent_timeout: float | None,
-    max_retries: int | None,
-    dry_run: bool,
-    wants_cache: bool,
-    cache_dir: str | None,
-    record: str | None,
-    replay: str | None,
-    resume: str | None,
-    shard: Shard | None,
-    balance: str | None,
-    fail_fast: bool,
-    dump_prompts: bool,
-    dump_traces: bool,
-    dump_dir: str | None,
-    include_trace: bool,
-    threshold: float | None,
-    min_pass_rate: float | None,
-    min_mean_score: float | None,
-    max_errors: int | None,
-    max_cost: float | None,
-    baseline: str | None,
-    verbose: bool,
-    **reports: str | None,
-) -> int:
+@takes(EvalOptions)
+def command(options: EvalOptions) -> int:
     """Run eval files, folders, globs or one plan: ask the targets, judge the answers, report, gate.
 
     \b
@@ -158,65 +221,26 @@ def command(
       agentv-ci eval evals/ --repeat 5 --baseline .agentv/baseline.json
     """
     cwd = Path.cwd()
-    _refuse_together(("--record", record), ("--replay", replay), ("--dry-run", dry_run))
-    _refuse_together(("--replay", replay), ("--cache", wants_cache))
-    _refuse_alone("--cache-dir", cache_dir, "--cache", wants=wants_cache)
-    _refuse_alone("--balance", balance, "--shard", wants=shard)
-    _refuse_alone("--dump-dir", dump_dir, "--dump-prompts or --dump-traces", wants=dump_prompts or dump_traces)
-    _refuse_together(("--cache", wants_cache), ("--dry-run", dry_run))
-    if replay is not None and not (cwd / replay).is_dir():
-        raise UsageError(f"--replay: there is no folder '{replay}'", hint="make it with --record")
-    compiled = compile_paths(Selection(paths, targets, target, eval_ids), cwd=cwd)
+    options.require_consistency(cwd)
+    compiled = compile_paths(options.selection, cwd=cwd)
     with unheard():
         show_diagnostics(compiled.origin.warnings, err=True)
     left_out = None
-    if old_plan is not None:
+    if options.old_plan is not None:
         everything = len(compiled.plan.cases)
-        compiled = only_changed(compiled, cwd / old_plan)
-        left_out = f"{everything - len(compiled.plan.cases)} of {everything} cases left out: as in {old_plan}"
+        compiled = only_changed(compiled, cwd / options.old_plan)
+        left_out = f"{everything - len(compiled.plan.cases)} of {everything} cases left out: as in {options.old_plan}"
         with unheard():
             show_line(left_out, "warn", err=True)
-    overrides = Overrides(
-        repeat=repeat,
-        seed=seed,
-        threshold=threshold,
-        timeout_s=agent_timeout,
-        max_retries=max_retries,
-        min_pass_rate=min_pass_rate,
-        min_mean_score=min_mean_score,
-        max_errors=max_errors,
-    )
-    dumps = cwd / (dump_dir or ".agentv")
-    settings = RunSettings(
-        root=compiled.origin.root,
-        workers=workers,
-        dry_run=dry_run,
-        include_trace=include_trace,
-        fail_fast=fail_fast,
-        max_cost_usd=max_cost,
-        cache=cwd / (cache_dir or CACHE) if wants_cache else None,
-        record=cwd / record if record else None,
-        replay=cwd / replay if replay else None,
-        prompts=dumps / "prompts" if dump_prompts else None,
-        traces=dumps / "traces" if dump_traces else None,
-    )
-    written = form_and_name(form, out or resume)
-    results = Path(out or resume or Path(".agentv", "results", f"eval_{stamp()}.{written}"))
-    if resume is not None and form_of(Path(resume)) != written:
-        raise UsageError(f"--resume {resume} and --out {out} are not written alike", hint="give them the same suffix")
-    files = RunFiles(cwd / results, written, reports_of(reports, cwd))
-    scope = Scope(
-        shard,
-        balance=cwd / balance if balance else None,
-        resume=cwd / resume if resume else None,
-        baseline=cwd / baseline if baseline else None,
-        is_filtered=bool(eval_ids) or old_plan is not None,
-    )
-    work = partial(run_plan, compiled, overrides, settings, files, scope=scope)
-    outcome = run(work, files, dotenv_files=compiled.origin.dotenv_files, verbose=verbose)
+    settings = options.settings(compiled.origin.root, cwd)
+    files = options.files(cwd)
+    work = partial(run_plan, compiled, options.overrides(), settings, files, scope=options.scope(cwd))
+    outcome = run(work, files, dotenv_files=compiled.origin.dotenv_files, verbose=options.verbose)
     show_outcome(outcome, files.written, cwd)
     if outcome.report.stopped is not None:
-        show_line(f"the rest runs with --resume {results}", "plain")
+        show_line(
+            f"the rest runs with --resume {Path(options.out or options.resume or short(files.results, cwd))}", "plain"
+        )
     if left_out is not None:
         show_line(left_out, "warn")
     return outcome.report.gate.exit_code

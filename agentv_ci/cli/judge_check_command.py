@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from agentv_ci.cli.options import (
     Count,
     Range,
     color_option,
+    takes,
     targets_option,
     verbose_option,
     workers_option,
@@ -32,6 +33,34 @@ from agentv_ci.text import counted, shortened
 
 MAX_SHOWN = 20
 MAX_REASON = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeCheckOptions:
+    """What `judge-check` is given."""
+
+    file: str
+    targets: str | None
+    judge_target: str | None
+    repeat: int
+    threshold: float | None
+    workers: int | None
+    min_agreement: float
+    min_kappa: float | None
+    max_error: float | None
+    max_flip_rate: float | None
+    max_errors: int
+    out: str | None
+    form: str
+    verbose: bool
+
+    def demands(self) -> Demands:
+        """Return what is demanded of the judge; raises UsageError for what one question a time cannot say."""
+        if self.max_flip_rate is not None and self.repeat == 1:
+            raise UsageError(
+                "--max-flip-rate needs --repeat 2 or more: a judge that is asked once cannot contradict itself"
+            )
+        return Demands(self.min_agreement, self.min_kappa, self.max_error, self.max_flip_rate, self.max_errors)
 
 
 @click.command("judge-check")
@@ -66,22 +95,8 @@ MAX_REASON = 200
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @verbose_option
 @color_option
-def command(
-    file: str,
-    targets: str | None,
-    judge_target: str | None,
-    repeat: int,
-    threshold: float | None,
-    workers: int | None,
-    min_agreement: float,
-    min_kappa: float | None,
-    max_error: float | None,
-    max_flip_rate: float | None,
-    max_errors: int,
-    out: str | None,
-    form: str,
-    verbose: bool,
-) -> int:
+@takes(JudgeCheckOptions)
+def command(options: JudgeCheckOptions) -> int:
     """Run a judge over answers that people have judged, and say how far it agrees with them.
 
     FILE is a judge set: {$schema: agentv-judge-set-v1, judge_target, prompt?, items: [{id, question,
@@ -94,27 +109,22 @@ def command(
       agentv-ci judge-check judges/refunds.yaml --judge-target cheaper-model --format json
     """
     cwd = Path.cwd()
-    if max_flip_rate is not None and repeat == 1:
-        raise UsageError(
-            "--max-flip-rate needs --repeat 2 or more: a judge that is asked once cannot contradict itself"
-        )
-    check = prepare_judge_check(file, targets=targets, judge_target=judge_target, cwd=cwd)
-    if max_error is not None and all(item.score is None for item in check.items):
+    demands = options.demands()
+    check = prepare_judge_check(options.file, targets=options.targets, judge_target=options.judge_target, cwd=cwd)
+    if demands.max_error is not None and all(item.score is None for item in check.items):
         raise UsageError("--max-error needs labels that are scores, and no answer of the set has one")
     origin = check.compiled.origin
     show_diagnostics(origin.warnings, err=True)
-    results = Path(out) if out else Path(".agentv", "results", f"judge-check_{stamp()}.jsonl")
+    results = Path(options.out) if options.out else Path(".agentv", "results", f"judge-check_{stamp()}.jsonl")
     files = RunFiles(cwd / results, "jsonl")
-    overrides = Overrides(repeat=repeat, threshold=threshold)
-    settings = RunSettings(root=origin.root, workers=workers)
-    work = partial(check_judge, check, overrides, settings, files)
-    found = run(work, files, dotenv_files=origin.dotenv_files, verbose=verbose)
-    demands = Demands(min_agreement, min_kappa, max_error, max_flip_rate, max_errors)
-    code, reasons = judge_agreement(found, demands)
-    if form == "json":
-        click.echo(_as_json(check, found, demands, code, reasons))
+    overrides = Overrides(repeat=options.repeat, threshold=options.threshold)
+    work = partial(check_judge, check, overrides, RunSettings(root=origin.root, workers=options.workers), files)
+    agreement = run(work, files, dotenv_files=origin.dotenv_files, verbose=options.verbose)
+    code, reasons = judge_agreement(agreement, demands)
+    if options.form == "json":
+        click.echo(_as_json(check, agreement, demands, code, reasons))
         return code
-    for text, style in _lines(check, found, repeat, file):
+    for text, style in _lines(check, agreement, options.repeat, options.file):
         show_line(text, style)
     show_line("check: not passed" if code else "check: passed", "bad" if code else "good")
     for reason in reasons:

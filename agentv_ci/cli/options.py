@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,11 +15,26 @@ import click
 from agentv_ci.errors import UsageError
 
 if TYPE_CHECKING:
+    from agentv_ci.app.compile import Selection
     from agentv_ci.app.report_files import Reports
     from agentv_ci.report.renderers import ReportFormat
     from agentv_ci.results.forms import ResultsFormat
 
 F = TypeVar("F", bound=Callable[..., object])
+Options = TypeVar("Options")
+
+
+def takes(options: Callable[..., Options]) -> Callable[[Callable[[Options], int]], Callable[..., int]]:
+    """Give a command its options as one record, made of what click hands over by name."""
+
+    def decorate(command: Callable[[Options], int]) -> Callable[..., int]:
+        @wraps(command)
+        def called(**given: object) -> int:
+            return command(options(**given))
+
+        return called
+
+    return decorate
 
 
 class FileName(click.ParamType[str]):
@@ -72,6 +89,25 @@ target_option = click.option(
 eval_id_option = click.option(
     "--eval-id", "eval_ids", metavar="ID", multiple=True, help="Only this case; globs; may be given again."
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectionOptions:
+    """Which cases, and what answers them."""
+
+    paths: tuple[str, ...]
+    targets: str | None
+    target: str | None
+    eval_ids: tuple[str, ...]
+
+    @property
+    def selection(self) -> Selection:
+        """The same for the application."""
+        from agentv_ci.app.compile import Selection
+
+        return Selection(self.paths, self.targets, self.target, self.eval_ids)
+
+
 form_option = click.option(
     "--output-format",
     "form",
@@ -127,25 +163,40 @@ def form_and_name(form: ResultsFormat | None, out: str | None) -> ResultsFormat:
 
 
 def report_options(command: F) -> F:
-    """Reports beside the results; `reports_of` takes what they were given."""
+    """Reports beside the results; `ReportOptions` has their files."""
     for name, says in reversed(tuple(REPORTS.items())):
         command = click.option(f"--{name}", type=FILE, metavar="FILE", help=says)(command)
     return command
 
 
-def reports_of(given: Mapping[str, str | None], cwd: Path) -> Reports:
-    """Return the reports that are wanted; `given` has the file of each."""
-    from agentv_ci.app.report_files import Reports
-    from agentv_ci.app.workflow import links_of, read_workflow
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """The file of each report."""
 
-    files = {name: cwd / path for name in REPORTS if (path := given[name]) is not None}
-    for name in REPORTS:
-        if given[name] == "-":
-            raise UsageError(f"--{name} takes a file; standard output has the summary")
-    # Every step of a job writes to the same one.
-    summary = os.environ.get("GITHUB_STEP_SUMMARY")
-    appended = frozenset({cwd / summary} if summary else ())
-    return Reports(files, links_of(read_workflow(os.environ)), appended)
+    html: str | None
+    junit: str | None
+    markdown: str | None
+    sarif: str | None
+
+    def reports(self, cwd: Path) -> Reports:
+        """Return the reports to write; raises UsageError for standard output."""
+        from agentv_ci.app.report_files import Reports
+        from agentv_ci.app.workflow import links_of, read_workflow
+
+        given: dict[ReportFormat, str | None] = {
+            "html": self.html,
+            "junit": self.junit,
+            "markdown": self.markdown,
+            "sarif": self.sarif,
+        }
+        for name, path in given.items():
+            if path == "-":
+                raise UsageError(f"--{name} takes a file; standard output has the summary")
+        files = {name: cwd / path for name, path in given.items() if path is not None}
+        # Every step of a job writes to the same one.
+        summary = os.environ.get("GITHUB_STEP_SUMMARY")
+        appended = frozenset({cwd / summary} if summary else ())
+        return Reports(files, links_of(read_workflow(os.environ)), appended)
 
 
 def gate_options(command: F) -> F:
@@ -159,6 +210,16 @@ def gate_options(command: F) -> F:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateOptions:
+    """What moves the gate; None leaves the eval file's own."""
+
+    threshold: float | None
+    min_pass_rate: float | None
+    min_mean_score: float | None
+    max_errors: int | None
 
 
 def color_option(command: F) -> F:

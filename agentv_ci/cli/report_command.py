@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,9 +11,19 @@ import click
 from agentv_ci.app.compare import yardstick_of
 from agentv_ci.app.concluding import RunFiles
 from agentv_ci.app.report import Merging, report_results
-from agentv_ci.cli.options import FILE, Count, color_option, report_options, reports_of
+from agentv_ci.cli.options import FILE, Count, ReportOptions, color_option, report_options, takes
 from agentv_ci.cli.running import show_outcome
 from agentv_ci.results.forms import form_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportCommandOptions(ReportOptions):
+    """What `report` is given."""
+
+    results: tuple[str, ...]
+    expect_shards: int | None
+    out: str | None
+    baseline: str | None
 
 
 @click.command("report")
@@ -29,13 +40,8 @@ from agentv_ci.results.forms import form_of
 )
 @report_options
 @color_option
-def command(
-    results: tuple[str, ...],
-    expect_shards: int | None,
-    out: str | None,
-    baseline: str | None,
-    **reports: str | None,
-) -> int:
+@takes(ReportCommandOptions)
+def command(options: ReportCommandOptions) -> int:
     """Report results again, or several files as one run: the summary, and the gate that was set when they ran.
 
     The gate's settings are in the run reports that lie beside the results. The exit status is that of `eval`.
@@ -47,13 +53,13 @@ def command(
       agentv-ci report results.jsonl --html report.html --markdown summary.md
     """
     cwd = Path.cwd()
-    written = cwd / out if out else None
-    files = RunFiles(written, form_of(written)) if written is not None else None
-    wanted = reports_of(reports, cwd)
-    head = written.name if written is not None else "these results"
-    source = cwd / baseline if baseline else None
+    out = cwd / options.out if options.out else None
+    files = RunFiles(out, form_of(out)) if out is not None else None
+    reports = options.reports(cwd)
+    head = out.name if out is not None else "these results"
+    source = cwd / options.baseline if options.baseline else None
     yardstick = yardstick_of(source, head=head, now=datetime.now(UTC)) if source is not None else None
-    paths = tuple(cwd / each for each in results)
-    outcome = report_results(Merging(paths, results, expect_shards, files, wanted, yardstick, source))
-    show_outcome(outcome, {**(files.written if files is not None else {}), **wanted.named}, cwd)
+    paths = tuple(cwd / each for each in options.results)
+    outcome = report_results(Merging(paths, options.results, options.expect_shards, files, reports, yardstick, source))
+    show_outcome(outcome, {**(files.written if files is not None else {}), **reports.named}, cwd)
     return outcome.report.gate.exit_code

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import click
 
-from agentv_ci.app.compile import Selection
 from agentv_ci.app.concluding import RunFiles
 from agentv_ci.app.rescore import prepare_rescoring, rescore
 from agentv_ci.cli.options import (
     FILE,
+    GateOptions,
+    ReportOptions,
+    SelectionOptions,
     color_option,
     eval_id_option,
     form_and_name,
     form_option,
     gate_options,
     report_options,
-    reports_of,
+    takes,
     target_option,
     targets_option,
     verbose_option,
@@ -29,6 +32,33 @@ from agentv_ci.cli.running import run, show_outcome, show_warning, unheard
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.execute.run import RunSettings
 from agentv_ci.results.forms import ResultsFormat
+
+
+@dataclass(frozen=True, kw_only=True)
+class RescoreOptions(SelectionOptions, GateOptions, ReportOptions):
+    """What `rescore` is given."""
+
+    results: str
+    out: str | None
+    form: ResultsFormat | None
+    workers: int | None
+    dry_run: bool
+    verbose: bool
+
+    def overrides(self) -> Overrides:
+        """Return what takes the place of the plan's own settings."""
+        return Overrides(
+            threshold=self.threshold,
+            min_pass_rate=self.min_pass_rate,
+            min_mean_score=self.min_mean_score,
+            max_errors=self.max_errors,
+        )
+
+    def files(self, cwd: Path) -> RunFiles:
+        """Return where results and reports go; raises UsageError where their names do not fit."""
+        form = form_and_name(self.form, self.out)
+        results = cwd / self.out if self.out else (cwd / self.results).with_suffix(f".rescored.{form}")
+        return RunFiles(results, form, self.reports(cwd))
 
 
 @click.command("rescore")
@@ -45,23 +75,8 @@ from agentv_ci.results.forms import ResultsFormat
 @report_options
 @verbose_option
 @color_option
-def command(
-    results: str,
-    paths: tuple[str, ...],
-    targets: str | None,
-    target: str | None,
-    eval_ids: tuple[str, ...],
-    out: str | None,
-    form: ResultsFormat | None,
-    workers: int | None,
-    dry_run: bool,
-    threshold: float | None,
-    min_pass_rate: float | None,
-    min_mean_score: float | None,
-    max_errors: int | None,
-    verbose: bool,
-    **reports: str | None,
-) -> int:
+@takes(RescoreOptions)
+def command(options: RescoreOptions) -> int:
     """Score the answers of an earlier run with today's evaluators; no target is asked, only judges are.
 
     PATH: eval files, folders, globs or one plan; default: the eval files that the rows name. They are compiled for the
@@ -75,22 +90,17 @@ def command(
       agentv-ci rescore out/results.jsonl plan.json --out again.jsonl
     """
     cwd = Path.cwd()
-    stored = cwd / results
-    rescoring = prepare_rescoring(stored, Selection(paths, targets, target, eval_ids), cwd=cwd)
+    rescoring = prepare_rescoring(cwd / options.results, options.selection, cwd=cwd)
     origin = rescoring.compiled.origin
     with unheard():
         show_diagnostics(origin.warnings, err=True)
     for sentence in rescoring.left_out:
         show_warning(sentence)
-    overrides = Overrides(
-        threshold=threshold, min_pass_rate=min_pass_rate, min_mean_score=min_mean_score, max_errors=max_errors
-    )
-    settings = RunSettings(root=origin.root, workers=workers, dry_run=dry_run or rescoring.is_dry_run)
-    how = form_and_name(form, out)
-    written = cwd / out if out else stored.with_suffix(f".rescored.{how}")
-    files = RunFiles(written, how, reports_of(reports, cwd))
-    work = partial(rescore, rescoring, overrides, settings, files)
-    outcome = run(work, files, dotenv_files=origin.dotenv_files, verbose=verbose)
+    dry_run = options.dry_run or rescoring.is_dry_run
+    settings = RunSettings(root=origin.root, workers=options.workers, dry_run=dry_run)
+    files = options.files(cwd)
+    work = partial(rescore, rescoring, options.overrides(), settings, files)
+    outcome = run(work, files, dotenv_files=origin.dotenv_files, verbose=options.verbose)
     show_outcome(outcome, files.written, cwd)
     for sentence in rescoring.left_out:
         show_line(sentence, "warn")

@@ -136,11 +136,12 @@ def show_outcome(outcome: Outcome, written: Mapping[str, Path], cwd: Path) -> No
         if path in outcome.lost:
             show_line(f"{name}: could not be written", "bad")
         else:
-            show_line(f"{name}: {_short(path, cwd)}", "plain")
+            show_line(f"{name}: {short(path, cwd)}", "plain")
     if outcome.report.stopped == "interrupted":
         with contextlib.suppress(OSError):  # the terminal has gone, which is what ended the run
             show_error("interrupted; finished rows are kept", None)
 
 
-def _short(path: Path, cwd: Path) -> Path:
+def short(path: Path, cwd: Path) -> Path:
+    """Return a path as people would name it from where they are."""
     return path.relative_to(cwd) if path.is_relative_to(cwd) else path
