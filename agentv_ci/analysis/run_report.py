@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from agentv_ci.analysis.gate import settings_of
+from agentv_ci.analysis.gate import gate_settings
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
 from agentv_ci.analysis.summing import sum_up
 from agentv_ci.contracts.plan import Plan
@@ -43,7 +43,7 @@ def report(
     run_report = sum_up(
         tally,
         outcomes,
-        settings_of(plan),
+        gate_settings(plan),
         ending,
         plan_digest=plan.digest,
         scenarios=scenarios,

@@ -61,7 +61,7 @@ def conclude(
     yardstick: Yardstick | None = None,
 ) -> Outcome:
     """Write the reports of a run whose rows are written: all that are in the file, or `rows`. Raises OSError."""
-    from agentv_ci.analysis.gate import settings_of
+    from agentv_ci.analysis.gate import gate_settings
     from agentv_ci.analysis.run_report import report
     from agentv_ci.results.forms import read
 
@@ -76,7 +76,7 @@ def conclude(
         return Outcome(*report(plan, read_rows(), ended, scenarios=scenarios, yardstick=yardstick))
 
     try:
-        scenarios = validate_runs(settings_of(plan), ((row, plan.digest) for row in read_rows()))
+        scenarios = validate_runs(gate_settings(plan), ((row, plan.digest) for row in read_rows()))
         outcome = judge(None)
     except (OSError, ValueError, UsageError) as error:
         # Somebody else has had their hands on the file.

@@ -174,16 +174,42 @@ class GateSettings(Recorded):
     seeds: Items[int] = Field((), description="The seeds of its trials, for validators.")
 
 
+GateVerdict = Literal["pass", "fail", "error", "budget", "interrupted", "nothing", "dry-run"]
+
+GateReasonKind = Literal[
+    "pass-rate",
+    "mean-score",
+    "errors",
+    "nothing-graded",
+    "validator",
+    "regression",
+    "cost",
+    "unpriced",
+    "stopped",
+    "incomplete",
+    "unrecorded",
+    "write-error",
+    "nothing-ran",
+]
+
+
+class GateReason(Recorded):
+    """One reason why the gate is not passed."""
+
+    kind: GateReasonKind = Field(description="What was not reached.")
+    suite: str | None = Field(description="The eval file; null for the whole run.")
+    message: str = Field(description="What was not reached, in words.")
+
+
 class GateResult(Recorded):
     """Whether the run passed, and why not."""
 
-    verdict: Literal["pass", "fail", "error", "budget", "interrupted", "nothing", "dry-run"] = Field(
-        description="The gate's word."
-    )
+    verdict: GateVerdict = Field(description="The gate's word.")
     exit_code: Annotated[int, Field(ge=0, le=255)] = Field(
         description="What the command ends with; that of a shard leaves quality to the whole."
     )
     reasons: Items[str] = Field(description="What was not reached.")
+    causes: Items[GateReason] = Field((), description="The same, each with its kind and its suite.")
     settings: Items[GateSettings] = Field(description="The thresholds, per suite.")
     max_cost_usd: Dollars | None = Field(None, description="Most the whole run may cost (`--max-cost`).")
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from agentv_ci.analysis.outcomes import CaseOutcome, lost_trials, not_passed
 from agentv_ci.contracts.action import Annotation, Level
+from agentv_ci.contracts.report import GateReasonKind, GateResult
 from agentv_ci.report.reported import ReportedRun
 from agentv_ci.report.words import DRY_RUN, GATE
 from agentv_ci.text import counted, on_one_line, shortened
@@ -27,8 +27,8 @@ class EvaluatorPlace:
     evaluator: str
 
 
-_BY_CASES = re.compile(r"(.*: )?(pass rate|mean score|\d+ errors?,|no case was graded)", re.DOTALL)
-"""Reasons of a gate that its cases explain."""
+EXPLAINED_BY_CASES: frozenset[GateReasonKind] = frozenset({"pass-rate", "mean-score", "errors", "nothing-graded"})
+"""Reasons of a gate that the annotations of its cases explain."""
 
 FindLine = Callable[[EvaluatorPlace], int | None]
 """Return the line of an evaluator that stands in its case; None: look at the case."""
@@ -45,11 +45,11 @@ def annotate(run: ReportedRun, find_line: FindLine) -> Iterator[Annotation]:
         return
     errors, failed = not_passed(run.outcomes, is_stopped=report.stopped is not None)
     level: Level = "warning" if report.gate.verdict == "pass" else "error"
-    told = [*errors, *failed]
-    if level == "error" and not (told and all(map(_BY_CASES.match, report.gate.reasons))):
+    cases = [*errors, *failed]
+    if level == "error" and not (cases and _is_explained_by_cases(report.gate)):
         # No line of a case says it, or not all of it.
         yield Annotation("notice" if report.gate.verdict == "nothing" else "error", *_gate(run))
-    yield from (_case(each, level, find_line) for each in told)
+    yield from (_case(each, level, find_line) for each in cases)
     for outcome, trial in lost_trials(run.outcomes):
         title = f"{_id(outcome)}: trial {trial.number} of {outcome.case.trials} has no verdict"
         yield _on_case(outcome, "warning", title, _line(trial.summary))
@@ -57,6 +57,12 @@ def annotate(run: ReportedRun, find_line: FindLine) -> Iterator[Annotation]:
         if outcome.flaky:
             said = f"{outcome.passed} of {counted(len(outcome.graded), 'trial')} passed"
             yield _on_case(outcome, "notice", f"{_id(outcome)}: flaky", said)
+
+
+def _is_explained_by_cases(gate: GateResult) -> bool:
+    """Whether the annotations of cases explain every reason; run reports of older versions have no causes."""
+    kinds = {each.kind for each in gate.causes}
+    return kinds <= EXPLAINED_BY_CASES and bool(kinds or not gate.reasons)
 
 
 def _gate(run: ReportedRun) -> tuple[str, str]:

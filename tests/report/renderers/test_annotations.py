@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentv_ci.contracts.action import Annotation
-from agentv_ci.contracts.report import Ending
+from agentv_ci.contracts.report import Ending, GateReason
 from agentv_ci.report.renderers.annotations import EvaluatorPlace, annotate
 from tests.report.builders import case, finding, reported, row, rows_of
 
@@ -63,6 +63,17 @@ def test_gate_that_no_case_explains_is_said_without_a_line() -> None:
     gate = run.report.gate.model_copy(update={"verdict": "fail", "reasons": ("1 regression", "mean too low")})
     found = [*annotate(type(run)(run.report.model_copy(update={"gate": gate}), run.outcomes, run.rows), nowhere)]
     assert found == [Annotation("error", "Evaluations: not passed", "1 regression\nmean too low")]
+
+
+def test_gate_that_cases_explain_in_part_is_said_besides() -> None:
+    run = reported([row("fail")])
+    regression = GateReason(kind="regression", suite=None, message="against main: pass rate of all cases: 90% → 80%")
+    for causes, levels in (((), ["error"]), ((regression,), ["error", "error"])):
+        gate = run.report.gate
+        more = {"causes": (*gate.causes, *causes), "reasons": (*gate.reasons, *(each.message for each in causes))}
+        report = run.report.model_copy(update={"gate": gate.model_copy(update=more)})
+        found = annotate(type(run)(report, run.outcomes, run.rows), nowhere)
+        assert [each.level for each in found] == levels
 
 
 def test_flaky_cases_and_lost_trials_are_told_apart() -> None:
