@@ -16,6 +16,7 @@ from dataclasses import replace
 from urllib.parse import quote, quote_plus
 
 from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.environment_references import variable_of
 from agentv_ci.contracts.exchange import (
     CalledTool,
     EvaluatorOutcome,
@@ -25,7 +26,7 @@ from agentv_ci.contracts.exchange import (
     Response,
 )
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.contracts.targets import REFERENCE_PATTERN, Target
+from agentv_ci.contracts.targets import Target
 from agentv_ci.text import printable, shortened
 
 MASK = "***"
@@ -55,7 +56,8 @@ def secrets_of(targets: Mapping[str, Target], resolved: Mapping[str, Target], en
 
 
 def _looked_up(value: str, environ: Mapping[str, str]) -> str:
-    return environ.get(value.strip("${} \t"), "") if re.match(REFERENCE_PATTERN, value) else value
+    variable = variable_of(value)
+    return value if variable is None else environ.get(variable, "")
 
 
 def _is_secret(text: str) -> bool:
@@ -74,7 +76,7 @@ def _values(written: object, used: object, *, whole: bool) -> Iterator[str]:
     elif isinstance(used, dict):
         given = written if isinstance(written, dict) else {}
         for name, value in used.items():
-            if whole or re.match(REFERENCE_PATTERN, str(given.get(name, ""))):
+            if whole or variable_of(given.get(name)) is not None:
                 yield str(value)
             if whole:
                 # `Bearer <token>`: the token alone is secret too.

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
+from agentv_ci.contracts.environment_references import variables_in
 from agentv_ci.contracts.source import normal
 from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.json_access import objects_at, text_at
 from agentv_ci.load import load
 from agentv_ci.load.discover import find_root, targets_in
-from agentv_ci.scaffold.drafts import EXAMPLE, SCHEMAS, WORKFLOWS, Choices, Draft, drafts, referenced
+from agentv_ci.scaffold.drafts import EXAMPLE, SCHEMAS, WORKFLOWS, Choices, Draft, drafts
 from agentv_ci.scaffold.starters import STARTERS
 from agentv_ci.text import listed
 
@@ -105,7 +106,7 @@ def _as_there(targets: Path, choices: Choices) -> Choices:
         workflow=choices.workflow,
         editor=choices.editor,
         target=asked,
-        references=tuple(dict.fromkeys(referenced(json.dumps(data, default=str)))),
+        references=tuple(dict.fromkeys(variables_in(json.dumps(data, default=str)))),
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 from agentv_ci.compile.files import relative
+from agentv_ci.contracts.environment_references import OPENING
 from agentv_ci.contracts.source import Source, normal
 from agentv_ci.contracts.targets import (
     CliTarget,
@@ -88,6 +89,6 @@ def _program(program: str, source: Source) -> str:
 
 def _path(path: str, source: Source) -> str:
     """A relative path of a targets file, from the repository; one that the author wrote absolute stays."""
-    if "${{" in path or path.startswith(("/", "~")):
+    if OPENING in path or path.startswith(("/", "~")):
         return path
     return relative(normal(source.path.parent / path), source.root)

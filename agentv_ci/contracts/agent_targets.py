@@ -6,7 +6,8 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from agentv_ci.contracts.base import Items, JsonValue, Maybe, Name
-from agentv_ci.contracts.target_settings import Flag, Reference, Seconds, TargetSettings
+from agentv_ci.contracts.environment_references import EnvironmentReference
+from agentv_ci.contracts.target_settings import Flag, Seconds, TargetSettings
 
 
 class VsCodeTarget(TargetSettings):
@@ -73,13 +74,13 @@ class CodexTarget(AgentTarget):
     provider: Literal["codex", "codex-cli"] = Field(description="Ask Codex.")
     profile: Maybe[Name] = Field(None, description="A profile of its configuration.")
     approval: Maybe[Name] = Field(None, description="When it asks for approval; default never.")
-    sandbox: Maybe[Literal["read-only", "workspace-write", "danger-full-access"] | Reference] = Field(
+    sandbox: Maybe[Literal["read-only", "workspace-write", "danger-full-access"] | EnvironmentReference] = Field(
         None, description="What it may touch; default: its own."
     )
     log_dir: Maybe[Name] = Field(
         None, description="Where its logs go; default .agentv/logs/codex in the working directory."
     )
-    log_format: Maybe[Literal["summary", "json"] | Reference] = Field(
+    log_format: Maybe[Literal["summary", "json"] | EnvironmentReference] = Field(
         None, description="A log of summaries (default) or of the events as they come."
     )
 

@@ -7,12 +7,12 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import Field
 
 from agentv_ci.contracts.base import Authored, Items, JsonObject, JsonValue, Maybe, Name
+from agentv_ci.contracts.environment_references import EnvironmentReference
 from agentv_ci.contracts.target_settings import (
     ApiFormat,
     Count,
     Milliseconds,
     Natural,
-    Reference,
     StatusCode,
     TargetSettings,
 )
@@ -27,10 +27,10 @@ class RetrySettings(Authored):
     max_retries: Maybe[Natural] = Field(None, description="Requests again; default 3.")
     retry_initial_delay_ms: Maybe[Milliseconds] = Field(None, description="First wait; default 1000.")
     retry_max_delay_ms: Maybe[Milliseconds] = Field(None, description="Longest wait; default 60000.")
-    retry_backoff_factor: Maybe[Annotated[float, Field(ge=1)] | Reference] = Field(
+    retry_backoff_factor: Maybe[Annotated[float, Field(ge=1)] | EnvironmentReference] = Field(
         None, description="Growth of the wait; default 2."
     )
-    retry_status_codes: Maybe[Items[StatusCode | Reference]] = Field(
+    retry_status_codes: Maybe[Items[StatusCode | EnvironmentReference]] = Field(
         None, description="HTTP statuses worth repeating; default 408 429 500 502 503 504. 401 and 403 never are."
     )
 
@@ -50,9 +50,11 @@ class HttpTarget(TargetSettings, RetrySettings):
 
     api_key: Maybe[str] = Field(None, description="A reference such as ${{ OPENAI_API_KEY }}, never the key itself.")
     base_url: Maybe[Name] = Field(None, description="The API's root, used as given.")
-    temperature: Maybe[Annotated[float, Field(ge=0)] | Reference] = Field(None, description="Sampling temperature.")
+    temperature: Maybe[Annotated[float, Field(ge=0)] | EnvironmentReference] = Field(
+        None, description="Sampling temperature."
+    )
     max_output_tokens: Maybe[Count] = Field(None, description="Longest answer, in tokens.")
-    max_tokens_param: Maybe[Literal["max_tokens", "max_completion_tokens"] | Reference] = Field(
+    max_tokens_param: Maybe[Literal["max_tokens", "max_completion_tokens"] | EnvironmentReference] = Field(
         None,
         description="How chat completions call the limit; default: max_completion_tokens at OpenAI and Azure, "
         "else max_tokens.",

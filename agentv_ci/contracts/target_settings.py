@@ -15,19 +15,15 @@ from agentv_ci.contracts.base import (
     NonNegative,
     Positive,
 )
-
-REFERENCE_PATTERN = r"^\s*\$\{\{\s*[A-Za-z_][A-Za-z0-9_]*\s*\}\}\s*$"
-
-Reference = Annotated[str, Field(pattern=REFERENCE_PATTERN)]
-"""`${{ NAME }}`: the value of an environment variable, read when a run begins."""
+from agentv_ci.contracts.environment_references import EnvironmentReference
 
 StatusCode = Annotated[int, Field(ge=100, le=599), WHOLE]
-Flag = bool | Reference
-Count = AtLeastOne | Reference
-Natural = NonNegative | Reference
-Seconds = Positive | Reference
-ApiFormat = Literal["chat", "responses"] | Reference
-Milliseconds = Annotated[float, Field(ge=0)] | Reference
+Flag = bool | EnvironmentReference
+Count = AtLeastOne | EnvironmentReference
+Natural = NonNegative | EnvironmentReference
+Seconds = Positive | EnvironmentReference
+ApiFormat = Literal["chat", "responses"] | EnvironmentReference
+Milliseconds = Annotated[float, Field(ge=0)] | EnvironmentReference
 
 
 def number(value: float | str | None, default: float) -> float:

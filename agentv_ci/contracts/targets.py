@@ -3,7 +3,6 @@
 Any scalar but `name` and `provider` may be a reference to the environment, written `${{ NAME }}`.
 """
 
-import re
 from collections.abc import Collection, Mapping
 from typing import Annotated, ClassVar, Literal
 
@@ -26,9 +25,9 @@ from agentv_ci.contracts.api_targets import (
     OpenAITarget,
 )
 from agentv_ci.contracts.base import AtLeastOne, Authored, ByKind, Items, JsonValue, Maybe, Name, NonNegative
+from agentv_ci.contracts.environment_references import variable_of
 from agentv_ci.contracts.evals import ToolCall
 from agentv_ci.contracts.target_settings import (
-    REFERENCE_PATTERN,
     Flag,
     Milliseconds,
     Seconds,
@@ -36,7 +35,6 @@ from agentv_ci.contracts.target_settings import (
 )
 
 __all__ = [
-    "REFERENCE_PATTERN",
     "TARGETS_SCHEMAS",
     "AgentTarget",
     "AnthropicTarget",
@@ -213,4 +211,4 @@ def cases_at_once(workers: int | None, answering: Collection[Target]) -> int:
 def model_name(target: Target) -> str | None:
     """Return the model that a target asks, or its deployment; None when it has none or the environment names it."""
     name = getattr(target, "model", None) or getattr(target, "deployment", None)
-    return name if isinstance(name, str) and not re.search(REFERENCE_PATTERN, name) else None
+    return name if isinstance(name, str) and variable_of(name) is None else None

@@ -20,8 +20,9 @@ from pydantic import TypeAdapter
 
 from agentv_ci.canonical import digest_of, exact
 from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.environment_references import variable_of
 from agentv_ci.contracts.exchange import Request, Response
-from agentv_ci.contracts.targets import REFERENCE_PATTERN, Target
+from agentv_ci.contracts.targets import Target
 from agentv_ci.json_access import read_json
 from agentv_ci.redaction import SECRET_WORDS
 
@@ -221,6 +222,5 @@ def _veiled(written: JsonValue, used: JsonValue) -> JsonValue:
 
 def _names_secret(value: JsonValue) -> bool:
     """Whether a value is a reference to a variable that its name calls secret."""
-    if not isinstance(value, str) or not re.match(REFERENCE_PATTERN, value):
-        return False
-    return value.strip("${} \t").upper().rsplit("_", 1)[-1] in SECRET_WORDS
+    variable = variable_of(value)
+    return variable is not None and variable.upper().rsplit("_", 1)[-1] in SECRET_WORDS

@@ -8,9 +8,8 @@ from urllib.parse import urlsplit
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.cli_template import CLI_PLACEHOLDERS, placeholders, quoted_placeholders
+from agentv_ci.contracts.environment_references import variable_of
 from agentv_ci.contracts.targets import AzureOpenAITarget, CliTarget, HttpTarget, Target
-
-REFERENCE = re.compile(r"\s*\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}\s*")
 
 FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding", "connection", "upgrade"})
 """Headers that say where a request ends, and in which protocol; the client's own."""
@@ -46,7 +45,7 @@ def _reasons(target: Target) -> Iterator[tuple[str, str]]:
 def _holds_reference(value: JsonValue) -> bool:
     match value:
         case str():
-            return REFERENCE.fullmatch(value) is not None
+            return variable_of(value) is not None
         case list():
             return any(map(_holds_reference, value))
         case _:

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from pydantic import ValidationError
 
 from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.environment_references import variable_of
 from agentv_ci.contracts.exchange import Warn
 from agentv_ci.contracts.targets import Target
 from agentv_ci.errors import MissingVariables, UsageError
-from agentv_ci.execute.fitness import REFERENCE, unfit
+from agentv_ci.execute.fitness import unfit
 from agentv_ci.model_errors import refusals
 
 ADDRESSES = ("base_url", "endpoint")
@@ -70,8 +71,8 @@ class _Resolution:
             found = self._value(value, absent)
             if not absent:
                 self.data[field] = found.strip() if field in ADDRESSES and isinstance(found, str) else found
-                if isinstance(value, str) and (match := REFERENCE.fullmatch(value)):
-                    self.sources[field] = match[1]
+                if (variable := variable_of(value)) is not None:
+                    self.sources[field] = variable
             elif isinstance(value, (dict, list)) or not self._may_be_absent(field, absent[0]):
                 for variable in absent:
                     self.missing.setdefault(variable, []).append(field)
@@ -86,10 +87,10 @@ class _Resolution:
         return field not in self._target.essential and not type(self._target).model_fields[field].is_required()
 
     def _value(self, value: JsonValue, absent: list[str]) -> JsonValue:
-        if isinstance(value, str) and (match := REFERENCE.fullmatch(value)):
-            found = self._environ.get(match[1], "").strip()
+        if (variable := variable_of(value)) is not None:
+            found = self._environ.get(variable, "").strip()
             if not found:
-                absent.append(match[1])
+                absent.append(variable)
             return found
         if isinstance(value, dict):
             return {key: self._value(item, absent) for key, item in value.items()}

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.environment_references import ENVIRONMENT_REFERENCE
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.contracts.targets import REFERENCE_PATTERN
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
@@ -220,7 +220,7 @@ def _explain_choice(refusal: _Refusal, pointer: Pointer) -> Iterator[Violation]:
         yield Violation("required", (*pointer, spelled[0]), tuple(spelled), refusal.found, refusal.message)
         return
     listed = refusal.value if isinstance(refusal.value, list) else []
-    meant = [found for index, found in refusal.branches.items() if not _is_reference(listed[index])]
+    meant = [found for index, found in refusal.branches.items() if not _is_environment_reference(listed[index])]
     fitting = [found for found in meant if not any(each.is_wrong_type for each in found)]
     if len(fitting) == 1 or len(meant) == 1:
         for each in (fitting or meant)[0]:
@@ -241,5 +241,5 @@ def _spellings(branches: JsonValue) -> list[str]:
     return names
 
 
-def _is_reference(branch: JsonValue) -> bool:
-    return isinstance(branch, dict) and branch.get("pattern") == REFERENCE_PATTERN
+def _is_environment_reference(branch: JsonValue) -> bool:
+    return isinstance(branch, dict) and branch.get("pattern") == ENVIRONMENT_REFERENCE

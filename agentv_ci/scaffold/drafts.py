@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from agentv_ci.contracts.cli_template import CLI_PLACEHOLDERS, placeholders, quoted_placeholders
-from agentv_ci.contracts.target_settings import REFERENCE_PATTERN
+from agentv_ci.contracts.environment_references import OPENING, variable_of, variables_in
 from agentv_ci.errors import UsageError
 from agentv_ci.jsonschema.schemas import SchemaName, text
 from agentv_ci.scaffold.starters import STARTERS, Kind, Starter
@@ -76,9 +76,9 @@ class Choices:
         if self.target is not None:
             return self.references
         model = self.starter.model if self.model is None else self.model
-        unused = {*referenced(self.starter.model or "")} - {*referenced(model or "")}
+        unused = {*variables_in(self.starter.model or "")} - {*variables_in(model or "")}
         known = (name for name in self.starter.variables if name not in unused)
-        return tuple(dict.fromkeys((*known, *referenced(model or ""))))
+        return tuple(dict.fromkeys((*known, *variables_in(model or ""))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +92,6 @@ class Draft:
     """What belongs into a file of this name that is there already."""
     sign: str = ""
     """What such a file holds when that was done."""
-
-
-def referenced(text: str) -> list[str]:
-    """Return the variables that a text refers to: `${{ NAME }}`."""
-    return re.findall(r"\$\{\{\s*(\w+)\s*\}\}", text)
 
 
 def drafts(choices: Choices, *, subfolder: str | None) -> tuple[Draft, ...]:
@@ -130,7 +125,7 @@ def _check_text(what: str, written: str) -> None:
         raise UsageError(f"{what} is empty")
     if not written.isprintable():
         raise UsageError(f"{what} is not one line of printable text")
-    if "${{" in written and not re.match(REFERENCE_PATTERN, written):
+    if OPENING in written and variable_of(written) is None:
         raise UsageError(f"{what} is a reference to the environment as a whole or not at all: ${{{{ NAME }}}}")
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.environment_references import ENVIRONMENT_REFERENCE
 from agentv_ci.contracts.evaluators import FIELD_PATH
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.contracts.targets import REFERENCE_PATTERN
 from agentv_ci.jsonschema.schemas import Violation
 from agentv_ci.text import did_you_mean, listed, nearest, shortened
 from agentv_ci.validate.findings import Finder, value_at
@@ -191,7 +191,7 @@ def _bound(violation: Violation) -> str:
             return f"must be more than {limit}, not {_shown(violation.found)}"
         case "maximum":
             return f"must be at most {limit}, not {_shown(violation.found)}"
-        case "pattern" if limit == REFERENCE_PATTERN:
+        case "pattern" if limit == ENVIRONMENT_REFERENCE:
             return f"must be a reference to the environment, ${{{{ NAME }}}}, not {_shown(violation.found)}"
         case "pattern" if limit == FIELD_PATH:
             return f"must be a path such as a.b[0].c, not {_shown(violation.found)}"

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.environment_references import OPENING, variable_of
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.contracts.targets import REFERENCE_PATTERN
 from agentv_ci.validate.findings import Finder
 
 
 def check(find: Finder) -> Iterator[Diagnostic]:
     """AV315 for `${{` that is not a whole `${{ NAME }}` value."""
     for pointer, text in _texts(find.source.data, ()):
-        if "${{" not in text or re.match(REFERENCE_PATTERN, text):
+        if OPENING not in text or variable_of(text) is not None:
             continue
         if whole := re.fullmatch(r"\s*\$\{\{\s*([^{}]*?)\s*\}\}\s*", text):
             message = f"'{whole[1]}' is no name of a variable; write ${{{{ NAME }}}}"

@@ -14,8 +14,9 @@ from agentv_ci.contracts.cli_template import (
     quoted_placeholders,
 )
 from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.environment_references import OPENING, variable_of
 from agentv_ci.contracts.source import Pointer, Source
-from agentv_ci.contracts.targets import REFERENCE_PATTERN, CliTarget, CommandHealthcheck, HttpTarget, TargetsDocument
+from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, HttpTarget, TargetsDocument
 from agentv_ci.text import did_you_mean, listed
 from agentv_ci.validate.findings import Finder, value_at
 from agentv_ci.validate.rules.names import duplicates
@@ -31,11 +32,11 @@ def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
     for index, target in enumerate(document.targets):
         pointer: Pointer = ("targets", index)
         judge = target.judge_target
-        if judge is not None and not re.match(REFERENCE_PATTERN, judge) and not some_nameless:
+        if judge is not None and variable_of(judge) is None and not some_nameless:
             yield from unknown_name(find, (*pointer, "judge_target"), "judge target", judge, names)
         if isinstance(target, CliTarget):
             yield from _check_templates(pointer, target, find)
-        if isinstance(target, HttpTarget) and target.api_key and "${{" not in target.api_key:
+        if isinstance(target, HttpTarget) and target.api_key and OPENING not in target.api_key:
             yield find.at(
                 "AV313", "an api_key does not belong in a file", (*pointer, "api_key"), hint=_key_hint(target.api_key)
             )
