@@ -14,7 +14,7 @@ from agentv_ci.app.compile import Compiled, Selection, compile_paths
 from agentv_ci.app.concluding import RunFiles
 from agentv_ci.app.run import Outside, Prior, Stored, carry_out
 from agentv_ci.app.runners import Answer, AnswerFunction, Answering, Ask, Message, call, messages_of, target_of, text_of
-from agentv_ci.app.validate import Documents
+from agentv_ci.app.workspace import Documents
 from agentv_ci.compile.cases import DEFAULT_TARGET
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Environment, ProviderError, Response

@@ -8,10 +8,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentv_ci.app.compile import Origin
 from agentv_ci.app.concluding import report_of
 from agentv_ci.app.report import part_of, read_rows
-from agentv_ci.app.report_files import refuse_to_overwrite, write_whole
+from agentv_ci.app.report_files import require_writable, write_whole
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.text import counted, shortened
 
@@ -75,7 +74,7 @@ def accept_baseline(results: Path, out: Path) -> Accepted:
     from agentv_ci.analysis.baseline import baseline_of, baseline_text
 
     _refuse_json(results)
-    refuse_to_overwrite([out], Origin(results.parent, (), (results, report_of(results)), ()))
+    require_writable([out], (results, report_of(results)))
     found = _read(results, results.name)
     plan_digest = found.report.plan_digest if found.report is not None else None
     document = baseline_of(found.outcomes, plan_digest=plan_digest, measured=found.measured)

@@ -5,23 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
-from agentv_ci.app.validate import Documents
+from agentv_ci.app.workspace import Documents, no_targets
+from agentv_ci.compile import compile  # noqa: A004  # the stage's name
+from agentv_ci.compile.compilation import Compilation
+from agentv_ci.compile.diff import diff
+from agentv_ci.compile.digest import CaseDigests, document_digest
+from agentv_ci.compile.document import PlanDocument, PlanWriter, prices_by_suite
+from agentv_ci.compile.estimate import estimate
+from agentv_ci.compile.files import relative
+from agentv_ci.compile.selection import is_selected, narrowed
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import Checked, Surroundings
+from agentv_ci.contracts.estimate import Estimate
+from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.plan_diff import PlanDiff
+from agentv_ci.contracts.targets import Target
 from agentv_ci.errors import InvalidInput, NothingToRun, UsageError
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.load.discover import Found, discover, find_dotenv, find_root
+from agentv_ci.load.plan import load_plan
 from agentv_ci.text import did_you_mean, listed
-
-if TYPE_CHECKING:
-    from agentv_ci.compile.compilation import Compilation
-    from agentv_ci.compile.document import PlanDocument
-    from agentv_ci.contracts.estimate import Estimate
-    from agentv_ci.contracts.plan import Plan
-    from agentv_ci.contracts.plan_diff import PlanDiff
-    from agentv_ci.contracts.targets import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +51,6 @@ class Origin:
     sources: tuple[Path, ...]
     """The files it was made from, which nothing may overwrite."""
     dotenv_files: tuple[Path, ...]
-
-    def refuse_to_overwrite(self, outputs: Sequence[Path]) -> None:
-        """Raise UsageError when an output is an input, or two outputs are one file."""
-        inputs = {path.resolve() for path in self.sources}
-        seen: set[Path] = set()
-        for path in outputs:
-            if path.resolve() in inputs:
-                raise UsageError(f"'{path}' is an input of this run and would be overwritten")
-            if path.resolve() in seen:
-                raise UsageError(f"two outputs would be written to '{path}'")
-            seen.add(path.resolve())
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +90,6 @@ def write_plan(selection: Selection, *, cwd: Path, scratch: BinaryIO, watch: Cal
     The text lies in `scratch` until it is copied; `watch` is told how many cases there are by now. Raises what
     `compile_paths` raises, and OSError.
     """
-    from agentv_ci.compile.document import PlanWriter
-
     found = discover(selection.patterns, cwd)
     if _is_plan(found):
         return write_compiled(_read_plan(found[0].path, selection, cwd), scratch)
@@ -111,8 +103,6 @@ def write_plan(selection: Selection, *, cwd: Path, scratch: BinaryIO, watch: Cal
 
 def write_compiled(compiled: Compiled, scratch: BinaryIO) -> Written:
     """Return the text of a plan in memory; it lies in `scratch` until it is copied. Raises OSError."""
-    from agentv_ci.compile.document import PlanWriter
-
     writer = PlanWriter(schema_id("plan-v1"), scratch)
     number = writer.add(compiled.plan.cases, lambda _: None)
     return Written(writer.end(compiled.plan), number, compiled.origin)
@@ -141,8 +131,6 @@ class _Reading:
 
     def compilation(self) -> Compilation:
         """Return what compiles the documents as they come."""
-        from agentv_ci.compile import compile  # noqa: A004  # the stage's name
-
         return compile(self._valid(), read_text=_read_text, eval_ids=self._selection.eval_ids)
 
     def origin(self, sources: Iterable[Path], *, cases: int) -> Origin:
@@ -179,8 +167,6 @@ class _Reading:
             raise untargeted
 
     def _take(self, checked: Checked, around: Surroundings) -> None:
-        from agentv_ci.compile.files import relative
-
         source = checked.source
         try:
             relative(source.path, source.root).encode("utf-8")
@@ -200,14 +186,6 @@ class _Reading:
         return tuple(self._beside | self._own)
 
 
-def no_targets(path: Path) -> UsageError:
-    """Return what is to be raised for a document that has no targets file."""
-    return UsageError(
-        f"no targets.yaml for {path}: looked in its folder, above it and in the working directory",
-        hint="write a targets.yaml, or name one with --targets",
-    )
-
-
 def _missing_target(checked: Checked, surroundings: Surroundings) -> UsageError | None:
     if surroundings.targets is None:
         return no_targets(checked.source.path)
@@ -224,8 +202,6 @@ def _read_text(path: Path) -> str:
 
 
 def _read_plan(path: Path, selection: Selection, cwd: Path) -> Compiled:
-    from agentv_ci.compile.selection import is_selected, narrowed
-
     if selection.target not in (None, "default") or selection.targets is not None:
         raise UsageError("a plan has its targets already: --target and --targets choose them when it is compiled")
     plan = read_plan(path)
@@ -244,8 +220,6 @@ def only_changed(compiled: Compiled, old: Path) -> Compiled:
 
     Raises what `read_plan` raises.
     """
-    from agentv_ci.compile.selection import narrowed
-
     known = {case.digest for case in read_plan(old).cases}
     plan = narrowed(compiled.plan, lambda case: case.digest not in known)
     return Compiled(plan, replace(compiled.origin, sources=(*compiled.origin.sources, old)))
@@ -253,9 +227,6 @@ def only_changed(compiled: Compiled, old: Path) -> Compiled:
 
 def diff_plans(compiled: Compiled, old: Path, eval_ids: Sequence[str]) -> PlanDiff:
     """Return what became of an older plan's cases, of those that are selected; raises what `read_plan` raises."""
-    from agentv_ci.compile.diff import diff
-    from agentv_ci.compile.selection import is_selected
-
     known = read_plan(old)
     selected = tuple(case for case in known.cases if is_selected(case.id, eval_ids))
     return diff(known.model_copy(update={"cases": selected}), compiled.plan)
@@ -266,8 +237,6 @@ def estimate_run(compiled: Compiled, *, workers: int | None) -> Estimate:
 
     Raises UsageError for a run that no figure is large enough for.
     """
-    from agentv_ci.compile.estimate import estimate
-
     try:
         return estimate(compiled.plan, workers=workers)
     except OverflowError as error:
@@ -279,10 +248,6 @@ def read_plan(path: Path) -> Plan:
 
     Raises UsageError, or InvalidInput with what the schema refuses.
     """
-    from agentv_ci.compile.digest import CaseDigests, document_digest
-    from agentv_ci.compile.document import prices_by_suite
-    from agentv_ci.load.plan import load_plan
-
     plan, data = load_plan(path)
     prices = prices_by_suite(plan)
     digests = CaseDigests(plan.targets)

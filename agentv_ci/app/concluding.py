@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentv_ci.app.compile import Origin
-from agentv_ci.app.report_files import NO_REPORTS, Outcome, Reports, publish, refuse_to_overwrite, why
+from agentv_ci.app.report_files import NO_REPORTS, Outcome, Reports, publish, require_writable, why
 from agentv_ci.app.scenarios import validate_runs
 from agentv_ci.errors import UsageError
 
@@ -44,11 +43,11 @@ class RunFiles:
         """What lies where when a run has ended."""
         return {"results": self.results, "report": self.report, **self.reports.named}
 
-    def refuse_to_overwrite(self, origin: Origin) -> None:
+    def require_writable(self, sources: Iterable[Path]) -> None:
         """Raise UsageError when what a run leaves would lie where something else does, or cannot lie."""
         if self.results.name == "-":
             raise UsageError("rows go into a file that later commands read; name one with --out")
-        refuse_to_overwrite(list(self.written.values()), origin)
+        require_writable(list(self.written.values()), sources)
         if self.results.exists() and not self.results.is_file():
             raise UsageError(f"results go into a file that can be read again, and '{self.results}' is none")
 

@@ -9,10 +9,10 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentv_ci.app.compile import Compiled, Origin, no_targets
+from agentv_ci.app.compile import Compiled, Origin
 from agentv_ci.app.concluding import RunFiles
 from agentv_ci.app.run import Outside, Prior, Stored, carry_out
-from agentv_ci.app.validate import Documents
+from agentv_ci.app.workspace import Documents, no_targets
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.documents import Checked, Surroundings
 from agentv_ci.contracts.judge_set import JudgeSetDocument, LabelledAnswer
@@ -136,7 +136,7 @@ async def check_judge(
     from agentv_ci.compile.overrides import override
     from agentv_ci.results.forms import read
 
-    files.refuse_to_overwrite(check.compiled.origin)
+    files.require_writable(check.compiled.origin.sources)
     plan = override(check.compiled.plan, overrides)
     labels = {item.id: item for item in check.items}
     now = outside.environment.now()

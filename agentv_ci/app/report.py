@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentv_ci.app.compile import Origin
 from agentv_ci.app.concluding import RunFiles, report_of
-from agentv_ci.app.report_files import Outcome, Reports, publish, refuse_to_overwrite, replacing
+from agentv_ci.app.report_files import Outcome, Reports, publish, replacing, require_writable
 from agentv_ci.app.scenarios import validate_runs
+from agentv_ci.app.workspace import refuse_to_overwrite
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.text import did_you_mean, listed
 
@@ -77,7 +77,7 @@ def report_results(merging: Merging) -> Outcome:
     outcome = judge()
     written = [*(merging.out.written.values() if merging.out is not None else ()), *merging.reports.files.values()]
     documents = _documents(merging.results[0], {each.case.suite for each in outcome.cases})
-    Origin(merging.results[0].parent, (), tuple(documents), ()).refuse_to_overwrite(written)
+    refuse_to_overwrite(written, documents)
     if merging.out is not None:
         _write_rows(merging.out, rows())
     report = merging.out.report if merging.out is not None else None
@@ -171,11 +171,10 @@ def _refuse_to_overwrite(merging: Merging) -> None:
     sources = tuple(each for path in merging.results for each in (path, report_of(path)))
     if merging.baseline is not None:
         sources = (*sources, merging.baseline)
-    origin = Origin(merging.results[0].parent, (), sources, ())
     if merging.out is not None:
-        replace(merging.out, reports=merging.reports).refuse_to_overwrite(origin)
+        replace(merging.out, reports=merging.reports).require_writable(sources)
     else:
-        refuse_to_overwrite(list(merging.reports.files.values()), origin)
+        require_writable(list(merging.reports.files.values()), sources)
 
 
 def part_of(results: Path, name: str) -> Part:

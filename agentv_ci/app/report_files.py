@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from agentv_ci.app.compile import Origin
+from agentv_ci.app.workspace import refuse_to_overwrite
 from agentv_ci.errors import UsageError
 from agentv_ci.report.links import NO_LINKS, Links
 
@@ -55,10 +55,10 @@ class Outcome:
     """Reports that could not be written; the verdict says why."""
 
 
-def refuse_to_overwrite(paths: Sequence[Path], origin: Origin) -> None:
+def require_writable(outputs: Sequence[Path], inputs: Iterable[Path]) -> None:
     """Raise UsageError where something is to be written and something else, or a folder, lies."""
-    origin.refuse_to_overwrite(paths)
-    for path in paths:
+    refuse_to_overwrite(outputs, inputs)
+    for path in outputs:
         if path.is_dir():
             raise UsageError(f"results and reports go into files, and '{path}' is none")
 

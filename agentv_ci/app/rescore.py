@@ -148,7 +148,7 @@ async def rescore(
     """
     from agentv_ci.compile.overrides import override
 
-    files.refuse_to_overwrite(rescoring.compiled.origin)
+    files.require_writable(rescoring.compiled.origin.sources)
     plan = override(rescoring.compiled.plan, overrides)
     stored = rescoring.stored()
     ending = await carry_out(plan, settings, files, outside, Prior(stored=stored))

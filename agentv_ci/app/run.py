@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from agentv_ci.app.compile import Compiled
 from agentv_ci.app.concluding import RunFiles, conclude
 from agentv_ci.app.report_files import Outcome, why
-from agentv_ci.app.validate import read_yaml
+from agentv_ci.app.workspace import read_yaml
 from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.text import shortened, without_commands
 
@@ -100,7 +100,7 @@ async def run_plan(
 
     resumed = scope.resume if scope.resume != files.results else None
     read = tuple(path for path in (scope.balance, scope.baseline, resumed) if path is not None)
-    files.refuse_to_overwrite(replace(compiled.origin, sources=(*compiled.origin.sources, *read)))
+    files.require_writable((*compiled.origin.sources, *read))
     if scope.shard is not None:
         settings = replace(settings, shards=scope.shard.total)
     whole = override(compiled.plan, overrides)

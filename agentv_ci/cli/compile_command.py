@@ -21,6 +21,7 @@ from agentv_ci.app.compile import (
     write_compiled,
     write_plan,
 )
+from agentv_ci.app.workspace import refuse_to_overwrite
 from agentv_ci.cli.options import (
     FILE,
     Count,
@@ -128,7 +129,7 @@ def _answer(options: CompileOptions) -> None:
     compiled = compile_paths(options.selection, cwd=Path.cwd())
     show_diagnostics(compiled.origin.warnings, err=True)
     if options.out != "-":
-        compiled.origin.refuse_to_overwrite([Path.cwd() / options.out])
+        refuse_to_overwrite([Path.cwd() / options.out], compiled.origin.sources)
     if options.old_plan is not None:
         diff = diff_plans(compiled, Path(options.old_plan), options.eval_ids)
         _show_diff(diff, len(compiled.plan.cases), options.form)
@@ -157,7 +158,7 @@ def _compile(selection: Selection, out: str) -> None:
             written = write_plan(selection, cwd=Path.cwd(), scratch=scratch, watch=watch)
         show_diagnostics(written.origin.warnings, err=True)
         if out != "-":
-            written.origin.refuse_to_overwrite([Path.cwd() / out])
+            refuse_to_overwrite([Path.cwd() / out], written.origin.sources)
             _write(written, out)
         elif sys.stdout is None:
             raise UsageError("standard output is closed; name a file with --out")

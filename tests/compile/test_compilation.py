@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv_ci.app.validate import Documents
+from agentv_ci.app.workspace import Documents
 from agentv_ci.cli import run
 from agentv_ci.compile import compile  # noqa: A004  # the stage's name
 from agentv_ci.contracts.documents import Checked, Surroundings

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator, validators
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-from agentv_ci.app.validate import read_yaml
+from agentv_ci.app.workspace import read_yaml
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.jsonschema.references import bad_reference, bundle
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agentv_ci.app.validate import read_yaml
+from agentv_ci.app.workspace import read_yaml
 from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.exchange import (
     Ask,

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentv_ci.app.validate import read_yaml
+from agentv_ci.app.workspace import read_yaml
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import InputMessageRecord, ResultRow
 from agentv_ci.results.forms import form, read

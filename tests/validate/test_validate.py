@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentv_ci.app.validate import read_yaml
+from agentv_ci.app.workspace import read_yaml
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.documents import Checked, Surroundings
 from agentv_ci.contracts.source import Kind, Mark, Source
