@@ -1,4 +1,7 @@
-"""One HTTP/1.1 connection on asyncio's loop.
+"""HTTP/1.1 on asyncio's loop, for addresses that need neither a proxy nor repair.
+
+One shared httpx client does work proportional to its width on every request, and a client with a single connection
+still takes several times as long as the protocol itself. So each question under way has a connection of its own.
 
 Between an answer and the next question nothing yields to the loop. Where something does, such as the locks of a pool of
 connections, all answers that came together are worked through before any of the next questions leaves.
@@ -11,164 +14,153 @@ import re
 import select
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
+from urllib.parse import quote, urlsplit
 
-from agentv_ci.execute.apis.reply import RemoteProtocolError, Reply, TooLong
+from agentv_ci.contracts.exchange import ProviderError
+from agentv_ci.execute.apis.reply import RemoteProtocolError, Reply
+from agentv_ci.execute.apis.wire import (
+    ACCEPTED_PACKINGS,
+    CONNECT_TIMEOUT_S,
+    USER_AGENT,
+    Answer,
+    network_error,
+    unpacked,
+    unsendable_header,
+)
 
 HAPPY_EYEBALLS_S = 0.25
 """Wait before another address of a host is tried as well (RFC 8305, section 8)."""
+KEEPALIVE_S = 5.0
+"""Servers may close a connection that has been idle for longer."""
 
+PLAIN = re.compile(
+    r"https?://(?:[A-Za-z0-9.-]+|\[[0-9a-f:]+\])(?::[1-9][0-9]{0,4})?(?:/[A-Za-z0-9._~!$&'()*+,;=:@/%-]*)?"
+)
 SENDABLE = re.compile(r"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+: (?:[!-~](?:[\t -~]*[!-~])?)?\r\n)+")
 """Header lines of RFC 9110, section 5, in ASCII."""
+UNQUOTED = "/?:@!$&'()*+,;=%~"
 
 
-class ConnectError(Exception):
-    """There is no connection."""
-
-
-class ConnectTimeout(Exception):
-    """There is no connection in time."""
-
-
-class ReadError(Exception):
-    """A connection broke."""
-
-
-class ReadTimeout(Exception):
-    """Nothing came in time."""
-
-
-class LocalProtocolError(Exception):
-    """What is to be sent is no HTTP."""
-
-
-BROKEN = (ConnectError, ConnectTimeout, ReadError, ReadTimeout, LocalProtocolError, RemoteProtocolError)
-"""What a connection raises."""
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where a server listens."""
-
-    host: str
-    port: int
-    context: ssl.SSLContext | None
-    """Whom the connection trusts; None: it is not encrypted."""
-
-
-async def connect(address: Address, *, timeout_s: float) -> Connection:
-    """Return an open connection; raises ConnectError or ConnectTimeout."""
-    loop = asyncio.get_running_loop()
+def is_plain(url: str) -> bool:
+    """Whether an address needs no repair: the server gets it as it is written."""
     try:
-        async with asyncio.timeout(timeout_s):
-            _, connection = await loop.create_connection(
-                Connection,
-                address.host,
-                address.port,
-                ssl=address.context,
-                server_hostname=address.host if address.context is not None else None,
+        return PLAIN.fullmatch(url) is not None and urlsplit(url).port != 0
+    except ValueError:
+        return False
+
+
+class Direct:
+    """See Wire: each question borrows a connection, which the next question finds warm."""
+
+    def __init__(self, base_url: str, context: ssl.SSLContext | None) -> None:
+        self._base_url = base_url
+        self._context = context
+        self._path = urlsplit(base_url).path
+        self._own_headers = {
+            "host": urlsplit(base_url).netloc,
+            "accept": "*/*",
+            "accept-encoding": ACCEPTED_PACKINGS,
+            "user-agent": USER_AGENT,
+        }
+        self._idle: list[Connection] = []
+
+    async def post(self, path: str, *, headers: Mapping[str, str], content: bytes) -> Answer:
+        """See Wire."""
+        all_headers = {**self._own_headers, **headers, "content-length": str(len(content))}
+        target = self._path + quote(path, safe=UNQUOTED)
+        connection = self._idle_connection() or await connect(self._base_url, self._context)
+        try:
+            reply = await connection.post(target, all_headers, content)
+        finally:
+            if connection.is_ready():
+                self._idle.append(connection)
+            else:
+                connection.close()
+        return Answer(reply.status, reply.headers, unpacked(reply.take_body(), reply.headers, self._base_url))
+
+    def _idle_connection(self) -> Connection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_ready():
+                return connection
+            connection.close()
+        return None
+
+    async def close(self) -> None:
+        """Close all connections."""
+        while self._idle:
+            self._idle.pop().close()
+        # The loop lets go of them in its next round, which may be its last.
+        await asyncio.sleep(0)
+
+
+async def connect(url: str, context: ssl.SSLContext | None) -> Connection:
+    """Return an open connection to the server of an address; raises ProviderError."""
+    parts = urlsplit(url)
+    assert parts.hostname is not None, "a plain address has a host"
+    is_encrypted = parts.scheme == "https"
+    try:
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            _, connection = await asyncio.get_running_loop().create_connection(
+                lambda: Connection(url),
+                parts.hostname,
+                parts.port or (443 if is_encrypted else 80),
+                ssl=context if is_encrypted else None,
+                server_hostname=parts.hostname if is_encrypted else None,
                 happy_eyeballs_delay=HAPPY_EYEBALLS_S,
             )
     except TimeoutError as error:
-        raise ConnectTimeout from error
+        raise network_error("ConnectTimeout", url) from error
     except (OSError, UnicodeError) as error:
         # UnicodeError: a name that no host can have.
-        raise ConnectError(str(error)) from error
+        raise network_error("ConnectError", url, error) from error
     return connection
 
 
 class Connection(asyncio.Protocol):
     """Carries one question after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, url: str) -> None:
+        self._url = url
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
         self._reply: Reply | None = None
         """To the last question."""
-        self._end: asyncio.Future[None] | None = None
-        """Done when that reply is complete, or will never be."""
-        self._error: Exception | None = None
+        self._end: asyncio.Future[ProviderError | None] | None = None
+        """Done when that reply is complete, or will never be: then with the reason."""
         self._heard_at = 0.0
-        self._watch: asyncio.TimerHandle | None = None
         self._is_over = False
 
-    async def post(
-        self, target: str, headers: Mapping[str, str], content: bytes, *, timeout_s: float, most_bytes: int
-    ) -> tuple[int, Mapping[str, str], bytes]:
-        """Return status, headers (names in lower case) and body of the answer.
-
-        `timeout_s` bounds each wait for bytes, `most_bytes` the body. Raises TooLong, and what BROKEN lists.
-        """
+    async def post(self, target: str, headers: Mapping[str, str], content: bytes) -> Reply:
+        """Return the complete reply to a question; raises ProviderError."""
         head = _head(target, headers)
-        reply = self._reply = Reply(most_bytes)
+        reply = self._reply = Reply()
         end = self._end = self._loop.create_future()
-        self._heard_at = self._loop.time()
-        self._expect_news(timeout_s)
         if self._is_over:
             self._stop(None)
         self._transport.write(head + content)
         try:
-            await end
+            failure = await end
         finally:
             reply.close()
             self._end = None
-            if self._watch is not None:
-                self._watch.cancel()
-        if self._error is not None:
-            raise self._error
-        return reply.status, reply.headers, reply.take_body()
+        if failure is not None:
+            raise failure
+        return reply
 
-    def _expect_news(self, timeout_s: float) -> None:
-        left_s = self._heard_at + timeout_s - self._loop.time()
-        if left_s > 0:
-            self._watch = self._loop.call_later(left_s, self._expect_news, timeout_s)
-        else:
-            self._fail(ReadTimeout())
-
-    def _fail(self, error: Exception) -> None:
-        self._error = self._error or error
-        self._tell()
-
-    def _tell(self) -> None:
-        if self._end is not None and not self._end.done():
-            self._end.set_result(None)
-
-    def _stop(self, error: Exception | None) -> None:
-        """Nothing more will come."""
-        self._is_over = True
-        if self._reply is None or self._reply.is_complete:
-            return
-        if error is not None:
-            broken = ReadError(str(error))
-            broken.__cause__ = error
-            self._fail(broken)
-            return
-        try:
-            self._reply.end()
-        except RemoteProtocolError as incomplete:
-            self._fail(incomplete)
-        else:
-            self._tell()
-
-    def may_be_used_again(self) -> bool:
-        """Whether the last answer is over, and nothing follows it: that would be taken for the next one."""
-        return self._is_still() and self._transport.get_write_buffer_size() == 0
-
-    def is_fresh(self, longest_s: float) -> bool:
-        """Whether a connection that waits for a question is likely still good for one."""
-        is_young = self._loop.time() - self._heard_at < longest_s
-        return is_young and self._is_still() and not self._has_news()
+    def is_ready(self) -> bool:
+        """Whether the next question may use this connection: the last one is answered, and nothing follows that."""
+        reply = self._reply
+        is_answered = reply is not None and reply.is_complete and reply.keeps_connection
+        is_open = not self._is_over and not self._transport.is_closing()
+        is_still = is_answered and is_open and self._transport.get_write_buffer_size() == 0
+        return is_still and self._loop.time() - self._heard_at < KEEPALIVE_S and not self._has_news()
 
     def _has_news(self) -> bool:
-        """Whether the server has closed the connection, or said something, of which the loop has not heard yet."""
+        """Whether the server has closed the connection, or sent something, of which the loop has not heard yet."""
         news = select.poll()
         news.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
         return bool(news.poll(0))
-
-    def _is_still(self) -> bool:
-        reply = self._reply
-        is_done = reply is not None and reply.is_complete and reply.keeps_connection and self._error is None
-        return is_done and not (self._is_over or self._transport.is_closing())
 
     def close(self) -> None:
         """Let go of the connection at once; the loop does so in its next round."""
@@ -182,16 +174,18 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
         self._heard_at = self._loop.time()
-        if self._reply is None or self._end is None or self._error is not None:
-            # Nobody asked, or nobody listens any more.
-            self._transport.abort()
+        if self._reply is None or self._end is None or self._end.done():
+            # Nothing was asked, or the answer is complete.
+            self.close()
             return
         try:
             self._reply.feed(data)
-        except (RemoteProtocolError, TooLong) as error:
-            self._fail(error)
+        except RemoteProtocolError as error:
+            self._finish(network_error("RemoteProtocolError", self._url, error))
+        except ProviderError as error:
+            self._finish(error)
         if self._reply.is_complete:
-            self._tell()
+            self._finish(None)
 
     def eof_received(self) -> None:
         """See asyncio.Protocol."""
@@ -201,9 +195,30 @@ class Connection(asyncio.Protocol):
         """See asyncio.Protocol."""
         self._stop(exc)
 
+    def _stop(self, error: Exception | None) -> None:
+        """Take note that nothing more will come."""
+        self._is_over = True
+        if self._reply is None or self._reply.is_complete:
+            return
+        if error is not None:
+            self._finish(network_error("ReadError", self._url, error))
+            return
+        try:
+            self._reply.end()
+        except RemoteProtocolError as incomplete:
+            self._finish(network_error("RemoteProtocolError", self._url, incomplete))
+        else:
+            self._finish(None)
+
+    def _finish(self, failure: ProviderError | None) -> None:
+        if failure is not None:
+            self.close()
+        if self._end is not None and not self._end.done():
+            self._end.set_result(failure)
+
 
 def _head(target: str, headers: Mapping[str, str]) -> bytes:
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     if SENDABLE.fullmatch(lines) is None:
-        raise LocalProtocolError
+        raise unsendable_header("LocalProtocolError")
     return f"POST {target} HTTP/1.1\r\n{lines}\r\n".encode("ascii")

@@ -88,7 +88,7 @@ class ApiProvider:
             while True:
                 adapted = self._parameters.adapted(body)
                 try:
-                    return await self._post(adapted, request.timeout_s)
+                    return await self._post(adapted)
                 except ProviderError as error:
                     if not self._adjust(error, adapted):
                         raise
@@ -114,11 +114,11 @@ class ApiProvider:
         requests = tries + adjusted
         return replace(response, requests=requests) if requests > 1 else response
 
-    async def _post(self, body: JsonObject, timeout_s: float) -> Response:
+    async def _post(self, body: JsonObject) -> Response:
         # The target's stand last: the transport knows no case of names, and of two spellings the later one wins.
         headers = {**self._api.headers, **(self._target.headers or {})}
         begun = self._services.environment.monotonic()
-        reply = await self._transport.post(self._api.path, headers=headers, body=body, timeout_s=timeout_s)
+        reply = await self._transport.post(self._api.path, headers=headers, body=body)
         took_s = self._services.environment.monotonic() - begun
         response = self._api.response(reply)
         if response.finish_reason in CUT:

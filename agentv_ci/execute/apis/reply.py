@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import httptools
 
+from agentv_ci.execute.apis.wire import MAX_BODY_BYTES, require_bounds
+
 MOST_QUIET_BYTES = 100 * 1024
 """Headers, trailers and frames in a row; more than any server has to say before its answer."""
 PIECE_BYTES = 64 * 1024
@@ -13,14 +15,10 @@ class RemoteProtocolError(Exception):
     """What came is no HTTP, or not all of it."""
 
 
-class TooLong(Exception):
-    """A body that is longer than anybody wants."""
-
-
 class Reply:
     """An answer on its way."""
 
-    def __init__(self, most_bytes: int) -> None:
+    def __init__(self, most_bytes: int = MAX_BODY_BYTES) -> None:
         self.status = 0
         self.headers: dict[str, str] = {}
         """Names are lower case; of those given twice, the last one."""
@@ -44,11 +42,11 @@ class Reply:
         return body
 
     def close(self) -> None:
-        """Read no more. Reply and parser hold each other: else they would stay until somebody looks for circles."""
+        """Read no more. Reply and parser refer to each other: without this only the garbage collector frees them."""
         self._parser = None
 
     def feed(self, data: bytes) -> None:
-        """Take in bytes; raises RemoteProtocolError, and TooLong for a body of more than `most_bytes`."""
+        """Take in bytes; raises RemoteProtocolError, and ProviderError for a body of more than `most_bytes`."""
         for start in range(0, len(data), PIECE_BYTES):
             self._feed(data[start : start + PIECE_BYTES])
 
@@ -68,8 +66,7 @@ class Reply:
                 raise RemoteProtocolError(str(error)) from error
         if self._quiet_bytes > MOST_QUIET_BYTES:
             raise RemoteProtocolError(f"more than {MOST_QUIET_BYTES // 1024} KiB of headers")
-        if self._size > self._most_bytes:
-            raise TooLong
+        require_bounds(self._size, self._most_bytes)
         if self.is_complete:
             self.close()
 

@@ -3,65 +3,60 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 
 import httpx
 
+from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.execute.apis.wire import (
+    ACCEPTED_PACKINGS,
     CONNECT_TIMEOUT_S,
     USER_AGENT,
-    WRITE_TIMEOUT_S,
     Answer,
-    DecodingError,
+    is_loopback,
+    network_error,
     require_bounds,
     unpacked,
-    unreachable,
+    unsendable_header,
+    without_login,
 )
 
-UNREACHABLE = (httpx.HTTPError, httpx.InvalidURL, DecodingError, ImportError, ValueError, OverflowError, ExceptionGroup)
+UNREACHABLE = (httpx.HTTPError, httpx.InvalidURL, ImportError, ValueError, OverflowError, ExceptionGroup)
 """ImportError: a SOCKS proxy without its package. ValueError, OverflowError: an address or a proxy that is none."""
 
 
-class Through:
+class ThroughHttpx:
     """See Wire: through proxies of the environment, and to addresses that are no plain text."""
 
-    def __init__(self, base_url: str, context: ssl.SSLContext | None, *, trusts_environment: bool) -> None:
+    def __init__(self, base_url: str, context: ssl.SSLContext | None) -> None:
         self._base_url = base_url
-        # Without a context nobody is trusted: plain HTTP needs no trust, and loading it is slow.
+        # Without a context nothing is trusted: plain HTTP needs no trust, and loading it is slow.
         self._context = context or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        self._trusts_environment = trusts_environment
         self._idle: list[httpx.AsyncClient] = []
 
-    async def post(self, path: str, *, headers: Mapping[str, str], content: bytes, timeout_s: float) -> Answer:
-        """Return the answer; raises ProviderError when there is none."""
-        limits = httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S, write=WRITE_TIMEOUT_S)
+    async def post(self, path: str, *, headers: Mapping[str, str], content: bytes) -> Answer:
+        """See Wire."""
         try:
-            async with self._client() as client:
-                url = self._base_url + path
-                async with client.stream("POST", url, content=content, headers=headers, timeout=limits) as response:
+            client = self._idle.pop() if self._idle else self._new_client()
+            try:
+                async with client.stream("POST", self._base_url + path, content=content, headers=headers) as response:
                     body = await _whole(response)
-                    return Answer(response.status_code, response.headers, unpacked(body, response.headers))
+            finally:
+                # A cookie would go to whichever question comes next.
+                client.cookies.clear()
+                self._idle.append(client)
         except UNREACHABLE as error:
-            raise unreachable(error, self._base_url) from error
+            raise _unreachable(error, self._base_url) from error
+        return Answer(response.status_code, response.headers, unpacked(body, response.headers, self._base_url))
 
-    @asynccontextmanager
-    async def _client(self) -> AsyncIterator[httpx.AsyncClient]:
-        if self._idle:
-            client = self._idle.pop()
-        else:
-            client = httpx.AsyncClient(
-                verify=self._context,
-                trust_env=self._trusts_environment,
-                limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
-                headers={"accept-encoding": "gzip, deflate", "user-agent": USER_AGENT},
-            )
-        try:
-            yield client
-        finally:
-            # A cookie would go to whichever question comes next.
-            client.cookies.clear()
-            self._idle.append(client)
+    def _new_client(self) -> httpx.AsyncClient:
+        return httpx.AsyncClient(
+            verify=self._context,
+            trust_env=not is_loopback(self._base_url),
+            timeout=httpx.Timeout(None, connect=CONNECT_TIMEOUT_S),
+            limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
+            headers={"accept-encoding": ACCEPTED_PACKINGS, "user-agent": USER_AGENT},
+        )
 
     async def close(self) -> None:
         """Close all connections."""
@@ -84,10 +79,33 @@ def trust() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=True)
 
 
-async def get_status(url: str, *, timeout_s: float, trusts_environment: bool) -> int:
+async def probe_status(url: str, *, timeout_s: float) -> int:
     """Return the status of a GET; raises ProviderError when there is none."""
     try:
-        async with httpx.AsyncClient(trust_env=trusts_environment, timeout=timeout_s) as client:
+        async with httpx.AsyncClient(trust_env=not is_loopback(url), timeout=timeout_s) as client:
             return (await client.get(url)).status_code
     except UNREACHABLE as error:
-        raise unreachable(error, url) from error
+        raise _unreachable(error, url) from error
+
+
+def _unreachable(error: Exception, url: str) -> ProviderError:
+    """Return the failure of a request that had no answer."""
+    name = type(error).__name__
+    match error:
+        case httpx.LocalProtocolError() | UnicodeEncodeError():
+            return unsendable_header(name)
+        case httpx.ProxyError() | ImportError():
+            return _unusable_proxy(error)
+        case ValueError() if "proxy" in str(error).lower():
+            return _unusable_proxy(error)
+        case httpx.ReadTimeout():
+            return ProviderError("timeout", f"{name}: no answer from {without_login(url)} in time")
+        case httpx.HTTPError() if not isinstance(error, httpx.UnsupportedProtocol):
+            return network_error(name, url, error)
+        case _:
+            return ProviderError("request", f"{name}: '{without_login(url)}' is not a usable address")
+
+
+def _unusable_proxy(error: Exception) -> ProviderError:
+    detail = f"{type(error).__name__}: the proxy that the environment names cannot be used: {error}"
+    return ProviderError("request", detail)

@@ -1,19 +1,18 @@
-"""JSON over HTTP for providers: what an answer on the wire means."""
+"""JSON over HTTP for providers."""
 
 from __future__ import annotations
 
 import json
 import ssl
 from collections.abc import Mapping
-from ipaddress import ip_address
-from urllib.parse import urlsplit
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Environment, ProviderError
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.answers import one_line
+from agentv_ci.execute.apis.connection import Direct, is_plain
 from agentv_ci.execute.apis.refusals import refused
-from agentv_ci.execute.apis.wire import Answer, Direct, Wire, is_plain, without_login
+from agentv_ci.execute.apis.wire import Answer, Wire, is_loopback, without_login
 from agentv_ci.json_access import read_json
 
 PROXIES = {"http", "https", "all"}
@@ -29,12 +28,11 @@ class Transport:
         self._wire = self._open(self._ssl_context(ca_bundle))
 
     def _open(self, context: ssl.SSLContext | None) -> Wire:
-        trusts_environment = not _is_loopback(self._base_url)
-        if is_plain(self._base_url) and not (trusts_environment and _has_proxies()):
+        if is_plain(self._base_url) and (is_loopback(self._base_url) or not _has_proxies()):
             return Direct(self._base_url, context)
-        from agentv_ci.execute.apis.through_httpx import Through
+        from agentv_ci.execute.apis.through_httpx import ThroughHttpx
 
-        return Through(self._base_url, context, trusts_environment=trusts_environment)
+        return ThroughHttpx(self._base_url, context)
 
     def _ssl_context(self, ca_bundle: str | None) -> ssl.SSLContext | None:
         """Return whom a connection trusts; None: plain HTTP trusts nobody, and loading trust is slow."""
@@ -50,11 +48,14 @@ class Transport:
             raise UsageError(f"{where} holds no certificates that can be read: {error}") from error
         return None
 
-    async def post(self, path: str, *, headers: Mapping[str, str], body: JsonObject, timeout_s: float) -> JsonObject:
-        """Return the JSON object a server answers with; raises ProviderError for everything else."""
+    async def post(self, path: str, *, headers: Mapping[str, str], body: JsonObject) -> JsonObject:
+        """Return the JSON object a server answers with; raises ProviderError for everything else.
+
+        How long it may take is up to the caller.
+        """
         named = {"content-type": "application/json"} | {name.lower(): value for name, value in headers.items()}
         content = json.dumps(body).encode("utf-8")
-        answer = await self._wire.post(path, headers=named, content=content, timeout_s=timeout_s)
+        answer = await self._wire.post(path, headers=named, content=content)
         # JSON is UTF-8, whatever charset a header names (RFC 8259, section 8.1).
         text = answer.body.decode("utf-8-sig", "replace")
         if answer.status >= 300:
@@ -85,13 +86,6 @@ def _has_proxies() -> bool:
     return bool(PROXIES & getproxies().keys())
 
 
-async def probe_status(url: str, *, timeout_s: float) -> int:
-    """Return the status of a GET; raises ProviderError when there is none."""
-    from agentv_ci.execute.apis.through_httpx import get_status
-
-    return await get_status(url, timeout_s=timeout_s, trusts_environment=not _is_loopback(url))
-
-
 def _object(text: str) -> JsonObject:
     body = _body(text)
     if isinstance(body, dict):
@@ -105,14 +99,3 @@ def _body(text: str) -> JsonValue:
         return read_json(text)
     except ValueError:
         return None
-
-
-def _is_loopback(url: str) -> bool:
-    try:
-        host = urlsplit(url).hostname or ""
-    except ValueError:
-        return False
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

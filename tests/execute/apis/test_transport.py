@@ -17,7 +17,8 @@ import pytest
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.errors import CannotGoOn
-from agentv_ci.execute.apis.transport import Transport, probe_status
+from agentv_ci.execute.apis.through_httpx import probe_status
+from agentv_ci.execute.apis.transport import Transport
 from tests.conftest import Waits
 from tests.servers.chat_api import chat_api, says
 
@@ -93,8 +94,8 @@ async def transport(base_url: str, ca_bundle: str | None = None) -> AsyncIterato
         await opened.close()
 
 
-async def post(to: Transport, headers: Mapping[str, str] | None = None, timeout_s: float = 30) -> JsonObject:
-    return await to.post("/ask", headers=headers or {}, body={"q": "é"}, timeout_s=timeout_s)
+async def post(to: Transport, headers: Mapping[str, str] | None = None) -> JsonObject:
+    return await to.post("/ask", headers=headers or {}, body={"q": "é"})
 
 
 def failure_at(base_url: str) -> ProviderError:
@@ -231,7 +232,7 @@ def test_a_proxy_is_not_asked_for_what_is_on_this_machine(host: str, monkeypatch
     async def main() -> None:
         with chat_api(says("42")) as api:
             async with transport(api.base_url.replace("127.0.0.1", host)) as opened:
-                await opened.post("/chat/completions", headers={}, body={}, timeout_s=30)
+                await opened.post("/chat/completions", headers={}, body={})
 
     asyncio.run(main())
 
