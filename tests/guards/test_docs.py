@@ -170,3 +170,26 @@ def test_python_in_the_guide_to_verdicts_runs(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "'validator': 'reproducibility_metadata'" in done.stdout
+
+
+def test_getting_started_gives_what_the_page_shows(tmp_path: Path) -> None:
+    page = (REPOSITORY / "docs" / "getting-started.md").read_text("utf-8")
+    agent, targets, evals = (
+        re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)[place]
+        for language, place in (("python", 0), ("yaml", 0), ("yaml", 1))
+    )
+    shop = tmp_path / "shop"
+    (shop / ".git").mkdir(parents=True)
+    write(shop, {"agent.py": agent, ".agentv/targets.yaml": targets, "evals/refunds.test.yaml": evals})
+    _, valid, _, shown = re.split(r"^```text\n", page, flags=re.MULTILINE)
+
+    def agentv_ci(*arguments: str) -> tuple[int, str]:
+        command = [sys.executable, "-m", "agentv_ci", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=shop)
+        return done.returncode, done.stdout
+
+    assert agentv_ci("validate", ".") == (0, valid.split("```")[0])
+    status, summary = agentv_ci("eval", "evals/")
+    assert (status, summary.startswith(shown.split("```")[0])) == (1, True)
+    write(shop, {"agent.py": agent.replace("14", "30")})
+    assert agentv_ci("eval", "evals/")[0] == 0
