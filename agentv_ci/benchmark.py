@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-import random
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +15,7 @@ from agentv_ci.app.benchmark import Around
 from agentv_ci.app.benchmark import open_runner as _open_runner
 from agentv_ci.app.benchmark import require_runner as _require_runner
 from agentv_ci.app.benchmark import run_eval_file as _run_eval_file
+from agentv_ci.app.environment import system_environment
 from agentv_ci.app.runners import Answer, AnswerFunction, Answering, Ask, Message, copied, in_a_thread, plain, told
 from agentv_ci.canonical import digest_of_value
 from agentv_ci.contracts.base import JsonObject
@@ -112,13 +110,7 @@ def run_benchmark(config: EngineConfig, environ: Mapping[str, str] | None = None
     `environ` is what `${{ NAME }}` in targets refers to; the process's own where it is left out. Raises UsageError for
     a scenario or runner that nobody knows, InvalidInput for documents with errors, and TargetUnavailable.
     """
-    environment = Environment(
-        variables=dict(os.environ if environ is None else environ),
-        now=lambda: datetime.now(UTC),
-        monotonic=time.monotonic,
-        sleep=asyncio.sleep,
-        uniform=random.uniform,
-    )
+    environment = system_environment(dict(os.environ if environ is None else environ))
     benchmark = _Benchmark(config, environment, Path.cwd())
     if not _is_in_a_loop():
         return asyncio.run(benchmark.run())

@@ -1,4 +1,4 @@
-"""The second step of the GitHub Action: what the first one left, told to GitHub.
+"""The second step of the GitHub Action: what the first one left is published.
 
 Between the two steps whoever ran in the first one may have changed its files, so here they are data: of limited size,
 and never behind a symbolic link.
@@ -16,10 +16,9 @@ from pydantic import BaseModel, ValidationError
 from agentv_ci.analysis.outcomes import Tally
 from agentv_ci.app.concluding import report_of
 from agentv_ci.app.evaluator_lines import EvaluatorLines
-from agentv_ci.app.github_run import ended
+from agentv_ci.app.github_run import ended, this_use
 from agentv_ci.app.report import part_of, read_rows
 from agentv_ci.app.report_files import replacing, why
-from agentv_ci.app.workflow import links_of
 from agentv_ci.contracts.action import (
     COMMENT,
     DIAGNOSTICS,
@@ -35,12 +34,13 @@ from agentv_ci.contracts.action import (
     PastRun,
 )
 from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
+from agentv_ci.contracts.exchange import Environment
 from agentv_ci.contracts.plan_diff import PlanDiff
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.errors import BUG, FAILED, INTERRUPTED, PASSED, UsageError
 from agentv_ci.load.discover import find_root
-from agentv_ci.publish import Places, Published, Told, Wishes, publish
-from agentv_ci.publish.context import Access, Workflow
+from agentv_ci.publish.publishing import Publication, PublishOptions, publish
+from agentv_ci.publish.workflow import Workflow
 from agentv_ci.report.diagnostics import github
 from agentv_ci.report.job import Job, text
 from agentv_ci.report.links import Links
@@ -61,44 +61,41 @@ FailOn = Literal["gate", "errors", "never"]
 async def publish_run(
     folder: Path,
     workflow: Workflow,
-    wishes: Wishes,
-    places: Places,
-    access: Access | None,
+    options: PublishOptions,
     *,
+    environment: Environment,
     say: Callable[[str], None],
-    use: str | None,
-    now: datetime,
-) -> tuple[ActionRun, Published]:
-    """Tell GitHub what lies in a folder, write the comment there too, and return how the run ended.
+) -> tuple[ActionRun, str | None]:
+    """Publish what lies in a folder, write the comment there too; return how the run ended, and the comment's address.
 
-    With `use`, what lies there must be of this use of the action. `say` prints commands to the runner as they come.
-    Raises UsageError for what cannot be read, OSError where the runner's files cannot be written.
+    Where this is a use of the action, what lies there must be of the same one. `say` prints commands to the runner as
+    they come. Raises UsageError for what cannot be read, OSError where the runner's files cannot be written.
     """
-    job = _job(folder, workflow, use)
+    job = _job(folder, workflow, this_use(environment.variables))
     report = job.reported.report if job.reported is not None else None
-    told = Told(
+    publication = Publication(
         annotations=tuple(_annotations(job)),
         text=lambda limit: text(job, limit),
         outputs=_outputs(job.run, report, folder),
-        run=_past(job.run, report, workflow, now),
+        run=_past(job.run, report, workflow, environment.now()),
         is_part=(report is not None and report.shard is not None) or job.run.exit_code == INTERRUPTED,
     )
-    published = await publish(told, workflow, wishes, places, access, say)
-    if (problem := _keep_comment(folder, published.comment)) is not None:
-        say(annotation_command(Annotation("notice", f"{COMMENT} could not be written", problem)))
-    return job.run, published
-
-
-def _keep_comment(folder: Path, comment: str) -> str | None:
-    """Write the comment for other ways to publish it, not into what a link leads to; returns why it could not be."""
+    token = environment.variables.get("GITHUB_TOKEN") or None
+    comment, url = await publish(publication, workflow, options, token=token, environment=environment, say=say)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / COMMENT).unlink(missing_ok=True)
-        with replacing(folder / COMMENT) as file:
-            file.write(comment.encode("utf-8", "replace"))
+        _write_comment(folder, comment)
     except OSError as error:
-        return why(error, folder / COMMENT)
-    return None
+        problem = why(error, folder / COMMENT)
+        say(annotation_command(Annotation("notice", f"{COMMENT} could not be written", problem)))
+    return job.run, url
+
+
+def _write_comment(folder: Path, comment: str) -> None:
+    """Write the comment for other ways to publish it, and not into what a link leads to; raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / COMMENT).unlink(missing_ok=True)
+    with replacing(folder / COMMENT) as file:
+        file.write(comment.encode("utf-8", "replace"))
 
 
 def exit_code(run: ActionRun, fail_on: FailOn) -> int:
@@ -117,7 +114,7 @@ def exit_code(run: ActionRun, fail_on: FailOn) -> int:
 def _job(folder: Path, workflow: Workflow, use: str | None) -> Job:
     if folder.is_symlink():
         raise UsageError(f"'{folder}' is a symbolic link; results lie in a folder")
-    links = links_of(workflow)
+    links = Links.of_commit(workflow.server_url, workflow.repository, workflow.shown_commit)
     left = _document(folder / RUN, ActionRun)
     if use is not None and (left is None or left.use != use):
         # Whatever lies there was there before.

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agentv_ci.app.github_run import FILES, by_file, ended, keep_plan, keep_run
-from agentv_ci.app.workflow import read_workflow, refuse_fork_code
 from agentv_ci.cli.ending import Ended, end
 from agentv_ci.cli.output import show_diagnostics, show_line
 from agentv_ci.contracts.action import HTML, JUNIT, RESULTS, ActionRun
 from agentv_ci.errors import FAILED, PASSED, CannotGoOn, InvalidInput, MissingVariables, UsageError
 from agentv_ci.load.discover import find_root
 from agentv_ci.load.environment import with_dotenv
+from agentv_ci.publish.checkout import refuse_fork_code
+from agentv_ci.publish.workflow import Workflow, read_workflow
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.documents import CheckedFile
-    from agentv_ci.publish.context import Workflow
 
 WRITTEN = {"out": RESULTS, "html": HTML, "junit": JUNIT}
 """Options of `eval` whose files have fixed names here."""

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
 import secrets
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -24,8 +22,7 @@ from agentv_ci.errors import PASSED, UsageError
 
 if TYPE_CHECKING:
     from agentv_ci.app.github_publish import FailOn
-    from agentv_ci.publish import CommentWish
-    from agentv_ci.publish.annotations import Wish
+    from agentv_ci.publish.publishing import AnnotationMode, CommentMode
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -72,7 +69,7 @@ def _passed_on(command: F) -> F:
     return command
 
 
-WISHES = (
+MODES = (
     (
         "comment",
         ("auto", "always", "never"),
@@ -89,12 +86,12 @@ WISHES = (
         "gate: the run's exit status; errors: 0 instead of 1; never: only 2, 70 and 130 stay.",
     ),
 )
-"""What is wished of `publish`. `run` looks at it, too, so that a wrong word is found before anything is asked."""
+"""What `publish` does. `run` looks at it, too, so that a wrong word is found before anything is asked."""
 
 
-def _wishes(*, expose: bool) -> Callable[[F], F]:
+def _modes(*, expose: bool) -> Callable[[F], F]:
     def decorate(command: F) -> F:
-        for name, words, says in reversed(WISHES):
+        for name, words, says in reversed(MODES):
             command = click.option(
                 f"--{name}",
                 type=click.Choice(words),
@@ -135,7 +132,7 @@ def _wishes(*, expose: bool) -> Callable[[F], F]:
 )
 @results_dir_option
 @click.option(FILE_OPTION, "runner_files", multiple=True, hidden=True)
-@_wishes(expose=False)
+@_modes(expose=False)
 @click.option("--exit-zero", is_flag=True, help="End with 0 whatever the verdict: `github publish` has the last word.")
 @color_option
 def run_command(
@@ -186,7 +183,7 @@ def run_command(
 
 @command.command("publish", short_help="Tell GitHub what has been left in a folder.")
 @results_dir_option
-@_wishes(expose=True)
+@_modes(expose=True)
 @click.option(
     "--comment-key",
     metavar="TEXT",
@@ -195,7 +192,7 @@ def run_command(
 )
 @color_option
 def publish_command(
-    results_dir: str, comment: CommentWish, comment_key: str | None, annotations: Wish, fail_on: FailOn
+    results_dir: str, comment: CommentMode, comment_key: str | None, annotations: AnnotationMode, fail_on: FailOn
 ) -> int:
     """Tell GitHub what `github run`, or `report --out DIR/results.jsonl`, has left in a folder.
 
@@ -208,29 +205,27 @@ def publish_command(
       agentv-ci github publish --results-dir merged --comment-key nightly
       agentv-ci github publish --annotations none --fail-on never
     """
+    from agentv_ci.app.environment import system_environment
     from agentv_ci.app.github_publish import exit_code, publish_run
-    from agentv_ci.app.github_run import this_use
-    from agentv_ci.app.workflow import read_workflow
-    from agentv_ci.publish import Places, Wishes
-    from agentv_ci.publish.context import Access
+    from agentv_ci.publish.publishing import PublishOptions
+    from agentv_ci.publish.workflow import read_workflow
 
     workflow = read_workflow(os.environ)
     if workflow is None:
         raise UsageError("this is no workflow of GitHub Actions", hint="`agentv-ci report` tells the same to people")
     summary, outputs = (os.environ.get(name) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"))
-    places = Places(
+    options = PublishOptions(
+        annotations=annotations,
+        comment=comment,
+        comment_key=comment_key or f"{workflow.name}/{workflow.job}",
         summary=Path(summary) if summary else None,
         outputs=Path(outputs) if outputs else None,
         delimiter=f"agentv_{secrets.token_hex(16)}",
     )
-    token = os.environ.get("GITHUB_TOKEN")
-    access = Access(token, lambda: datetime.now(UTC), asyncio.sleep, random.uniform) if token else None
-    wishes = Wishes(annotations, comment, comment_key or f"{workflow.name}/{workflow.job}")
-    folder = Path.cwd() / results_dir
-    use, now = this_use(os.environ), datetime.now(UTC)
-    publishing = publish_run(folder, workflow, wishes, places, access, say=click.echo, use=use, now=now)
-    run, published = asyncio.run(publishing)
-    if published.url is not None:
-        show_line(f"comment: {published.url}", "plain")
+    environment = system_environment(os.environ)
+    publishing = publish_run(Path.cwd() / results_dir, workflow, options, environment=environment, say=click.echo)
+    run, url = asyncio.run(publishing)
+    if url is not None:
+        show_line(f"comment: {url}", "plain")
     show_line(f"agentv-ci: {run.verdict}", "good" if run.exit_code == PASSED else "bad")
     return exit_code(run, fail_on)

@@ -181,7 +181,8 @@ class ReportOptions:
     def reports(self, cwd: Path) -> Reports:
         """Return the reports to write; raises UsageError for standard output."""
         from agentv_ci.app.report_files import Reports
-        from agentv_ci.app.workflow import links_of, read_workflow
+        from agentv_ci.publish.workflow import read_workflow
+        from agentv_ci.report.links import NO_LINKS, Links
 
         given: dict[ReportFormat, str | None] = {
             "html": self.html,
@@ -196,7 +197,11 @@ class ReportOptions:
         # Every step of a job writes to the same one.
         summary = os.environ.get("GITHUB_STEP_SUMMARY")
         appended = frozenset({cwd / summary} if summary else ())
-        return Reports(files, links_of(read_workflow(os.environ)), appended)
+        workflow = read_workflow(os.environ)
+        links = NO_LINKS
+        if workflow is not None:
+            links = Links.of_commit(workflow.server_url, workflow.repository, workflow.shown_commit)
+        return Reports(files, links, appended)
 
 
 def gate_options(command: F) -> F:

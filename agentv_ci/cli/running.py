@@ -6,10 +6,8 @@ import asyncio
 import contextlib
 import gc
 import os
-import random
 import resource
 import signal
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,12 +16,12 @@ from typing import TypeVar
 import click
 
 from agentv_ci.app.concluding import RunFiles
+from agentv_ci.app.environment import system_environment
 from agentv_ci.app.report_files import Outcome
 from agentv_ci.app.run import Outside
 from agentv_ci.cli.ending import interruptible
 from agentv_ci.cli.output import show_error, show_line, show_summary
 from agentv_ci.cli.progress import show_progress
-from agentv_ci.contracts.exchange import Environment
 from agentv_ci.errors import INTERRUPTED, Interrupted, UsageError
 from agentv_ci.load.environment import with_dotenv
 from agentv_ci.process import kill_all
@@ -49,13 +47,7 @@ def run(
     verbose: bool,
 ) -> T:
     """Do the work of a command to its end, or until somebody ends it."""
-    environment = Environment(
-        variables=with_dotenv(os.environ, dotenv_files),
-        now=lambda: datetime.now(UTC),
-        monotonic=time.monotonic,
-        sleep=asyncio.sleep,
-        uniform=random.uniform,
-    )
+    environment = system_environment(with_dotenv(os.environ, dotenv_files))
 
     def log(line: str) -> None:
         with unheard():

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agentv_ci.errors import UsageError
 from agentv_ci.process import ProcessFailed, child_environment, run
-from agentv_ci.publish.context import Workflow
+from agentv_ci.publish.workflow import Workflow
 
 GIT_TIMEOUT_S = 30.0
 MAX_DEPTH = 6
@@ -34,6 +35,13 @@ class _Checkout:
         """`owner/name` of where it was fetched from, whatever the server and the protocol."""
         address = self.origin.removesuffix("/").removesuffix(".git").lower().replace(":", "/")
         return "/".join(address.split("/")[-2:])
+
+
+async def refuse_fork_code(workflow: Workflow | None, roots: Sequence[Path], environ: Mapping[str, str]) -> None:
+    """Raise UsageError where what is checked out must not be run with what this job has in reach."""
+    reason = await refusal(workflow, roots, environ) if workflow is not None else None
+    if reason is not None:
+        raise UsageError(reason, hint=HINT)
 
 
 async def refusal(workflow: Workflow, roots: Sequence[Path], environ: Mapping[str, str]) -> str | None:

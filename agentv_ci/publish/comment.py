@@ -14,7 +14,7 @@ from urllib.parse import quote
 from pydantic import ValidationError
 
 from agentv_ci.contracts.action import History, PastRun
-from agentv_ci.publish.context import Workflow
+from agentv_ci.publish.workflow import Workflow
 from agentv_ci.text import on_one_line
 
 LIMIT = 60_000
@@ -36,7 +36,7 @@ class Comment:
     """What is to be said of a run."""
 
     key: str
-    """Tells it from other comments on the same pull request."""
+    """Distinguishes it from other comments on the same pull request."""
     body: Callable[[int], str]
     """Makes a text of at most so many characters."""
     run: PastRun
@@ -56,7 +56,7 @@ class Comment:
         return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 20]} {sha256(key).hexdigest()[:16]}"
 
     def is_older_than(self, text: str) -> bool:
-        """Whether a comment tells of a later run: this one ended after it, and has nothing new to say."""
+        """Whether a comment is of a later run: this one ended after it, and has nothing new to say."""
         runs = history_of(text)
         return bool(runs) and runs[0].run_id > self.run.run_id
 
@@ -64,23 +64,21 @@ class Comment:
         """Return the whole comment; `before` is what stands there now."""
         earlier = [each for each in history_of(before or "") if each.run_id != self.run.run_id]
         runs = [self.run, *earlier][:MAX_RUNS]
-        ending = "\n\n".join([*([_history(runs, self.workflow)] if len(runs) > 1 else []), self._footer(), _kept(runs)])
+        ending = "\n\n".join(
+            [*([_history(runs, self.workflow)] if len(runs) > 1 else []), self._footer(), _memory(runs)]
+        )
         body = self.body(LIMIT - len(self.marker) - len(ending) - 4).rstrip("\n")
         return f"{self.marker}\n{body}\n\n{ending}\n"
-
-    @property
-    def _is_told(self) -> bool:
-        """Whether it repeats what the run of a fork has left."""
-        return self.workflow.event == "workflow_run" and self.workflow.is_from_fork
 
     def _footer(self) -> str:
         flow = self.workflow
         name = on_one_line(self.key).replace("`", "'")[:MAX_NAME] or "agentv-ci"
-        said = f"`{name}` · [run {flow.run_id}]({flow.run_url})"
-        said += f", attempt {flow.run_attempt}" if flow.run_attempt > 1 else ""
-        said += f" · {self.run.sha[:7]}"
-        # Whoever writes a pull request also writes what its own runs leave.
-        return f"{said} · of a fork's run, which can say anything" if self._is_told else said
+        footer = f"`{name}` · [run {flow.run_id}]({flow.run_url})"
+        footer += f", attempt {flow.run_attempt}" if flow.run_attempt > 1 else ""
+        footer += f" · {self.run.sha[:7]}"
+        # The author of a pull request also decides what its own runs leave.
+        is_of_fork = flow.event == "workflow_run" and flow.is_from_fork
+        return f"{footer} · of a fork's run, which can say anything" if is_of_fork else footer
 
 
 def history_of(text: str) -> Sequence[PastRun]:
@@ -94,7 +92,7 @@ def history_of(text: str) -> Sequence[PastRun]:
         return ()
 
 
-def _kept(runs: Sequence[PastRun]) -> str:
+def _memory(runs: Sequence[PastRun]) -> str:
     return f"<!-- agentv-ci:history {History(runs=tuple(runs)).model_dump_json()} -->"
 
 

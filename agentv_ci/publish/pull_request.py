@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,11 +12,11 @@ import httpx
 
 from agentv_ci import __version__
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ProviderError
+from agentv_ci.contracts.exchange import Environment
 from agentv_ci.json_access import count_at, objects_at, read_json, text_at
 from agentv_ci.publish.comment import Comment, NotCommented
-from agentv_ci.publish.context import Access, Workflow
-from agentv_ci.retry import RetryPolicy, retry_hint_s, with_retries
+from agentv_ci.publish.workflow import Workflow
+from agentv_ci.retry import RetryPolicy, retry_hint_s
 from agentv_ci.text import on_one_line, shortened
 
 POLICY = RetryPolicy(max_retries=3, initial_delay_s=1.0, max_delay_s=60.0)
@@ -36,27 +37,55 @@ WORKFLOW_BOT = "github-actions"
 MAX_MESSAGE = 300
 
 
-async def comment_on(comment: Comment, workflow: Workflow, access: Access) -> str:
+class GitHubError(Exception):
+    """What GitHub refuses, or why it was not reached, in a sentence."""
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        status: int | None = None,
+        is_passing: bool = False,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.is_passing = is_passing
+        """Whether another try may succeed."""
+        self.retry_after_s = retry_after_s
+
+
+async def comment_on(comment: Comment, workflow: Workflow, token: str, environment: Environment) -> str:
     """Create or update the comment, and return its address; raises NotCommented."""
 
     async def attempt() -> str:
         # All of it again after a failure: a comment whose answer got lost is found, and not written twice.
-        async with _client(workflow, access) as api:
+        async with _client(workflow, token, environment) as api:
             number = workflow.pull_request if workflow.pull_request is not None else await _find(api, workflow)
             return await _upsert(api, comment, workflow, number)
 
-    async def pause(_: ProviderError, seconds: float) -> None:
-        await access.sleep(seconds)
-
     try:
-        url, _ = await with_retries(
-            attempt, POLICY, lambda *_: None, uniform=access.uniform, pause=pause, timeout_s=TIMEOUT_S
-        )
-    except ProviderError as error:
-        raise NotCommented(error.detail) from error
+        async with asyncio.timeout(TIMEOUT_S):
+            return await _with_retries(attempt, environment)
+    except TimeoutError as error:
+        raise NotCommented(f"no answer within {TIMEOUT_S:g} s") from error
+    except GitHubError as error:
+        raise NotCommented(str(error)) from error
     except UNREACHABLE as error:
         raise NotCommented(f"GitHub was not reached: {type(error).__name__}") from error
-    return url
+
+
+async def _with_retries(attempt: Callable[[], Awaitable[str]], environment: Environment) -> str:
+    """Return the comment's address; repeat attempts that fail, unless GitHub asks for too long a wait."""
+    for retry in range(POLICY.max_retries):
+        try:
+            return await attempt()
+        except GitHubError as error:
+            delay_s = POLICY.delay_s(retry, error.retry_after_s, environment.uniform)
+            if not error.is_passing or delay_s > POLICY.max_delay_s:
+                raise
+        await environment.sleep(delay_s)
+    return await attempt()
 
 
 async def _upsert(api: _Api, comment: Comment, workflow: Workflow, number: int) -> str:
@@ -70,7 +99,7 @@ async def _upsert(api: _Api, comment: Comment, workflow: Workflow, number: int) 
             path = f"/repos/{workflow.repository}/issues/comments/{count_at(each, 'id')}"
             try:
                 return _address(await api.ask("PATCH", path, {"body": comment.text(body)}))
-            except ProviderError as error:
+            except GitHubError as error:
                 if error.status != NOT_FOUND:
                     raise
             # Somebody has deleted it meanwhile.
@@ -108,29 +137,29 @@ class _Author:
 async def _author(api: _Api, workflow: Workflow) -> _Author:
     """Return who writes with this token. REST does not tell it of a workflow's own token, and GraphQL does."""
     try:
-        told = await api.ask("POST", workflow.graphql_url, {"query": "{viewer{login}}"})
-    except ProviderError as error:
-        if error.retryable:
+        answer = await api.ask("POST", workflow.graphql_url, {"query": "{viewer{login}}"})
+    except GitHubError as error:
+        if error.is_passing:
             raise
         # A server that does not say it.
-        told = None
-    login = (text_at(told, "data", "viewer", "login") or WORKFLOW_BOT).removesuffix("[bot]")
+        answer = None
+    login = (text_at(answer, "data", "viewer", "login") or WORKFLOW_BOT).removesuffix("[bot]")
     return _Author(login, is_app=api.token.startswith(OF_APPS) or login == WORKFLOW_BOT)
 
 
 def _address(comment: JsonValue) -> str:
-    """Return where a comment is that was just written; raises ProviderError where there is none."""
+    """Return where a comment is that was just written; raises GitHubError where there is none."""
     if count_at(comment, "id") is None:
         # A page of somebody else, such as a login, is no success.
-        raise ProviderError("server", "what answers is not GitHub's API", retryable=True)
+        raise GitHubError("what answers is not GitHub's API", is_passing=True)
     return text_at(comment, "html_url") or ""
 
 
 @asynccontextmanager
-async def _client(workflow: Workflow, access: Access) -> AsyncIterator[_Api]:
+async def _client(workflow: Workflow, token: str, environment: Environment) -> AsyncIterator[_Api]:
     headers = {
         "Accept": "application/vnd.github+json",
-        "Authorization": f"Bearer {access.token}",
+        "Authorization": f"Bearer {token}",
         "User-Agent": f"agentv-ci/{__version__}",
         "X-GitHub-Api-Version": "2022-11-28",
     }
@@ -138,12 +167,12 @@ async def _client(workflow: Workflow, access: Access) -> AsyncIterator[_Api]:
         headers=headers, timeout=REQUEST_TIMEOUT_S, follow_redirects=True, max_redirects=MAX_REDIRECTS
     )
     async with client:
-        yield _Api(client, workflow.api_url, access.token, access.now)
+        yield _Api(client, workflow.api_url, token, environment.now)
 
 
 @dataclass(frozen=True, slots=True)
 class _Api:
-    """Asks, and says as ProviderError what GitHub refuses."""
+    """Sends requests; raises GitHubError for what is refused."""
 
     client: httpx.AsyncClient
     url: str
@@ -160,7 +189,7 @@ class _Api:
                 answer = await _answer(response)
         except UNREACHABLE as error:
             # Its text may repeat the header that could not be sent.
-            raise ProviderError("network", f"GitHub was not reached: {type(error).__name__}", retryable=True) from None
+            raise GitHubError(f"GitHub was not reached: {type(error).__name__}", is_passing=True) from None
         if response.is_success:
             return answer
         raise self._refused(response, answer)
@@ -171,24 +200,22 @@ class _Api:
             asked = {**(query or {}), "per_page": str(PAGE), "page": str(page)}
             answer = await self.ask("GET", path, query=asked)
             if not isinstance(answer, list):
-                raise ProviderError("server", "what answers is not GitHub's API", retryable=True)
+                raise GitHubError("what answers is not GitHub's API", is_passing=True)
             found = objects_at(answer)
             for each in found:
                 yield each
             if len(found) < PAGE:
                 return
 
-    def _refused(self, response: httpx.Response, answer: JsonValue) -> ProviderError:
-        said = shortened(on_one_line(text_at(answer, "message") or response.reason_phrase), MAX_MESSAGE)
-        detail = f"GitHub answers {response.status_code}: {said}"
-        if response.status_code == FORBIDDEN and "integration" in said:
+    def _refused(self, response: httpx.Response, answer: JsonValue) -> GitHubError:
+        message = shortened(on_one_line(text_at(answer, "message") or response.reason_phrase), MAX_MESSAGE)
+        detail = f"GitHub answers {response.status_code}: {message}"
+        if response.status_code == FORBIDDEN and "integration" in message:
             detail += " (the job needs `pull-requests: write`; runs of forks and of Dependabot never have it)"
         hint = retry_hint_s(response.headers, self.now())
         # Too many requests are refused with 403, too; then there is a hint.
-        passing = response.status_code >= 500 or response.status_code in (408, 409, 429) or hint is not None
-        # The policy repeats what has no status by this flag alone.
-        status = response.status_code if response.status_code == NOT_FOUND else None
-        return ProviderError("server", detail, status=status, retryable=passing, retry_after_s=hint)
+        is_passing = response.status_code >= 500 or response.status_code in (408, 409, 429) or hint is not None
+        return GitHubError(detail, status=response.status_code, is_passing=is_passing, retry_after_s=hint)
 
 
 async def _answer(response: httpx.Response) -> JsonValue:

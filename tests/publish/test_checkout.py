@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.publish.checkout import refusal
-from agentv_ci.publish.context import Head, Workflow
+from agentv_ci.publish.workflow import Head, Workflow
 from tests.publish.workflows import FORK, PULL_REQUEST
 
 

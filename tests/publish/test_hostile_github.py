@@ -20,19 +20,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentv_ci.app.environment import system_environment
 from agentv_ci.app.evaluator_lines import EvaluatorLines
-from agentv_ci.app.workflow import refuse_fork_code
 from agentv_ci.contracts.action import ActionRun
 from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
+from agentv_ci.contracts.exchange import Environment
 from agentv_ci.contracts.plan_diff import ChangedCase, NamedCase, PlanDiff
 from agentv_ci.json_access import text_at
-from agentv_ci.publish import Places, Published, Told, Wishes, publish, pull_request
-from agentv_ci.publish.annotations import shown
-from agentv_ci.publish.checkout import refusal
+from agentv_ci.publish import pull_request
+from agentv_ci.publish.checkout import refusal, refuse_fork_code
 from agentv_ci.publish.comment import LIMIT, Comment, NotCommented, history_of
-from agentv_ci.publish.context import Access, Head, Workflow, workflow_of
+from agentv_ci.publish.publishing import (
+    MAX_SUMMARY_BYTES,
+    Publication,
+    PublishOptions,
+    limited,
+    publish,
+    summary,
+)
 from agentv_ci.publish.pull_request import comment_on
-from agentv_ci.publish.summary import MAX_BYTES, fitted
+from agentv_ci.publish.workflow import Head, Workflow, workflow_of
 from agentv_ci.report.diagnostics import github
 from agentv_ci.report.job import text
 from agentv_ci.report.renderers.annotations import annotate
@@ -139,14 +146,14 @@ class TestMarkdown:
     def test_ten_thousand_failures_fit(self) -> None:
         rows = [row("fail", eval_id=f"case 😀 {number}", candidate_answer="😀" * 300) for number in range(2_000)]
         told = job(reported=reported(rows))
-        assert MAX_BYTES // 2 < len(fitted(lambda limit: text(told, limit), 0)) <= MAX_BYTES
+        assert MAX_SUMMARY_BYTES // 2 < len(summary(lambda limit: text(told, limit), 0)) <= MAX_SUMMARY_BYTES
         made = Comment("k", lambda limit: text(told, limit), past(), PULL_REQUEST).text(None)
         assert LIMIT // 2 < len(made) <= LIMIT
 
     @pytest.mark.parametrize("path", ["p" * 500_000, "😀" * 500_000])
     def test_monstrous_path_fits(self, path: str) -> None:
         told = job(diagnostics=hostile_diagnostics("x", path))
-        assert len(fitted(lambda limit: text(told, limit), 0)) <= MAX_BYTES
+        assert len(summary(lambda limit: text(told, limit), 0)) <= MAX_SUMMARY_BYTES
 
 
 def hostile_diagnostics(one: str, other: str) -> DiagnosticsDocument:
@@ -184,7 +191,7 @@ class TestAnnotations:
         bad = tuple(finding(piece * 9_999, name=f"{piece}{number}") for number in range(99))
         rows = [row("fail", eval_id=piece * 999, evaluator_results=bad)]
         told = [*annotate(reported(rows), lambda _: None), *told_of(hostile_diagnostics(piece * 9_999, piece * 9_999))]
-        for each in shown(told, "all"):
+        for each in limited(told, "all"):
             assert len(undone(annotation_command(each).split("::", 2)[2])) <= RUNNER_KEEPS
 
     def test_lines_of_many_cases_are_found_at_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +208,7 @@ class TestAnnotations:
         cases = "".join(one.format(number) for number in range(many))
         write(tmp_path, {"evals/a.yaml": f"$schema: agentv-eval-v2\nevalcases:\n{cases}"})
         rows = [row("fail", of=case(f"case-{each}"), evaluator_results=(finding("no"),)) for each in range(many)]
-        assert len([*shown(annotate(reported(rows), EvaluatorLines(tmp_path).find), "all")]) == 10
+        assert len([*limited(annotate(reported(rows), EvaluatorLines(tmp_path).find), "all")]) == 10
         assert looked <= many * 10
 
     def test_suite_that_is_no_path_has_no_lines(self, tmp_path: Path) -> None:
@@ -245,10 +252,10 @@ class Site:
 
     def comment(self, token: str = TOKEN) -> str:
         flow = replace(PULL_REQUEST, api_url=self.url, graphql_url=f"{self.url}/graphql")
-        return asyncio.run(comment_on(comment(), flow, self.access(token)))
+        return asyncio.run(comment_on(comment(), flow, token, self.environment()))
 
-    def access(self, token: str = TOKEN) -> Access:
-        return Access(token, lambda: NOW, self._sleep, lambda _low, _high: 1.0)
+    def environment(self) -> Environment:
+        return replace(system_environment({}), now=lambda: NOW, sleep=self._sleep, uniform=lambda _low, _high: 1.0)
 
     async def _sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
@@ -431,27 +438,28 @@ class TestServer:
         assert len(site.written) == 1
 
 
-def published(told: Told, folder: Path, site: Site) -> Published:
+def published(publication: Publication, folder: Path, site: Site) -> None:
     flow = replace(PULL_REQUEST, api_url=site.url, graphql_url=f"{site.url}/graphql")
-    where = Places(folder / "summary", folder / "outputs", "random")
-    return asyncio.run(publish(told, flow, Wishes("all", "always", "k"), where, site.access(), lambda _: None))
+    options = PublishOptions("all", "always", "k", folder / "summary", folder / "outputs", "random")
+    environment = site.environment()
+    asyncio.run(publish(publication, flow, options, token=TOKEN, environment=environment, say=lambda _: None))
 
 
 class TestPublish:
     def test_token_of_the_job_is_not_published(self, tmp_path: Path) -> None:
         kept = base64.b64encode(f"x-access-token:{TOKEN}".encode()).decode()
-        told = Told((), lambda _: f"`AUTHORIZATION: basic {kept}` `{TOKEN}`", {}, past(), is_part=False)
+        publication = Publication((), lambda _: f"`AUTHORIZATION: basic {kept}` `{TOKEN}`", {}, past(), is_part=False)
         with serving(lambda *_: POSTED) as site:
-            published(told, tmp_path, site)
+            published(publication, tmp_path, site)
         posted = b"".join(site.bodies).decode()
         assert TOKEN not in posted
         assert kept not in posted
 
     def test_summary_that_was_begun_stays_small_enough(self, tmp_path: Path) -> None:
         (tmp_path / "summary").write_bytes(b"x" * 900_000)
-        told = Told((), lambda limit: "y" * limit, {}, past(), is_part=False)
+        publication = Publication((), lambda limit: "y" * limit, {}, past(), is_part=False)
         with serving(lambda *_: POSTED) as site:
-            published(told, tmp_path, site)
+            published(publication, tmp_path, site)
         assert (tmp_path / "summary").stat().st_size <= LARGEST_SUMMARY
 
 

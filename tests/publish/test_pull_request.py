@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from agentv_ci.app.environment import system_environment
 from agentv_ci.publish.comment import Comment, NotCommented
-from agentv_ci.publish.context import Access, Head, Workflow
 from agentv_ci.publish.pull_request import comment_on
+from agentv_ci.publish.workflow import Head, Workflow
 from tests.action.github_api import BOT, Failure, FakeGitHub, Pull
 from tests.conftest import NOW
 from tests.publish.workflows import HEAD, PULL_REQUEST, past
@@ -30,8 +31,10 @@ class Site:
 
     def comment(self, body: str = "## Passed", run_id: int = 5, key: str = "Evals/evals", token: str = TOKEN) -> str:
         comment = Comment(key, lambda limit: body[:limit], past(run_id), self.workflow)
-        access = Access(token, lambda: NOW, self._sleep, lambda _low, _high: 1.0)
-        return asyncio.run(comment_on(comment, self.workflow, access))
+        environment = replace(
+            system_environment({}), now=lambda: NOW, sleep=self._sleep, uniform=lambda _low, _high: 1.0
+        )
+        return asyncio.run(comment_on(comment, self.workflow, token, environment))
 
     async def _sleep(self, seconds: float) -> None:
         self.slept.append(seconds)

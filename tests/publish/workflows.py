@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from agentv_ci.contracts.action import PastRun
-from agentv_ci.publish.context import Head, Workflow
+from agentv_ci.publish.workflow import Head, Workflow
 
 BASE, HEAD, MERGE = "2" * 40, "1" * 40, "3" * 40
 

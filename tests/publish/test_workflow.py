@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agentv_ci.publish.context import Head, Workflow, workflow_of
+from agentv_ci.publish.workflow import Head, Workflow, read_workflow, workflow_of
 
 ENVIRON = {
     "GITHUB_ACTIONS": "true",
@@ -95,3 +96,19 @@ def test_enterprise_servers_have_addresses_of_their_own() -> None:
 def test_strange_events_say_nothing(event: Any) -> None:
     flow = known({"GITHUB_RUN_ID": "five"}, event)
     assert (flow.pull_request, flow.head, flow.run_id) == (None, None, 0)
+
+
+@pytest.mark.parametrize("environ", [{}, {"GITHUB_ACTIONS": "false", "GITHUB_REPOSITORY": "acme/demo"}])
+def test_outside_of_a_workflow_there_is_none(environ: dict[str, str]) -> None:
+    assert read_workflow(environ) is None
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{", b"\xff"])
+def test_a_workflow_is_known_without_its_event(content: bytes | None, tmp_path: Path) -> None:
+    event = tmp_path / "event.json"
+    if content is not None:
+        event.write_bytes(content)
+    environ = {"GITHUB_ACTIONS": "true", "GITHUB_REPOSITORY": "acme/demo", "GITHUB_EVENT_PATH": str(event)}
+    found = read_workflow(environ)
+    assert found is not None
+    assert (found.repository, found.pull_request) == ("acme/demo", None)

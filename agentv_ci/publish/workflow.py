@@ -6,12 +6,12 @@ Variables: GitHub Docs, "Variables reference"; events: GitHub Docs, "Webhook eve
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from pathlib import Path
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.json_access import count_at, text_at, value_at
+from agentv_ci.json_access import count_at, read_json, text_at, value_at
 
 GUARDED_EVENTS = frozenset({"pull_request_target", "workflow_run"})
 """Events whose workflows have secrets and a token that may write, whoever caused them."""
@@ -90,19 +90,20 @@ class Workflow:
         return f"{self.server_url}/{self.repository}/actions/runs/{self.run_id}"
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
-    """How GitHub is asked."""
-
-    token: str
-    now: Callable[[], datetime]
-    sleep: Callable[[float], Awaitable[None]]
-    uniform: Callable[[float, float], float]
-    """Chance, for the wait between tries."""
+def read_workflow(environ: Mapping[str, str]) -> Workflow | None:
+    """Return the workflow that the environment and the event's payload describe; None outside of GitHub Actions."""
+    if environ.get("GITHUB_ACTIONS") != "true":
+        return None
+    path = environ.get("GITHUB_EVENT_PATH")
+    try:
+        event = read_json(Path(path).read_text("utf-8")) if path else None
+    except (OSError, ValueError):
+        event = None
+    return workflow_of(environ, event)
 
 
 def workflow_of(environ: Mapping[str, str], event: JsonValue) -> Workflow:
-    """Return the workflow that variables and the event's payload tell of."""
+    """Return the workflow that variables and the event's payload describe."""
     server = environ.get("GITHUB_SERVER_URL") or "https://github.com"
     api = environ.get("GITHUB_API_URL") or "https://api.github.com"
     name, commit = environ.get("GITHUB_EVENT_NAME", ""), environ.get("GITHUB_SHA", "")
@@ -130,15 +131,13 @@ def workflow_of(environ: Mapping[str, str], event: JsonValue) -> Workflow:
 
 def _head(name: str, event: JsonValue) -> Head | None:
     if name == "workflow_run":
-        told = value_at(event, "workflow_run")
-        sha, branch, repository = (
-            text_at(told, "head_sha"),
-            text_at(told, "head_branch"),
-            value_at(told, "head_repository"),
-        )
+        head = value_at(event, "workflow_run")
+        sha, branch = text_at(head, "head_sha"), text_at(head, "head_branch")
+        repository = value_at(head, "head_repository")
     else:
-        told = value_at(event, "pull_request", "head")
-        sha, branch, repository = text_at(told, "sha"), text_at(told, "ref"), value_at(told, "repo")
+        head = value_at(event, "pull_request", "head")
+        sha, branch = text_at(head, "sha"), text_at(head, "ref")
+        repository = value_at(head, "repo")
     if sha is None or not _COMMIT.fullmatch(sha):
         return None
     return Head(sha, text_at(repository, "full_name"), text_at(repository, "owner", "login"), branch)
