@@ -69,8 +69,8 @@ async def with_retries(
     """Return what `call` returns and how many tries it took; raises its last ProviderError, `requests` set.
 
     All tries and waits together take no longer than `timeout_s`; a wait for which there is no time is not begun.
-    `on_retry` is told the error, the number of the retry (from 1) and the wait in seconds; `pause` then waits. What it
-    takes longer than that is for others' sake and does not count.
+    `on_retry` gets the error, the number of the retry (from 1) and the wait in seconds; `pause` then waits. Whatever it
+    takes longer than that is for the sake of other questions and does not count.
     """
     question = _Question(call, policy, on_retry, uniform, pause)
     try:
@@ -97,21 +97,19 @@ class _Question(Generic[T]):
     async def answer(self, limit: asyncio.Timeout) -> T:
         """Ask, and ask again as the policy says, within the limit."""
         try:
-            # Most questions need no more, and then all that follows would take a tenth of their time.
+            # The first try needs no policy unless it fails, and tenacity would take a tenth of its time.
             return await self._attempt()
         except ProviderError as error:
-            if not self.policy.retries(error):
+            if self.policy.max_retries == 0 or not self.policy.retries(error):
                 raise
-            first = error
         retrying = AsyncRetrying(
-            stop=stop_after_attempt(self.policy.max_retries + 1),
-            wait=self._wait_s,
+            before=partial(self._pause_before_retry, limit),
             retry=retry_if_exception(self.policy.retries),
-            before_sleep=partial(self._tell, limit),
-            sleep=partial(self._sleep, limit),
+            stop=stop_after_attempt(self.policy.max_retries),
+            sleep=asyncio.sleep,
             reraise=True,
         )
-        return await retrying(_failing_first(first, self._attempt))
+        return await retrying(self._attempt)
 
     async def _attempt(self) -> T:
         self.tries += 1
@@ -122,48 +120,21 @@ class _Question(Generic[T]):
             self.last = error
             raise
 
-    def _wait_s(self, state: RetryCallState) -> float:
-        return self.policy.delay_s(state.attempt_number - 1, _error(state).retry_after_s, self.uniform)
-
-    def _tell(self, limit: asyncio.Timeout, state: RetryCallState) -> None:
-        assert state.next_action is not None
-        if state.next_action.sleep <= _left_s(limit):
-            self.on_retry(_error(state), state.attempt_number, state.next_action.sleep)
-
-    async def _sleep(self, limit: asyncio.Timeout, seconds: float) -> None:
-        assert self.last is not None, "there is a wait after a failure only"
-        left_s = _left_s(limit)
-        if seconds > left_s:
-            self.last.detail += f" (no time to wait {seconds:g} s)"
+    async def _pause_before_retry(self, limit: asyncio.Timeout, state: RetryCallState) -> None:
+        """Wait as the policy says; `state` counts the retries, from 1."""
+        assert self.last is not None, "only a failure is followed by a retry"
+        retry = state.attempt_number
+        wait_s = self.policy.delay_s(retry - 1, self.last.retry_after_s, self.uniform)
+        deadline = limit.when()
+        assert deadline is not None, "the limit is lifted only while this waits"
+        left_s = deadline - asyncio.get_running_loop().time()
+        if wait_s > left_s:
+            self.last.detail += f" (no time to wait {wait_s:g} s)"
             raise self.last
+        self.on_retry(self.last, retry, wait_s)
         limit.reschedule(None)
-        await self.pause(self.last, seconds)
-        limit.reschedule(asyncio.get_running_loop().time() + left_s - seconds)
-
-
-def _left_s(limit: asyncio.Timeout) -> float:
-    deadline = limit.when()
-    assert deadline is not None, "it is only put off during a wait"
-    return deadline - asyncio.get_running_loop().time()
-
-
-def _failing_first(error: ProviderError, call: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
-    """Return `call` with a failure in front that has happened already."""
-    failures = [error]
-
-    async def next_call() -> T:
-        if failures:
-            raise failures.pop()
-        return await call()
-
-    return next_call
-
-
-def _error(state: RetryCallState) -> ProviderError:
-    assert state.outcome is not None
-    error = state.outcome.exception()
-    assert isinstance(error, ProviderError)
-    return error
+        await self.pause(self.last, wait_s)
+        limit.reschedule(asyncio.get_running_loop().time() + left_s - wait_s)
 
 
 def retry_hint_s(headers: Mapping[str, str], now: datetime) -> float | None:
