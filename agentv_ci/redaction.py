@@ -17,15 +17,8 @@ from urllib.parse import quote, quote_plus
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.environment_references import variable_of
-from agentv_ci.contracts.exchange import (
-    CalledTool,
-    EvaluatorOutcome,
-    OutputMessage,
-    Printed,
-    ProviderError,
-    Response,
-)
-from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.exchange import ProviderError, Response
+from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, PrintedOutput, ResultRow, ToolCall
 from agentv_ci.contracts.targets import Target
 from agentv_ci.text import printable, shortened
 
@@ -120,7 +113,8 @@ class Redactor:
         """Return a response without secrets; the same object when it holds none."""
         if self._pattern is None:
             return response
-        everything = "\0".join(_texts(response))
+        texts: list[JsonValue] = [response.answer, response.model, response.finish_reason, {**response.request}]
+        everything = "\0".join(_strings([*texts, *(each.model_dump() for each in response.messages)]))
         if "\x1b" not in everything and self._pattern.search(everything) is None:
             return response
         clean = replace(
@@ -133,25 +127,22 @@ class Redactor:
         )
         return response if clean == response else replace(clean, masked=True)
 
-    def outcome(self, outcome: EvaluatorOutcome) -> EvaluatorOutcome:
-        """Return what an evaluator found without secrets: scripts see the environment too.
+    def result(self, result: EvaluatorResult) -> tuple[EvaluatorResult, bool]:
+        """Return an evaluator's result without secrets, and whether it had any: scripts see the environment too.
 
-        Its members' findings are clean already. What was printed is shortened after it.
+        The results of its members are clean already. What was printed is shortened after it.
         """
-        texts = (outcome.reasoning, *outcome.hits, *outcome.misses)
-        clean = self._texts(texts)
-        raw, stderr = self._text(outcome.raw_response), self._text(outcome.stderr)
-        is_masked = (clean, raw, stderr) != (texts, outcome.raw_response, outcome.stderr)
-        reasoning, findings = clean[0], clean[1:]
-        return replace(
-            outcome,
-            masked=outcome.masked or is_masked,
-            hits=findings[: len(outcome.hits)],
-            misses=findings[len(outcome.hits) :],
-            reasoning=shortened(reasoning, MAX_DETAIL if outcome.status == "error" else MAX_PRINTED),
-            raw_response=self._printed(raw),
-            stderr=self._printed(stderr),
-        )
+        reasoning, raw, stderr = self.text(result.reasoning), self._text(result.raw_response), self._text(result.stderr)
+        hits, misses = tuple(map(self.text, result.hits)), tuple(map(self.text, result.misses))
+        before = (result.hits, result.misses, result.reasoning, result.raw_response, result.stderr)
+        update = {
+            "hits": hits,
+            "misses": misses,
+            "reasoning": shortened(reasoning, MAX_DETAIL if result.status == "error" else MAX_PRINTED),
+            "raw_response": self._printed(raw),
+            "stderr": self._printed(stderr),
+        }
+        return result.model_copy(update=update), (hits, misses, reasoning, raw, stderr) != before
 
     def _printed(self, masked: str | None) -> str | None:
         """Return what was printed, masked already, for people to read; of much, the middle is left out at once."""
@@ -175,9 +166,6 @@ class Redactor:
     def _text(self, text: str | None) -> str | None:
         return None if text is None else self.text(text)
 
-    def _texts(self, texts: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(self.text, texts))
-
     def clean(self, error: ProviderError) -> None:
         """Take the secrets out of an error, then shorten it: the other way round, half a secret could be left.
 
@@ -188,33 +176,17 @@ class Redactor:
         error.detail = shortened(self.text(detail), MAX_DETAIL)
         error.args = (error.detail,)
         if error.printed is not None:
-            clean = (
-                shortened(self.text(printable(each)), MAX_PRINTED)
-                for each in (error.printed.stdout, error.printed.stderr)
+            error.printed = PrintedOutput(
+                stdout=shortened(self.text(printable(error.printed.stdout)), MAX_PRINTED),
+                stderr=shortened(self.text(printable(error.printed.stderr)), MAX_PRINTED),
             )
-            error.printed = Printed(*clean)
 
     def _message(self, message: OutputMessage) -> OutputMessage:
         calls = tuple(
-            CalledTool(self.text(call.tool), self.value(call.input), self.value(call.output))
+            ToolCall(tool=self.text(call.tool), input=self.value(call.input), output=self.value(call.output))
             for call in message.tool_calls
         )
-        return OutputMessage(self.text(message.role), self.value(message.content), calls)
-
-
-def _texts(response: Response) -> Iterator[str]:
-    """Yield all that a response says."""
-    yield from (response.answer, response.model or "", response.finish_reason or "")
-    for message in response.messages:
-        yield message.role
-        yield from _strings(message.content)
-        for call in message.tool_calls:
-            yield call.tool
-            yield from _strings(call.input)
-            yield from _strings(call.output)
-    for key, value in response.request.items():
-        yield key
-        yield from _strings(value)
+        return OutputMessage(role=self.text(message.role), content=self.value(message.content), tool_calls=calls)
 
 
 def _strings(value: JsonValue) -> Iterator[str]:

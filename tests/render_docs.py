@@ -18,6 +18,7 @@ from agentv_ci.contracts.base import Authored
 from agentv_ci.contracts.config import ConfigDocument, Price
 from agentv_ci.contracts.diagnostics import FIXED_RULES, RULES
 from agentv_ci.contracts.evals import (
+    AuthoredToolCall,
     CaseExecution,
     ContentBlock,
     EvalCase,
@@ -27,7 +28,6 @@ from agentv_ci.contracts.evals import (
     InputMessage,
     Repeat,
     SuiteExecution,
-    ToolCall,
     ValidatorUse,
 )
 from agentv_ci.contracts.evaluators import AuthoredEvaluator, ComparedField, EvaluatorSettings, RubricItem
@@ -63,7 +63,7 @@ CONTRACTS: dict[str, type[Authored]] = {
     "input-message": InputMessage,
     "block": ContentBlock,
     "expected-message": ExpectedMessage,
-    "tool-call": ToolCall,
+    "tool-call": AuthoredToolCall,
     "execution": CaseExecution,
     "suite-execution": SuiteExecution,
     "repeat": Repeat,

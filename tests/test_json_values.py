@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.evaluators import FieldAccuracyEvaluator
-from agentv_ci.contracts.exchange import EvaluatorOutcome
+from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.json_values import is_same, is_same_moment, moment_of, number_of
 from tests.evaluate.builders import assess
 
@@ -142,7 +142,7 @@ def test_no_text_breaks_the_reading_of_days(text: str) -> None:
     assert found is None or is_same_moment(found, found)
 
 
-def compare(ours: Any, theirs: Any, **given: Any) -> EvaluatorOutcome:
+def compare(ours: Any, theirs: Any, **given: Any) -> EvaluatorResult:
     settings = {"name": "f", "type": "field_accuracy", "reference": {"v": theirs}, "fields": [{"path": "v", **given}]}
     return assess(FieldAccuracyEvaluator.model_validate(settings), json.dumps({"v": ours}))
 

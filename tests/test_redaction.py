@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv_ci.contracts.exchange import CalledTool, OutputMessage, ProviderError, Response
+from agentv_ci.contracts.exchange import ProviderError, Response
+from agentv_ci.contracts.results import OutputMessage, ToolCall
 from agentv_ci.contracts.targets import CliTarget, OpenAITarget, Target
 from agentv_ci.execute.settings import resolve_targets
 from agentv_ci.redaction import MASK, Redactor, secrets_of
@@ -47,16 +48,16 @@ def test_nothing_else_is_touched(before: str, after: str, secret: str) -> None:
 
 
 def test_without_secrets_a_response_is_the_same_object() -> None:
-    response = Response("answer", (OutputMessage("assistant", "answer"),), has_trace=False)
+    response = Response("answer", (OutputMessage(role="assistant", content="answer"),), has_trace=False)
     assert Redactor([]).response(response) is response
     assert Redactor(["not-in-there"]).response(response) is response
 
 
 def test_a_response_is_cleaned_everywhere_and_says_so() -> None:
-    calls = (CalledTool("search", {"q": SECRET, SECRET: [SECRET]}, SECRET),)
+    calls = (ToolCall(tool="search", input={"q": SECRET, SECRET: [SECRET]}, output=SECRET),)
     response = Response(
         f"it is {SECRET}",
-        (OutputMessage("assistant", SECRET, calls),),
+        (OutputMessage(role="assistant", content=SECRET, tool_calls=calls),),
         has_trace=True,
         model=SECRET,
         request={"a": SECRET},

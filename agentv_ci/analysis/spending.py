@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from agentv_ci.contracts.report import EvaluatorFigures
-from agentv_ci.contracts.results import PRECISION, EvaluatorResult, ResultRow, UsageRecord
+from agentv_ci.contracts.results import PRECISION, EvaluatorResult, ResultRow, Usage, sum_of_known
 
 PARTS = 10**12
 """Sums are kept in whole parts: those of whole numbers are the same in any order."""
@@ -16,8 +16,8 @@ PARTS = 10**12
 class Spending:
     """Tokens and dollars, of answers and of judges."""
 
-    usage: UsageRecord = field(default_factory=UsageRecord)
-    judge_usage: UsageRecord = field(default_factory=UsageRecord)
+    usage: Usage = field(default_factory=Usage)
+    judge_usage: Usage = field(default_factory=Usage)
     answers: int | None = None
     """Parts of dollars; None: nothing is known."""
     judges: int | None = None
@@ -35,29 +35,29 @@ class Spending:
     @property
     def cost_usd(self) -> float | None:
         """Cost of both."""
-        return _dollars(_sum(self.answers, self.judges))
+        return _dollars(sum_of_known(self.answers, self.judges))
 
     @property
-    def all_usage(self) -> UsageRecord:
+    def all_usage(self) -> Usage:
         """Tokens of both."""
-        return _tokens(self.usage, self.judge_usage)
+        return self.usage.plus(self.judge_usage)
 
     def add(self, row: ResultRow) -> None:
         """Take in a row."""
-        self.usage = _tokens(self.usage, row.usage)
-        self.judge_usage = _tokens(self.judge_usage, row.judge_usage)
-        self.answers = _sum(self.answers, _parts(row.cost_usd))
-        self.judges = _sum(self.judges, _parts(row.judge_cost_usd))
+        self.usage = self.usage.plus(row.usage)
+        self.judge_usage = self.judge_usage.plus(row.judge_usage)
+        self.answers = sum_of_known(self.answers, _parts(row.cost_usd))
+        self.judges = sum_of_known(self.judges, _parts(row.judge_cost_usd))
 
 
 def sum_of(spent: Iterable[Spending]) -> Spending:
     """Return what several came to together."""
     total = Spending()
     for each in spent:
-        total.usage = _tokens(total.usage, each.usage)
-        total.judge_usage = _tokens(total.judge_usage, each.judge_usage)
-        total.answers = _sum(total.answers, each.answers)
-        total.judges = _sum(total.judges, each.judges)
+        total.usage = total.usage.plus(each.usage)
+        total.judge_usage = total.judge_usage.plus(each.judge_usage)
+        total.answers = sum_of_known(total.answers, each.answers)
+        total.judges = sum_of_known(total.judges, each.judges)
     return total
 
 
@@ -109,18 +109,3 @@ def _parts(amount: float | None) -> int | None:
 
 def _dollars(parts: int | None) -> float | None:
     return None if parts is None else parts / PARTS
-
-
-def _sum(one: int | None, two: int | None) -> int | None:
-    return one if two is None else (one or 0) + two
-
-
-def _tokens(first: UsageRecord, second: UsageRecord | None) -> UsageRecord:
-    if second is None:
-        return first
-    return UsageRecord(
-        input_tokens=_sum(first.input_tokens, second.input_tokens),
-        output_tokens=_sum(first.output_tokens, second.output_tokens),
-        total_tokens=_sum(first.total_tokens, second.total_tokens),
-        cached_tokens=_sum(first.cached_tokens, second.cached_tokens),
-    )

@@ -264,7 +264,7 @@ def _redactor_of(around: Around) -> Redactor:
 
 
 def _asking_function(function: AnswerFunction, config: JsonObject, redactor: Redactor) -> Ask:
-    from agentv_ci.contracts.exchange import OutputMessage
+    from agentv_ci.contracts.results import OutputMessage
 
     async def ask(said: str | Sequence[Message], _seed: int | None) -> tuple[Answer, Response]:
         messages: list[Message] = [{"role": "user", "content": said}] if isinstance(said, str) else [*said]
@@ -276,6 +276,6 @@ def _asking_function(function: AnswerFunction, config: JsonObject, redactor: Red
         clean = redactor.value(answer)
         answer = clean if isinstance(clean, (str, dict)) else answer
         text = text_of(answer)
-        return answer, Response(text, (OutputMessage("assistant", text),), has_trace=False)
+        return answer, Response(text, (OutputMessage(role="assistant", content=text),), has_trace=False)
 
     return ask

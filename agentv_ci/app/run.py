@@ -334,7 +334,7 @@ def _grader(
             root=root,
             log=voice.log,
             warn=voice.warn,
-            clean=voice.redactor.outcome,
+            clean=voice.redactor.result,
         )
         return await evaluate(case, Submission(case, request, response, plan.files, folders[case.suite]), tools)
 

@@ -49,7 +49,7 @@ class ContentBlock(Authored):
 Content = str | Items[str | ContentBlock]
 
 
-class ToolCall(Authored):
+class AuthoredToolCall(Authored):
     """A call the agent made or should make."""
 
     tool: Name = Field(description="The tool's name.")
@@ -73,7 +73,7 @@ class ExpectedMessage(Authored):
     content: Maybe[Content | JsonObject] = Field(
         None, description="A text, a list of texts and blocks, or (assistant only) an object."
     )
-    tool_calls: Maybe[Items[ToolCall]] = Field(None, description="Calls the assistant should make.")
+    tool_calls: Maybe[Items[AuthoredToolCall]] = Field(None, description="Calls the assistant should make.")
 
 
 class Repeat(Authored):

@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.plan import PlanCase
+from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, PrintedOutput, ToolCall, Usage
 
 ErrorKind = Literal[
     "timeout", "rate_limit", "auth", "network", "server", "request", "malformed", "process", "evaluator", "cancelled"
@@ -78,34 +79,6 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class CalledTool:
-    """A tool call the agent made."""
-
-    tool: str
-    input: JsonValue = None
-    output: JsonValue = None
-
-
-@dataclass(frozen=True, slots=True)
-class OutputMessage:
-    """A turn of the agent's answer."""
-
-    role: str
-    content: JsonValue = None
-    tool_calls: tuple[CalledTool, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens; None where the provider does not say."""
-
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    total_tokens: int | None = None
-    cached_tokens: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Response:
     """A target's answer."""
 
@@ -132,17 +105,9 @@ class Response:
     """Whether it comes from the cache or a recording, and nobody was asked."""
 
     @property
-    def calls(self) -> tuple[CalledTool, ...]:
+    def calls(self) -> tuple[ToolCall, ...]:
         """All tool calls, in order."""
         return tuple(call for message in self.messages for call in message.tool_calls)
-
-
-@dataclass(frozen=True, slots=True)
-class Printed:
-    """What a command wrote to its two outputs."""
-
-    stdout: str
-    stderr: str
 
 
 class ProviderError(Exception):
@@ -157,7 +122,7 @@ class ProviderError(Exception):
         retryable: bool = False,
         retry_after_s: float | None = None,
         requests: int = 1,
-        printed: Printed | None = None,
+        printed: PrintedOutput | None = None,
     ) -> None:
         super().__init__(detail)
         self.kind = kind
@@ -216,32 +181,8 @@ class Score:
     raw_response: str | None = None
     stderr: str | None = None
     """What a script wrote there."""
-    members: tuple[EvaluatorOutcome, ...] = ()
+    members: tuple[EvaluatorResult, ...] = ()
     """What the members of a combination found."""
-
-
-@dataclass(frozen=True, slots=True)
-class EvaluatorOutcome:
-    """An evaluator's score with what it means for the case."""
-
-    name: str
-    type: str
-    status: Literal["ok", "error", "skipped"]
-    """`skipped`: the target does not give what it measures; it counts nowhere."""
-    score: float
-    weight: float
-    required: bool
-    verdict: Verdict | Literal["skipped"]
-    hits: tuple[str, ...]
-    misses: tuple[str, ...]
-    reasoning: str
-    raw_response: str | None
-    fails_case: bool = False
-    """Whether the case fails by this alone, whatever the mean."""
-    stderr: str | None = None
-    members: tuple[EvaluatorOutcome, ...] = ()
-    masked: bool = False
-    """Whether a secret stood in it and was taken out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +194,7 @@ class Grade:
     hits: tuple[str, ...]
     misses: tuple[str, ...]
     reasoning: str
-    outcomes: tuple[EvaluatorOutcome, ...]
+    results: tuple[EvaluatorResult, ...]
     error: str | None = None
     """Why there is no verdict, when `verdict` is `error`."""
     judge_usage: Usage | None = None

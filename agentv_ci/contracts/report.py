@@ -10,7 +10,7 @@ from pydantic import Field
 from agentv_ci.contracts.base import Items, JsonObject, Name, Recorded, Share
 from agentv_ci.contracts.compared import Comparison
 from agentv_ci.contracts.plan import Sha256
-from agentv_ci.contracts.results import Dollars, UsageRecord
+from agentv_ci.contracts.results import Dollars, Usage
 
 
 class Counts(Recorded):
@@ -46,8 +46,8 @@ class Group(Recorded):
     errored: int = Field(description="Cases without a verdict.")
     flaky: int = Field(description="Cases whose trials disagree.")
     mean: float | None = Field(description="Mean score of graded cases.")
-    usage: UsageRecord = Field(description="Tokens of answers.")
-    judge_usage: UsageRecord = Field(description="Tokens of judges.")
+    usage: Usage = Field(description="Tokens of answers.")
+    judge_usage: Usage = Field(description="Tokens of judges.")
     cost_usd: Dollars | None = Field(description="Cost of answers, as far as it is known.")
     judge_cost_usd: Dollars | None = Field(description="Cost of judges, as far as it is known.")
 
@@ -277,7 +277,7 @@ class RunReport(Recorded):
     repeated: Items[RepeatedCase] = Field((), description="Cases with several trials.")
     comparison: Comparison | None = Field(None, description="Against the baseline (`--baseline`).")
     scenario_reports: Items[ScenarioReport] = Field((), description="What validators say, suite by suite.")
-    usage: UsageRecord = Field(description="Tokens of answers and judges.")
+    usage: Usage = Field(description="Tokens of answers and judges.")
     cost_usd: Dollars | None = Field(description="Cost of answers and judges, as far as it is known.")
     unpriced_models: Items[str] = Field(description="Models whose price nobody knows: the cost lacks them.")
     concurrency: Items[ConcurrencyChange] = Field(description="Changes of how many questions were asked at once.")

@@ -20,13 +20,29 @@ PRECISION = 12
 """Digits to which scores are compared, so that 0.1 + 0.7 is 0.8."""
 
 
-class UsageRecord(Recorded):
+class Usage(Recorded):
     """Tokens; null where the provider does not say."""
 
     input_tokens: int | None = Field(None, description="Tokens read, cached ones included.")
     output_tokens: int | None = Field(None, description="Tokens written, reasoning included.")
     total_tokens: int | None = Field(None, description="All tokens.")
     cached_tokens: int | None = Field(None, description="Tokens read from the provider's cache.")
+
+    def plus(self, other: Usage | None) -> Usage:
+        """Return the sum of both; null where neither provider says."""
+        if other is None:
+            return self
+        return Usage(
+            input_tokens=sum_of_known(self.input_tokens, other.input_tokens),
+            output_tokens=sum_of_known(self.output_tokens, other.output_tokens),
+            total_tokens=sum_of_known(self.total_tokens, other.total_tokens),
+            cached_tokens=sum_of_known(self.cached_tokens, other.cached_tokens),
+        )
+
+
+def sum_of_known(one: int | None, two: int | None) -> int | None:
+    """Return the sum of what is known; None when nothing is."""
+    return one if two is None else (one or 0) + two
 
 
 class EvaluatorResult(Recorded):
@@ -72,7 +88,7 @@ class TraceSummary(Recorded):
         )
 
 
-class ToolCallRecord(Recorded):
+class ToolCall(Recorded):
     """A tool call of an answer."""
 
     tool: str = Field(description="The tool's name.")
@@ -80,12 +96,12 @@ class ToolCallRecord(Recorded):
     output: JsonValue = Field(None, description="What it returned.")
 
 
-class OutputMessageRecord(Recorded):
+class OutputMessage(Recorded):
     """A turn of an answer."""
 
     role: str = Field(description="Who speaks.")
     content: JsonValue = Field(None, description="What is said.")
-    tool_calls: Items[ToolCallRecord] = Field((), description="Tools called in this turn.")
+    tool_calls: Items[ToolCall] = Field((), description="Tools called in this turn.")
 
 
 class InputMessageRecord(Recorded):
@@ -96,7 +112,7 @@ class InputMessageRecord(Recorded):
     content: str = Field(description="What is said; files are named, not shown.")
 
 
-class PrintedRecord(Recorded):
+class PrintedOutput(Recorded):
     """What a command printed before it failed; long texts without their middle."""
 
     stdout: str = Field(description="Its standard output.")
@@ -157,22 +173,22 @@ class ResultRow(Recorded):
         ]
         | None
     ) = Field(None, description="What failed.")
-    printed: PrintedRecord | None = Field(None, description="What the target's command printed before it failed.")
+    printed: PrintedOutput | None = Field(None, description="What the target's command printed before it failed.")
     finish_reason: str | None = Field(None, description="Why the model stopped, in the API's own word.")
     attempts: Annotated[int, Field(ge=1)] = Field(description="Attempts of the engine.")
     requests: Annotated[int, Field(ge=0)] = Field(description="Tries over the wire, in all attempts.")
     duration_ms: Annotated[int, Field(ge=0)] = Field(description="Time of the last attempt's answer.")
-    usage: UsageRecord | None = Field(None, description="Tokens of the answer.")
+    usage: Usage | None = Field(None, description="Tokens of the answer.")
     cost_usd: Dollars | None = Field(
         None, description="Cost of the answer: as the provider says, else by the price of its tokens."
     )
     cached: bool = Field(False, description="Whether the answer comes from the cache or a recording; then it is free.")
-    judge_usage: UsageRecord | None = Field(None, description="Tokens of the judges.")
+    judge_usage: Usage | None = Field(None, description="Tokens of the judges.")
     judge_cost_usd: Dollars | None = Field(
         None, description="Cost of the judges; absent when the price of one of them is not known."
     )
     request: JsonObject = Field(default_factory=dict, description="What was asked, free of secrets.")
-    output_messages: Items[OutputMessageRecord] | None = Field(None, description="The whole answer (--include-trace).")
+    output_messages: Items[OutputMessage] | None = Field(None, description="The whole answer (--include-trace).")
     trace_summary: TraceSummary | None = Field(None, description="Tool calls, when the provider reports them.")
     source: RowSource = Field(description="The place of the case, for links and annotations.")
     metadata: JsonObject = Field(default_factory=dict, description="The author's own.")

@@ -26,7 +26,7 @@ from agentv_ci.contracts.api_targets import (
 )
 from agentv_ci.contracts.base import AtLeastOne, Authored, ByKind, Items, JsonValue, Maybe, Name, NonNegative
 from agentv_ci.contracts.environment_references import variable_of
-from agentv_ci.contracts.evals import ToolCall
+from agentv_ci.contracts.evals import AuthoredToolCall
 from agentv_ci.contracts.target_settings import (
     Flag,
     Milliseconds,
@@ -146,7 +146,7 @@ class MockTarget(TargetSettings):
     provider: Literal["mock"] = Field(description="Answer from this file.")
     response: Maybe[str] = Field(None, description="The answer to every question.")
     responses: Maybe[dict[str, str]] = Field(None, description="Case id → answer; wins over `response`.")
-    tool_calls: Maybe[Items[ToolCall]] = Field(None, description="Tool calls reported with every answer.")
+    tool_calls: Maybe[Items[AuthoredToolCall]] = Field(None, description="Tool calls reported with every answer.")
     delay_ms: Maybe[Milliseconds] = Field(None, description="Wait before answering.")
     error: Maybe[MockError] = Field(None, description="Fail instead of answering.")
     usage: Maybe[MockUsage] = Field(None, description="Tokens reported with every answer.")

@@ -19,6 +19,6 @@ async def evaluate(case: PlanCase, submission: Submission, tools: Tools) -> Grad
 
     Never raises for an evaluator that breaks: that one's error is part of the grade, the others keep their scores.
     """
-    outcomes = await side_by_side(case.evaluators, lambda each: score_one(each, submission, tools))
-    grade = combine(outcomes, case.threshold)
+    assessments = await side_by_side(case.evaluators, lambda each: score_one(each, submission, tools))
+    grade = combine(assessments, case.threshold)
     return replace(grade, judge_usage=tools.judge_usage, judge_cost_usd=tools.judge_cost_usd, masked=tools.masked)

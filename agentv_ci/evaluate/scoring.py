@@ -7,112 +7,119 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
+from typing import Literal
 
-from agentv_ci.contracts.exchange import EvaluatorOutcome, Grade, Score, Verdict
+from agentv_ci.contracts.exchange import Grade, Score, Verdict
 from agentv_ci.contracts.plan import PlanEvaluator
-from agentv_ci.contracts.results import BORDERLINE, PRECISION
+from agentv_ci.contracts.results import BORDERLINE, PRECISION, EvaluatorResult
 
 
-def outcome_of(evaluator: PlanEvaluator, score: Score, threshold: float) -> EvaluatorOutcome:
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What an evaluator's score means for the case."""
+
+    result: EvaluatorResult
+    fails_case: bool = False
+    """Whether the case fails by this alone, whatever the mean."""
+
+
+def assessment_of(evaluator: PlanEvaluator, score: Score, threshold: float) -> Assessment:
     """Return what an evaluator's score means; an error stays an error, also under `negate`.
 
     `negate` turns hits into misses too, and what was required of the answer no longer is.
     """
-    if score.error is not None or score.unmeasured is not None:
-        return _without_score(evaluator, score)
+    if score.error is not None:
+        return Assessment(_result(evaluator, score, "error", reasoning=score.error))
+    if score.unmeasured is not None:
+        reasoning = f"the target does not give {score.unmeasured}"
+        return Assessment(_result(evaluator, score, "skipped", reasoning=reasoning))
     value, hits, misses = min(1.0, max(0.0, score.score)), score.hits, score.misses
     if evaluator.negate:
         value = 1.0 - value
-        hits, misses = (tuple(f"negated: {each}" for each in found) for found in (misses, hits))
+        hits, misses = (tuple(f"negated: {each}" for each in texts) for texts in (misses, hits))
     if score.weighs_nothing:
         value = 0.0
     misses_required = score.misses_required and not evaluator.negate
     verdict = verdict_of(value, threshold if evaluator.min_score is None else evaluator.min_score)
     if misses_required or score.weighs_nothing:
         verdict = "fail"
-    return EvaluatorOutcome(
+    result = _result(evaluator, score, verdict, value=value, hits=hits, misses=misses, reasoning=score.reasoning)
+    return Assessment(result, fails_case=misses_required or (evaluator.required and verdict != "pass"))
+
+
+def _result(
+    evaluator: PlanEvaluator,
+    score: Score,
+    verdict: Verdict | Literal["skipped"],
+    *,
+    reasoning: str,
+    value: float = 0.0,
+    hits: tuple[str, ...] = (),
+    misses: tuple[str, ...] = (),
+) -> EvaluatorResult:
+    return EvaluatorResult(
         name=evaluator.name,
         type=evaluator.type,
-        status="ok",
+        status=verdict if verdict in ("error", "skipped") else "ok",
         score=value,
         weight=evaluator.weight,
         required=evaluator.required,
         verdict=verdict,
         hits=hits,
         misses=misses,
-        reasoning=score.reasoning,
+        reasoning=reasoning,
         raw_response=score.raw_response,
-        fails_case=misses_required or (evaluator.required and verdict != "pass"),
         stderr=score.stderr,
-        members=score.members,
+        evaluator_results=score.members or None,
     )
 
 
-def _without_score(evaluator: PlanEvaluator, score: Score) -> EvaluatorOutcome:
-    is_error = score.error is not None
-    return EvaluatorOutcome(
-        name=evaluator.name,
-        type=evaluator.type,
-        status="error" if is_error else "skipped",
-        score=0.0,
-        weight=evaluator.weight,
-        required=evaluator.required,
-        verdict="error" if is_error else "skipped",
-        hits=(),
-        misses=(),
-        reasoning=score.error or f"the target does not give {score.unmeasured}",
-        raw_response=score.raw_response,
-        stderr=score.stderr,
-        members=score.members,
-    )
+def settled(results: Iterable[EvaluatorResult]) -> tuple[EvaluatorResult, ...]:
+    """Return results of one list in which a measure that had to be there, and is not, is an error."""
+    return tuple(_as_error(each) if each.status == "skipped" and each.required else each for each in results)
 
 
-def settled(outcomes: Sequence[EvaluatorOutcome]) -> tuple[EvaluatorOutcome, ...]:
-    """Return outcomes of one list in which a measure that had to be there, and is not, is an error."""
-    return tuple(_as_error(each) if each.status == "skipped" and each.required else each for each in outcomes)
+def _as_error(result: EvaluatorResult) -> EvaluatorResult:
+    return result.model_copy(update={"status": "error", "verdict": "error"})
 
 
-def _as_error(outcome: EvaluatorOutcome) -> EvaluatorOutcome:
-    return replace(outcome, status="error", verdict="error")
-
-
-def lacks_weight(outcomes: Sequence[EvaluatorOutcome]) -> bool:
+def lacks_weight(results: Sequence[EvaluatorResult]) -> bool:
     """Whether nothing that scored has weight, and something that is skipped would have had it."""
-    scored = [each for each in outcomes if each.status == "ok"]
-    skipped = [each for each in outcomes if each.status == "skipped"]
+    scored = [each for each in results if each.status == "ok"]
+    skipped = [each for each in results if each.status == "skipped"]
     return bool(skipped) and (
         not scored or (any(each.weight for each in skipped) and not any(each.weight for each in scored))
     )
 
 
-def combine(outcomes: Sequence[EvaluatorOutcome], threshold: float) -> Grade:
+def combine(assessments: Sequence[Assessment], threshold: float) -> Grade:
     """Return the grade of an answer.
 
     One evaluator that could not score makes the verdict `error`: neither pass nor fail. So does a list of which
     nothing scored that counts. A required evaluator that does not pass fails the case whatever the mean.
     """
-    outcomes = settled(outcomes)
-    scored = [each for each in outcomes if each.status == "ok"]
-    if lacks_weight(outcomes):
-        outcomes = tuple(_as_error(each) if each.status == "skipped" else each for each in outcomes)
-    broken = [each for each in outcomes if each.status == "error"]
+    results = settled(each.result for each in assessments)
+    scored = [each for each in results if each.status == "ok"]
+    if lacks_weight(results):
+        results = tuple(_as_error(each) if each.status == "skipped" else each for each in results)
+    broken = [each for each in results if each.status == "error"]
     score = weighted_mean((each.weight, each.score) for each in scored)
     verdict = verdict_of(score, threshold)
-    if any(each.fails_case for each in scored) or not any(each.weight for each in scored):
+    if any(each.fails_case for each in assessments) or not any(each.weight for each in scored):
         verdict = "fail"
     return Grade(
         score=score,
         verdict="error" if broken else verdict,
         hits=tuple(hit for each in scored for hit in each.hits),
         misses=(*(miss for each in scored for miss in each.misses), *_nothing_weighs(scored)),
-        reasoning=" | ".join(f"{each.name}: {each.reasoning}" for each in outcomes if each.reasoning),
-        outcomes=outcomes,
+        reasoning=" | ".join(f"{each.name}: {each.reasoning}" for each in results if each.reasoning),
+        results=results,
         error="; ".join(f"evaluator '{each.name}': {each.reasoning}" for each in broken) or None,
     )
 
 
-def _nothing_weighs(scored: Sequence[EvaluatorOutcome]) -> tuple[str, ...]:
+def _nothing_weighs(scored: Sequence[EvaluatorResult]) -> tuple[str, ...]:
     if not scored or any(each.weight for each in scored):
         return ()
     return ("all weights are 0, so the score is 0",)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import OutputMessage, Request, Response
+from agentv_ci.contracts.exchange import Request, Response
 from agentv_ci.contracts.plan import FileText, PlanCase
+from agentv_ci.contracts.results import OutputMessage
 
 
 @dataclass(frozen=True, slots=True)

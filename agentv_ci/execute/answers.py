@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.exchange import CalledTool, OutputMessage, Response, Usage
+from agentv_ci.contracts.exchange import Response
+from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
 from agentv_ci.json_access import count_at, objects_at, text_at, value_at
 
 
 def answered(
-    text: str, calls: Iterable[CalledTool], *, model: str | None, usage: Usage | None, finish_reason: str | None
+    text: str, calls: Iterable[ToolCall], *, model: str | None, usage: Usage | None, finish_reason: str | None
 ) -> Response:
     """Return what a model said in one message; calls make a trace; no calls mean nothing where no tool was offered."""
     called = tuple(calls)
     return Response(
         answer=text,
-        messages=(OutputMessage("assistant", text, called),),
+        messages=(OutputMessage(role="assistant", content=text, tool_calls=called),),
         has_trace=bool(called),
         model=model,
         usage=usage,

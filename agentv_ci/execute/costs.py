@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agentv_ci.contracts.config import Price
-from agentv_ci.contracts.exchange import Response, Usage
+from agentv_ci.contracts.exchange import Response
+from agentv_ci.contracts.results import Usage
 from agentv_ci.contracts.targets import Target, model_name
 from agentv_ci.prices import price_of
 

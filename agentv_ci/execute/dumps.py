@@ -60,7 +60,7 @@ class Dumps:
             "target": trial.target.name,
             "model": response.model,
             "answer": response.answer,
-            "messages": [asdict(message) for message in response.messages],
+            "messages": [message.model_dump() for message in response.messages],
             "reports_tool_calls": response.has_trace,
         }
         self._write(self.traces / f"{_name(trial)}.json", document)

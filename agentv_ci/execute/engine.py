@@ -288,7 +288,7 @@ class Engine:
     async def _grade(self, trial: Trial, request: Request, response: Response, label: str) -> Grade:
         grade = await self._means.grade(trial.case, request, response, self._judge_of(trial))
         self._means.log(f"{label}: {grade.verdict}, score {grade.score:.3f}")
-        for each in grade.outcomes:
+        for each in grade.results:
             found = "; ".join(each.hits if each.verdict == "pass" else each.misses) or each.reasoning
             self._means.log(f"{label}: {each.name} ({each.type}): {each.verdict}, score {each.score:.3f}: {found}")
             if each.status == "error":

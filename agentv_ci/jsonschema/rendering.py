@@ -61,11 +61,24 @@ def _words(title: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", title.removeprefix("Authored")).lower()
 
 
+PUBLISHED_NAMES: Mapping[str, str] = {
+    "AuthoredToolCall": "ToolCall",
+    "OutputMessage": "OutputMessageRecord",
+    "PrintedOutput": "PrintedRecord",
+    "ToolCall": "ToolCallRecord",
+    "Usage": "UsageRecord",
+}
+"""Definitions that have other names than their classes."""
+
+
 class _Renderer(GenerateJsonSchema):
     """Writes into the schemas what the base contract tolerates, so that both reach the same verdict."""
 
     _unions: frozenset[str] = frozenset()
     """Those by kind that are rendered already, or just now."""
+
+    def normalize_name(self, name: str) -> str:
+        return super().normalize_name(PUBLISHED_NAMES.get(name, name))
 
     def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002  # pydantic asks for each schema
         return False

@@ -18,7 +18,7 @@ from agentv_ci.contracts.report import (
     ScenarioReport,
     Statistics,
 )
-from agentv_ci.contracts.results import UsageRecord
+from agentv_ci.contracts.results import Usage
 from agentv_ci.report.words import SEVERITIES, rate_text
 from agentv_ci.text import counted, on_one_line, printable, shortened
 
@@ -107,7 +107,7 @@ def _statistics(figures: Statistics) -> Iterator[Line]:
         yield Line.of((f"[{low:.1f}, {high:.1f}{closing}  {number:>5}  ", "plain"), (bar, "bar"))
 
 
-def _usage(usage: UsageRecord) -> Iterator[Line]:
+def _usage(usage: Usage) -> Iterator[Line]:
     if usage.total_tokens is not None or usage.input_tokens is not None or usage.output_tokens is not None:
         yield Line(
             f"tokens: {usage.input_tokens or 0:,} in, {usage.output_tokens or 0:,} out, "

@@ -6,27 +6,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from agentv_ci.contracts.exchange import (
-    CalledTool,
-    ErrorKind,
-    EvaluatorOutcome,
-    Grade,
-    OutputMessage,
-    ProviderError,
-    Response,
-    Usage,
-)
+from agentv_ci.contracts.exchange import ErrorKind, Grade, ProviderError, Response
 from agentv_ci.contracts.plan import PlanCase, PlanMessage, PlanSuite
 from agentv_ci.contracts.results import (
-    EvaluatorResult,
     InputMessageRecord,
-    OutputMessageRecord,
-    PrintedRecord,
+    OutputMessage,
     ResultRow,
     RowSource,
-    ToolCallRecord,
     TraceSummary,
-    UsageRecord,
 )
 from agentv_ci.contracts.targets import Target, model_name
 
@@ -72,12 +59,12 @@ def graded_row(
             "model": response.model or (None if trial.dry_run else model_name(trial.target)),
             "finish_reason": response.finish_reason,
             "candidate_answer": response.answer,
-            "usage": usage_record(response.usage),
+            "usage": response.usage,
             "cost_usd": 0.0 if response.cached else response.cost_usd,
             "cached": response.cached,
             "masked": response.masked or grade.masked,
             "request": dict(response.request),
-            "output_messages": _messages(response) if include_trace else None,
+            "output_messages": response.messages if include_trace else None,
             "trace_summary": TraceSummary.of(call.tool for call in response.calls) if response.has_trace else None,
         }
     )
@@ -88,18 +75,12 @@ def stored_response(row: ResultRow) -> Response:
 
     Without the messages of the answer (`--include-trace`) nothing is known of its tool calls.
     """
-    messages = tuple(
-        OutputMessage(
-            each.role, each.content, tuple(CalledTool(call.tool, call.input, call.output) for call in each.tool_calls)
-        )
-        for each in row.output_messages or ()
-    )
     return Response(
         answer=row.candidate_answer,
-        messages=messages or (OutputMessage("assistant", row.candidate_answer),),
+        messages=row.output_messages or (OutputMessage(role="assistant", content=row.candidate_answer),),
         has_trace=row.output_messages is not None and row.trace_summary is not None,
         model=row.model,
-        usage=Usage(**row.usage.model_dump()) if row.usage is not None else None,
+        usage=row.usage,
         finish_reason=row.finish_reason,
         requests=row.requests,
         duration_ms=row.duration_ms,
@@ -111,7 +92,7 @@ def stored_response(row: ResultRow) -> Response:
 
 def unscored_row(trial: Trial, answer: str, *, duration_ms: int, now: datetime) -> ResultRow:
     """Return the row of an answer that nobody has looked at yet."""
-    nothing = Grade(score=0.0, verdict="fail", hits=(), misses=(), reasoning="", outcomes=())
+    nothing = Grade(score=0.0, verdict="fail", hits=(), misses=(), reasoning="", results=())
     effort = Effort(attempts=1, requests=0, duration_ms=duration_ms)
     return ResultRow(**{**_row(trial, effort, nothing, None, now), "candidate_answer": answer})
 
@@ -133,12 +114,9 @@ def regraded_row(row: ResultRow, case: PlanCase, grade: Grade, *, now: datetime,
 
 def failed_row(trial: Trial, effort: Effort, error: ProviderError, *, now: datetime) -> ResultRow:
     """Return the row of a trial whose target gave no answer."""
-    nothing = Grade(score=0.0, verdict="error", hits=(), misses=(), reasoning="", outcomes=(), error=error.detail)
-    row = ResultRow(**{**_row(trial, effort, nothing, error.kind, now), "masked": error.masked})
-    if error.printed is None:
-        return row
-    printed = PrintedRecord(stdout=error.printed.stdout, stderr=error.printed.stderr)
-    return row.model_copy(update={"printed": printed})
+    nothing = Grade(score=0.0, verdict="error", hits=(), misses=(), reasoning="", results=(), error=error.detail)
+    row = _row(trial, effort, nothing, error.kind, now)
+    return ResultRow(**{**row, "masked": error.masked, "printed": error.printed})
 
 
 def _row(trial: Trial, effort: Effort, grade: Grade, error_kind: ErrorKind | None, now: datetime) -> dict[str, Any]:
@@ -179,10 +157,10 @@ def _graded(case: PlanCase, grade: Grade, error_kind: ErrorKind | None, now: dat
         "hits": grade.hits,
         "misses": grade.misses,
         "reasoning": grade.reasoning,
-        "evaluator_results": tuple(map(_evaluator_result, grade.outcomes)),
+        "evaluator_results": grade.results,
         "error": grade.error,
         "error_kind": error_kind,
-        "judge_usage": usage_record(grade.judge_usage),
+        "judge_usage": grade.judge_usage,
         "judge_cost_usd": grade.judge_cost_usd,
         "source": RowSource(path=case.source.path, line=case.source.line),
     }
@@ -190,46 +168,3 @@ def _graded(case: PlanCase, grade: Grade, error_kind: ErrorKind | None, now: dat
 
 def _input_message(message: PlanMessage) -> InputMessageRecord:
     return InputMessageRecord(role=message.role, name=message.name, content=message.outline)
-
-
-def _evaluator_result(outcome: EvaluatorOutcome) -> EvaluatorResult:
-    return EvaluatorResult(
-        name=outcome.name,
-        type=outcome.type,
-        status=outcome.status,
-        score=outcome.score,
-        weight=outcome.weight,
-        required=outcome.required,
-        verdict=outcome.verdict,
-        hits=outcome.hits,
-        misses=outcome.misses,
-        reasoning=outcome.reasoning,
-        raw_response=outcome.raw_response,
-        stderr=outcome.stderr,
-        evaluator_results=tuple(map(_evaluator_result, outcome.members)) or None,
-    )
-
-
-def usage_record(usage: Usage | None) -> UsageRecord | None:
-    """Return tokens in their recorded form."""
-    if usage is None:
-        return None
-    return UsageRecord(
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        total_tokens=usage.total_tokens,
-        cached_tokens=usage.cached_tokens,
-    )
-
-
-def _messages(response: Response) -> tuple[OutputMessageRecord, ...]:
-    return tuple(
-        OutputMessageRecord(
-            role=message.role,
-            content=message.content,
-            tool_calls=tuple(
-                ToolCallRecord(tool=call.tool, input=call.input, output=call.output) for call in message.tool_calls
-            ),
-        )
-        for message in response.messages
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
-from agentv_ci.contracts.results import ResultRow, UsageRecord
+from agentv_ci.contracts.results import ResultRow, Usage
 from tests.report.builders import Verdict, case, outcomes_of, plan, row, rows_of
 
 LETTERS: dict[str, Verdict] = {"p": "pass", "b": "borderline", "f": "fail", "e": "error"}
@@ -199,13 +199,13 @@ def test_trials_are_sorted_by_their_number() -> None:
 def test_tokens_of_answers_and_judges_are_summed() -> None:
     one = case(trials=3)
     tally = Tally.of(plan(one))
-    tally.add(row(of=one, usage=UsageRecord(input_tokens=10, output_tokens=2, total_tokens=12)))
-    tally.add(row(of=one, trial=2, judge_usage=UsageRecord(input_tokens=5, total_tokens=5, cached_tokens=1)))
+    tally.add(row(of=one, usage=Usage(input_tokens=10, output_tokens=2, total_tokens=12)))
+    tally.add(row(of=one, trial=2, judge_usage=Usage(input_tokens=5, total_tokens=5, cached_tokens=1)))
     tally.add(row(of=one, trial=3))
-    assert tally.spending.all_usage == UsageRecord(input_tokens=15, output_tokens=2, total_tokens=17, cached_tokens=1)
+    assert tally.spending.all_usage == Usage(input_tokens=15, output_tokens=2, total_tokens=17, cached_tokens=1)
 
 
 def test_tokens_are_unknown_when_nobody_tells_them() -> None:
     tally = Tally.of(plan(case()))
     tally.add(row())
-    assert tally.spending.all_usage == UsageRecord()
+    assert tally.spending.all_usage == Usage()

@@ -17,7 +17,7 @@ from agentv_ci.analysis.run_report import report
 from agentv_ci.analysis.statistics import count, describe
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Counts, Ending, EvaluatorFigures, RunReport, Statistics
-from agentv_ci.contracts.results import EvaluatorResult, ResultRow, UsageRecord
+from agentv_ci.contracts.results import EvaluatorResult, ResultRow, Usage
 from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.report.sections import group_lines
 from tests.report.builders import Verdict, case, outcomes_of, plan, row, rows_of, whole
@@ -179,12 +179,12 @@ def test_many_scores_are_described_exactly() -> None:
 
 SUITES = ("evals/a.yaml", "evals/b.yaml")
 TARGETS = ("left", "right")
-NOTHING = UsageRecord()
+NOTHING = Usage()
 
 dollars = st.none() | st.floats(0, 10) | st.sampled_from([0.1, 0.2, 0.3, 1e-7])
 tokens = st.none() | st.integers(0, 10**6)
 usages = st.none() | st.builds(
-    UsageRecord, input_tokens=tokens, output_tokens=tokens, total_tokens=tokens, cached_tokens=tokens
+    Usage, input_tokens=tokens, output_tokens=tokens, total_tokens=tokens, cached_tokens=tokens
 )
 
 
@@ -261,12 +261,12 @@ def summed(amounts: Iterable[float | None]) -> float | None:
     return math.fsum(known) if known else None
 
 
-def all_tokens(records: Iterable[UsageRecord | None]) -> UsageRecord:
+def all_tokens(records: Iterable[Usage | None]) -> Usage:
     known = [record for record in records if record is not None]
-    return UsageRecord(
+    return Usage(
         **{
             name: sum(numbers) if (numbers := [n for each in known if (n := getattr(each, name)) is not None]) else None
-            for name in UsageRecord.model_fields
+            for name in Usage.model_fields
         }
     )
 

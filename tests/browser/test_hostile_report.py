@@ -11,10 +11,10 @@ from playwright.sync_api import Browser, Page, expect
 
 from agentv_ci.contracts.results import (
     InputMessageRecord,
-    OutputMessageRecord,
+    OutputMessage,
     ResultRow,
     RowSource,
-    ToolCallRecord,
+    ToolCall,
     TraceSummary,
 )
 from agentv_ci.report.renderers.html.document import TEMPLATES, render
@@ -225,14 +225,14 @@ def test_long_paths_of_suites_fit_a_narrow_screen(tmp_path: Path, visit: Open) -
 
 
 def test_long_names_fit_a_narrow_screen(tmp_path: Path, visit: Open) -> None:
-    calls = (ToolCallRecord(tool=LONG, input={}),)
+    calls = (ToolCall(tool=LONG, input={}),)
     given: dict[str, Any] = {
         "evaluator_results": (finding("x").model_copy(update={"name": LONG}),),
         "input_messages": (InputMessageRecord(role="user", name=LONG, content=LONG),),
     }
     rows = [
         row("fail", of=case("with-a-trace", line=1), **given).model_copy(
-            update={"output_messages": (OutputMessageRecord(role="assistant", content="", tool_calls=calls),)}
+            update={"output_messages": (OutputMessage(role="assistant", content="", tool_calls=calls),)}
         ),
         row("fail", of=case("without", line=2), trace_summary=TraceSummary.of([LONG])),
     ]

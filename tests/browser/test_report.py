@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from agentv_ci.contracts.results import EvaluatorResult, InputMessageRecord, OutputMessageRecord, ToolCallRecord
+from agentv_ci.contracts.results import EvaluatorResult, InputMessageRecord, OutputMessage, ToolCall
 from agentv_ci.report.renderers.html.document import TEMPLATES, render
 from tests.browser.conftest import Open
 from tests.report.builders import Verdict, case, finding, reported, row
@@ -333,8 +333,8 @@ def test_what_agents_say_stays_text(tmp_path: Path, visit: Open) -> None:
 def test_a_row_that_says_nothing_has_a_page(tmp_path: Path, visit: Open) -> None:
     blank = EvaluatorResult.model_construct(**{**dict(finding("")), "type": "", "hits": ("",), "misses": ()})
     turns = (
-        OutputMessageRecord(role="", tool_calls=(ToolCallRecord(tool=""),)),
-        OutputMessageRecord(role="", content=""),
+        OutputMessage(role="", tool_calls=(ToolCall(tool=""),)),
+        OutputMessage(role="", content=""),
     )
     nothing = row(
         "pass",

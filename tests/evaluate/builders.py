@@ -11,22 +11,11 @@ from typing import Any
 
 from agentv_ci.app.workspace import read_yaml
 from agentv_ci.contracts.evaluators import ContainsEvaluator
-from agentv_ci.contracts.exchange import (
-    Ask,
-    CalledTool,
-    EvaluatorOutcome,
-    Grade,
-    JudgeQuestion,
-    Log,
-    OutputMessage,
-    ProviderError,
-    Request,
-    Response,
-    Usage,
-)
+from agentv_ci.contracts.exchange import Ask, Grade, JudgeQuestion, Log, ProviderError, Request, Response
 from agentv_ci.contracts.plan import FilePart, FileReference, FileText, PlanCase, PlanEvaluator, PlanSource
+from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, ToolCall, Usage
 from agentv_ci.evaluate import evaluate
-from agentv_ci.evaluate.evaluators import Tools
+from agentv_ci.evaluate.evaluators import Tools, score_one
 from agentv_ci.evaluate.submission import Submission
 from tests.conftest import environment
 
@@ -58,9 +47,9 @@ def plan_case(*evaluators: PlanEvaluator, **given: Any) -> PlanCase:
     return case.model_copy(update=given)
 
 
-def answered(text: str, *calls: CalledTool, has_trace: bool = False) -> Response:
+def answered(text: str, *calls: ToolCall, has_trace: bool = False) -> Response:
     """An answer of one message."""
-    return Response(text, (OutputMessage("assistant", text, calls),), has_trace=has_trace)
+    return Response(text, (OutputMessage(role="assistant", content=text, tool_calls=calls),), has_trace=has_trace)
 
 
 def submission(
@@ -94,7 +83,7 @@ class Judge:
         reply = self.replies[len(self.asked) - 1]
         if isinstance(reply, ProviderError):
             raise reply
-        return Response(reply, (OutputMessage("assistant", reply),), has_trace=False, usage=self.usage)
+        return Response(reply, (OutputMessage(role="assistant", content=reply),), has_trace=False, usage=self.usage)
 
 
 def tools(
@@ -110,7 +99,7 @@ def tools(
         root=root,
         log=log,
         warn=log,
-        clean=lambda outcome: outcome,
+        clean=lambda result: (result, False),
     )
 
 
@@ -119,10 +108,16 @@ def grade(case: PlanCase, answer: str | Response, means: Tools | None = None) ->
     return asyncio.run(evaluate(case, submission(answer, case), means or tools()))
 
 
-def assess(evaluator: PlanEvaluator, answer: str | Response, means: Tools | None = None) -> EvaluatorOutcome:
+def assess(evaluator: PlanEvaluator, answer: str | Response, means: Tools | None = None) -> EvaluatorResult:
     """Return what one evaluator makes of an answer."""
-    (outcome,) = grade(plan_case(evaluator), answer, means).outcomes
-    return outcome
+    (result,) = grade(plan_case(evaluator), answer, means).results
+    return result
+
+
+def fails_case(evaluator: PlanEvaluator, answer: str, means: Tools | None = None) -> bool:
+    """Whether the case fails by what one evaluator makes of an answer, whatever the mean."""
+    assessment = score_one(evaluator, submission(answer, plan_case(evaluator)), means or tools())
+    return asyncio.run(assessment).fails_case
 
 
 @dataclass(slots=True)

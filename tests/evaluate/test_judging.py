@@ -10,15 +10,7 @@ import pytest
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.evaluators import ContainsEvaluator
-from agentv_ci.contracts.exchange import (
-    Grade,
-    JudgeQuestion,
-    OutputMessage,
-    ProviderError,
-    Response,
-    Score,
-    Usage,
-)
+from agentv_ci.contracts.exchange import Grade, JudgeQuestion, ProviderError, Response, Score
 from agentv_ci.contracts.plan import (
     PlanCompositeEvaluator,
     PlanEvaluator,
@@ -27,6 +19,7 @@ from agentv_ci.contracts.plan import (
     PlanRubric,
     PlanRubricEvaluator,
 )
+from agentv_ci.contracts.results import OutputMessage, Usage
 from agentv_ci.evaluate.judging import Judges
 from tests.evaluate.builders import Judge, grade, plan_case, tools
 
@@ -101,7 +94,11 @@ class Priced:
     async def __call__(self, target: str, question: JudgeQuestion) -> Response:
         cost = self.costs.pop(0)
         return Response(
-            self.reply, (OutputMessage("assistant", self.reply),), has_trace=False, cost_usd=cost, usage=Usage(1, 1, 2)
+            self.reply,
+            (OutputMessage(role="assistant", content=self.reply),),
+            has_trace=False,
+            cost_usd=cost,
+            usage=Usage(input_tokens=1, output_tokens=1, total_tokens=2),
         )
 
 
@@ -129,7 +126,7 @@ def test_nothing_is_counted_when_nobody_judges() -> None:
 
 def test_unreadable_replies_cost_too() -> None:
     found = graded(Priced([0.1, 0.1, 0.1], reply="unreadable"), judge())
-    assert (found.verdict, found.judge_usage) == ("error", Usage(3, 3, 6))
+    assert (found.verdict, found.judge_usage) == ("error", Usage(input_tokens=3, output_tokens=3, total_tokens=6))
     assert found.judge_cost_usd == pytest.approx(0.3)
 
 
@@ -144,4 +141,8 @@ def test_judges_inside_combinations_and_their_aggregators_are_counted() -> None:
         aggregator=PlanLlmJudgeAggregator(target="judge"),
     )
     found = graded(Priced([0.25] * 4, reply), combined, judge("beside"))
-    assert (found.verdict, found.judge_cost_usd, found.judge_usage) == ("pass", 1.0, Usage(4, 4, 8))
+    assert (found.verdict, found.judge_cost_usd, found.judge_usage) == (
+        "pass",
+        1.0,
+        Usage(input_tokens=4, output_tokens=4, total_tokens=8),
+    )

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.evaluators import PROMPT_VARIABLES
-from agentv_ci.contracts.exchange import CalledTool, OutputMessage, Response
+from agentv_ci.contracts.exchange import Response
 from agentv_ci.contracts.plan import PlanMessage, PlanToolCall, TextPart
+from agentv_ci.contracts.results import OutputMessage, ToolCall
 from agentv_ci.evaluate.prompts import SYSTEM_PROMPT, fill, score_question, seal_of, sections, variables
 from tests.evaluate.builders import Texts, plan_case, submission
 
@@ -181,8 +182,10 @@ def test_messages_are_json_with_the_texts_of_their_files() -> None:
 
 def test_output_messages_tell_the_tool_calls_of_the_answer() -> None:
     messages = (
-        OutputMessage("assistant", None, (CalledTool("search", {"q": 1}, "found"),)),
-        OutputMessage("assistant", "done"),
+        OutputMessage(
+            role="assistant", content=None, tool_calls=(ToolCall(tool="search", input={"q": 1}, output="found"),)
+        ),
+        OutputMessage(role="assistant", content="done"),
     )
     values = variables(submission(Response("done", messages, has_trace=True)))
     assert json.loads(values["output_messages"]) == [

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.evaluators import ContainsEvaluator, RegexEvaluator, ToolTrajectoryEvaluator
-from agentv_ci.contracts.exchange import EvaluatorOutcome, Grade, Score, Verdict
+from agentv_ci.contracts.exchange import Grade, Score, Verdict
 from agentv_ci.contracts.plan import PlanCodeEvaluator, PlanLlmJudgeEvaluator, PlanSchemaEvaluator
-from agentv_ci.evaluate.scoring import combine, outcome_of, verdict_of
+from agentv_ci.contracts.results import EvaluatorResult
+from agentv_ci.evaluate.scoring import Assessment, assessment_of, combine, verdict_of
 from tests.evaluate.builders import Judge, grade, plan_case, tools
 
 THRESHOLD = 0.8
@@ -21,14 +22,18 @@ scores = st.floats(0, 1)
 weights = st.floats(0.001, 1000)
 
 
-def found(score: float | Score, name: str = "c", **given: Any) -> EvaluatorOutcome:
-    """What an evaluator found; `given` are its settings."""
+def assessed(score: float | Score, name: str = "c", **given: Any) -> Assessment:
+    """What an evaluator's score means; `given` are its settings."""
     evaluator = ContainsEvaluator(name=name, type="contains", value="x", **given)
-    return outcome_of(evaluator, score if isinstance(score, Score) else Score(score), THRESHOLD)
+    return assessment_of(evaluator, score if isinstance(score, Score) else Score(score), THRESHOLD)
 
 
-def combined(*outcomes: EvaluatorOutcome, threshold: float = THRESHOLD) -> Grade:
-    return combine(outcomes, threshold)
+def found(score: float | Score, **given: Any) -> EvaluatorResult:
+    return assessed(score, **given).result
+
+
+def combined(*assessments: Assessment, threshold: float = THRESHOLD) -> Grade:
+    return combine(assessments, threshold)
 
 
 def contains(value: str, **given: Any) -> ContainsEvaluator:
@@ -122,23 +127,23 @@ def test_error_has_no_score_when_one_is_given_besides() -> None:
     ],
 )
 def test_case_score_is_the_weighted_mean(parts: list[tuple[float, float]], score: float, verdict: Verdict) -> None:
-    grade = combined(*(found(each, weight=weight) for each, weight in parts))
+    grade = combined(*(assessed(each, weight=weight) for each, weight in parts))
     assert (grade.score, grade.verdict) == (score, verdict)
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.8])
 def test_case_fails_with_score_zero_when_all_weights_are_zero(threshold: float) -> None:
-    grade = combined(found(1.0, weight=0), found(1.0, weight=0), threshold=threshold)
+    grade = combined(assessed(1.0, weight=0), assessed(1.0, weight=0), threshold=threshold)
     assert (grade.score, grade.verdict) == (0.0, "fail")
 
 
-def test_evaluator_without_weight_still_tells_what_it_found() -> None:
-    grade = combined(found(Score(1.0, hits=("seen",)), weight=0), found(Score(1.0, hits=("counted",))))
+def test_evaluator_without_weight_still_tells_what_it_assessed() -> None:
+    grade = combined(assessed(Score(1.0, hits=("seen",)), weight=0), assessed(Score(1.0, hits=("counted",))))
     assert grade.hits == ("seen", "counted")
 
 
 def test_weights_near_the_largest_float_give_their_mean() -> None:
-    assert combined(*(found(score, weight=1e308) for score in (1.0, 0.5, 0.0))).score == 0.5
+    assert combined(*(assessed(score, weight=1e308) for score in (1.0, 0.5, 0.0))).score == 0.5
 
 
 @pytest.mark.parametrize(
@@ -155,22 +160,22 @@ def test_weights_near_the_largest_float_give_their_mean() -> None:
     ],
 )
 def test_required_evaluator_decides_whatever_the_mean(score: float, given: dict[str, Any], verdict: Verdict) -> None:
-    assert combined(found(1.0, weight=99), found(score, required=True, **given)).verdict == verdict
+    assert combined(assessed(1.0, weight=99), assessed(score, required=True, **given)).verdict == verdict
 
 
 def test_score_stays_the_mean_when_a_required_evaluator_fails() -> None:
-    assert combined(found(1.0, weight=3), found(0.0, required=True)).score == 0.75
+    assert combined(assessed(1.0, weight=3), assessed(0.0, required=True)).score == 0.75
 
 
 def test_evaluator_that_is_not_required_may_fail_when_the_mean_passes() -> None:
-    assert combined(found(1.0, weight=9), found(0.0)).verdict == "pass"
+    assert combined(assessed(1.0, weight=9), assessed(0.0)).verdict == "pass"
 
 
 def test_findings_are_joined_in_the_order_of_the_evaluators() -> None:
     grade = combined(
-        found(Score(1.0, hits=("one", "two"), reasoning="fine"), "a"),
-        found(Score(0.0, misses=("three",)), "b"),
-        found(Score(0.5, hits=("four",), misses=("five",), reasoning="so so"), "c"),
+        assessed(Score(1.0, hits=("one", "two"), reasoning="fine"), "a"),
+        assessed(Score(0.0, misses=("three",)), "b"),
+        assessed(Score(0.5, hits=("four",), misses=("five",), reasoning="so so"), "c"),
     )
     assert (grade.hits, grade.misses, grade.reasoning) == (
         ("one", "two", "four"),
@@ -181,9 +186,9 @@ def test_findings_are_joined_in_the_order_of_the_evaluators() -> None:
 
 def test_one_broken_evaluator_makes_the_verdict_an_error_and_leaves_the_others_scores() -> None:
     grade = combined(
-        found(Score(1.0, hits=("one",)), "a", weight=3),
-        found(Score(error="it broke", hits=("lost",)), "b", weight=99),
-        found(Score(0.0, misses=("two",)), "c"),
+        assessed(Score(1.0, hits=("one",)), "a", weight=3),
+        assessed(Score(error="it broke", hits=("lost",)), "b", weight=99),
+        assessed(Score(0.0, misses=("two",)), "c"),
     )
     assert (grade.verdict, grade.score, grade.hits, grade.misses, grade.error) == (
         "error",
@@ -192,26 +197,26 @@ def test_one_broken_evaluator_makes_the_verdict_an_error_and_leaves_the_others_s
         ("two",),
         "evaluator 'b': it broke",
     )
-    assert [each.verdict for each in grade.outcomes] == ["pass", "error", "fail"]
+    assert [each.verdict for each in grade.results] == ["pass", "error", "fail"]
 
 
 def test_verdict_is_an_error_when_a_required_evaluator_fails_beside_a_broken_one() -> None:
-    assert combined(found(0.0, required=True), found(Score(error="it broke"))).verdict == "error"
+    assert combined(assessed(0.0, required=True), assessed(Score(error="it broke"))).verdict == "error"
 
 
 def test_score_is_zero_when_every_evaluator_is_broken() -> None:
-    grade = combined(found(Score(error="one"), "a"), found(Score(error="two"), "b"))
+    grade = combined(assessed(Score(error="one"), "a"), assessed(Score(error="two"), "b"))
     assert (grade.score, grade.verdict, grade.error) == (0.0, "error", "evaluator 'a': one; evaluator 'b': two")
 
 
 def test_nothing_is_wrong_when_every_evaluator_scored() -> None:
-    assert combined(found(0.0)).error is None
+    assert combined(assessed(0.0)).error is None
 
 
 @settings(deadline=None, derandomize=True, max_examples=50)
 @given(st.lists(st.tuples(scores, weights), min_size=1, max_size=8), st.randoms(use_true_random=False))
 def test_score_does_not_depend_on_the_order_of_the_evaluators(parts: list[tuple[float, float]], random: Any) -> None:
-    outcomes = [found(score, weight=weight) for score, weight in parts]
+    outcomes = [assessed(score, weight=weight) for score, weight in parts]
     shuffled = random.sample(outcomes, len(outcomes))
     assert combined(*shuffled).score == combined(*outcomes).score
 
@@ -219,7 +224,7 @@ def test_score_does_not_depend_on_the_order_of_the_evaluators(parts: list[tuple[
 @settings(deadline=None, derandomize=True, max_examples=50)
 @given(st.lists(st.tuples(scores, weights), min_size=1, max_size=8))
 def test_score_lies_between_the_lowest_and_the_highest(parts: list[tuple[float, float]]) -> None:
-    score = combined(*(found(each, weight=weight) for each, weight in parts)).score
+    score = combined(*(assessed(each, weight=weight) for each, weight in parts)).score
     lowest, highest = min(each for each, _ in parts), max(each for each, _ in parts)
     assert lowest - 1e-12 <= score <= highest + 1e-12
 
@@ -227,8 +232,8 @@ def test_score_lies_between_the_lowest_and_the_highest(parts: list[tuple[float, 
 @settings(deadline=None, derandomize=True, max_examples=50)
 @given(st.lists(st.tuples(scores, weights), min_size=1, max_size=8), st.sampled_from([0.25, 2.0, 1024.0]))
 def test_score_stays_when_all_weights_grow_alike(parts: list[tuple[float, float]], factor: float) -> None:
-    plain = combined(*(found(score, weight=weight) for score, weight in parts)).score
-    assert combined(*(found(score, weight=weight * factor) for score, weight in parts)).score == plain
+    plain = combined(*(assessed(score, weight=weight) for score, weight in parts)).score
+    assert combined(*(assessed(score, weight=weight * factor) for score, weight in parts)).score == plain
 
 
 @settings(deadline=None, derandomize=True, max_examples=50)
@@ -240,7 +245,7 @@ def test_verdict_is_pass_from_the_threshold_on(score: float, threshold: float) -
 
 def test_every_evaluator_of_a_case_is_heard_in_its_order() -> None:
     grade_ = grade(plan_case(contains("a"), contains("b", weight=3), contains("c")), "only a and b")
-    assert [(each.name, each.type, each.score, each.weight) for each in grade_.outcomes] == [
+    assert [(each.name, each.type, each.score, each.weight) for each in grade_.results] == [
         ("a", "contains", 1.0, 1.0),
         ("b", "contains", 1.0, 3.0),
         ("c", "contains", 0.0, 1.0),
@@ -262,14 +267,14 @@ def test_outcome_names_the_kind_of_every_evaluator() -> None:
         PlanCodeEvaluator(name="c", command="echo '{\"score\": 1}'"),
         PlanLlmJudgeEvaluator(name="j", target="judge"),
     )
-    outcomes = grade(case, "a", tools(ask=Judge(['{"score": 1}']))).outcomes
+    outcomes = grade(case, "a", tools(ask=Judge(['{"score": 1}']))).results
     assert [each.type for each in outcomes] == ["contains", "regex", "schema", "tool_trajectory", "code", "llm_judge"]
 
 
 def test_an_evaluator_that_breaks_leaves_the_others_their_scores() -> None:
     case = plan_case(contains("a"), PlanCodeEvaluator(name="script", command="exit 3"), contains("b"))
     grade_ = grade(case, "only a")
-    assert [(each.name, each.status, each.score) for each in grade_.outcomes] == [
+    assert [(each.name, each.status, each.score) for each in grade_.results] == [
         ("a", "ok", 1.0),
         ("script", "error", 0.0),
         ("b", "ok", 0.0),

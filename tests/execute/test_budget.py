@@ -8,7 +8,8 @@ from types import MappingProxyType
 
 import pytest
 
-from agentv_ci.contracts.exchange import OutputMessage, Response, Usage
+from agentv_ci.contracts.exchange import Response
+from agentv_ci.contracts.results import OutputMessage, Usage
 from agentv_ci.contracts.targets import CliTarget, CodexTarget, MockTarget, OpenAITarget, Target
 from agentv_ci.execute.budget import Budget
 from tests.report.builders import suite
@@ -23,9 +24,9 @@ MOCK = MockTarget(name="mock", provider="mock")
 def answer(
     cost_usd: float | None = None, *, model: str | None = None, cached: bool = False, counted: bool = True
 ) -> Response:
-    messages = (OutputMessage("assistant", "42"),)
+    messages = (OutputMessage(role="assistant", content="42"),)
     told = Response("42", messages, has_trace=False, model=model, cost_usd=cost_usd, cached=cached)
-    return replace(told, usage=Usage(100, 10, 110) if counted else None)
+    return replace(told, usage=Usage(input_tokens=100, output_tokens=10, total_tokens=110) if counted else None)
 
 
 NONE: Mapping[str, float] = MappingProxyType({})

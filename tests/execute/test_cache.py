@@ -16,15 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.exchange import (
-    CalledTool,
-    ChatMessage,
-    InputFile,
-    OutputMessage,
-    Request,
-    Response,
-    Usage,
-)
+from agentv_ci.contracts.exchange import ChatMessage, InputFile, Request, Response
+from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
 from agentv_ci.contracts.targets import MockTarget, OpenAITarget
 from agentv_ci.execute.cache import Store, key_of, settings_of
 from tests.conftest import environment
@@ -33,10 +26,16 @@ from tests.report.builders import well_formed_text
 KEY = "ab" + "0" * 62
 ANSWER = Response(
     answer="42",
-    messages=(OutputMessage("assistant", "42", (CalledTool("search", {"q": [1, None]}, "found"),)),),
+    messages=(
+        OutputMessage(
+            role="assistant",
+            content="42",
+            tool_calls=(ToolCall(tool="search", input={"q": [1, None]}, output="found"),),
+        ),
+    ),
     has_trace=True,
     model="gpt-2030",
-    usage=Usage(100, 10, 110, 20),
+    usage=Usage(input_tokens=100, output_tokens=10, total_tokens=110, cached_tokens=20),
     finish_reason="stop",
     requests=3,
     duration_ms=812,

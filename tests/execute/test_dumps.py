@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.contracts.exchange import CalledTool, ChatMessage, OutputMessage, Request, Response
+from agentv_ci.contracts.exchange import ChatMessage, Request, Response
+from agentv_ci.contracts.results import OutputMessage, ToolCall
 from agentv_ci.contracts.targets import CliTarget, OpenAITarget, Target
 from agentv_ci.execute.dumps import Dumps
 from agentv_ci.redaction import Redactor
@@ -57,7 +58,7 @@ def test_every_question_is_a_file_with_the_case_in_its_name(tmp_path: Path) -> N
 def test_no_secret_is_written(target: Target, tmp_path: Path) -> None:
     written = dumps(tmp_path)
     written.prompt(trial(), target, question(prompt=f"my key is {SECRET}"))
-    written.trace(trial(), Response(SECRET, (OutputMessage("assistant", SECRET),), has_trace=False))
+    written.trace(trial(), Response(SECRET, (OutputMessage(role="assistant", content=SECRET),), has_trace=False))
     texts = [path.read_text("utf-8") for path in tmp_path.rglob("*.json")]
     assert len(texts) == 2
     assert not [text for text in texts if SECRET in text]
@@ -65,7 +66,11 @@ def test_no_secret_is_written(target: Target, tmp_path: Path) -> None:
 
 
 def test_a_trace_has_messages_and_tool_calls(tmp_path: Path) -> None:
-    messages = (OutputMessage("assistant", None, (CalledTool("search", {"q": 1}, "found"),)),)
+    messages = (
+        OutputMessage(
+            role="assistant", content=None, tool_calls=(ToolCall(tool="search", input={"q": 1}, output="found"),)
+        ),
+    )
     dumps(tmp_path).trace(trial(), Response("42", messages, has_trace=True, model="gpt-2030"))
     (found,) = documents(tmp_path / "traces").values()
     assert (found["answer"], found["model"], found["reports_tool_calls"]) == ("42", "gpt-2030", True)

@@ -15,7 +15,8 @@ from agentv_ci.app.run import Outside, run_plan
 from agentv_ci.cli import run
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.config import Price
-from agentv_ci.contracts.exchange import Environment, Response, Usage
+from agentv_ci.contracts.exchange import Environment, Response
+from agentv_ci.contracts.results import Usage
 from agentv_ci.contracts.targets import OpenAITarget
 from agentv_ci.execute.costs import cost_of_response
 from agentv_ci.execute.run import RunSettings
@@ -123,7 +124,13 @@ def test_answer_is_priced_by_its_target_or_else_by_the_model_that_answered(
 ) -> None:
     authored = {name: Price(input_per_mtok=dollars, output_per_mtok=0) for name, dollars in prices.items()}
     target = OpenAITarget(name="t", provider="openai", model="m")
-    response = Response("Hello!", (), has_trace=False, model="m-2026-01-01", usage=Usage(1_000_000, 0, 1_000_000))
+    response = Response(
+        "Hello!",
+        (),
+        has_trace=False,
+        model="m-2026-01-01",
+        usage=Usage(input_tokens=1_000_000, output_tokens=0, total_tokens=1_000_000),
+    )
     assert cost_of_response(target, response, authored) == wanted
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from agentv_ci.contracts.exchange import CalledTool, InputFile, ProviderError, Request, Response
+from agentv_ci.contracts.exchange import InputFile, ProviderError, Request, Response
+from agentv_ci.contracts.results import ToolCall
 from agentv_ci.contracts.targets import Target
 from tests.conftest import Waits, environment
 from tests.execute.builders import ask_all, context
@@ -105,7 +106,7 @@ def test_tool_call_is_in_the_trace(peer: Peer, tmp_path: Path) -> None:
     found, _ = ask(peer, tmp_path, served.calls_tool("echo hello-from-tool"))
     assert isinstance(found, Response), repr(found)
     (call,) = found.calls
-    assert isinstance(call, CalledTool)
+    assert isinstance(call, ToolCall)
     assert (call.tool, "echo hello-from-tool" in json.dumps(call.input)) == (peer.tool, True)
     assert "hello-from-tool" in json.dumps(call.output)
 

@@ -22,13 +22,13 @@ from agentv_ci.contracts.report import (
 from agentv_ci.contracts.results import (
     EvaluatorResult,
     InputMessageRecord,
-    OutputMessageRecord,
-    PrintedRecord,
+    OutputMessage,
+    PrintedOutput,
     ResultRow,
     RowSource,
-    ToolCallRecord,
+    ToolCall,
     TraceSummary,
-    UsageRecord,
+    Usage,
 )
 from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.report.links import Links
@@ -297,9 +297,9 @@ def _row(of: PlanCase, story: Story, trial: int, verdict: Verdict, chance: rando
         attempts=3 if is_error else 1,
         requests=3 if is_error else 1,
         duration_ms=duration_ms,
-        usage=None if is_error else UsageRecord(input_tokens=tokens, output_tokens=90, total_tokens=tokens + 90),
+        usage=None if is_error else Usage(input_tokens=tokens, output_tokens=90, total_tokens=tokens + 90),
         cost_usd=None if is_error else round(price * tokens * chance.uniform(0.9, 1.4), 6),
-        judge_usage=None if is_error else UsageRecord(input_tokens=310, output_tokens=60, total_tokens=370),
+        judge_usage=None if is_error else Usage(input_tokens=310, output_tokens=60, total_tokens=370),
         judge_cost_usd=None if is_error else 0.0004,
         request={"temperature": 0.2, "max_output_tokens": 800},
         output_messages=None if is_error or of.target == TARGETS[1] else _turns(story, answer),
@@ -309,7 +309,7 @@ def _row(of: PlanCase, story: Story, trial: int, verdict: Verdict, chance: rando
     )
 
 
-_PRINTED = PrintedRecord(
+_PRINTED = PrintedOutput(
     stdout="looking up rates for NO …\n",
     stderr='Traceback (most recent call last):\n  File "agent.py", line 88, in rates\n    return RATES[country]\n'
     "KeyError: 'NO'\n",
@@ -373,14 +373,14 @@ def _result(
     )
 
 
-def _turns(story: Story, answer: str) -> tuple[OutputMessageRecord, ...]:
+def _turns(story: Story, answer: str) -> tuple[OutputMessage, ...]:
     calls = tuple(
-        ToolCallRecord(tool=tool, input={"order": 48213, "customer": "c-9931"}, output={"ok": True, "step": number})
+        ToolCall(tool=tool, input={"order": 48213, "customer": "c-9931"}, output={"ok": True, "step": number})
         for number, tool in enumerate(story.tools, 1)
     )
     return (
-        OutputMessageRecord(role="assistant", content="Let me look that up.", tool_calls=calls),
-        OutputMessageRecord(role="assistant", content=answer),
+        OutputMessage(role="assistant", content="Let me look that up.", tool_calls=calls),
+        OutputMessage(role="assistant", content=answer),
     )
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.results import OutputMessageRecord, ResultRow, ToolCallRecord, TraceSummary, UsageRecord
+from agentv_ci.contracts.results import OutputMessage, ResultRow, ToolCall, TraceSummary, Usage
 from agentv_ci.results.forms import form, read
 from tests.report.builders import NASTY, any_text, finding, row, well_formed, well_formed_text
 
@@ -35,9 +35,7 @@ def saying(text: str) -> ResultRow:
         conversation_id=text,
         evaluator_results=(finding(text),),
         request={"prompt": text},
-        output_messages=(
-            OutputMessageRecord(role="assistant", content=text, tool_calls=(ToolCallRecord(tool=text, input=text),)),
-        ),
+        output_messages=(OutputMessage(role="assistant", content=text, tool_calls=(ToolCall(tool=text, input=text),)),),
         metadata={"key": text, well_formed(text): [text]},
     )
 
@@ -47,8 +45,8 @@ def calling_with(depth: int) -> ResultRow:
     arguments: JsonValue = "deep"
     for _ in range(depth):
         arguments = [arguments]
-    call = ToolCallRecord(tool="x", input=arguments)
-    return row(output_messages=(OutputMessageRecord(role="assistant", tool_calls=(call,)),))
+    call = ToolCall(tool="x", input=arguments)
+    return row(output_messages=(OutputMessage(role="assistant", tool_calls=(call,)),))
 
 
 def read_back(folder: Path, *rows: ResultRow) -> list[ResultRow]:
@@ -74,8 +72,8 @@ def test_everything_a_row_can_hold_is_read_back(tmp_path: Path) -> None:
     full = saying("text").model_copy(
         update={
             "seed": -7,
-            "usage": UsageRecord(input_tokens=1, output_tokens=2, total_tokens=3, cached_tokens=0),
-            "judge_usage": UsageRecord(total_tokens=9),
+            "usage": Usage(input_tokens=1, output_tokens=2, total_tokens=3, cached_tokens=0),
+            "judge_usage": Usage(total_tokens=9),
             "trace_summary": TraceSummary(event_count=2, tool_names=("a",), tool_calls_by_name={"a": 2}, error_count=0),
             "dry_run": True,
         }

@@ -8,17 +8,9 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.contracts.exchange import (
-    CalledTool,
-    EvaluatorOutcome,
-    Grade,
-    OutputMessage,
-    ProviderError,
-    Response,
-    Usage,
-)
+from agentv_ci.contracts.exchange import Grade, ProviderError, Response
 from agentv_ci.contracts.plan import PlanGate, PlanSuite
-from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, ResultRow, ToolCall, Usage
 from agentv_ci.contracts.targets import MockTarget, OpenAITarget
 from agentv_ci.jsonschema.schemas import violations
 from agentv_ci.results.jsonl import encode
@@ -35,7 +27,7 @@ TRIAL = Trial(
     dry_run=False,
 )
 EFFORT = Effort(attempts=2, requests=5, duration_ms=1234)
-OUTCOME = EvaluatorOutcome(
+OUTCOME = EvaluatorResult(
     name="finds",
     type="contains",
     status="ok",
@@ -52,12 +44,16 @@ GRADE = Grade(1.0, "pass", ("it greets",), ("no name",), "finds: found", (OUTCOM
 ANSWER = Response(
     answer="Hello!",
     messages=(
-        OutputMessage("assistant", None, (CalledTool("search", {"q": 1}, [2]), CalledTool("fetch"))),
-        OutputMessage("assistant", "Hello!", (CalledTool("search"),)),
+        OutputMessage(
+            role="assistant",
+            content=None,
+            tool_calls=(ToolCall(tool="search", input={"q": 1}, output=[2]), ToolCall(tool="fetch")),
+        ),
+        OutputMessage(role="assistant", content="Hello!", tool_calls=(ToolCall(tool="search"),)),
     ),
     has_trace=True,
     model="mock-2030",
-    usage=Usage(100, 10, 110, 20),
+    usage=Usage(input_tokens=100, output_tokens=10, total_tokens=110, cached_tokens=20),
     requests=3,
     request={"prompt": "Say hello."},
 )
@@ -180,9 +176,8 @@ def test_every_verdict_is_an_ok_row(verdict: Any) -> None:
 
 
 def test_an_evaluator_that_broke_makes_an_error_of_what_the_others_scored() -> None:
-    broken = replace(
-        OUTCOME, name="judge", type="llm_judge", status="error", score=0.0, verdict="error", raw_response="hm"
-    )
+    failed = {"name": "judge", "type": "llm_judge", "status": "error", "score": 0.0, "verdict": "error"}
+    broken = OUTCOME.model_copy(update={**failed, "raw_response": "hm"})
     grade = Grade(0.9, "error", (), (), "", (OUTCOME, broken), error="evaluator 'judge': unreadable")
     row = graded(grade=grade)
     assert (row.status, row.verdict, row.score) == ("error", "error", 0.9)
@@ -205,7 +200,7 @@ def test_no_trace_is_no_summary_of_one() -> None:
 
 
 def test_no_tool_called_is_a_summary_of_nothing() -> None:
-    summary = graded(replace(ANSWER, messages=(OutputMessage("assistant", "Hello!"),))).trace_summary
+    summary = graded(replace(ANSWER, messages=(OutputMessage(role="assistant", content="Hello!"),))).trace_summary
     assert summary is not None
     assert (summary.event_count, summary.tool_names, summary.tool_calls_by_name) == (0, (), {})
 
@@ -216,7 +211,9 @@ def test_tokens_that_nobody_counted_are_absent_and_not_zero() -> None:
 
 
 def test_the_judges_tokens_are_counted_apart() -> None:
-    usage = graded(grade=replace(GRADE, judge_usage=Usage(7, 3, 10))).judge_usage
+    usage = graded(
+        grade=replace(GRADE, judge_usage=Usage(input_tokens=7, output_tokens=3, total_tokens=10))
+    ).judge_usage
     assert usage is not None
     assert (usage.input_tokens, usage.output_tokens, usage.total_tokens, usage.cached_tokens) == (7, 3, 10, None)
 

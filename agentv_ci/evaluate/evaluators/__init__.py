@@ -27,17 +27,7 @@ from agentv_ci.contracts.evaluators import (
     ToolCallsEvaluator,
     ToolTrajectoryEvaluator,
 )
-from agentv_ci.contracts.exchange import (
-    Ask,
-    EvaluatorOutcome,
-    JudgeQuestion,
-    Log,
-    ProviderError,
-    Response,
-    Score,
-    Usage,
-    Warn,
-)
+from agentv_ci.contracts.exchange import Ask, JudgeQuestion, Log, ProviderError, Response, Score, Warn
 from agentv_ci.contracts.plan import (
     FileReference,
     PlanCodeEvaluator,
@@ -47,8 +37,9 @@ from agentv_ci.contracts.plan import (
     PlanRubricEvaluator,
     PlanSchemaEvaluator,
 )
+from agentv_ci.contracts.results import EvaluatorResult, Usage
 from agentv_ci.evaluate.judging import Judges
-from agentv_ci.evaluate.scoring import outcome_of
+from agentv_ci.evaluate.scoring import Assessment, assessment_of
 from agentv_ci.evaluate.scripts import Scripts
 from agentv_ci.evaluate.submission import Submission
 
@@ -79,8 +70,8 @@ class Tools:
     root: Path
     log: Log
     warn: Warn
-    clean: Callable[[EvaluatorOutcome], EvaluatorOutcome]
-    """Takes secrets out of what an evaluator found, before others read it."""
+    clean: Callable[[EvaluatorResult], tuple[EvaluatorResult, bool]]
+    """Takes the secrets out of a result before others read it, and says whether there were any."""
     judge_usage: Usage | None = None
     """What judges have used so far."""
     masked: bool = False
@@ -95,7 +86,7 @@ class Tools:
             self.masked |= error.masked
             raise
         self.masked |= response.masked
-        self.judge_usage = _sum(self.judge_usage, response.usage)
+        self.judge_usage = response.usage if self.judge_usage is None else self.judge_usage.plus(response.usage)
         self._judge_costs.append(response.cost_usd)
         return response
 
@@ -116,7 +107,7 @@ class Tools:
         return Scripts(self.locate_together, self.environ, self.root, self.log)
 
 
-async def score_one(evaluator: PlanEvaluator, submission: Submission, tools: Tools) -> EvaluatorOutcome:
+async def score_one(evaluator: PlanEvaluator, submission: Submission, tools: Tools) -> Assessment:
     """Return what one evaluator makes of an answer; never raises for one that breaks."""
     try:
         score = await open_evaluator(evaluator, tools).evaluate(submission)
@@ -127,9 +118,10 @@ async def score_one(evaluator: PlanEvaluator, submission: Submission, tools: Too
         tools.warn(
             f"evaluator '{evaluator.name}' gave {score.score:g}; scores end at 0 and 1, it counts as {counted:g}"
         )
-    outcome = tools.clean(outcome_of(evaluator, score, submission.case.threshold))
-    tools.masked |= outcome.masked
-    return outcome
+    assessment = assessment_of(evaluator, score, submission.case.threshold)
+    result, is_masked = tools.clean(assessment.result)
+    tools.masked |= is_masked
+    return replace(assessment, result=result)
 
 
 def open_evaluator(evaluator: PlanEvaluator, tools: Tools) -> Evaluator:  # noqa: C901, PLR0912  # a branch a kind
@@ -150,7 +142,7 @@ def open_evaluator(evaluator: PlanEvaluator, tools: Tools) -> Evaluator:  # noqa
         case PlanCompositeEvaluator():
             from agentv_ci.evaluate.evaluators.composite import Composite
 
-            async def score(member: PlanEvaluator, submission: Submission) -> EvaluatorOutcome:
+            async def score(member: PlanEvaluator, submission: Submission) -> Assessment:
                 return await score_one(member, submission, tools)
 
             return Composite(evaluator, score=score, judges=tools.judges, scripts=tools.scripts)
@@ -220,16 +212,3 @@ def open_evaluator(evaluator: PlanEvaluator, tools: Tools) -> Evaluator:  # noqa
             return ToolCalls(evaluator)
         case _:
             assert_never(evaluator)
-
-
-def _sum(first: Usage | None, second: Usage | None) -> Usage | None:
-    if first is None or second is None:
-        return first or second
-    return replace(
-        first,
-        **{
-            name: (getattr(first, name) or 0) + (getattr(second, name) or 0)
-            for name in ("input_tokens", "output_tokens", "total_tokens", "cached_tokens")
-            if getattr(first, name) is not None or getattr(second, name) is not None
-        },
-    )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import EvaluatorOutcome, Score
+from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan import (
     PlanCodeAggregator,
     PlanCompositeEvaluator,
@@ -16,11 +16,12 @@ from agentv_ci.contracts.plan import (
     PlanWeightedAverage,
     json_text,
 )
+from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.evaluate.concurrency import side_by_side
 from agentv_ci.evaluate.judging import Judges
 from agentv_ci.evaluate.prompts import aggregate_question, prompt_text
 from agentv_ci.evaluate.replies import MOST_FINDINGS, read_score
-from agentv_ci.evaluate.scoring import lacks_weight, settled, weighted_mean
+from agentv_ci.evaluate.scoring import Assessment, lacks_weight, settled, weighted_mean
 from agentv_ci.evaluate.scripts import Scripts
 from agentv_ci.evaluate.submission import Submission
 
@@ -34,7 +35,7 @@ class Composite:
         self,
         settings: PlanCompositeEvaluator,
         *,
-        score: Callable[[PlanEvaluator, Submission], Awaitable[EvaluatorOutcome]],
+        score: Callable[[PlanEvaluator, Submission], Awaitable[Assessment]],
         judges: Judges,
         scripts: Scripts,
     ) -> None:
@@ -48,23 +49,23 @@ class Composite:
 
         A member that could not score is an error of the whole; one whose measure the target does not give is left out.
         """
-        outcomes = await side_by_side(self._settings.evaluators, lambda each: self._score(each, submission))
-        members = settled(outcomes)
+        assessments = await side_by_side(self._settings.evaluators, lambda each: self._score(each, submission))
+        members = settled(each.result for each in assessments)
         if broken := [each for each in members if each.status == "error"]:
             reasons = "; ".join(f"member '{each.name}': {each.reasoning}" for each in broken)
             return Score(error=reasons, members=members)
-        weighed = [replace(each, weight=self._weight(each)) for each in members]
+        weighed = [each.model_copy(update={"weight": self._weight(each)}) for each in members]
         if lacks_weight(weighed):
             return Score(unmeasured="what its members measure", members=members)
         scored = [each for each in weighed if each.status == "ok"]
         score = await self._aggregate(scored, submission)
-        return replace(score, members=members, misses_required=any(each.fails_case for each in scored))
+        return replace(score, members=members, misses_required=any(each.fails_case for each in assessments))
 
-    def _weight(self, member: EvaluatorOutcome) -> float:
+    def _weight(self, member: EvaluatorResult) -> float:
         aggregator = self._settings.aggregator
         return aggregator.weights[member.name] if isinstance(aggregator, PlanWeightedAverage) else member.weight
 
-    async def _aggregate(self, scored: Sequence[EvaluatorOutcome], submission: Submission) -> Score:
+    async def _aggregate(self, scored: Sequence[EvaluatorResult], submission: Submission) -> Score:
         match self._settings.aggregator:
             case PlanWeightedAverage():
                 return Score(
@@ -95,22 +96,22 @@ class Composite:
                 assert_never(other)
 
 
-def _results(scored: Sequence[EvaluatorOutcome]) -> JsonObject:
+def _results(scored: Sequence[EvaluatorResult]) -> JsonObject:
     """Return name → what the evaluator found, as aggregators read it."""
     return {each.name: _result(each) for each in scored}
 
 
-def _result(outcome: EvaluatorOutcome) -> JsonObject:
-    hits: list[JsonValue] = [*outcome.hits]
-    misses: list[JsonValue] = [*outcome.misses]
-    members = [each for each in outcome.members if each.status == "ok"]
+def _result(result: EvaluatorResult) -> JsonObject:
+    hits: list[JsonValue] = [*result.hits]
+    misses: list[JsonValue] = [*result.misses]
+    members = [each for each in result.evaluator_results or () if each.status == "ok"]
     return {
-        "type": outcome.type,
-        "score": outcome.score,
-        "weight": outcome.weight,
-        "verdict": outcome.verdict,
+        "type": result.type,
+        "score": result.score,
+        "weight": result.weight,
+        "verdict": result.verdict,
         "hits": hits,
         "misses": misses,
-        "reasoning": outcome.reasoning,
+        "reasoning": result.reasoning,
         **({"results": _results(members)} if members else {}),
     }

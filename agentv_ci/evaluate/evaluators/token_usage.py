@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from agentv_ci.contracts.evaluators import TokenUsageEvaluator
-from agentv_ci.contracts.exchange import Score, Usage
+from agentv_ci.contracts.exchange import Score
+from agentv_ci.contracts.results import Usage
 from agentv_ci.evaluate.submission import Submission
 
 

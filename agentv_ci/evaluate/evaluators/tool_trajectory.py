@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.evaluators import ExpectedCall, ToolTrajectoryEvaluator
-from agentv_ci.contracts.exchange import CalledTool, Score
+from agentv_ci.contracts.exchange import Score
+from agentv_ci.contracts.results import ToolCall
 from agentv_ci.evaluate.submission import Submission
 from agentv_ci.json_values import is_same
 
@@ -40,7 +41,7 @@ class ToolTrajectory:
             case "subset":
                 return self._subset(expected, calls)
 
-    def _any_order(self, calls: Sequence[CalledTool]) -> Score:
+    def _any_order(self, calls: Sequence[ToolCall]) -> Score:
         counted = Counter(call.tool for call in calls)
         minimums = self._settings.minimums or {}
         hits = [
@@ -51,13 +52,13 @@ class ToolTrajectory:
         ]
         return _score(len(hits), len(minimums), hits, misses)
 
-    def _in_order(self, expected: Sequence[ExpectedCall], calls: Sequence[CalledTool]) -> Score:
+    def _in_order(self, expected: Sequence[ExpectedCall], calls: Sequence[ToolCall]) -> Score:
         matched = set(_common(len(expected), len(calls), lambda i, j: self._matches(expected[i], calls[j])))
         hits = [f"{each.tool} in order" for index, each in enumerate(expected) if index in matched]
         misses = [f"{each.tool} not in order" for index, each in enumerate(expected) if index not in matched]
         return _score(len(hits), len(expected), hits, misses)
 
-    def _exact(self, expected: Sequence[ExpectedCall], calls: Sequence[CalledTool]) -> Score:
+    def _exact(self, expected: Sequence[ExpectedCall], calls: Sequence[ToolCall]) -> Score:
         hits, misses = [], []
         for index in range(max(len(expected), len(calls))):
             wanted = expected[index] if index < len(expected) else None
@@ -69,7 +70,7 @@ class ToolTrajectory:
                 misses.append(f"{place}: {_name(made)} instead of {_name(wanted)}{_about_input(wanted, made)}")
         return _score(len(hits), max(len(expected), len(calls)), hits, misses)
 
-    def _superset(self, expected: Sequence[ExpectedCall], calls: Sequence[CalledTool]) -> Score:
+    def _superset(self, expected: Sequence[ExpectedCall], calls: Sequence[ToolCall]) -> Score:
         found = _partners(len(expected), len(calls), lambda i, j: self._matches(expected[i], calls[j]))
         hits = [f"{each.tool} was called" for index, each in enumerate(expected) if index in found]
         misses = [
@@ -77,7 +78,7 @@ class ToolTrajectory:
         ]
         return _score(len(hits), len(expected), hits, misses)
 
-    def _subset(self, expected: Sequence[ExpectedCall], calls: Sequence[CalledTool]) -> Score:
+    def _subset(self, expected: Sequence[ExpectedCall], calls: Sequence[ToolCall]) -> Score:
         found = _partners(len(calls), len(expected), lambda i, j: self._matches(expected[j], calls[i]))
         hits = [f"{each.tool} is expected" for index, each in enumerate(calls) if index in found]
         misses = [
@@ -85,7 +86,7 @@ class ToolTrajectory:
         ]
         return _score(len(hits), len(calls), hits, misses)
 
-    def _matches(self, wanted: ExpectedCall, made: CalledTool) -> bool:
+    def _matches(self, wanted: ExpectedCall, made: ToolCall) -> bool:
         if wanted.tool != made.tool:
             return False
         how = "ignore" if wanted.input is None else self._settings.args_match or "exact"
@@ -170,9 +171,9 @@ def _score(met: int, wanted: int, hits: list[str], misses: list[str]) -> Score:
     return Score(met / wanted if wanted else 1.0, hits=tuple(hits), misses=tuple(misses))
 
 
-def _name(call: ExpectedCall | CalledTool | None) -> str:
+def _name(call: ExpectedCall | ToolCall | None) -> str:
     return call.tool if call is not None else "nothing"
 
 
-def _about_input(wanted: ExpectedCall | None, made: CalledTool | None) -> str:
+def _about_input(wanted: ExpectedCall | None, made: ToolCall | None) -> str:
     return " (other input)" if wanted is not None and made is not None and wanted.tool == made.tool else ""

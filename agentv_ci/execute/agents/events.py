@@ -6,7 +6,8 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import CalledTool, ErrorKind, OutputMessage, Usage, kind_of_status
+from agentv_ci.contracts.exchange import ErrorKind, kind_of_status
+from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
 from agentv_ci.json_access import read_json, text_at
 
 
@@ -35,21 +36,21 @@ class Turns:
 
     def __init__(self) -> None:
         self._messages: list[OutputMessage] = []
-        self._calls: list[CalledTool] = []
+        self._calls: list[ToolCall] = []
 
     def call(self, tool: str, given: JsonValue = None, returned: JsonValue = None) -> None:
         """Take in a tool call."""
-        self._calls.append(CalledTool(tool, given, returned))
+        self._calls.append(ToolCall(tool=tool, input=given, output=returned))
 
     def say(self, text: str) -> None:
         """Take in a text."""
-        self._messages.append(OutputMessage("assistant", text, tuple(self._calls)))
+        self._messages.append(OutputMessage(role="assistant", content=text, tool_calls=tuple(self._calls)))
         self._calls = []
 
     @property
     def messages(self) -> tuple[OutputMessage, ...]:
         """All messages so far; calls after the last text stand in one without."""
-        rest = (OutputMessage("assistant", None, tuple(self._calls)),) if self._calls else ()
+        rest = (OutputMessage(role="assistant", content=None, tool_calls=tuple(self._calls)),) if self._calls else ()
         return (*self._messages, *rest)
 
     @property

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Protocol
 
 from agentv_ci.contracts.agent_targets import AgentTarget
-from agentv_ci.contracts.exchange import ErrorKind, Printed, ProviderError, Request, Response
+from agentv_ci.contracts.exchange import ErrorKind, ProviderError, Request, Response
+from agentv_ci.contracts.results import PrintedOutput
 from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.agents.events import Heard, NotEvents
 from agentv_ci.execute.agents.preread import prompt_document
@@ -104,7 +105,7 @@ class AgentProvider:
             except OSError as error:
                 raise unwritable(error) from error
             finished = await self._run(prompt, place, request)
-            printed = Printed(finished.stdout, finished.stderr)
+            printed = PrintedOutput(stdout=finished.stdout, stderr=finished.stderr)
             response = self._response(finished, printed)
         return replace(response, request={"prompt": prompt})
 
@@ -129,10 +130,10 @@ class AgentProvider:
             hint = " (setting 'executable')" if isinstance(error, ProgramNotStarted) else ""
             last = _last_line(error.stderr)
             said = f"; its last words: {last}" if last else ""
-            printed = Printed(error.stdout, error.stderr)
+            printed = PrintedOutput(stdout=error.stdout, stderr=error.stderr)
             raise ProviderError(kind, f"{self._agent.kind} {error}{hint}{said}", printed=printed) from error
 
-    def _response(self, finished: Finished, printed: Printed) -> Response:
+    def _response(self, finished: Finished, printed: PrintedOutput) -> Response:
         heard = self._heard(finished, printed)
         error, kind = heard.error, heard.kind
         if error is None and finished.status != 0:
@@ -152,7 +153,7 @@ class AgentProvider:
             cost_usd=heard.cost_usd,
         )
 
-    def _heard(self, finished: Finished, printed: Printed) -> Heard:
+    def _heard(self, finished: Finished, printed: PrintedOutput) -> Heard:
         """What the agent said; what it says itself counts before its exit status and its standard error."""
         try:
             return self._agent.hear(finished)

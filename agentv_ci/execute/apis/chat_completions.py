@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from agentv_ci.contracts.api_targets import AzureOpenAITarget, OpenAITarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import CalledTool, ProviderError, Request, Response
+from agentv_ci.contracts.exchange import ProviderError, Request, Response
+from agentv_ci.contracts.results import ToolCall
 from agentv_ci.execute.answers import answered, openai_usage
 from agentv_ci.execute.apis.question import budget_of, effort, instructions_and_turns, temperature_of, whole_limit_of
 from agentv_ci.execute.apis.refusals import inner_error
@@ -64,10 +65,10 @@ def _text(content: JsonValue) -> str:
     return json.dumps(content, ensure_ascii=False)
 
 
-def _calls(message: JsonValue) -> Iterator[CalledTool]:
+def _calls(message: JsonValue) -> Iterator[ToolCall]:
     for each in objects_at(message, "tool_calls"):
         if name := text_at(each, "function", "name"):
-            yield CalledTool(name, arguments(value_at(each, "function", "arguments")))
+            yield ToolCall(tool=name, input=arguments(value_at(each, "function", "arguments")))
 
 
 def arguments(written: JsonValue) -> JsonValue:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from agentv_ci.contracts.api_targets import AzureOpenAITarget, OpenAITarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import CalledTool, ChatMessage, ProviderError, Request, Response
+from agentv_ci.contracts.exchange import ChatMessage, ProviderError, Request, Response
+from agentv_ci.contracts.results import ToolCall
 from agentv_ci.execute.answers import answered, openai_usage
 from agentv_ci.execute.apis.chat_completions import arguments
 from agentv_ci.execute.apis.question import budget_of, effort, instructions_and_turns, temperature_of, whole_limit_of
@@ -67,7 +68,7 @@ def read_responses(body: JsonObject) -> Response:
     )
 
 
-def _calls(body: JsonObject) -> Iterator[CalledTool]:
+def _calls(body: JsonObject) -> Iterator[ToolCall]:
     for item in objects_at(body, "output"):
         if value_at(item, "type") == "function_call" and (name := text_at(item, "name")):
-            yield CalledTool(name, arguments(value_at(item, "arguments")))
+            yield ToolCall(tool=name, input=arguments(value_at(item, "arguments")))

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from agentv_ci.contracts.api_targets import AnthropicTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import CalledTool, ProviderError, Request, Response, Warn
+from agentv_ci.contracts.exchange import ProviderError, Request, Response, Warn
+from agentv_ci.contracts.results import ToolCall
 from agentv_ci.execute.answers import answered, anthropic_usage
 from agentv_ci.execute.apis.provider import ApiProvider
 from agentv_ci.execute.apis.question import (
@@ -126,7 +127,7 @@ def _generation(model: str) -> tuple[int, int]:
     return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
 
 
-def _calls(content: JsonValue) -> Iterator[CalledTool]:
+def _calls(content: JsonValue) -> Iterator[ToolCall]:
     for block in objects_at(content):
         if value_at(block, "type") == "tool_use" and (name := text_at(block, "name")):
-            yield CalledTool(name, value_at(block, "input"))
+            yield ToolCall(tool=name, input=value_at(block, "input"))

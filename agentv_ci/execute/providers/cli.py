@@ -16,15 +16,8 @@ from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.cli_template import CLI_PLACEHOLDER, placeholders
-from agentv_ci.contracts.exchange import (
-    CalledTool,
-    InputFile,
-    OutputMessage,
-    Printed,
-    ProviderError,
-    Request,
-    Response,
-)
+from agentv_ci.contracts.exchange import InputFile, ProviderError, Request, Response
+from agentv_ci.contracts.results import OutputMessage, PrintedOutput, ToolCall
 from agentv_ci.contracts.target_settings import number
 from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, HttpHealthcheck
 from agentv_ci.execute.prompt import GUIDELINES_HEADING
@@ -119,17 +112,19 @@ class CliProvider:
             finished = await run(command, cwd=cwd, env=env, timeout_s=timeout_s)
         except ProcessTimedOut as error:
             detail = f"the command {error}" + (f"; stderr: {error.stderr.strip()}" if error.stderr.strip() else "")
-            raise ProviderError("timeout", detail, printed=Printed(error.stdout, error.stderr)) from error
+            raise ProviderError(
+                "timeout", detail, printed=PrintedOutput(stdout=error.stdout, stderr=error.stderr)
+            ) from error
         except ProcessFailed as error:
             hint = "; a long prompt belongs into {PROMPT_FILE}" if "too long" in str(error) else ""
-            printed = Printed(error.stdout, error.stderr)
+            printed = PrintedOutput(stdout=error.stdout, stderr=error.stderr)
             raise ProviderError("process", f"the command {error}{hint}", printed=printed) from error
         if finished.status != 0:
             said = finished.stderr.strip() or finished.stdout.strip()
             raise ProviderError(
                 "process",
                 f"{said} (exit code {finished.status})".lstrip(),
-                printed=Printed(finished.stdout, finished.stderr),
+                printed=PrintedOutput(stdout=finished.stdout, stderr=finished.stderr),
             )
         return finished
 
@@ -195,7 +190,9 @@ def _response(text: str, prompt: str) -> Response:
         said = loaded["text"]
         text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
     answer = text.strip()
-    return Response(answer=answer, messages=(OutputMessage("assistant", answer),), has_trace=False, request=request)
+    return Response(
+        answer=answer, messages=(OutputMessage(role="assistant", content=answer),), has_trace=False, request=request
+    )
 
 
 def _messages(listed: JsonValue) -> list[OutputMessage]:
@@ -203,16 +200,20 @@ def _messages(listed: JsonValue) -> list[OutputMessage]:
     for each in listed if isinstance(listed, list) else ():
         if not isinstance(each, dict) or not isinstance(each.get("role"), str):
             raise ProviderError("malformed", "an entry of output_messages has no role")
-        messages.append(OutputMessage(str(each["role"]), each.get("content"), tuple(_calls(each.get("tool_calls")))))
+        messages.append(
+            OutputMessage(
+                role=str(each["role"]), content=each.get("content"), tool_calls=tuple(_calls(each.get("tool_calls")))
+            )
+        )
     return messages
 
 
-def _calls(listed: JsonValue) -> list[CalledTool]:
-    calls: list[CalledTool] = []
+def _calls(listed: JsonValue) -> list[ToolCall]:
+    calls: list[ToolCall] = []
     for each in listed if isinstance(listed, list) else ():
         if not isinstance(each, dict) or not isinstance(each.get("tool"), str):
             raise ProviderError("malformed", "an entry of tool_calls has no tool")
-        calls.append(CalledTool(str(each["tool"]), each.get("input"), each.get("output")))
+        calls.append(ToolCall(tool=str(each["tool"]), input=each.get("input"), output=each.get("output")))
     return calls
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from agentv_ci.contracts.agent_targets import CodexTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ErrorKind, Request, Usage
+from agentv_ci.contracts.exchange import ErrorKind, Request
+from agentv_ci.contracts.results import Usage
 from agentv_ci.execute.agents.events import Heard, Turns, kind_of_reported, read_events
 from agentv_ci.execute.agents.program import AgentProvider
 from agentv_ci.execute.agents.run_log import run_log

@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 from agentv_ci.contracts.api_targets import GeminiTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import CalledTool, ErrorKind, ProviderError, Request, Response
+from agentv_ci.contracts.exchange import ErrorKind, ProviderError, Request, Response
+from agentv_ci.contracts.results import ToolCall
 from agentv_ci.execute.answers import answered, gemini_usage
 from agentv_ci.execute.apis.provider import ApiProvider
 from agentv_ci.execute.apis.question import (
@@ -118,7 +119,7 @@ def _without_candidates(body: JsonObject) -> ProviderError:
     return ProviderError("malformed", "the answer has no candidates")
 
 
-def _calls(parts: list[JsonObject]) -> Iterator[CalledTool]:
+def _calls(parts: list[JsonObject]) -> Iterator[ToolCall]:
     for part in parts:
         if name := text_at(part, "functionCall", "name"):
-            yield CalledTool(name, value_at(part, "functionCall", "args"))
+            yield ToolCall(tool=name, input=value_at(part, "functionCall", "args"))

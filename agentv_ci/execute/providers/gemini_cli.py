@@ -13,7 +13,8 @@ from pathlib import Path
 
 from agentv_ci.contracts.agent_targets import GeminiCliTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ErrorKind, Usage
+from agentv_ci.contracts.exchange import ErrorKind
+from agentv_ci.contracts.results import Usage
 from agentv_ci.execute.agents.events import Heard, NotEvents, Turns, kind_of_reported, last_event, read_events
 from agentv_ci.execute.agents.program import AgentProvider
 from agentv_ci.execute.answers import error_message

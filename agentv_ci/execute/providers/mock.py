@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from agentv_ci.contracts.exchange import CalledTool, OutputMessage, ProviderError, Request, Response, Usage
+from agentv_ci.contracts.exchange import ProviderError, Request, Response
+from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
 from agentv_ci.contracts.targets import MockTarget, MockUsage
 from agentv_ci.execute.services import ProviderServices
 
@@ -33,10 +34,10 @@ class MockProvider:
         if answer is None:
             answer = request.sample or DEFAULT_RESPONSE
         calls = self._target.tool_calls
-        called = tuple(CalledTool(call.tool, call.input, call.output) for call in calls or ())
+        called = tuple(ToolCall(tool=call.tool, input=call.input, output=call.output) for call in calls or ())
         return Response(
             answer=answer,
-            messages=(OutputMessage("assistant", answer, called),),
+            messages=(OutputMessage(role="assistant", content=answer, tool_calls=called),),
             has_trace=calls is not None,
             usage=_usage(self._target.usage),
             request={"prompt": request.prompt},
@@ -65,4 +66,8 @@ class MockProvider:
 def _usage(usage: MockUsage | None) -> Usage | None:
     if usage is None:
         return None
-    return Usage(usage.input_tokens, usage.output_tokens, usage.input_tokens + usage.output_tokens)
+    return Usage(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        total_tokens=usage.input_tokens + usage.output_tokens,
+    )

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from agentv_ci.contracts.agent_targets import VsCodeTarget
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.exchange import Environment, ErrorKind, OutputMessage, ProviderError, Request, Response
+from agentv_ci.contracts.exchange import Environment, ErrorKind, ProviderError, Request, Response
+from agentv_ci.contracts.results import OutputMessage
 from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.agents.preread import (
     Guideline,
@@ -239,7 +240,7 @@ class VsCodeProvider:
         asked: JsonObject = {"prompt": exchange.text}
         if proofs:
             asked["preread"] = [proof.record() for proof in proofs]
-        return Response(answer, (OutputMessage("assistant", answer),), has_trace=False, request=asked)
+        return Response(answer, (OutputMessage(role="assistant", content=answer),), has_trace=False, request=asked)
 
     def _unanswered(self, exchange: Exchange) -> Response:
         asked: JsonObject = {

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.contracts.exchange import CalledTool, EvaluatorOutcome, Grade, OutputMessage, Request, Response
+from agentv_ci.contracts.exchange import Grade, Request, Response
 from agentv_ci.contracts.plan import FileReference, PlanCase, PlanCodeEvaluator, PlanMessage, PlanToolCall, TextPart
+from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, ToolCall
 from agentv_ci.evaluate import evaluate
 from agentv_ci.evaluate.evaluators import Tools
 from agentv_ci.evaluate.submission import Submission
@@ -44,13 +45,13 @@ def run_script(
     arguments: Sequence[str] = (),
     answer: str = "Hello",
     **given: Any,
-) -> EvaluatorOutcome:
+) -> EvaluatorResult:
     """Score with a script of this text; `given` are settings of the evaluator."""
     (folder / name).write_text(text, encoding="utf-8")
     return run(folder, answer, argv=(name, *arguments), files=(reference(name),), **given)
 
 
-def run_command(folder: Path, command: str, answer: str = "Hello", **given: Any) -> EvaluatorOutcome:
+def run_command(folder: Path, command: str, answer: str = "Hello", **given: Any) -> EvaluatorResult:
     """Score with a command for a shell."""
     return run(folder, answer, command=command, **given)
 
@@ -64,14 +65,14 @@ def run(
     environ: dict[str, str] | None = None,
     told: list[str] | None = None,
     **given: Any,
-) -> EvaluatorOutcome:
+) -> EvaluatorResult:
     evaluator = PlanCodeEvaluator(name="script", **given)
     case = (case or plan_case()).model_copy(update={"evaluators": (evaluator,)})
     response = answered(answer) if isinstance(answer, str) else answer
     request = Request(case_id=case.id, prompt="Say hello.", guidelines="", chat=(), timeout_s=30, cwd=folder)
     submitted = Submission(case, request, response, texts.by_digest if texts else {}, folder)
     means = tools(root=folder, environ=environ, log=told.append if told is not None else print)
-    (outcome,) = asyncio.run(_grade(case, submitted, means)).outcomes
+    (outcome,) = asyncio.run(_grade(case, submitted, means)).results
     return outcome
 
 
@@ -89,7 +90,7 @@ def stdin_of(folder: Path, *arguments: Any, **given: Any) -> Any:
 
 def test_score_and_findings_are_the_scripts(tmp_path: Path) -> None:
     printed = {"score": 0.75, "hits": [" a ", "", "b"], "misses": ["c"], "reasoning": " why "}
-    assert run_script(tmp_path, f"print({json.dumps(printed)!r})") == EvaluatorOutcome(
+    assert run_script(tmp_path, f"print({json.dumps(printed)!r})") == EvaluatorResult(
         name="script",
         type="code",
         status="ok",
@@ -200,8 +201,10 @@ def test_script_reads_the_whole_case_on_stdin(tmp_path: Path) -> None:
         ),
     )
     messages = (
-        OutputMessage("assistant", None, (CalledTool("search", {"q": 1}, [1, None]),)),
-        OutputMessage("assistant", "Hello “you”"),
+        OutputMessage(
+            role="assistant", content=None, tool_calls=(ToolCall(tool="search", input={"q": 1}, output=[1, None]),)
+        ),
+        OutputMessage(role="assistant", content="Hello “you”"),
     )
     read = stdin_of(
         tmp_path,
@@ -342,7 +345,7 @@ def test_interpreter_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
 
 def test_long_complaint_is_cut_when_its_secrets_are_out(tmp_path: Path) -> None:
     broken = run_script(tmp_path, "import sys\nsys.exit('x' * 9000 + 'canary-value')")
-    outcome = Redactor(["canary-value"]).outcome(broken)
+    outcome, _ = Redactor(["canary-value"]).result(broken)
     assert len(outcome.reasoning) == 1000
     assert outcome.reasoning.endswith("xxx***")
 

@@ -16,7 +16,7 @@ from agentv_ci.contracts.evaluators import (
     EqualsEvaluator,
     ToolTrajectoryEvaluator,
 )
-from agentv_ci.contracts.exchange import CalledTool, EvaluatorOutcome, Grade, JudgeQuestion, ProviderError, Response
+from agentv_ci.contracts.exchange import Grade, JudgeQuestion, ProviderError, Response
 from agentv_ci.contracts.plan import (
     PlanAggregator,
     PlanCase,
@@ -31,9 +31,10 @@ from agentv_ci.contracts.plan import (
     PlanWeightedAverage,
     TextPart,
 )
+from agentv_ci.contracts.results import EvaluatorResult, ToolCall
 from agentv_ci.evaluate import evaluate
 from agentv_ci.evaluate.prompts import ONLY_DATA, SCORE_CONTRACT
-from tests.evaluate.builders import Judge, Texts, answered, assess, grade, plan_case, submission, tools
+from tests.evaluate.builders import Judge, Texts, answered, assess, fails_case, grade, plan_case, submission, tools
 
 GOOD = '{"score": 0.9, "hits": ["greets"], "misses": ["long"], "reasoning": "in all"}'
 BREAKS = PlanCodeEvaluator(name="broken", command="echo nothing; exit 3")
@@ -64,7 +65,7 @@ def composite(
     )
 
 
-def combined(*members: PlanEvaluator, answer: str | Response = "Hello", **given: Any) -> EvaluatorOutcome:
+def combined(*members: PlanEvaluator, answer: str | Response = "Hello", **given: Any) -> EvaluatorResult:
     return assess(composite(*members, **given), answer)
 
 
@@ -75,7 +76,7 @@ def script(code: str) -> PlanCodeAggregator:
 class TestMembers:
     def test_all_score_the_same_answer_and_stand_in_the_outcome(self) -> None:
         outcome = combined(contains(), no())
-        assert [(each.name, each.type, each.score, each.verdict) for each in outcome.members] == [
+        assert [(each.name, each.type, each.score, each.verdict) for each in outcome.evaluator_results or ()] == [
             ("yes", "contains", 1.0, "pass"),
             ("no", "contains", 0.0, "fail"),
         ]
@@ -83,12 +84,12 @@ class TestMembers:
 
     def test_they_see_the_trace(self) -> None:
         calls = ToolTrajectoryEvaluator(name="t", type="tool_trajectory", mode="any_order", minimums={"greet": 1})
-        assert combined(calls, answer=answered("Hello", CalledTool("greet"), has_trace=True)).score == 1.0
+        assert combined(calls, answer=answered("Hello", ToolCall(tool="greet"), has_trace=True)).score == 1.0
         assert combined(calls, answer="Hello").status == "error"
 
     def test_they_have_their_own_settings(self) -> None:
         outcome = combined(no(negate=True), contains("half", min_score=0.1), NOT_MEASURED)
-        assert [(each.score, each.verdict) for each in outcome.members] == [
+        assert [(each.score, each.verdict) for each in outcome.evaluator_results or ()] == [
             (1.0, "pass"),
             (1.0, "pass"),
             (0.0, "skipped"),
@@ -103,7 +104,7 @@ class TestMembers:
             0.0,
             f"member 'broken': {reason}; member 'also': {reason}",
         )
-        assert [each.status for each in outcome.members] == ["ok", "error", "error"]
+        assert [each.status for each in outcome.evaluator_results or ()] == ["ok", "error", "error"]
 
     def test_nobody_is_asked_to_aggregate_when_one_breaks(self) -> None:
         judge = Judge([GOOD])
@@ -114,15 +115,15 @@ class TestMembers:
     def test_one_whose_measure_is_missing_is_left_out(self) -> None:
         outcome = combined(contains(), NOT_MEASURED)
         assert (outcome.status, outcome.score) == ("ok", 1.0)
-        assert [each.status for each in outcome.members] == ["ok", "skipped"]
+        assert [each.status for each in outcome.evaluator_results or ()] == ["ok", "skipped"]
 
     def test_one_whose_measure_is_missing_and_required_is_an_error(self) -> None:
         outcome = combined(contains(), NOT_MEASURED.model_copy(update={"required": True}))
-        assert (outcome.status, [each.status for each in outcome.members]) == ("error", ["ok", "error"])
+        assert (outcome.status, [each.status for each in outcome.evaluator_results or ()]) == ("error", ["ok", "error"])
 
     def test_when_nothing_is_measured_the_whole_is_skipped(self) -> None:
         found = grade(plan_case(composite(NOT_MEASURED), contains()), "Hello")
-        outcome = found.outcomes[0]
+        outcome = found.results[0]
         assert (outcome.status, outcome.reasoning) == ("skipped", "the target does not give what its members measure")
         assert (found.verdict, found.score) == ("pass", 1.0)
 
@@ -133,7 +134,7 @@ class TestMembers:
     def test_required_one_that_does_not_pass_fails_the_case(self, required: bool, verdict: str) -> None:
         evaluator = composite(contains(weight=9), no(required=required))
         found = grade(plan_case(evaluator), "Hello")
-        assert (found.score, found.verdict, found.outcomes[0].verdict) == (0.9, verdict, verdict)
+        assert (found.score, found.verdict, found.results[0].verdict) == (0.9, verdict, verdict)
 
     def test_required_criterion_of_a_member_fails_the_case_through_two_levels(self) -> None:
         rubric = PlanRubricEvaluator(
@@ -149,11 +150,12 @@ class TestMembers:
 
     def test_what_is_required_inside_a_negated_one_is_no_longer_demanded(self) -> None:
         outcome = combined(no(required=True), negate=True)
-        assert (outcome.score, outcome.verdict, outcome.fails_case) == (1.0, "pass", False)
+        assert (outcome.score, outcome.verdict) == (1.0, "pass")
+        assert not fails_case(composite(no(required=True), negate=True), "Hello")
 
     def test_members_of_members_are_kept(self) -> None:
         outcome = combined(contains(), composite(no("deep"), name="inner"))
-        assert [each.name for each in outcome.members[1].members] == ["deep"]
+        assert [each.name for each in (outcome.evaluator_results or ())[1].evaluator_results or ()] == ["deep"]
         assert outcome.misses == ("[inner] [deep] does not contain 'Goodbye'",)
 
 
@@ -228,12 +230,13 @@ class TestCode:
             "part\n",
             "why",
         )
-        assert [each.status for each in outcome.members] == ["ok"]
+        assert [each.status for each in outcome.evaluator_results or ()] == ["ok"]
 
     def test_required_member_fails_the_case_whatever_the_script_says(self) -> None:
         aggregator = script("print('{\"score\": 1}')")
         outcome = combined(no(required=True), aggregator=aggregator)
-        assert (outcome.score, outcome.verdict, outcome.fails_case) == (1.0, "fail", True)
+        assert (outcome.score, outcome.verdict) == (1.0, "fail")
+        assert fails_case(composite(no(required=True), aggregator=aggregator), "Hello")
 
 
 class TestLlmJudge:
@@ -300,13 +303,13 @@ class TestLlmJudge:
         evaluator = composite(contains(), aggregator=PlanLlmJudgeAggregator(target="judge"))
         outcome = assess(evaluator, "Hello", tools(ask=judge))
         assert (outcome.status, outcome.raw_response, len(judge.asked)) == ("error", "z", 3)
-        assert [each.status for each in outcome.members] == ["ok"]
+        assert [each.status for each in outcome.evaluator_results or ()] == ["ok"]
 
     def test_judge_that_cannot_be_asked_is_an_error_and_the_members_are_kept(self) -> None:
         evaluator = composite(contains(), aggregator=PlanLlmJudgeAggregator(target="judge"))
         outcome = assess(evaluator, "Hello", tools(ask=Judge([ProviderError("auth", "no key")])))
         assert (outcome.status, outcome.reasoning) == ("error", "judge 'judge': auth: no key")
-        assert [each.name for each in outcome.members] == ["yes"]
+        assert [each.name for each in outcome.evaluator_results or ()] == ["yes"]
 
     def test_at_most_four_findings_are_kept(self) -> None:
         reply = json.dumps({"score": 1, "hits": ["1", "2", "3", "4", "5"]})
@@ -319,7 +322,8 @@ class TestLlmJudge:
             aggregator=PlanLlmJudgeAggregator(target="judge"),
         )
         outcome = assess(evaluator, "Hello", tools(ask=Judge([GOOD])))
-        assert (outcome.score, outcome.verdict, outcome.fails_case) == (0.9, "fail", True)
+        assert (outcome.score, outcome.verdict) == (0.9, "fail")
+        assert fails_case(evaluator, "Hello", tools(ask=Judge([GOOD])))
 
 
 def graded_with_files(case: PlanCase, files: Texts, judge: Judge) -> Grade:

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.evaluators import ContainsEvaluator
-from agentv_ci.contracts.exchange import EvaluatorOutcome
+from agentv_ci.contracts.results import EvaluatorResult
 from tests.evaluate.builders import assess
 
 
-def contains(value: str, answer: str, **given: Any) -> EvaluatorOutcome:
+def contains(value: str, answer: str, **given: Any) -> EvaluatorResult:
     return assess(ContainsEvaluator(name="c", type="contains", value=value, **given), answer)
 
 

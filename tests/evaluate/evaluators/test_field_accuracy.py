@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.evaluators import FieldAccuracyEvaluator
-from agentv_ci.contracts.exchange import EvaluatorOutcome
-from tests.evaluate.builders import assess, grade, plan_case
+from agentv_ci.contracts.results import EvaluatorResult
+from tests.evaluate.builders import assess, fails_case, grade, plan_case
 
 REFERENCE = {"name": "Ann", "age": 7, "tags": ["a", "b"], "home": {"city": "Bern", "zip": None}, "ok": True}
 
@@ -21,7 +21,7 @@ def evaluator(fields: list[str | dict[str, Any]], **given: Any) -> FieldAccuracy
     return FieldAccuracyEvaluator.model_validate({"name": "f", "type": "field_accuracy", "fields": listed, **given})
 
 
-def compare(fields: list[str | dict[str, Any]], answer: Any, reference: Any = None, **given: Any) -> EvaluatorOutcome:
+def compare(fields: list[str | dict[str, Any]], answer: Any, reference: Any = None, **given: Any) -> EvaluatorResult:
     """Compare an answer, given as JSON or as text, with a reference."""
     text = answer if isinstance(answer, str) else json.dumps(answer)
     return assess(evaluator(fields, reference=REFERENCE if reference is None else reference, **given), text)
@@ -105,13 +105,16 @@ def test_required_field_that_is_not_right_fails_the_case(answer: Any, verdict: s
 
 
 def test_required_field_is_no_longer_demanded_when_negated() -> None:
-    outcome = compare([{"path": "name", "required": True}], {}, negate=True)
-    assert (outcome.score, outcome.verdict, outcome.fails_case) == (1.0, "pass", False)
+    demanding: list[str | dict[str, Any]] = [{"path": "name", "required": True}]
+    outcome = compare(demanding, {}, negate=True)
+    assert (outcome.score, outcome.verdict) == (1.0, "pass")
+    assert not fails_case(evaluator(demanding, negate=True), "{}")
 
 
 def test_answer_that_is_no_json_scores_zero() -> None:
     outcome = compare(["name"], "Ann")
-    assert (outcome.status, outcome.score, outcome.fails_case) == ("ok", 0.0, False)
+    assert (outcome.status, outcome.score) == ("ok", 0.0)
+    assert not fails_case(evaluator(["name"]), "Ann")
     assert outcome.misses[0].startswith("not JSON: ")
 
 
@@ -126,7 +129,7 @@ def test_reference_is_the_expected_answer_when_none_is_given() -> None:
 
 @pytest.mark.parametrize("expected", ["Hello!", "", "NaN"])
 def test_expected_answer_that_is_no_json_is_an_error(expected: str) -> None:
-    (outcome,) = grade(plan_case(evaluator(["a"]), reference_answer=expected), "{}").outcomes
+    (outcome,) = grade(plan_case(evaluator(["a"]), reference_answer=expected), "{}").results
     assert outcome.status == "error"
     assert outcome.reasoning.startswith("there is no 'reference', and the expected answer is not JSON: ")
 

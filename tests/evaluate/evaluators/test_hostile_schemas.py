@@ -16,7 +16,8 @@ from jsonschema import validators
 from referencing import Registry
 
 from agentv_ci.contracts.config import Price
-from agentv_ci.contracts.exchange import EvaluatorOutcome, Response, Usage
+from agentv_ci.contracts.exchange import Response
+from agentv_ci.contracts.results import EvaluatorResult, Usage
 from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.evaluate.replies import first_object, last_score
 from agentv_ci.execute.costs import cost_of_response
@@ -272,8 +273,8 @@ def test_first_object_is_the_first_whatever_follows(value: dict[str, Any], after
 SECRET = "Sk" + "".join(chr(97 + number * 7 % 26) for number in range(46)) + "!Z"
 
 
-def printed(text: str) -> EvaluatorOutcome:
-    outcome = EvaluatorOutcome(
+def printed(text: str) -> tuple[EvaluatorResult, bool]:
+    result = EvaluatorResult(
         name="n",
         type="code",
         status="ok",
@@ -287,7 +288,7 @@ def printed(text: str) -> EvaluatorOutcome:
         raw_response=text,
         stderr=text,
     )
-    return Redactor([SECRET]).outcome(outcome)
+    return Redactor([SECRET]).result(result)
 
 
 @pytest.mark.parametrize(
@@ -301,7 +302,7 @@ def printed(text: str) -> EvaluatorOutcome:
     ],
 )
 def test_no_part_of_a_secret_is_left_by_cutting(text: str) -> None:
-    outcome = printed(text)
+    outcome, _ = printed(text)
     shown = [outcome.reasoning, outcome.raw_response or "", outcome.stderr or "", *outcome.hits, *outcome.misses]
     for part in (SECRET[:12], SECRET[-12:]):
         assert not [each for each in shown if part in each]
@@ -310,10 +311,10 @@ def test_no_part_of_a_secret_is_left_by_cutting(text: str) -> None:
 @settings(derandomize=True, max_examples=100)
 @given(st.text("ab \n", max_size=30), st.text("ab \n", max_size=30))
 def test_outcome_says_that_a_secret_was_in_it(before: str, after: str) -> None:
-    outcome = printed(before + SECRET + after)
-    assert outcome.masked
+    outcome, is_masked = printed(before + SECRET + after)
+    assert is_masked
     assert SECRET not in repr(outcome)
-    assert not printed(before + after).masked
+    assert printed(before + after)[1] is False
 
 
 @pytest.mark.parametrize(

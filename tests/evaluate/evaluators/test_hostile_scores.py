@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +26,10 @@ from agentv_ci.contracts.evaluators import (
     TokenUsageEvaluator,
     ToolTrajectoryEvaluator,
 )
-from agentv_ci.contracts.exchange import CalledTool, EvaluatorOutcome, Grade, Response, Score, Usage
+from agentv_ci.contracts.exchange import Grade, Response, Score
 from agentv_ci.contracts.plan import PlanCodeEvaluator, PlanEvaluator, PlanSchemaEvaluator
-from agentv_ci.contracts.results import EvaluatorResult
-from agentv_ci.evaluate.scoring import outcome_of
+from agentv_ci.contracts.results import EvaluatorResult, ToolCall, Usage
+from agentv_ci.evaluate.scoring import assessment_of
 from agentv_ci.redaction import MAX_PRINTED, Redactor
 from agentv_ci.text import printable
 from tests.conftest import REPOSITORY, agentv_ci, write
@@ -51,21 +50,21 @@ def code(command: str, **given: Any) -> PlanCodeEvaluator:
     return PlanCodeEvaluator(name="script", command=command, **given)
 
 
-def script(folder: Path, command: str, answer: str = "Hello", **given: Any) -> EvaluatorOutcome:
+def script(folder: Path, command: str, answer: str = "Hello", **given: Any) -> EvaluatorResult:
     return assess(code(command, **given), answer, tools(root=folder, environ=ENVIRON, log=lambda _: None))
 
 
-def similar(metric: str, answer: str, reference: str) -> EvaluatorOutcome:
+def similar(metric: str, answer: str, reference: str) -> EvaluatorResult:
     evaluator = {"name": "s", "type": "similarity", "metric": metric, "reference": reference}
     return assess(SimilarityEvaluator.model_validate(evaluator), answer)
 
 
-def field(answer: str, value: Any, **given: Any) -> EvaluatorOutcome:
+def field(answer: str, value: Any, **given: Any) -> EvaluatorResult:
     evaluator = {"name": "f", "type": "field_accuracy", "reference": {"v": value}, "fields": [{"path": "v", **given}]}
     return assess(FieldAccuracyEvaluator.model_validate(evaluator), answer)
 
 
-def calls(mode: str, expected: list[Any], made: list[CalledTool]) -> EvaluatorOutcome:
+def calls(mode: str, expected: list[Any], made: list[ToolCall]) -> EvaluatorResult:
     evaluator = {"name": "t", "type": "tool_trajectory", "mode": mode, "expected": expected}
     return assess(ToolTrajectoryEvaluator.model_validate(evaluator), answered("x", *made, has_trace=True))
 
@@ -161,8 +160,9 @@ def test_findings_that_are_no_texts_break_nothing(tmp_path: Path) -> None:
 # --- Secrets ---
 
 
-def masked(outcome: EvaluatorOutcome) -> EvaluatorOutcome:
-    return Redactor([SECRET]).outcome(outcome)
+def masked(outcome: EvaluatorResult) -> EvaluatorResult:
+    clean, _ = Redactor([SECRET]).result(outcome)
+    return clean
 
 
 def test_secret_is_masked_wherever_a_script_prints_it(tmp_path: Path) -> None:
@@ -190,12 +190,12 @@ def test_no_half_of_a_secret_is_left_in_the_log(tmp_path: Path) -> None:
 @pytest.mark.parametrize("colour", ["\x1b[0m", "\x1b[31m", "\x1b]8;;\x07"])
 def test_secret_with_a_colour_inside_is_not_shown(colour: str) -> None:
     coloured = SECRET[:8] + colour + SECRET[8:]
-    found = outcome_of(
+    found = assessment_of(
         ContainsEvaluator(name="c", type="contains", value="x"),
         Score(0.0, hits=(coloured,), misses=(coloured,), reasoning=coloured),
         0.8,
     )
-    clean = masked(found)
+    clean = masked(found.result)
     assert SECRET not in printable(clean.reasoning)
     assert SECRET not in printable("".join((*clean.hits, *clean.misses)))
 
@@ -225,7 +225,7 @@ def test_secret_with_a_colour_inside_is_not_shown_on_the_command_line(repository
 def test_secret_at_the_cut_of_a_long_stderr_is_masked_as_a_whole(tmp_path: Path) -> None:
     for length in range(MAX_PRINTED * 2 // 5 - 20, MAX_PRINTED * 2 // 5 + 2, 4):
         said = "x" * length + SECRET + "y" * MAX_PRINTED
-        outcome = replace(script(tmp_path, "echo '{\"score\": 1}'"), stderr=said)
+        outcome = script(tmp_path, "echo '{\"score\": 1}'").model_copy(update={"stderr": said})
         assert "sk-" not in str(masked(outcome).stderr)
 
 
@@ -290,8 +290,8 @@ def test_no_text_breaks_an_evaluator_of_text(value: str, answer: str) -> None:
         PlanSchemaEvaluator(name="i", schema_={"type": "string"}, format="yaml"),
         answer=answer,
     )
-    assert [each.status for each in found.outcomes] == ["ok"] * 9
-    assert all(0.0 <= each.score <= 1.0 for each in found.outcomes)
+    assert [each.status for each in found.results] == ["ok"] * 9
+    assert all(0.0 <= each.score <= 1.0 for each in found.results)
 
 
 @pytest.mark.parametrize(
@@ -423,15 +423,15 @@ def test_price_is_a_multiple_of_a_cent() -> None:
 @pytest.mark.parametrize("mode", ["superset", "subset", "in_order", "exact"])
 def test_long_trajectory_of_one_tool_has_a_score(mode: str) -> None:
     program = (
-        "from tests.evaluate.evaluators.test_hostile_scores import CalledTool, calls\n"
-        f"outcome = calls('{mode}', [{{'tool': 'a'}}] * 1500, [CalledTool('a')] * 1500)\n"
+        "from tests.evaluate.evaluators.test_hostile_scores import ToolCall, calls\n"
+        f"outcome = calls('{mode}', [{{'tool': 'a'}}] * 1500, [ToolCall(tool='a')] * 1500)\n"
         "print(outcome.status, outcome.score)"
     )
     assert ends(program) == "ok 1.0"
 
 
 def test_many_calls_are_compared_with_few() -> None:
-    made = [CalledTool("a")] * 3000 + [CalledTool("b")]
+    made = [ToolCall(tool="a")] * 3000 + [ToolCall(tool="b")]
     assert calls("subset", [{"tool": "b"}], made).score == pytest.approx(1 / 3001)
     assert calls("superset", [{"tool": "b"}], made).score == 1.0
     assert calls("in_order", [{"tool": "a"}, {"tool": "b"}], made).score == 1.0
@@ -446,7 +446,7 @@ def test_limit_that_is_known_to_be_broken_is_a_miss_though_another_is_not_measur
         plan_case(limits, LatencyEvaluator(name="l", type="latency", max_ms=9)),
         measured(usage=Usage(total_tokens=100), duration_ms=1),
     )
-    assert (found.outcomes[0].status, found.outcomes[0].score) == ("ok", 0.0)
+    assert (found.results[0].status, found.results[0].score) == ("ok", 0.0)
 
 
 def test_tokens_in_all_are_known_when_both_kinds_are() -> None:
@@ -488,8 +488,8 @@ def test_case_of_which_nothing_that_counts_was_measured_is_an_error() -> None:
 @pytest.mark.parametrize("score", [float("nan"), -0.0, float("-inf")])
 def test_score_that_is_none_is_zero(score: float) -> None:
     evaluator = ContainsEvaluator(name="c", type="contains", value="x")
-    assert str(outcome_of(evaluator, Score(score), 0.8).score) == "0.0"
-    assert str(outcome_of(evaluator.model_copy(update={"negate": True}), Score(1.0), 0.8).score) == "0.0"
+    assert str(assessment_of(evaluator, Score(score), 0.8).result.score) == "0.0"
+    assert str(assessment_of(evaluator.model_copy(update={"negate": True}), Score(1.0), 0.8).result.score) == "0.0"
 
 
 @settings(deadline=None, derandomize=True, max_examples=50)
@@ -555,5 +555,4 @@ def test_evaluator_that_has_nothing_to_compare_with_is_found_before_the_run(
 @given(well_formed_text, well_formed_text)
 def test_every_outcome_can_be_written_into_a_row(hit: str, value: str) -> None:
     outcome = assess(EqualsEvaluator(name="e", type="equals", value=value), hit)
-    fields = {name: getattr(outcome, name) for name in EvaluatorResult.model_fields if hasattr(outcome, name)}
-    assert EvaluatorResult(**fields).model_dump(mode="json")["status"] == "ok"
+    assert outcome.model_dump(mode="json")["status"] == "ok"

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.evaluators import IsJsonEvaluator
-from agentv_ci.contracts.exchange import EvaluatorOutcome
+from agentv_ci.contracts.results import EvaluatorResult
 from tests.evaluate.builders import assess
 
 values = st.recursive(
@@ -20,7 +20,7 @@ values = st.recursive(
 )
 
 
-def parse(answer: str) -> EvaluatorOutcome:
+def parse(answer: str) -> EvaluatorResult:
     return assess(IsJsonEvaluator(name="j", type="is_json"), answer)
 
 

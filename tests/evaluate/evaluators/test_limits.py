@@ -8,8 +8,9 @@ import pytest
 
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.evaluators import CostEvaluator, LatencyEvaluator, TokenUsageEvaluator, ToolCallsEvaluator
-from agentv_ci.contracts.exchange import CalledTool, EvaluatorOutcome, Response, Usage
+from agentv_ci.contracts.exchange import Response
 from agentv_ci.contracts.plan import PlanEvaluator
+from agentv_ci.contracts.results import EvaluatorResult, ToolCall, Usage
 from agentv_ci.execute.costs import cost_of
 from tests.evaluate.builders import answered, assess, grade, plan_case
 
@@ -23,7 +24,7 @@ def measured(**given: Any) -> Response:
     return Response("x", (), **{"has_trace": False, **given})
 
 
-def tokens(usage: Usage | None, **limits: Any) -> EvaluatorOutcome:
+def tokens(usage: Usage | None, **limits: Any) -> EvaluatorResult:
     return assess(TokenUsageEvaluator(name="t", type="token_usage", **limits), measured(usage=usage))
 
 
@@ -80,7 +81,7 @@ def test_cost_is_one_until_the_limit(
 def test_tokens_score_one_when_every_limit_holds(
     limits: dict[str, int], score: float, hits: tuple[str, ...], misses: tuple[str, ...]
 ) -> None:
-    outcome = tokens(Usage(1000, 500, 1500), **limits)
+    outcome = tokens(Usage(input_tokens=1000, output_tokens=500, total_tokens=1500), **limits)
     assert (outcome.status, outcome.score, outcome.hits, outcome.misses) == ("ok", score, hits, misses)
 
 
@@ -98,7 +99,7 @@ def test_tokens_that_nothing_limits_need_not_be_counted() -> None:
     ],
 )
 def test_tool_calls_are_counted(number: int, score: float, hits: tuple[str, ...], misses: tuple[str, ...]) -> None:
-    outcome = assess(CALLS, answered("x", *[CalledTool("a")] * number, has_trace=True))
+    outcome = assess(CALLS, answered("x", *[ToolCall(tool="a")] * number, has_trace=True))
     assert (outcome.status, outcome.score, outcome.hits, outcome.misses) == ("ok", score, hits, misses)
 
 
@@ -118,7 +119,7 @@ def test_measure_that_is_missing_is_skipped_beside_one_that_scored(evaluator: Pl
         case = plan_case(evaluator, CostEvaluator(name="other", type="cost", max_usd=1))
         response = measured(cost_usd=0.5)
     found = grade(case, response)
-    outcome = found.outcomes[0]
+    outcome = found.results[0]
     assert (outcome.status, outcome.verdict, outcome.score, outcome.reasoning) == ("skipped", "skipped", 0.0, reasoning)
     assert (found.verdict, found.score, found.error) == ("pass", 1.0, None)
 
@@ -140,31 +141,35 @@ def test_measure_that_is_missing_stays_skipped_when_negated(evaluator: PlanEvalu
     negated = evaluator.model_copy(update={"negate": True})
     case = plan_case(negated, LatencyEvaluator(name="other", type="latency", max_ms=100))
     response = measured() if evaluator is LATENCY else measured(duration_ms=1)
-    assert grade(case, response).outcomes[0].status == ("error" if evaluator is LATENCY else "skipped")
+    assert grade(case, response).results[0].status == ("error" if evaluator is LATENCY else "skipped")
 
 
 @pytest.mark.parametrize(
     ("usage", "price", "cost"),
     [
-        (Usage(1_000_000, 0), Price(input_per_mtok=3, output_per_mtok=15), 3.0),
-        (Usage(0, 1_000_000), Price(input_per_mtok=3, output_per_mtok=15), 15.0),
-        (Usage(1000, 500), Price(input_per_mtok=3, output_per_mtok=15), 0.0105),
-        (Usage(1000, 0, cached_tokens=400), Price(input_per_mtok=3, output_per_mtok=15), 0.003),
+        (Usage(input_tokens=1_000_000, output_tokens=0), Price(input_per_mtok=3, output_per_mtok=15), 3.0),
+        (Usage(input_tokens=0, output_tokens=1_000_000), Price(input_per_mtok=3, output_per_mtok=15), 15.0),
+        (Usage(input_tokens=1000, output_tokens=500), Price(input_per_mtok=3, output_per_mtok=15), 0.0105),
         (
-            Usage(1000, 0, cached_tokens=400),
+            Usage(input_tokens=1000, output_tokens=0, cached_tokens=400),
+            Price(input_per_mtok=3, output_per_mtok=15),
+            0.003,
+        ),
+        (
+            Usage(input_tokens=1000, output_tokens=0, cached_tokens=400),
             Price(input_per_mtok=3, output_per_mtok=15, cached_input_per_mtok=0.3),
             0.00192,
         ),
         (
-            Usage(1000, 0, cached_tokens=5000),
+            Usage(input_tokens=1000, output_tokens=0, cached_tokens=5000),
             Price(input_per_mtok=3, output_per_mtok=15, cached_input_per_mtok=0),
             0.0,
         ),
-        (Usage(0, 0), Price(input_per_mtok=3, output_per_mtok=15), 0.0),
-        (Usage(None, 5), Price(input_per_mtok=3, output_per_mtok=15), None),
-        (Usage(5, None), Price(input_per_mtok=3, output_per_mtok=15), None),
+        (Usage(input_tokens=0, output_tokens=0), Price(input_per_mtok=3, output_per_mtok=15), 0.0),
+        (Usage(input_tokens=None, output_tokens=5), Price(input_per_mtok=3, output_per_mtok=15), None),
+        (Usage(input_tokens=5, output_tokens=None), Price(input_per_mtok=3, output_per_mtok=15), None),
         (Usage(total_tokens=5), Price(input_per_mtok=3, output_per_mtok=15), None),
-        (Usage(7, 0), Price(input_per_mtok=0.1, output_per_mtok=0), 7e-7),
+        (Usage(input_tokens=7, output_tokens=0), Price(input_per_mtok=0.1, output_per_mtok=0), 7e-7),
     ],
 )
 def test_cost_is_the_price_of_the_tokens(usage: Usage, price: Price, cost: float | None) -> None:

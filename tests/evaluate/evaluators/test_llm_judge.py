@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from agentv_ci.contracts.evaluators import ContainsEvaluator
-from agentv_ci.contracts.exchange import EvaluatorOutcome, JudgeQuestion, ProviderError, Usage
+from agentv_ci.contracts.exchange import JudgeQuestion, ProviderError
 from agentv_ci.contracts.plan import PlanLlmJudgeEvaluator, TextPart
+from agentv_ci.contracts.results import EvaluatorResult, Usage
 from agentv_ci.evaluate import evaluate
 from agentv_ci.evaluate.prompts import FROM_THE_AGENT, ONLY_DATA, SYSTEM_PROMPT, inputs, seal_of, sections, variables
 from tests.evaluate.builders import Judge, Texts, assess, grade, plan_case, submission, tools
@@ -33,7 +34,7 @@ ATTACKS = [
 ]
 
 
-def judged(judge: Judge, answer: str = "Hello, you!", **given: Any) -> EvaluatorOutcome:
+def judged(judge: Judge, answer: str = "Hello, you!", **given: Any) -> EvaluatorResult:
     """What comes of a judge's replies; `given` are settings of the evaluator."""
     return assess(PlanLlmJudgeEvaluator(name="j", target="judge", **given), answer, tools(ask=judge))
 
@@ -59,7 +60,7 @@ def asked(answer: str = "Hello, you!", **given: Any) -> JudgeQuestion:
 
 def test_score_and_findings_are_the_judges() -> None:
     outcome = judged(Judge([GOOD]))
-    assert outcome == EvaluatorOutcome(
+    assert outcome == EvaluatorResult(
         name="j",
         type="llm_judge",
         status="ok",
@@ -231,9 +232,21 @@ def usage_of(replies: list[str], usage: Usage | None, *, judges: int = 1) -> Usa
 @pytest.mark.parametrize(
     ("replies", "usage", "total"),
     [
-        ([GOOD], Usage(10, 2, 12, 4), Usage(10, 2, 12, 4)),
-        ([UNREADABLE, GOOD], Usage(10, 2, 12), Usage(20, 4, 24)),
-        ([UNREADABLE] * 3, Usage(10, 2, 12), Usage(30, 6, 36)),
+        (
+            [GOOD],
+            Usage(input_tokens=10, output_tokens=2, total_tokens=12, cached_tokens=4),
+            Usage(input_tokens=10, output_tokens=2, total_tokens=12, cached_tokens=4),
+        ),
+        (
+            [UNREADABLE, GOOD],
+            Usage(input_tokens=10, output_tokens=2, total_tokens=12),
+            Usage(input_tokens=20, output_tokens=4, total_tokens=24),
+        ),
+        (
+            [UNREADABLE] * 3,
+            Usage(input_tokens=10, output_tokens=2, total_tokens=12),
+            Usage(input_tokens=30, output_tokens=6, total_tokens=36),
+        ),
         ([GOOD], None, None),
         ([UNREADABLE, GOOD], Usage(input_tokens=1), Usage(input_tokens=2)),
     ],
@@ -243,4 +256,6 @@ def test_usage_is_summed_over_all_questions(replies: list[str], usage: Usage | N
 
 
 def test_usage_is_summed_over_all_judges_of_a_case() -> None:
-    assert usage_of([GOOD] * 3, Usage(1, 2, 3, 0), judges=3) == Usage(3, 6, 9, 0)
+    assert usage_of(
+        [GOOD] * 3, Usage(input_tokens=1, output_tokens=2, total_tokens=3, cached_tokens=0), judges=3
+    ) == Usage(input_tokens=3, output_tokens=6, total_tokens=9, cached_tokens=0)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.contracts.evaluators import RegexEvaluator
-from agentv_ci.contracts.exchange import EvaluatorOutcome
+from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.evaluate import evaluate
 from tests.evaluate.builders import assess, plan_case, submission, tools
 
@@ -20,7 +20,7 @@ def pattern(value: str, **given: Any) -> RegexEvaluator:
     return RegexEvaluator(name="r", type="regex", value=value, **given)
 
 
-def search(value: str, answer: str, **given: Any) -> EvaluatorOutcome:
+def search(value: str, answer: str, **given: Any) -> EvaluatorResult:
     return assess(pattern(value, **given), answer)
 
 
@@ -71,14 +71,14 @@ def test_error_says_what_is_wrong_with_the_pattern() -> None:
 
 
 def test_endless_search_ends_in_an_error_while_other_work_goes_on() -> None:
-    async def main() -> tuple[EvaluatorOutcome, int]:
+    async def main() -> tuple[EvaluatorResult, int]:
         case = plan_case(pattern(ENDLESS))
         grading = asyncio.create_task(evaluate(case, submission("a" * 200 + "!", case), tools()))
         turns = 0
         while not grading.done():
             await asyncio.sleep(0.01)
             turns += 1
-        return grading.result().outcomes[0], turns
+        return grading.result().results[0], turns
 
     outcome, turns = asyncio.run(main())
     assert (outcome.status, outcome.verdict, outcome.reasoning) == (

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from agentv_ci.contracts.evaluators import ContainsEvaluator
-from agentv_ci.contracts.exchange import EvaluatorOutcome, JudgeQuestion, ProviderError
+from agentv_ci.contracts.exchange import JudgeQuestion, ProviderError
 from agentv_ci.contracts.plan import PlanLlmJudgeEvaluator, PlanRubric, PlanRubricEvaluator, TextPart
+from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.evaluate.prompts import CHECKS_CONTRACT, ONLY_DATA, seal_of, sections, variables
-from tests.evaluate.builders import Judge, assess, grade, plan_case, submission, tools
+from tests.evaluate.builders import Judge, assess, fails_case, grade, plan_case, submission, tools
 
 POLITE = PlanRubric(id="polite", description="Is polite")
 WINDOW = PlanRubric(id="window", description="Names the\n  window", weight=3, required=False)
@@ -35,7 +36,7 @@ def rubric(**given: Any) -> PlanRubricEvaluator:
     return PlanRubricEvaluator(**{"name": "r", "target": "judge", "rubrics": RUBRICS, **given})
 
 
-def checked(judge: Judge, **given: Any) -> EvaluatorOutcome:
+def checked(judge: Judge, **given: Any) -> EvaluatorResult:
     return assess(rubric(**given), "Hello, you!", tools(ask=judge))
 
 
@@ -47,7 +48,7 @@ def asked(judge: Judge, **given: Any) -> JudgeQuestion:
 
 
 def test_score_and_findings_are_those_of_the_criteria() -> None:
-    assert checked(Judge([reply(polite=True, window=False)])) == EvaluatorOutcome(
+    assert checked(Judge([reply(polite=True, window=False)])) == EvaluatorResult(
         name="r",
         type="rubric",
         status="ok",
@@ -92,7 +93,7 @@ def test_required_criterion_that_is_missed_fails_evaluator_and_case_and_leaves_t
     answers: str, score: float, verdict: str, case_verdict: str
 ) -> None:
     found = grade(plan_case(rubric(min_score=0.5), threshold=0.5), "Hello", tools(ask=Judge([answers])))
-    (outcome,) = found.outcomes
+    (outcome,) = found.results
     assert (outcome.score, outcome.verdict, found.score, found.verdict) == (score, verdict, score, case_verdict)
 
 
@@ -103,8 +104,10 @@ def test_required_criterion_fails_the_case_however_little_the_evaluator_weighs()
 
 
 def test_negated_criteria_are_no_longer_required() -> None:
-    outcome = checked(Judge([reply(polite=False, window=False)]), negate=True)
-    assert (outcome.score, outcome.verdict, outcome.fails_case) == (1.0, "pass", False)
+    judge = Judge([reply(polite=False, window=False)] * 2)
+    outcome = checked(judge, negate=True)
+    assert (outcome.score, outcome.verdict) == (1.0, "pass")
+    assert not fails_case(rubric(negate=True), "Hello", tools(ask=judge))
     assert outcome.hits == ("negated: [polite] Is polite: so", "negated: [window] Names the\n  window: so")
     assert outcome.misses == ()
 

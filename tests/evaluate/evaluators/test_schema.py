@@ -10,8 +10,8 @@ from typing import Any, Literal
 import pytest
 
 from agentv_ci.contracts.evaluators import ContainsEvaluator
-from agentv_ci.contracts.exchange import EvaluatorOutcome
 from agentv_ci.contracts.plan import PlanSchemaEvaluator
+from agentv_ci.contracts.results import EvaluatorResult
 from tests.conftest import REPOSITORY
 from tests.evaluate.builders import assess, grade, plan_case
 
@@ -41,7 +41,7 @@ def validator(schema: dict[str, Any] | bool, form: Literal["json", "yaml"] = "js
     return PlanSchemaEvaluator(name="s", schema_=schema, format=form)
 
 
-def check(schema: dict[str, Any] | bool, answer: str, form: Literal["json", "yaml"] = "json") -> EvaluatorOutcome:
+def check(schema: dict[str, Any] | bool, answer: str, form: Literal["json", "yaml"] = "json") -> EvaluatorResult:
     return assess(validator(schema, form), answer)
 
 
@@ -249,7 +249,7 @@ def test_error_names_the_reference_that_leads_nowhere() -> None:
 )
 def test_no_answer_breaks_the_run(schema: dict[str, Any] | bool, answer: str) -> None:
     case = plan_case(validator(schema), ContainsEvaluator(name="c", type="contains", value=answer[0]))
-    assert grade(case, answer).outcomes[1].score == 1.0
+    assert grade(case, answer).results[1].score == 1.0
 
 
 @pytest.mark.parametrize(

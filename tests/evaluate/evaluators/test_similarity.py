@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer  # type: ignore[import-untyped]  # it ships no types
 
 from agentv_ci.contracts.evaluators import SimilarityEvaluator
-from agentv_ci.contracts.exchange import EvaluatorOutcome
+from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.evaluate.evaluators.similarity import MAX_CHARACTERS
 from tests.evaluate.builders import assess, grade, plan_case
 
@@ -23,7 +23,7 @@ ascii_texts = st.text(st.characters(min_codepoint=1, max_codepoint=127), max_siz
 sentences = st.lists(st.sampled_from(["the", "cat", "sat", "on", "mat", ",", "dog"]), max_size=10).map(" ".join)
 
 
-def measure(metric: str, answer: str, reference: str | None = None) -> EvaluatorOutcome:
+def measure(metric: str, answer: str, reference: str | None = None) -> EvaluatorResult:
     return assess(
         SimilarityEvaluator.model_validate(
             {"name": "s", "type": "similarity", "metric": metric, **({"reference": reference} if reference else {})}
@@ -133,7 +133,7 @@ class TestEveryMetric:
     @pytest.mark.parametrize("expected", ["", " \n"])
     def test_nothing_to_compare_with_is_an_error(self, metric: str, expected: str) -> None:
         evaluator = SimilarityEvaluator.model_validate({"name": "s", "type": "similarity", "metric": metric})
-        (outcome,) = grade(plan_case(evaluator, reference_answer=expected), "Hello").outcomes
+        (outcome,) = grade(plan_case(evaluator, reference_answer=expected), "Hello").results
         assert (outcome.status, outcome.reasoning) == (
             "error",
             "there is nothing to compare with: no reference, and no expected answer",

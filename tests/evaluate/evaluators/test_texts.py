@@ -15,27 +15,27 @@ from agentv_ci.contracts.evaluators import (
     EqualsEvaluator,
     StartsWithEvaluator,
 )
-from agentv_ci.contracts.exchange import EvaluatorOutcome
+from agentv_ci.contracts.results import EvaluatorResult
 from tests.evaluate.builders import assess
 
 
-def contains_any(values: list[str], answer: str, **given: Any) -> EvaluatorOutcome:
+def contains_any(values: list[str], answer: str, **given: Any) -> EvaluatorResult:
     return assess(ContainsAnyEvaluator(name="c", type="contains_any", value=tuple(values), **given), answer)
 
 
-def contains_all(values: list[str], answer: str, **given: Any) -> EvaluatorOutcome:
+def contains_all(values: list[str], answer: str, **given: Any) -> EvaluatorResult:
     return assess(ContainsAllEvaluator(name="c", type="contains_all", value=tuple(values), **given), answer)
 
 
-def equals(value: str, answer: str, **given: Any) -> EvaluatorOutcome:
+def equals(value: str, answer: str, **given: Any) -> EvaluatorResult:
     return assess(EqualsEvaluator(name="e", type="equals", value=value, **given), answer)
 
 
-def starts_with(value: str, answer: str, **given: Any) -> EvaluatorOutcome:
+def starts_with(value: str, answer: str, **given: Any) -> EvaluatorResult:
     return assess(StartsWithEvaluator(name="s", type="starts_with", value=value, **given), answer)
 
 
-def ends_with(value: str, answer: str, **given: Any) -> EvaluatorOutcome:
+def ends_with(value: str, answer: str, **given: Any) -> EvaluatorResult:
     return assess(EndsWithEvaluator(name="e", type="ends_with", value=value, **given), answer)
 
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.evaluators import ExpectedCall, ToolTrajectoryEvaluator
-from agentv_ci.contracts.exchange import CalledTool, EvaluatorOutcome, OutputMessage, Response
+from agentv_ci.contracts.exchange import Response
+from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, ToolCall
 from tests.evaluate.builders import answered, assess
 
 NOT_GIVEN = object()
@@ -26,19 +27,20 @@ def trajectory(mode: str, **given: Any) -> ToolTrajectoryEvaluator:
     return ToolTrajectoryEvaluator.model_validate({"name": "t", "type": "tool_trajectory", "mode": mode, **given})
 
 
-def compare(mode: str, expected: str | list[str], actual: str | list[str]) -> EvaluatorOutcome:
+def compare(mode: str, expected: str | list[str], actual: str | list[str]) -> EvaluatorResult:
     """Compare calls that are told by their tool alone."""
     evaluator = trajectory(mode, expected=[{"tool": tool} for tool in expected])
-    return assess(evaluator, answered("done", *map(CalledTool, actual), has_trace=True))
+    return assess(evaluator, answered("done", *(ToolCall(tool=each) for each in actual), has_trace=True))
 
 
-def count(minimums: dict[str, int], actual: str) -> EvaluatorOutcome:
+def count(minimums: dict[str, int], actual: str) -> EvaluatorResult:
     return assess(
-        trajectory("any_order", minimums=minimums), answered("done", *map(CalledTool, actual), has_trace=True)
+        trajectory("any_order", minimums=minimums),
+        answered("done", *(ToolCall(tool=each) for each in actual), has_trace=True),
     )
 
 
-def match(mode: str, wanted: list[ExpectedCall], made: list[CalledTool], **given: Any) -> float:
+def match(mode: str, wanted: list[ExpectedCall], made: list[ToolCall], **given: Any) -> float:
     """Return the score of calls with arguments."""
     evaluator = trajectory(mode, expected=[call.model_dump(exclude_unset=True) for call in wanted], **given)
     return assess(evaluator, answered("done", *made, has_trace=True)).score
@@ -51,7 +53,7 @@ def wanted_call(tool: str, value: object = NOT_GIVEN) -> ExpectedCall:
 @pytest.mark.parametrize("mode", EVERY_MODE)
 def test_answer_without_a_trace_is_an_error(mode: str) -> None:
     evaluator = trajectory(mode, minimums={"a": 0}, expected=[{"tool": "a"}])
-    outcome = assess(evaluator, answered("done", CalledTool("a"), has_trace=False))
+    outcome = assess(evaluator, answered("done", ToolCall(tool="a"), has_trace=False))
     assert (outcome.status, outcome.verdict, outcome.reasoning) == (
         "error",
         "error",
@@ -70,9 +72,9 @@ def test_trace_without_calls_is_scored(mode: str, score: float) -> None:
 
 def test_calls_of_all_messages_are_one_trajectory() -> None:
     messages = (
-        OutputMessage("assistant", None, (CalledTool("a"), CalledTool("b"))),
-        OutputMessage("tool", "result"),
-        OutputMessage("assistant", "done", (CalledTool("c"),)),
+        OutputMessage(role="assistant", content=None, tool_calls=(ToolCall(tool="a"), ToolCall(tool="b"))),
+        OutputMessage(role="tool", content="result"),
+        OutputMessage(role="assistant", content="done", tool_calls=(ToolCall(tool="c"),)),
     )
     evaluator = trajectory("exact", expected=[{"tool": tool} for tool in "abc"])
     assert assess(evaluator, Response("done", messages, has_trace=True)).score == 1.0
@@ -152,7 +154,7 @@ def test_exact_scores_matches_in_place_over_the_longer_side(expected: str, actua
 
 def test_exact_names_every_call_out_of_place() -> None:
     evaluator = trajectory("exact", expected=[{"tool": "a"}, {"tool": "b", "input": 1}, {"tool": "c"}, {"tool": "d"}])
-    calls = (CalledTool("a"), CalledTool("b", 2), CalledTool("x"))
+    calls = (ToolCall(tool="a"), ToolCall(tool="b", input=2), ToolCall(tool="x"))
     outcome = assess(evaluator, answered("done", *calls, has_trace=True))
     assert (outcome.hits, outcome.misses) == (
         ("call 1: a",),
@@ -215,7 +217,7 @@ def test_subset_and_superset_count_the_same_calls(expected: list[str], actual: l
 @pytest.mark.parametrize("mode", ["superset", "subset"])
 def test_every_call_finds_its_partner_in_whatever_order_they_are_listed(mode: str, order: int) -> None:
     wanted = [wanted_call("search"), wanted_call("search", {"q": "x"})]
-    made = [CalledTool("search", {"q": "x"}), CalledTool("search", {"q": "y"})]
+    made = [ToolCall(tool="search", input={"q": "x"}), ToolCall(tool="search", input={"q": "y"})]
     assert match(mode, wanted[::order], made) == 1.0
 
 
@@ -249,16 +251,16 @@ ARGUMENTS = [
 
 @pytest.mark.parametrize(("given", "wanted", "made", "matches"), ARGUMENTS)
 def test_arguments_are_compared_as_asked(given: dict[str, Any], wanted: object, made: JsonValue, matches: bool) -> None:
-    score = match("exact", [wanted_call("search", wanted)], [CalledTool("search", made)], **given)
+    score = match("exact", [wanted_call("search", wanted)], [ToolCall(tool="search", input=made)], **given)
     assert score == (1.0 if matches else 0.0)
 
 
 @pytest.mark.parametrize("mode", ["in_order", "exact", "subset", "superset"])
 @pytest.mark.parametrize(("made", "score"), [({"q": 1}, 1.0), ({"q": 2}, 0.0)])
 def test_arguments_count_in_every_mode_with_expected_calls(mode: str, made: JsonValue, score: float) -> None:
-    assert match(mode, [wanted_call("search", {"q": 1})], [CalledTool("search", made)]) == score
+    assert match(mode, [wanted_call("search", {"q": 1})], [ToolCall(tool="search", input=made)]) == score
 
 
 @pytest.mark.parametrize("mode", ["in_order", "exact", "subset", "superset"])
 def test_another_tool_never_matches_when_arguments_are_ignored(mode: str) -> None:
-    assert match(mode, [wanted_call("search", 1)], [CalledTool("find", 1)], args_match="ignore") == 0.0
+    assert match(mode, [wanted_call("search", 1)], [ToolCall(tool="find", input=1)], args_match="ignore") == 0.0

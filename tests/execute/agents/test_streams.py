@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from agentv_ci.contracts.agent_targets import ClaudeCodeTarget, CodexTarget, CopilotCliTarget, GeminiCliTarget
-from agentv_ci.contracts.exchange import CalledTool, ErrorKind, Usage
+from agentv_ci.contracts.exchange import ErrorKind
+from agentv_ci.contracts.results import ToolCall, Usage
 from agentv_ci.execute.agents.events import Heard, NotEvents
 from agentv_ci.execute.agents.program import Agent
 from agentv_ci.execute.providers.claude_code import ClaudeCode
@@ -96,10 +97,10 @@ def test_failure_is_heard(recording: str) -> None:
 @pytest.mark.parametrize(
     ("recording", "usage"),
     [
-        ("claude/stream-tool", Usage(210, 20, 230, 40)),
-        ("codex/tool", Usage(200, 20, 220, 40)),
+        ("claude/stream-tool", Usage(input_tokens=210, output_tokens=20, total_tokens=230, cached_tokens=40)),
+        ("codex/tool", Usage(input_tokens=200, output_tokens=20, total_tokens=220, cached_tokens=40)),
         ("copilot/tool", None),
-        ("gemini/stream-tool", Usage(200, 12, 220, 40)),
+        ("gemini/stream-tool", Usage(input_tokens=200, output_tokens=12, total_tokens=220, cached_tokens=40)),
     ],
 )
 def test_tokens_are_heard_where_they_are_told(recording: str, usage: Usage | None) -> None:
@@ -116,7 +117,7 @@ def test_tokens_are_heard_where_they_are_told(recording: str, usage: Usage | Non
 )
 def test_tool_call_has_what_went_in_and_came_out(recording: str, given: dict[str, Any], returned: str) -> None:
     (call,) = [call for message in heard(recording).messages for call in message.tool_calls]
-    assert call == CalledTool(call.tool, given, returned)
+    assert call == ToolCall(tool=call.tool, input=given, output=returned)
 
 
 def test_text_before_a_tool_call_is_a_message_of_its_own() -> None:

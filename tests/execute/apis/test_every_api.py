@@ -11,7 +11,8 @@ import pytest
 from pydantic import TypeAdapter
 
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.exchange import ChatMessage, ProviderError, Request, Response, Usage
+from agentv_ci.contracts.exchange import ChatMessage, ProviderError, Request, Response
+from agentv_ci.contracts.results import Usage
 from agentv_ci.contracts.targets import Target
 from tests.conftest import Waits
 from tests.execute.builders import ask_all, context
@@ -95,7 +96,12 @@ def test_usage_counts_all_that_was_read_and_written(kind: Kind) -> None:
     with model_api(served.reasons("42", "thinking")) as api:
         found = answer(kind, api)
     total = served.USAGE.input + served.USAGE.output
-    assert found.usage == Usage(served.USAGE.input, served.USAGE.output, total, served.USAGE.cached)
+    assert found.usage == Usage(
+        input_tokens=served.USAGE.input,
+        output_tokens=served.USAGE.output,
+        total_tokens=total,
+        cached_tokens=served.USAGE.cached,
+    )
     assert found.answer == "42"
 
 

@@ -16,7 +16,8 @@ import pytest
 from pydantic import TypeAdapter
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.exchange import CalledTool, ChatMessage, ProviderError, Request, Response, Usage
+from agentv_ci.contracts.exchange import ChatMessage, ProviderError, Request, Response
+from agentv_ci.contracts.results import ToolCall, Usage
 from agentv_ci.contracts.targets import AzureOpenAITarget, Target
 from agentv_ci.errors import CannotGoOn
 from agentv_ci.execute.apis.transport import Transport
@@ -157,7 +158,7 @@ def test_arguments_of_a_call_may_be_anything() -> None:
     calls = [{"function": {"name": "f", "arguments": each}} for each in written]
     found = answer_to(CHAT, raw(completion({"content": None, "tool_calls": [*calls, None, 5, {"function": None}]})))
     wanted: list[JsonValue] = [{"a": 1}, "{", "", None, "\ufffd", "[" * 5_000, None, {"b": 2}]
-    assert found.calls == tuple(CalledTool("f", each) for each in wanted)
+    assert found.calls == tuple(ToolCall(tool="f", input=each) for each in wanted)
 
 
 def test_counts_of_tokens_that_are_no_whole_numbers_are_absent() -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from agentv_ci.contracts.api_targets import AnthropicTarget
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.exchange import CalledTool, ChatMessage, Request, Response
+from agentv_ci.contracts.exchange import ChatMessage, Request, Response
+from agentv_ci.contracts.results import ToolCall
 from agentv_ci.execute.providers.anthropic import AnthropicApi
 from tests.execute.builders import ask_all, context
 from tests.servers.model_api import model_api, says
@@ -127,5 +128,5 @@ def test_tool_calls_are_a_trace() -> None:
     found: Response = AnthropicApi(target(), print).response(
         {"content": content, "stop_reason": "tool_use", "usage": None}
     )
-    assert (found.answer, found.calls, found.has_trace) == ("I look.", (CalledTool("look", {"a": 1}),), True)
+    assert (found.answer, found.calls, found.has_trace) == ("I look.", (ToolCall(tool="look", input={"a": 1}),), True)
     assert found.usage is None

@@ -16,7 +16,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agentv_ci import process
-from agentv_ci.contracts.exchange import CalledTool, InputFile, OutputMessage, ProviderError, Request, Response
+from agentv_ci.contracts.exchange import InputFile, ProviderError, Request, Response
+from agentv_ci.contracts.results import OutputMessage, ToolCall
 from agentv_ci.contracts.targets import CliTarget
 from agentv_ci.execute.providers import open_provider
 from tests.conftest import Waits, environment, has_ended
@@ -118,7 +119,7 @@ def arguments(command: str, request: Request, **settings: Any) -> list[str]:
 def test_what_a_command_prints_is_the_answer(tmp_path: Path) -> None:
     assert ask(target("echo 42"), question(tmp_path)) == Response(
         answer="42",
-        messages=(OutputMessage("assistant", "42"),),
+        messages=(OutputMessage(role="assistant", content="42"),),
         has_trace=False,
         request={"prompt": "What is 6 × 7?"},
     )
@@ -425,10 +426,12 @@ def test_output_messages_are_the_answer_with_its_trace(tmp_path: Path) -> None:
     assert prints(f"\n {json.dumps({'output_messages': messages})}\n", tmp_path) == Response(
         answer="42",
         messages=(
-            OutputMessage("assistant", "Let me see.", (CalledTool("search", {"q": "tea"}),)),
-            OutputMessage("tool", [1, 2]),
-            OutputMessage("assistant", "42"),
-            OutputMessage("assistant", "", (CalledTool("stop", None, "ok"),)),
+            OutputMessage(
+                role="assistant", content="Let me see.", tool_calls=(ToolCall(tool="search", input={"q": "tea"}),)
+            ),
+            OutputMessage(role="tool", content=[1, 2]),
+            OutputMessage(role="assistant", content="42"),
+            OutputMessage(role="assistant", content="", tool_calls=(ToolCall(tool="stop", input=None, output="ok"),)),
         ),
         has_trace=True,
         request={"prompt": "What is 6 × 7?"},

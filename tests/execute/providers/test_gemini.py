@@ -9,7 +9,8 @@ import pytest
 
 from agentv_ci.contracts.api_targets import GeminiTarget
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.exchange import CalledTool, ChatMessage, ProviderError, Request, Usage
+from agentv_ci.contracts.exchange import ChatMessage, ProviderError, Request
+from agentv_ci.contracts.results import ToolCall, Usage
 from agentv_ci.execute.providers.gemini import GeminiApi
 
 
@@ -76,7 +77,7 @@ def test_thoughts_are_no_part_of_the_answer_and_calls_are_a_trace() -> None:
         {"text": "2"},
     ]
     found = api().response({"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]})
-    assert (found.answer, found.calls) == ("42", (CalledTool("add", {"a": 1}),))
+    assert (found.answer, found.calls) == ("42", (ToolCall(tool="add", input={"a": 1}),))
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,10 @@ def test_answer_that_was_withheld_is_an_error(body: JsonObject, kind: str, said:
     [
         (None, None),
         ({}, Usage()),
-        ({"promptTokenCount": 3, "toolUsePromptTokenCount": 4, "thoughtsTokenCount": 5}, Usage(7, 5)),
+        (
+            {"promptTokenCount": 3, "toolUsePromptTokenCount": 4, "thoughtsTokenCount": 5},
+            Usage(input_tokens=7, output_tokens=5),
+        ),
         ({"promptTokenCount": "many"}, Usage()),
     ],
 )

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.contracts.exchange import CalledTool, OutputMessage, ProviderError, Request, Response, Usage
+from agentv_ci.contracts.exchange import ProviderError, Request, Response
+from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
 from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.evaluate.replies import first_object, read_score
 from agentv_ci.execute.providers import open_provider
@@ -47,7 +48,10 @@ def answer(case_id: str = "one", *, waits: Waits | None = None, **given: Any) ->
 
 def test_the_response_of_the_target_answers_every_question() -> None:
     assert answer(response="42") == Response(
-        answer="42", messages=(OutputMessage("assistant", "42"),), has_trace=False, request={"prompt": "What?"}
+        answer="42",
+        messages=(OutputMessage(role="assistant", content="42"),),
+        has_trace=False,
+        request={"prompt": "What?"},
     )
 
 
@@ -67,7 +71,7 @@ def test_the_default_response_reads_as_a_judges_reply_that_passes() -> None:
 def test_tool_calls_come_back_as_a_trace() -> None:
     found = answer(response="42", tool_calls=[{"tool": "search", "input": {"q": 1}, "output": [2]}, {"tool": "stop"}])
     assert found.has_trace
-    assert found.messages[0].tool_calls == (CalledTool("search", {"q": 1}, [2]), CalledTool("stop"))
+    assert found.messages[0].tool_calls == (ToolCall(tool="search", input={"q": 1}, output=[2]), ToolCall(tool="stop"))
 
 
 @pytest.mark.parametrize(("given", "has_trace"), [({}, False), ({"tool_calls": []}, True)])
@@ -76,7 +80,9 @@ def test_no_tool_called_and_no_trace_are_two_things(given: dict[str, Any], has_t
 
 
 def test_usage_is_reported() -> None:
-    assert answer(usage={"input_tokens": 3, "output_tokens": 4}).usage == Usage(3, 4, 7)
+    assert answer(usage={"input_tokens": 3, "output_tokens": 4}).usage == Usage(
+        input_tokens=3, output_tokens=4, total_tokens=7
+    )
 
 
 def test_the_delay_is_waited_for_before_every_answer(waits: Waits) -> None:

@@ -15,16 +15,8 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.contracts.exchange import (
-    CalledTool,
-    ChatMessage,
-    ErrorKind,
-    OutputMessage,
-    ProviderError,
-    Request,
-    Response,
-    Usage,
-)
+from agentv_ci.contracts.exchange import ChatMessage, ErrorKind, ProviderError, Request, Response
+from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
 from agentv_ci.contracts.targets import OpenAITarget
 from agentv_ci.execute.providers import open_provider
 from tests.conftest import NOW, Waits
@@ -215,7 +207,7 @@ def test_an_answer_comes_back_with_model_and_usage_and_what_was_asked() -> None:
         found = answer(api)
     assert found == Response(
         answer="42",
-        messages=(OutputMessage("assistant", "42"),),
+        messages=(OutputMessage(role="assistant", content="42"),),
         has_trace=False,
         model="mock-model-2030",
         usage=Usage(input_tokens=100, output_tokens=10, total_tokens=110, cached_tokens=20),
@@ -299,9 +291,13 @@ def test_tool_calls_come_back_as_a_trace() -> None:
     assert found.has_trace
     assert found.messages == (
         OutputMessage(
-            "assistant",
-            "",
-            (CalledTool("search", {"q": "tea"}), CalledTool("fetch", "not json"), CalledTool("stop", "")),
+            role="assistant",
+            content="",
+            tool_calls=(
+                ToolCall(tool="search", input={"q": "tea"}),
+                ToolCall(tool="fetch", input="not json"),
+                ToolCall(tool="stop", input=""),
+            ),
         ),
     )
 
@@ -310,7 +306,7 @@ def test_arguments_nested_without_end_are_text_and_not_a_crash() -> None:
     deep = "[" * 100_000
     call = {"type": "function", "function": {"name": "dig", "arguments": deep}}
     with chat_api(says(None, message={"role": "assistant", "content": "42", "tool_calls": [call]})) as api:
-        assert answer(api).messages[0].tool_calls == (CalledTool("dig", deep),)
+        assert answer(api).messages[0].tool_calls == (ToolCall(tool="dig", input=deep),)
 
 
 def test_half_an_emoji_in_an_answer_does_not_reach_anything_that_cannot_hold_it() -> None:

@@ -14,7 +14,7 @@ from agentv_ci.analysis.comparison import Yardstick
 from agentv_ci.analysis.run_report import report
 from agentv_ci.analysis.sides import Side
 from agentv_ci.contracts.report import Ending
-from agentv_ci.contracts.results import OutputMessageRecord, ResultRow, ToolCallRecord, TraceSummary
+from agentv_ci.contracts.results import OutputMessage, ResultRow, ToolCall, TraceSummary
 from agentv_ci.report.links import Links
 from agentv_ci.report.renderers.html import document as html
 from agentv_ci.report.renderers.html import plots
@@ -40,8 +40,8 @@ def bare() -> int:
 
 
 def tool_calls(number: int, characters: int) -> dict[str, Any]:
-    calls = (ToolCallRecord(tool="read", input={}, output="x" * characters) for _ in range(number))
-    return {"output_messages": (OutputMessageRecord(role="assistant", content="", tool_calls=tuple(calls)),)}
+    calls = (ToolCall(tool="read", input={}, output="x" * characters) for _ in range(number))
+    return {"output_messages": (OutputMessage(role="assistant", content="", tool_calls=tuple(calls)),)}
 
 
 def test_hostile_names_in_two_suites_and_two_targets_are_all_told_apart() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from agentv_ci.analysis.run_report import report
 from agentv_ci.contracts.plan import PlanCase, PlanSuite
 from agentv_ci.contracts.report import Ending
-from agentv_ci.contracts.results import ResultRow, UsageRecord
+from agentv_ci.contracts.results import ResultRow, Usage
 from agentv_ci.report.renderers.terminal import render
 from agentv_ci.report.sections import Line
 from tests.report.builders import any_text, case, plan, row, suite, well_formed
@@ -46,11 +46,11 @@ def test_summary_tells_errors_failures_figures_and_the_gate() -> None:
         case("waits", line=33),
     ]
     rows = [
-        row("pass", 0.95, of=cases[0], usage=UsageRecord(input_tokens=1200, output_tokens=34, total_tokens=1234)),
+        row("pass", 0.95, of=cases[0], usage=Usage(input_tokens=1200, output_tokens=34, total_tokens=1234)),
         row("borderline", 0.7, of=cases[1], misses=("too\nlong", "no apology"), candidate_answer="So\nwhat?"),
         row("fail", 0.25, of=cases[2], reasoning=LONG, candidate_answer=f"First, {LONG * 3}, and last."),
         row("error", of=cases[3], error="no answer within 600 s", error_kind="timeout", candidate_answer=""),
-        row("pass", 1.0, of=cases[4], trial=1, judge_usage=UsageRecord(input_tokens=800, total_tokens=800)),
+        row("pass", 1.0, of=cases[4], trial=1, judge_usage=Usage(input_tokens=800, total_tokens=800)),
         row("pass", 1.0, of=cases[4], trial=2),
         row("fail", 0.4, of=cases[4], trial=3, misses=("lost count",)),
     ]
@@ -205,13 +205,13 @@ def test_gate_is_good_when_it_is_passed() -> None:
 @pytest.mark.parametrize(
     ("usage", "told"),
     [
-        (UsageRecord(input_tokens=1, output_tokens=2, total_tokens=3), "tokens: 1 in, 2 out, 3 in all"),
-        (UsageRecord(total_tokens=1_000_000), "tokens: 0 in, 0 out, 1,000,000 in all"),
-        (UsageRecord(), None),
+        (Usage(input_tokens=1, output_tokens=2, total_tokens=3), "tokens: 1 in, 2 out, 3 in all"),
+        (Usage(total_tokens=1_000_000), "tokens: 0 in, 0 out, 1,000,000 in all"),
+        (Usage(), None),
         (None, None),
     ],
 )
-def test_tokens_are_told_when_somebody_counted_them(usage: UsageRecord | None, told: str | None) -> None:
+def test_tokens_are_told_when_somebody_counted_them(usage: Usage | None, told: str | None) -> None:
     one = case()
     lines = [line.text for line in rendered([one], [row(of=one, usage=usage)])]
     assert [text for text in lines if text.startswith("tokens")] == ([told] if told else [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.results import EvaluatorResult, OutputMessageRecord, ResultRow, ToolCallRecord, UsageRecord
+from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, ResultRow, ToolCall, Usage
 from agentv_ci.report.renderers.html.embedding import cut, pretty
 
 MAX_LEVELS = 20
@@ -73,7 +73,7 @@ def _evaluators(results: Sequence[EvaluatorResult], levels: int = MAX_LEVELS) ->
     ]
 
 
-def _turn(turn: OutputMessageRecord) -> JsonObject:
+def _turn(turn: OutputMessage) -> JsonObject:
     return _known(
         {
             "role": turn.role,
@@ -83,7 +83,7 @@ def _turn(turn: OutputMessageRecord) -> JsonObject:
     )
 
 
-def _call(call: ToolCallRecord) -> JsonObject:
+def _call(call: ToolCall) -> JsonObject:
     return _known(
         {
             "tool": call.tool,
@@ -117,5 +117,5 @@ def _figures(row: ResultRow) -> JsonObject:
     )
 
 
-def _usage(usage: UsageRecord | None) -> JsonObject:
+def _usage(usage: Usage | None) -> JsonObject:
     return {} if usage is None else _known(usage.model_dump())
