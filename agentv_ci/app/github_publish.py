@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from agentv_ci.analysis.outcomes import Tally
 from agentv_ci.app.concluding import report_of
 from agentv_ci.app.evaluator_lines import EvaluatorLines
-from agentv_ci.app.github_run import ended, this_use
+from agentv_ci.app.github_run import action_run, this_use
 from agentv_ci.app.report import part_of, read_rows
 from agentv_ci.app.report_files import replacing, why
 from agentv_ci.contracts.action import (
@@ -133,8 +133,10 @@ def _told_by(reported: ReportedRun | None, folder: Path) -> ActionRun:
     """Return what results alone say, such as those of `report`."""
     root = find_root(folder / RUN, folder)
     if reported is None:
-        return ended(BUG, root=root, reason=f"there are no results in '{folder}': the run ended before it left any")
-    return ended(reported.report.gate.exit_code, root=root)
+        return action_run(
+            BUG, root=root, reason=f"there are no results in '{folder}': the run ended before it left any"
+        )
+    return action_run(reported.report.gate.exit_code, root=root)
 
 
 def _concluded(run: ActionRun, reported: ReportedRun | None) -> ActionRun:

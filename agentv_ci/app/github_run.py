@@ -30,6 +30,7 @@ from agentv_ci.contracts.documents import CheckedFile
 from agentv_ci.contracts.plan_diff import PlanDiff
 from agentv_ci.errors import BUDGET, BUG, FAILED, INFRASTRUCTURE, PASSED, UsageError
 from agentv_ci.json_access import well_formed
+from agentv_ci.report.diagnostics import document
 
 FILES = (RESULTS, report_of(Path(RESULTS)).name, JUNIT, HTML, PLAN, PLAN_DIFF, DIAGNOSTICS, RUN, COMMENT)
 """What lies in the folder when both steps have ended."""
@@ -63,8 +64,8 @@ def prepare(folder: Path, inputs: Collection[Path], use: str | None) -> None:
             raise UsageError(f"'{path}' is an input, and this run would write it anew", hint=OWN_FOLDER)
     for path in left:
         path.unlink()
-    begun = ended(BUG, root=folder, reason="the run was ended before it could say how, such as for lack of memory")
-    keep_run(folder, begun.model_copy(update={"use": use}), ())
+    begun = action_run(BUG, root=folder, reason="the run was ended before it could say how, such as for lack of memory")
+    write_run(folder, begun.model_copy(update={"use": use}), ())
 
 
 def this_use(environ: Mapping[str, str]) -> str | None:
@@ -76,7 +77,7 @@ def this_use(environ: Mapping[str, str]) -> str | None:
     return sha256(command.encode("utf-8", "surrogateescape")).hexdigest() if command else None
 
 
-def ended(
+def action_run(
     exit_code: int, *, root: Path, validate_only: bool = False, reason: str | None = None, hint: str | None = None
 ) -> ActionRun:
     """Return how a run ended, from its exit status."""
@@ -91,7 +92,7 @@ def ended(
     )
 
 
-def keep_plan(folder: Path, compiled: Compiled, changes: PlanDiff | None) -> None:
+def write_plan(folder: Path, compiled: Compiled, changes: PlanDiff | None) -> None:
     """Write a plan, and what changed since an older one; raises OSError."""
     with replacing(folder / PLAN) as file, tempfile.TemporaryFile() as scratch:
         write_compiled(compiled, scratch).document.copy_to(file)
@@ -99,10 +100,8 @@ def keep_plan(folder: Path, compiled: Compiled, changes: PlanDiff | None) -> Non
         _write(folder / PLAN_DIFF, changes)
 
 
-def keep_run(folder: Path, run: ActionRun, files: Sequence[CheckedFile]) -> None:
+def write_run(folder: Path, run: ActionRun, files: Sequence[CheckedFile]) -> None:
     """Write how the run ended, and what is wrong with documents; raises OSError."""
-    from agentv_ci.report.diagnostics import document
-
     if files:
         _write(folder / DIAGNOSTICS, document(files, 0, strict=False))
     _write(folder / RUN, run)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Mapping, Sequence
 
 import click
 
 from agentv_ci import __version__
-from agentv_ci.cli.ending import ReaderHasGone, end, interruptible
+from agentv_ci.cli.console import wants_color
+from agentv_ci.cli.exit import ReaderHasGone, end, interruptible
+from agentv_ci.text import did_you_mean
 
 COMMANDS: Mapping[str, str] = {
     "init": "Begin: targets, an example, a workflow and editor settings; overwrites nothing.",
@@ -64,8 +65,6 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            from agentv_ci.text import did_you_mean
-
             raise click.UsageError(error.message + did_you_mean(args[0], COMMANDS), ctx) from error
 
 
@@ -93,19 +92,12 @@ def cli(ctx: click.Context, color: str) -> None:
     ctx.color = wants_color(color)
 
 
-def wants_color(choice: str) -> bool | None:
-    """Return what click does with colours: True, False, or None to look at the terminal."""
-    if choice != "auto":
-        return choice == "always"
-    return False if os.environ.get("NO_COLOR") else None
-
-
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
     with interruptible():
         ended = end(lambda: cli.main(args=list(arguments), prog_name="agentv-ci", standalone_mode=False))
     if ended.reason is not None and list(arguments[:1]) == ["github"]:
-        from agentv_ci.cli.runner import show_reason
+        from agentv_ci.cli.console import show_annotation
 
-        show_reason(ended.reason)
+        show_annotation(ended.reason)
     return ended.exit_code

@@ -1,33 +1,37 @@
-"""The step of the GitHub Action in which agents run: `validate` or `eval`, and what is kept of what they say."""
+"""The step of the GitHub Action in which agents run: `validate` or `eval`, and what is kept of how it ended."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import shlex
-from collections.abc import Sequence
-from contextlib import suppress
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from shutil import rmtree
 
 import click
 
-from agentv_ci.app.github_run import FILES, by_file, ended, keep_plan, keep_run
-from agentv_ci.cli.ending import Ended, end
-from agentv_ci.cli.output import show_diagnostics, show_line
+from agentv_ci.app import compile as compiling
+from agentv_ci.app.github_run import FILES, action_run, by_file, prepare, write_plan, write_run
+from agentv_ci.cli import eval_command, validate_command
+from agentv_ci.cli.console import show_diagnostics, show_line
+from agentv_ci.cli.exit import Ended, end
 from agentv_ci.contracts.action import HTML, JUNIT, RESULTS, ActionRun
+from agentv_ci.contracts.documents import CheckedFile
 from agentv_ci.errors import FAILED, PASSED, CannotGoOn, InvalidInput, MissingVariables, UsageError
 from agentv_ci.load.discover import find_root
 from agentv_ci.load.environment import with_dotenv
+from agentv_ci.process import adopt_orphans, end_descendants
 from agentv_ci.publish.checkout import refuse_fork_code
 from agentv_ci.publish.workflow import Workflow, read_workflow
 
-if TYPE_CHECKING:
-    from agentv_ci.contracts.documents import CheckedFile
-
-WRITTEN = {"out": RESULTS, "html": HTML, "junit": JUNIT}
+OWN_FILES = {"out": RESULTS, "html": HTML, "junit": JUNIT}
 """Options of `eval` whose files have fixed names here."""
+STDOUT, STDERR = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,65 +50,68 @@ class Inputs:
     use: str | None
     """See ActionRun."""
 
-    @property
-    def command(self) -> click.Command:
-        """What runs."""
-        if self.validate_only:
-            from agentv_ci.cli.validate_command import command
-        else:
-            from agentv_ci.cli.eval_command import command
-        return command
-
-    def argv(self) -> list[str]:
-        """Return the words of the command; raises UsageError for quotes that do not end."""
+    def parse(self) -> click.Context:
+        """Return the options of the command; raises UsageError, and what click raises."""
+        command = validate_command.command if self.validate_only else eval_command.command
         try:
-            return [*self.flags, *shlex.split(self.args), "--", *self.paths]
+            words = [*self.flags, *shlex.split(self.args), "--", *self.paths]
+            return command.make_context(f"agentv-ci {command.name}", words)
         except ValueError as error:
             raise UsageError(f"args: {error}", hint="quote as in a shell") from error
-
-
-def named(inputs: Inputs) -> set[Path]:
-    """Return where all files and folders lie that are named, by whatever input; none where nobody can say."""
-    try:
-        given = _given(inputs.command, inputs.argv())
-    except (CannotGoOn, click.ClickException):
-        # It will be said when the command runs.
-        given = {}
-    values = [value for value in given.values() if isinstance(value, str)]
-    found: set[Path] = set()
-    for each in (*inputs.paths, *values, *([str(inputs.env_file)] if inputs.env_file else [])):
-        # Longer than the system allows, or with a NUL.
-        with suppress(OSError, ValueError):
-            found.add((Path.cwd() / each).resolve())
-    return found
+        except click.exceptions.Exit as error:
+            raise UsageError("args: asks for help, and so nothing ran") from error
 
 
 def run_step(inputs: Inputs) -> int:
-    """Run, leave how it ended in the folder, and return the exit status; raises OSError when nothing can be left."""
-    workflow = read_workflow(os.environ)
+    """Run, leave how it ended in the folder, and return the exit status.
+
+    Raises OSError when nothing can be left, UsageError for a folder that is none of this action's.
+    """
     cwd = Path.cwd()
-    root = cwd
-    found: list[CheckedFile] = []
+    workflow = read_workflow(os.environ)
+    try:
+        context, refused = inputs.parse(), None
+    except (CannotGoOn, click.ClickException) as error:
+        # It is raised again where the command would run.
+        context, refused = None, error
+    named = _named(inputs, context)
+    # Where that fails, what lies there is not of this run, and must not be published as if it were.
+    prepare(inputs.folder, named, inputs.use)
+    root = (_root_of(cwd / inputs.paths[0]) if inputs.paths else None) or cwd
+    files: list[CheckedFile] = []
 
     def work() -> int:
-        nonlocal root
         if not inputs.paths:
             raise UsageError("evals names no path", hint="eval files, folders or globs, one a line")
-        root = _root_of(cwd / inputs.paths[0]) or cwd
-        # What lies in no repository, such as a file of variables, is nobody's code.
-        others = (_root_of(path) for path in (cwd, *named(inputs)))
+        # What lies in no repository, such as a file of variables, is not the code of a fork.
+        others = (_root_of(path) for path in (cwd, *named))
         roots = {root.resolve(), *(each for each in others if each is not None)}
         asyncio.run(refuse_fork_code(workflow, sorted(roots), os.environ))
         _load(inputs.env_file)
-        return _validate(inputs, found) if inputs.validate_only else _evaluate(inputs, found)
+        if context is None:
+            assert refused is not None, "what cannot be parsed has a reason"
+            raise refused
+        with context:
+            return (_validate if inputs.validate_only else _evaluate)(inputs, context, files)
 
-    finished = end(work)
-    if isinstance(finished.error, InvalidInput):
-        found = by_file(finished.error.diagnostics, root)
-    run = _ended(finished, workflow, root, validate_only=inputs.validate_only)
+    ended = end(work)
+    if isinstance(ended.error, InvalidInput):
+        files = by_file(ended.error.diagnostics, root)
+    run = _action_run(ended, workflow, root, validate_only=inputs.validate_only)
     run_id = workflow.run_id if workflow is not None else 0
-    keep_run(inputs.folder, run.model_copy(update={"run_id": run_id, "use": inputs.use}), found)
+    write_run(inputs.folder, run.model_copy(update={"run_id": run_id, "use": inputs.use}), files)
     return run.exit_code
+
+
+def _named(inputs: Inputs, context: click.Context | None) -> set[Path]:
+    """Return where all files and folders lie that an input names; `context` is None where options are wrong."""
+    values = [value for value in context.params.values() if isinstance(value, str)] if context is not None else []
+    paths: set[Path] = set()
+    for each in (*inputs.paths, *values, *([str(inputs.env_file)] if inputs.env_file else [])):
+        # Longer than the system allows, or with a NUL.
+        with suppress(OSError, ValueError):
+            paths.add((Path.cwd() / each).resolve())
+    return paths
 
 
 def _root_of(path: Path) -> Path | None:
@@ -116,8 +123,8 @@ def _root_of(path: Path) -> Path | None:
     return root if (root / ".git").exists() else None
 
 
-def _ended(finished: Ended, workflow: Workflow | None, root: Path, *, validate_only: bool) -> ActionRun:
-    error = finished.error
+def _action_run(ended: Ended, workflow: Workflow | None, root: Path, *, validate_only: bool) -> ActionRun:
+    error = ended.error
     if isinstance(error, MissingVariables) and workflow is not None and workflow.lacks_secrets:
         show_line("nothing ran: GitHub gives no secrets to runs of forks and of Dependabot", "warn")
         return ActionRun(
@@ -128,7 +135,7 @@ def _ended(finished: Ended, workflow: Workflow | None, root: Path, *, validate_o
             root=str(root),
         )
     hint = error.hint if isinstance(error, CannotGoOn) else None
-    return ended(finished.exit_code, root=root, validate_only=validate_only, reason=finished.reason, hint=hint)
+    return action_run(ended.exit_code, root=root, validate_only=validate_only, reason=ended.reason, hint=hint)
 
 
 def _load(env_file: Path | None) -> None:
@@ -142,65 +149,94 @@ def _load(env_file: Path | None) -> None:
         raise UsageError(f"env-file: '{env_file}' has a variable that no environment can hold: {error}") from error
 
 
-def _evaluate(inputs: Inputs, found: list[CheckedFile]) -> int:
-    """Compile into the folder's plan, then run `eval`; `found` learns what is to be said of documents."""
-    from agentv_ci.app.compile import Selection, compile_paths, diff_plans
-
-    argv = inputs.argv()
-    given = _given(inputs.command, argv)
+def _evaluate(inputs: Inputs, context: click.Context, files: list[CheckedFile]) -> int:
+    """Compile, write the plan into the folder, then run; `files` gets what is wrong with documents."""
     cwd = Path.cwd()
-    for name in WRITTEN:
-        if given[name] is not None:
+    _refuse_own_files(inputs.folder, context, cwd)
+    own = {name: str(inputs.folder / file) for name, file in OWN_FILES.items()}
+    options = eval_command.EvalOptions(**{**context.params, **own})
+    compiled = compiling.compile_paths(options.selection, cwd=cwd)
+    changes = None
+    if options.old_plan is not None:
+        changes = compiling.diff_plans(compiled, cwd / options.old_plan, options.eval_ids)
+    write_plan(inputs.folder, compiled, changes)
+    files += by_file(compiled.origin.warnings, compiled.origin.root)
+    options.require_consistency(cwd)
+    return eval_command.evaluate(options, compiled, cwd)
+
+
+def _refuse_own_files(folder: Path, context: click.Context, cwd: Path) -> None:
+    """Raise UsageError for options that name a file of the action's own."""
+    for name in OWN_FILES:
+        if context.params[name] is not None:
             raise UsageError(f"args: --{name} is the action's own", hint="results-dir says where all files go")
+    own = {folder.resolve() / each for each in FILES}
     for name in ("markdown", "sarif"):
-        if given[name] is not None and (cwd / given[name]).resolve() in {
-            inputs.folder.resolve() / each for each in FILES
-        }:
+        given = context.params[name]
+        if given is not None and (cwd / given).resolve() in own:
             raise UsageError(f"args: --{name} would be written over a file of the action's own")
-    selection = Selection(given["paths"], given["targets"], given["target"], given["eval_ids"])
-    compiled = compile_paths(selection, cwd=cwd)
-    old = given["old_plan"]
-    changes = diff_plans(compiled, cwd / old, given["eval_ids"]) if old is not None else None
-    keep_plan(inputs.folder, compiled, changes)
-    found += by_file(compiled.origin.warnings, compiled.origin.root)
-    del compiled
-    files = [f"--{name}={inputs.folder / file}" for name, file in WRITTEN.items()]
-    return _invoke(inputs.command, [*files, *argv])
 
 
-def _validate(inputs: Inputs, found: list[CheckedFile]) -> int:
+def _validate(inputs: Inputs, context: click.Context, files: list[CheckedFile]) -> int:
     """Check documents, and compile them where that is possible, since a plan is an output too."""
-    from agentv_ci.app.compile import Selection, compile_paths
-    from agentv_ci.app.validate import check_paths
-
-    argv = inputs.argv()
-    given = _given(inputs.command, argv)
     cwd = Path.cwd()
-    found += check_paths(given["paths"], targets=given["targets"], cwd=cwd).files
-    code = _invoke(inputs.command, argv)
+    options = validate_command.ValidateOptions(**context.params)
+    checks = validate_command.check(options)
+    files += checks.files
+    code = validate_command.show_checks(checks, options)
     if code != PASSED:
         return code
     try:
-        keep_plan(inputs.folder, compile_paths(Selection(given["paths"], given["targets"]), cwd=cwd), None)
+        compiled = compiling.compile_paths(compiling.Selection(options.paths, options.targets), cwd=cwd)
+        write_plan(inputs.folder, compiled, None)
     except InvalidInput as error:
         # In documents that these are read with, such as targets.
         show_diagnostics(error.diagnostics, err=False)
-        found += by_file(error.diagnostics, cwd)
+        files += by_file(error.diagnostics, cwd)
         return FAILED
     except CannotGoOn as error:
         show_line(f"no plan: {error.message}", "warn")
     return PASSED
 
 
-def _given(command: click.Command, argv: Sequence[str]) -> dict[str, Any]:
-    """Return what the words of a command mean; raises UsageError and what click raises."""
+@contextmanager
+def no_commands(files: Sequence[str]) -> Iterator[None]:
+    """Have the runner take no command meanwhile, neither from what is printed nor from its files."""
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        yield
+        return
+    before = {Path(file): _read(Path(file)) for file in files}
+    if files:
+        adopt_orphans()
+        # In one order with what goes there, and not behind the fence.
+        os.dup2(STDOUT, STDERR)
+    token = secrets.token_hex(16)
+    click.echo(f"::stop-commands::{token}")
     try:
-        return command.make_context(f"agentv-ci {command.name}", list(argv)).params
-    except click.exceptions.Exit as error:
-        raise UsageError("args: asks for help, and so nothing ran") from error
+        yield
+    finally:
+        if files:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)
+            # What an agent leaves behind would read the token of the step that publishes, or write to these files.
+            end_descendants()
+            for path, content in before.items():
+                _restore(path, content)
+        click.echo(f"::{token}::")
 
 
-def _invoke(command: click.Command, argv: Sequence[str]) -> int:
-    with command.make_context(f"agentv-ci {command.name}", list(argv)) as context:
-        code = command.invoke(context)
-    return code if isinstance(code, int) else PASSED
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _restore(path: Path, content: bytes) -> None:
+    """Take back what was written into a file by which a step commands the runner."""
+    with suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            rmtree(path)
+        elif path.is_symlink() or not path.is_file():
+            path.unlink(missing_ok=True)
+        path.write_bytes(content)

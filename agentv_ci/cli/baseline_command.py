@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from agentv_ci.app.compare import accept_baseline
+from agentv_ci.cli.console import show_line
 from agentv_ci.cli.options import FILE, color_option
-from agentv_ci.cli.output import show_line
 from agentv_ci.errors import UsageError
 from agentv_ci.text import counted
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from agentv_ci.app.report import check_results
+from agentv_ci.cli.console import show_line, show_summary
 from agentv_ci.cli.options import FILE, color_option
-from agentv_ci.cli.output import show_line, show_summary
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.report import FailedValidation, Validation
 from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED, UsageError

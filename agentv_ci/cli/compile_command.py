@@ -22,6 +22,7 @@ from agentv_ci.app.compile import (
     write_plan,
 )
 from agentv_ci.app.workspace import refuse_to_overwrite
+from agentv_ci.cli.console import one_line, show_count, show_diagnostics, show_line
 from agentv_ci.cli.options import (
     FILE,
     Count,
@@ -32,7 +33,6 @@ from agentv_ci.cli.options import (
     target_option,
     targets_option,
 )
-from agentv_ci.cli.output import one_line, show_count, show_diagnostics, show_line
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.jsonschema.schemas import TITLES, text
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import click
 
-from agentv_ci.app.compile import compile_paths, only_changed
+from agentv_ci.app.compile import Compiled, compile_paths, only_changed
 from agentv_ci.app.concluding import RunFiles
 from agentv_ci.app.run import Scope, run_plan
+from agentv_ci.cli.console import ignoring_lost_output, show_diagnostics, show_line
 from agentv_ci.cli.options import (
     FILE,
     Count,
@@ -31,8 +32,7 @@ from agentv_ci.cli.options import (
     verbose_option,
     workers_option,
 )
-from agentv_ci.cli.output import show_diagnostics, show_line
-from agentv_ci.cli.running import run, short, show_outcome, stamp, unheard
+from agentv_ci.cli.running import run, short, show_outcome, stamp
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.cache import CACHE
@@ -222,15 +222,19 @@ def command(options: EvalOptions) -> int:
     """
     cwd = Path.cwd()
     options.require_consistency(cwd)
-    compiled = compile_paths(options.selection, cwd=cwd)
-    with unheard():
+    return evaluate(options, compile_paths(options.selection, cwd=cwd), cwd)
+
+
+def evaluate(options: EvalOptions, compiled: Compiled, cwd: Path) -> int:
+    """Run what was compiled for these options, report, and return the exit status."""
+    with ignoring_lost_output():
         show_diagnostics(compiled.origin.warnings, err=True)
     left_out = None
     if options.old_plan is not None:
         everything = len(compiled.plan.cases)
         compiled = only_changed(compiled, cwd / options.old_plan)
         left_out = f"{everything - len(compiled.plan.cases)} of {everything} cases left out: as in {options.old_plan}"
-        with unheard():
+        with ignoring_lost_output():
             show_line(left_out, "warn", err=True)
     settings = options.settings(compiled.origin.root, cwd)
     files = options.files(cwd)
@@ -238,9 +242,8 @@ def command(options: EvalOptions) -> int:
     outcome = run(work, files, dotenv_files=compiled.origin.dotenv_files, verbose=options.verbose)
     show_outcome(outcome, files.written, cwd)
     if outcome.report.stopped is not None:
-        show_line(
-            f"the rest runs with --resume {Path(options.out or options.resume or short(files.results, cwd))}", "plain"
-        )
+        resumed = Path(options.out or options.resume or short(files.results, cwd))
+        show_line(f"the rest runs with --resume {resumed}", "plain")
     if left_out is not None:
         show_line(left_out, "warn")
     return outcome.report.gate.exit_code

@@ -9,22 +9,27 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from agentv_ci.cli.console import show_line
 from agentv_ci.cli.options import FILE, color_option
-from agentv_ci.cli.output import show_line
-from agentv_ci.cli.runner import FILE_OPTION, drop_runner_variables, no_commands
 from agentv_ci.errors import PASSED, UsageError
+from agentv_ci.process import without_runner
 
 if TYPE_CHECKING:
     from agentv_ci.app.github_publish import FailOn
     from agentv_ci.publish.publishing import AnnotationMode, CommentMode
 
 F = TypeVar("F", bound=Callable[..., object])
+
+RUNNER_FILES = ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
+"""Variables that name the files by which a step commands the runner."""
+FILE_OPTION = "--runner-file"
 
 PASSED_ON = (
     ("targets", "FILE", "The targets file."),
@@ -157,9 +162,9 @@ def run_command(
       agentv-ci github run --validate-only
       AGENTV_EVALS='evals/' AGENTV_ARGS='--fail-fast' agentv-ci github run
     """
-    drop_runner_variables()
-    from agentv_ci.app.github_run import prepare, this_use
-    from agentv_ci.cli.action_step import Inputs, named, run_step
+    _drop_runner_variables()
+    from agentv_ci.app.github_run import this_use
+    from agentv_ci.cli.action_step import Inputs, no_commands, run_step
 
     cwd = Path.cwd()
     paths = tuple(line.strip() for line in evals.splitlines() if line.strip())
@@ -175,10 +180,19 @@ def run_command(
         use=this_use(os.environ),
     )
     with no_commands(runner_files):
-        # Where that fails, what lies there is not of this run, and must not be published as if it were.
-        prepare(inputs.folder, named(inputs), inputs.use)
         code = run_step(inputs)
     return PASSED if exit_zero else code
+
+
+def _drop_runner_variables() -> None:
+    """Begin this process again without them; the files they name come as options.
+
+    Every process of the same user can read with which environment a process began.
+    """
+    clean = without_runner(os.environ)
+    if len(clean) < len(os.environ):
+        files = [f"{FILE_OPTION}={path}" for name in RUNNER_FILES if (path := os.environ.get(name))]
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:], *files], clean)  # noqa: S606  # this program
 
 
 @command.command("publish", short_help="Tell GitHub what has been left in a folder.")

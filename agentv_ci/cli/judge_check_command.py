@@ -13,6 +13,7 @@ import click
 from agentv_ci.analysis.agreement import Agreement, Demands, JudgedItem, judge_agreement
 from agentv_ci.app.concluding import RunFiles
 from agentv_ci.app.judge_check import JudgeCheck, check_judge, prepare_judge_check
+from agentv_ci.cli.console import one_line, show_diagnostics, show_line
 from agentv_ci.cli.options import (
     FILE,
     SHARE,
@@ -24,7 +25,6 @@ from agentv_ci.cli.options import (
     verbose_option,
     workers_option,
 )
-from agentv_ci.cli.output import one_line, show_diagnostics, show_line
 from agentv_ci.cli.running import run, stamp
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.errors import UsageError

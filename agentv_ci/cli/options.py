@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from agentv_ci.cli.console import wants_color
 from agentv_ci.errors import UsageError
 
 if TYPE_CHECKING:
@@ -231,8 +232,6 @@ def color_option(command: F) -> F:
     """`--color` is accepted before and after the command."""
 
     def set_color(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
-        from agentv_ci.cli import wants_color
-
         if value is not None:
             ctx.color = wants_color(value)
 

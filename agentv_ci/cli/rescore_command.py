@@ -10,6 +10,7 @@ import click
 
 from agentv_ci.app.concluding import RunFiles
 from agentv_ci.app.rescore import prepare_rescoring, rescore
+from agentv_ci.cli.console import ignoring_lost_output, show_diagnostics, show_line, show_warning
 from agentv_ci.cli.options import (
     FILE,
     GateOptions,
@@ -27,8 +28,7 @@ from agentv_ci.cli.options import (
     verbose_option,
     workers_option,
 )
-from agentv_ci.cli.output import show_diagnostics, show_line
-from agentv_ci.cli.running import run, show_outcome, show_warning, unheard
+from agentv_ci.cli.running import run, show_outcome
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.execute.run import RunSettings
 from agentv_ci.results.forms import ResultsFormat
@@ -92,7 +92,7 @@ def command(options: RescoreOptions) -> int:
     cwd = Path.cwd()
     rescoring = prepare_rescoring(cwd / options.results, options.selection, cwd=cwd)
     origin = rescoring.compiled.origin
-    with unheard():
+    with ignoring_lost_output():
         show_diagnostics(origin.warnings, err=True)
     for sentence in rescoring.left_out:
         show_warning(sentence)

@@ -1,4 +1,4 @@
-"""What commands share that run something: the environment, progress, the summary at the end."""
+"""What commands share that run something: signals, progress, and the summary at the end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import gc
 import os
 import resource
 import signal
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -19,18 +22,24 @@ from agentv_ci.app.concluding import RunFiles
 from agentv_ci.app.environment import system_environment
 from agentv_ci.app.report_files import Outcome
 from agentv_ci.app.run import Outside
-from agentv_ci.cli.ending import interruptible
-from agentv_ci.cli.output import show_error, show_line, show_summary
-from agentv_ci.cli.progress import show_progress
+from agentv_ci.cli.console import ignoring_lost_output, show_error, show_line, show_summary, show_warning
+from agentv_ci.cli.exit import interruptible
 from agentv_ci.errors import INTERRUPTED, Interrupted, UsageError
+from agentv_ci.execute.run import Progress
 from agentv_ci.load.environment import with_dotenv
 from agentv_ci.process import kill_all
 from agentv_ci.report.renderers import terminal
-from agentv_ci.text import without_commands
+from agentv_ci.report.wrapping import clipped
+from agentv_ci.text import counted, without_commands
 
 T = TypeVar("T")
 
 MANY_FILES = 65_536
+PLAIN_INTERVAL_S = 5.0
+LIVE_INTERVAL_S = 0.1
+WIDEST_BAR = 40
+FIGURES_COLUMNS = 75
+"""What figures of a small run take; the bar has the rest of the line."""
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -46,19 +55,19 @@ def run(
     dotenv_files: Sequence[Path],
     verbose: bool,
 ) -> T:
-    """Do the work of a command to its end, or until somebody ends it."""
+    """Do the work of a command to its end, or until it is ended."""
     environment = system_environment(with_dotenv(os.environ, dotenv_files))
 
     def log(line: str) -> None:
-        with unheard():
+        with ignoring_lost_output():
             click.echo(without_commands(line), err=True)
 
     def warn(sentence: str) -> None:
-        with unheard():
+        with ignoring_lost_output():
             show_warning(sentence)
 
     _allow_connections()
-    # The plan stays until the end: nobody need look for circles in it again and again.
+    # The plan stays until the end: the collector need not look for circles in it again and again.
     gc.freeze()
 
     async def main() -> T:
@@ -67,7 +76,7 @@ def run(
             return await work(Outside(environment, log if verbose else None, warn, log, watch))
 
     try:
-        # The loop forgets whoever listened before it.
+        # The loop forgets the handlers before it.
         with interruptible():
             return asyncio.run(main())
     except (asyncio.CancelledError, KeyboardInterrupt) as error:
@@ -79,20 +88,10 @@ def run(
 def _allow_connections() -> None:
     """Take all the file numbers that the system allows: each question under way has one."""
     least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MANY_FILES if most == resource.RLIM_INFINITY else min(most, MANY_FILES)
-    if least < wanted:
+    limit = MANY_FILES if most == resource.RLIM_INFINITY else min(most, MANY_FILES)
+    if least < limit:
         with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
-
-
-def unheard() -> contextlib.AbstractContextManager[object]:
-    """Go on where what is printed reaches nobody: whoever listened has gone, or the disk is full."""
-    return contextlib.suppress(OSError)
-
-
-def show_warning(sentence: str) -> None:
-    """Print a sentence that people always see."""
-    show_line(f"warning: {sentence}", "warn", err=True)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, most))
 
 
 def _end_on_signals() -> None:
@@ -103,15 +102,15 @@ def _end_on_signals() -> None:
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert task is not None, "a coroutine runs in a task"
     # One that is ignored stays so: `nohup`, and jobs that a shell has put into the background.
-    heard = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    handled = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
 
     def end() -> None:
-        for number in heard:
+        for number in handled:
             loop.remove_signal_handler(number)
             signal.signal(number, _end_at_once)
         task.cancel()
 
-    for number in heard:
+    for number in handled:
         with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers on the loop
             loop.add_signal_handler(number, end)
 
@@ -137,3 +136,77 @@ def show_outcome(outcome: Outcome, written: Mapping[str, Path], cwd: Path) -> No
 def short(path: Path, cwd: Path) -> Path:
     """Return a path as people would name it from where they are."""
     return path.relative_to(cwd) if path.is_relative_to(cwd) else path
+
+
+@asynccontextmanager
+async def show_progress(*, live: bool) -> AsyncIterator[Callable[[Progress], None]]:
+    """Show progress on standard error until the run ends; yields what takes the progress to watch."""
+    show = _live if live and sys.stderr is not None and _takes_commands() else _plain
+    tasks: list[asyncio.Task[None]] = []
+
+    def watch(progress: Progress) -> None:
+        tasks.append(asyncio.get_running_loop().create_task(show(progress)))
+
+    try:
+        yield watch
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _takes_commands() -> bool:
+    return sys.stderr.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
+
+
+async def _plain(progress: Progress) -> None:
+    begun = time.monotonic()
+    while True:
+        await asyncio.sleep(PLAIN_INTERVAL_S)
+        with contextlib.suppress(OSError):
+            click.echo(_line(progress, time.monotonic() - begun), err=True)
+
+
+async def _live(progress: Progress) -> None:
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    begun = time.monotonic()
+    context = click.get_current_context(silent=True)
+    console = Console(stderr=True, no_color=context is not None and context.color is False)
+    width = min(WIDEST_BAR, max(0, console.width - FIGURES_COLUMNS))
+    # One text, cut where the line ends: columns of their own would all give way a little.
+    columns = (*([BarColumn(bar_width=width)] if width else []), TextColumn("{task.description}", markup=False))
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=progress.total)
+        while True:
+            text = clipped(_line(progress, time.monotonic() - begun), console.width - width - 1)
+            bar.update(task, total=progress.total, completed=progress.done, description=text)
+            await asyncio.sleep(LIVE_INTERVAL_S)
+
+
+def _line(progress: Progress, elapsed_s: float) -> str:
+    """Return the line of a moment, the most important first; figures that are zero are left out."""
+    rate = progress.done / elapsed_s if elapsed_s else 0.0
+    parts = [f"{progress.done}/{progress.total} done in {_clock(elapsed_s)}"]
+    if rate and progress.done < progress.total:
+        parts.append(f"ETA {_clock((progress.total - progress.done) / rate)}")
+    parts += [
+        f"{progress.running} running",
+        f"{progress.passed} passed",
+        f"{progress.failed} failed",
+        counted(progress.errored, "error"),
+    ]
+    if progress.retries:
+        parts.append(f"{progress.retries} {'retry' if progress.retries == 1 else 'retries'}")
+    if progress.cost_usd:
+        parts.append(f"${progress.cost_usd:.2f}")
+    parts.append(f"{rate:.1f}/s")
+    return ", ".join(parts)
+
+
+def _clock(seconds: float) -> str:
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"

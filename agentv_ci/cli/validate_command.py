@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import click
 
 from agentv_ci.app.validate import Checks, check_paths
-from agentv_ci.cli.options import Count, color_option, targets_option
-from agentv_ci.cli.output import show_diagnostics, show_line
+from agentv_ci.cli.console import show_diagnostics, show_line
+from agentv_ci.cli.options import Count, color_option, takes, targets_option
 from agentv_ci.errors import FAILED, PASSED, NothingToRun
 from agentv_ci.text import listed
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidateOptions:
+    """What `validate` is given."""
+
+    paths: tuple[str, ...]
+    form: Literal["text", "json", "github", "sarif"]
+    strict: bool
+    jobs: int | None
+    targets: str | None
 
 
 @click.command("validate")
@@ -29,13 +41,8 @@ from agentv_ci.text import listed
 @click.option("--jobs", type=Count(min=1), metavar="N", help="Processes at once (default: one per CPU core).")
 @targets_option
 @color_option
-def command(
-    paths: tuple[str, ...],
-    form: Literal["text", "json", "github", "sarif"],
-    strict: bool,
-    jobs: int | None,
-    targets: str | None,
-) -> int:
+@takes(ValidateOptions)
+def command(options: ValidateOptions) -> int:
     """Check eval, targets and config documents: files, folders and globs.
 
     Exit status 0: valid; 1: errors, or warnings under --strict; 2: a path does not exist; 3: nothing to check.
@@ -47,7 +54,17 @@ def command(
       agentv-ci validate 'evals/**/*.yaml' --format json
       agentv-ci validate . --strict --format github
     """
-    checks = check_paths(paths, targets=targets, cwd=Path.cwd(), jobs=jobs or _cores())
+    return show_checks(check(options), options)
+
+
+def check(options: ValidateOptions) -> Checks:
+    """Check all documents that the paths mean."""
+    return check_paths(options.paths, targets=options.targets, cwd=Path.cwd(), jobs=options.jobs or _cores())
+
+
+def show_checks(checks: Checks, options: ValidateOptions) -> int:
+    """Print what is wrong, and return the exit status."""
+    form, strict = options.form, options.strict
     if form != "text":
         from agentv_ci.report.diagnostics import document, render
 
@@ -55,7 +72,7 @@ def command(
         written = document(checks.files, checks.skipped, strict=strict)
         click.echo(render(written, form, lambda path: _relative(path, roots[path])), nl=False)
     if not checks.files:
-        raise NothingToRun(f"no eval, targets or config document in {listed(paths)}")
+        raise NothingToRun(f"no eval, targets or config document in {listed(options.paths)}")
     if form == "text":
         for each in checks.files:
             show_diagnostics(each.diagnostics, err=False)

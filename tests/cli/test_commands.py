@@ -12,7 +12,7 @@ import pytest
 
 from agentv_ci import __version__
 from agentv_ci.cli import COMMANDS, run
-from agentv_ci.cli.output import show_count
+from agentv_ci.cli.console import show_count
 from agentv_ci.jsonschema.schemas import TITLES, text, violations
 from tests.conftest import agentv_ci, environment, write
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.app.github_publish import FailOn, exit_code
-from agentv_ci.app.github_run import ended
+from agentv_ci.app.github_run import action_run
 from agentv_ci.cli import run
 from tests.action import events
 from tests.conftest import agentv_ci, environment, has_ended, write
@@ -387,7 +387,7 @@ class TestPublish:
     ],
 )
 def test_what_a_workflow_fails_on(fail_on: FailOn, codes: dict[int, int]) -> None:
-    assert {code: exit_code(ended(code, root=Path("/")), fail_on) for code in codes} == codes
+    assert {code: exit_code(action_run(code, root=Path("/")), fail_on) for code in codes} == codes
 
 
 class TestForks:

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from agentv_ci.cli import progress as shown
-from agentv_ci.cli import run
-from agentv_ci.cli.progress import show_progress
+from agentv_ci.cli import run, running
+from agentv_ci.cli.running import show_progress
 from agentv_ci.execute.run import Progress
 from tests.conftest import agentv_ci, environment
 from tests.execute.test_hostile_running import documents, mock, tool
@@ -39,8 +38,8 @@ def seen(monkeypatch: pytest.MonkeyPatch, **environ: str) -> str:
         monkeypatch.setenv(name, value)
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(shown, "PLAIN_INTERVAL_S", 0.02)
-    monkeypatch.setattr(shown, "LIVE_INTERVAL_S", 0.02)
+    monkeypatch.setattr(running, "PLAIN_INTERVAL_S", 0.02)
+    monkeypatch.setattr(running, "LIVE_INTERVAL_S", 0.02)
 
     async def main() -> None:
         async with show_progress(live=True) as watch:

@@ -12,8 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from agentv_ci.cli import progress as shown
-from agentv_ci.cli.progress import show_progress
+from agentv_ci.cli import running
+from agentv_ci.cli.running import show_progress
 from agentv_ci.execute.run import Progress
 from tests.conftest import environment, write
 
@@ -49,8 +49,8 @@ def test_a_plain_line_says_what_there_is_to_say(
     progress: Progress, elapsed_s: float, line: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter([0.0, elapsed_s])
-    monkeypatch.setattr(shown, "time", SimpleNamespace(monotonic=lambda: next(clock, elapsed_s)))
-    monkeypatch.setattr(shown, "PLAIN_INTERVAL_S", 0.001)
+    monkeypatch.setattr(running, "time", SimpleNamespace(monotonic=lambda: next(clock, elapsed_s)))
+    monkeypatch.setattr(running, "PLAIN_INTERVAL_S", 0.001)
 
     async def main() -> None:
         async with show_progress(live=False) as watch:

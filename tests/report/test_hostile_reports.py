@@ -21,7 +21,7 @@ from agentv_ci.analysis import merging
 from agentv_ci.analysis.merging import Part, merge
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
 from agentv_ci.cli import run
-from agentv_ci.cli.output import one_line
+from agentv_ci.cli.console import one_line
 from agentv_ci.contracts.report import ScenarioAggregates, ScenarioReport, Validation, ValidatorIssue
 from agentv_ci.contracts.results import ResultRow, RowSource
 from agentv_ci.report.inert_markdown import cell_code

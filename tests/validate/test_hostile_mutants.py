@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from agentv_ci.app.validate import check_paths
-from agentv_ci.cli.output import show_diagnostics
+from agentv_ci.cli.console import show_diagnostics
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import CheckedFile

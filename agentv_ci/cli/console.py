@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,6 +28,18 @@ STYLES: Mapping[str, Mapping[str, bool | str]] = {
     "faint": {"dim": True},
     "bar": {"fg": "cyan"},
 }
+
+
+def wants_color(choice: str) -> bool | None:
+    """Return what click does with colours: True, False, or None to look at the terminal."""
+    if choice != "auto":
+        return choice == "always"
+    return False if os.environ.get("NO_COLOR") else None
+
+
+def ignoring_lost_output() -> contextlib.AbstractContextManager[object]:
+    """Go on where output cannot be written: its reader has gone, or the disk is full."""
+    return contextlib.suppress(OSError)
 
 
 def show_diagnostics(diagnostics: Iterable[Diagnostic], *, err: bool) -> None:
@@ -58,15 +71,28 @@ def show_line(text: str, style: str, *, err: bool = False) -> None:
     click.echo(_styled(text, style), err=err)
 
 
+def show_warning(sentence: str) -> None:
+    """Print a sentence that people always see."""
+    show_line(f"warning: {sentence}", "warn", err=True)
+
+
+def show_annotation(reason: str) -> None:
+    """Print why a step of the action could not do its work where people look for it, and not only in the log."""
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        from agentv_ci.workflow_commands import workflow_command  # contracts take long to build
+
+        click.echo(workflow_command("error", without_commands(reason), {"title": "agentv-ci"}))
+
+
 def show_summary(lines: Iterable[Line]) -> None:
     """Print what a run came to: in several styles and with solid bars on a terminal, plain elsewhere."""
-    # Somebody may have closed it.
+    # It may have been closed.
     out = sys.stdout if sys.stdout is not None and sys.stdout.isatty() else None
     solid = out is not None and out.encoding.lower() == "utf-8"
     for line in lines:
         parts = line.parts or ((line.text, line.style),)
-        shown = ((text.replace("#", "█") if solid and style == "bar" else text, style) for text, style in parts)
-        click.echo("".join(_styled(text, style) for text, style in shown).rstrip())
+        bars = ((text.replace("#", "█") if solid and style == "bar" else text, style) for text, style in parts)
+        click.echo("".join(_styled(text, style) for text, style in bars).rstrip())
 
 
 def _styled(text: str, style: str) -> str:

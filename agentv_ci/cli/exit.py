@@ -1,4 +1,4 @@
-"""How a command ends: its exit status, and what is said when it cannot go on."""
+"""How a command ends: its exit status, and what is printed when it cannot go on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import click
 
-from agentv_ci.cli.output import show_diagnostics, show_error
+from agentv_ci.cli.console import show_diagnostics, show_error
 from agentv_ci.errors import BUG, INFRASTRUCTURE, INTERRUPTED, CannotGoOn, InvalidInput
 from agentv_ci.text import without_commands
 
@@ -45,7 +45,7 @@ class Ended:
 
 
 def end(work: Callable[[], object]) -> Ended:
-    """Do the work of a command; whatever it raises is said and becomes an exit status."""
+    """Do the work of a command; whatever it raises is printed and becomes an exit status."""
     try:
         result = work()
         return Ended(result if isinstance(result, int) else 0)
@@ -54,9 +54,9 @@ def end(work: Callable[[], object]) -> Ended:
         return Ended(INTERRUPTED)
     except click.ClickException as error:
         # It repeats what was given, which may be meant for the runner.
-        shown = io.StringIO()
-        error.show(shown)
-        click.echo(without_commands(shown.getvalue()), err=True, nl=False)
+        text = io.StringIO()
+        error.show(text)
+        click.echo(without_commands(text.getvalue()), err=True, nl=False)
         return Ended(2, error)
     except InvalidInput as error:
         show_diagnostics(error.diagnostics, err=True)
@@ -65,11 +65,11 @@ def end(work: Callable[[], object]) -> Ended:
         show_error(error.message, error.hint)
         return Ended(error.exit_code, error)
     except ReaderHasGone as error:
-        # There is nobody left to tell.
+        # Nothing can be printed any more.
         _give_up_stdout()
         return Ended(141, error)
     except OSError as error:
-        # A full disk or a closed terminal is nobody's bug.
+        # A full disk or a closed terminal is no bug.
         _give_up_stdout()
         with contextlib.suppress(OSError):
             show_error(f"cannot go on: {error}", None)
