@@ -24,7 +24,7 @@ from agentv_ci.load.environment import with_dotenv
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.config import Price
-    from agentv_ci.contracts.documents import Surroundings
+    from agentv_ci.contracts.documents import DocumentContext
     from agentv_ci.contracts.plan import Plan
     from agentv_ci.contracts.results import ResultRow
     from agentv_ci.contracts.targets import Target
@@ -162,32 +162,32 @@ def _resolved_target(answering: Answering, around: Around) -> _Found:
     from agentv_ci.execute.settings import resolve_targets
 
     beside = around.cwd / "scenario"
-    surroundings = _valid_surroundings(beside, around.cwd)
-    target = target_of(answering, surroundings.target_list)
-    if surroundings.targets is not None:
-        target = compiled_target(target, surroundings.targets.source)
+    context = _valid_context(beside, around.cwd)
+    target = target_of(answering, context.target_list)
+    if context.targets is not None:
+        target = compiled_target(target, context.targets.source)
     root = find_root(beside, around.cwd)
     dotenv = find_dotenv(beside, root, around.cwd)
     environment = around.outside([dotenv] if dotenv else []).environment
     resolved = resolve_targets({"": target}, environment.variables, around.warn)[""]
-    return _Found(target, resolved, root, environment, surroundings.prices)
+    return _Found(target, resolved, root, environment, context.prices)
 
 
 def _compiled(path: str, answering: Answering, around: Around) -> Compiled:
     from agentv_ci.contracts.targets import CliTarget
 
     file = around.cwd / path
-    surroundings = _valid_surroundings(file, around.cwd)
-    names = [target.name for target in surroundings.target_list]
+    context = _valid_context(file, around.cwd)
+    names = [target.name for target in context.target_list]
     if answering.function is not None:
         # A command does not judge its own answers; this one is never run.
         target: Target = CliTarget(name=_free(answering.key, names), provider="cli", command_template="false")
     else:
-        target = target_of(answering, surroundings.target_list)
+        target = target_of(answering, context.target_list)
         if target.name == DEFAULT_TARGET:
             # To `--target` that name means no target of its own.
             target = target.model_copy(update={"name": _free(target.name, names)})
-    more = () if target in surroundings.target_list else (target,)
+    more = () if target in context.target_list else (target,)
     return compile_paths(Selection([str(file)], target=target.name, more_targets=more), cwd=around.cwd)
 
 
@@ -196,13 +196,13 @@ def _free(name: str, taken: Collection[str]) -> str:
     return next(each for each in candidates if each not in taken and each != DEFAULT_TARGET)
 
 
-def _valid_surroundings(path: Path, cwd: Path) -> Surroundings:
+def _valid_context(path: Path, cwd: Path) -> DocumentContext:
     from agentv_ci.errors import InvalidInput
 
-    surroundings = Documents(cwd, None).surroundings(path)
-    if not all(each.valid for each in surroundings.others):
-        raise InvalidInput([found for each in surroundings.others for found in each.diagnostics])
-    return surroundings
+    context = Documents(cwd, None).context(path)
+    if not all(each.valid for each in context.others):
+        raise InvalidInput([found for each in context.others for found in each.diagnostics])
+    return context
 
 
 def _with_seeds(plan: Plan, seeds: Sequence[int | None]) -> Plan:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from agentv_ci.app.workspace import Documents, no_targets
-from agentv_ci.compile import compile  # noqa: A004  # the stage's name
 from agentv_ci.compile.compilation import Compilation
 from agentv_ci.compile.diff import diff
 from agentv_ci.compile.digest import CaseDigests, document_digest
@@ -17,14 +16,14 @@ from agentv_ci.compile.estimate import estimate
 from agentv_ci.compile.files import relative
 from agentv_ci.compile.selection import is_selected, narrowed
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.documents import Checked, Surroundings
+from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.estimate import Estimate
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.plan_diff import PlanDiff
 from agentv_ci.contracts.targets import Target
 from agentv_ci.errors import InvalidInput, NothingToRun, UsageError
 from agentv_ci.jsonschema.schemas import schema_id
-from agentv_ci.load.discover import Found, discover, find_dotenv, find_root
+from agentv_ci.load.discover import DiscoveredFile, discover, find_dotenv, find_root
 from agentv_ci.load.plan import load_plan
 from agentv_ci.text import did_you_mean, listed
 
@@ -108,7 +107,7 @@ def write_compiled(compiled: Compiled, scratch: BinaryIO) -> Written:
     return Written(writer.end(compiled.plan), number, compiled.origin)
 
 
-def _is_plan(found: Sequence[Found]) -> bool:
+def _is_plan(found: Sequence[DiscoveredFile]) -> bool:
     named = [each.path for each in found if each.path.suffix == ".json" and each.named]
     if named and len(found) > 1:
         raise UsageError(f"'{named[0]}': one plan at a time, and alone: it has its eval files and targets already")
@@ -118,7 +117,7 @@ def _is_plan(found: Sequence[Found]) -> bool:
 class _Reading:
     """The documents of a selection, checked one after the other while those before them are compiled."""
 
-    def __init__(self, found: Sequence[Found], selection: Selection, cwd: Path) -> None:
+    def __init__(self, found: Sequence[DiscoveredFile], selection: Selection, cwd: Path) -> None:
         self._found = sorted(found, key=lambda each: each.path)
         self._selection = selection
         self._cwd = cwd
@@ -131,7 +130,7 @@ class _Reading:
 
     def compilation(self) -> Compilation:
         """Return what compiles the documents as they come."""
-        return compile(self._valid(), read_text=_read_text, eval_ids=self._selection.eval_ids)
+        return Compilation(self._valid(), read_text=_read_text, eval_ids=self._selection.eval_ids)
 
     def origin(self, sources: Iterable[Path], *, cases: int) -> Origin:
         """Return where the plan comes from, after its last case; raises what can only be said then."""
@@ -142,7 +141,7 @@ class _Reading:
         (root,) = self._roots
         return Origin(root, self._diagnostics(), (*self._read, *sources), tuple(self._dotenv))
 
-    def _valid(self) -> Iterator[tuple[Checked, Surroundings]]:
+    def _valid(self) -> Iterator[tuple[CheckedDocument, DocumentContext]]:
         """Yield valid eval documents until one is not; the rest is still checked, and said at the end."""
         untargeted: UsageError | None = None
         evals = failed = 0
@@ -150,12 +149,12 @@ class _Reading:
             checked = self._documents.check(each.path, named=each.named)
             if checked.source.kind == "eval":
                 evals += 1
-                around = self._documents.surroundings(each.path)
-                self._take(checked, around)
-                failed += not all(other.valid for other in (checked, *around.others))
-                untargeted = untargeted or _missing_target(checked, around)
+                context = self._documents.context(each.path)
+                self._take(checked, context)
+                failed += not all(other.valid for other in (checked, *context.others))
+                untargeted = untargeted or _missing_target(checked, context)
                 if not failed and untargeted is None:
-                    yield checked, around
+                    yield checked, context
             elif checked.source.kind is None:
                 self._own.update(dict.fromkeys(checked.diagnostics))
                 failed += not checked.valid
@@ -166,7 +165,7 @@ class _Reading:
         if untargeted is not None:
             raise untargeted
 
-    def _take(self, checked: Checked, around: Surroundings) -> None:
+    def _take(self, checked: CheckedDocument, context: DocumentContext) -> None:
         source = checked.source
         try:
             relative(source.path, source.root).encode("utf-8")
@@ -176,7 +175,7 @@ class _Reading:
         self._own.update(dict.fromkeys(checked.diagnostics))
         self._roots[source.root] = None
         self._read.append(source.path)
-        for other in around.others:
+        for other in context.others:
             self._beside.update(dict.fromkeys(other.diagnostics))
             self._read.append(other.source.path)
         if dotenv := find_dotenv(source.path, source.root, self._cwd):
@@ -186,15 +185,15 @@ class _Reading:
         return tuple(self._beside | self._own)
 
 
-def _missing_target(checked: Checked, surroundings: Surroundings) -> UsageError | None:
-    if surroundings.targets is None:
+def _missing_target(checked: CheckedDocument, context: DocumentContext) -> UsageError | None:
+    if context.targets is None:
         return no_targets(checked.source.path)
-    names = [target.name for target in surroundings.target_list]
-    wanted = surroundings.target_override
+    names = [target.name for target in context.target_list]
+    wanted = context.target_override
     if wanted is None or wanted in names:
         return None
     close = did_you_mean(wanted, names)
-    return UsageError(f"unknown target '{wanted}'{close}; {surroundings.targets.source.path} defines {listed(names)}")
+    return UsageError(f"unknown target '{wanted}'{close}; {context.targets.source.path} defines {listed(names)}")
 
 
 def _read_text(path: Path) -> str:

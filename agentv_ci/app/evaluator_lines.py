@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agentv_ci.contracts.evaluators import RUBRICS_NAME
 from agentv_ci.contracts.source import Pointer, Source, locate
 from agentv_ci.json_access import objects_at, text_at, value_at
-from agentv_ci.load import load
+from agentv_ci.load.document import load
 
 if TYPE_CHECKING:
     from agentv_ci.report.renderers.annotations import EvaluatorPlace

@@ -26,7 +26,7 @@ from agentv_ci.contracts.action import (
     ActionVerdict,
 )
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.documents import CheckedFile
+from agentv_ci.contracts.documents import FileDiagnostics
 from agentv_ci.contracts.plan_diff import PlanDiff
 from agentv_ci.errors import BUDGET, BUG, FAILED, INFRASTRUCTURE, PASSED, UsageError
 from agentv_ci.json_access import well_formed
@@ -100,19 +100,19 @@ def write_plan(folder: Path, compiled: Compiled, changes: PlanDiff | None) -> No
         _write(folder / PLAN_DIFF, changes)
 
 
-def write_run(folder: Path, run: ActionRun, files: Sequence[CheckedFile]) -> None:
+def write_run(folder: Path, run: ActionRun, files: Sequence[FileDiagnostics]) -> None:
     """Write how the run ended, and what is wrong with documents; raises OSError."""
     if files:
         _write(folder / DIAGNOSTICS, document(files, 0, strict=False))
     _write(folder / RUN, run)
 
 
-def by_file(diagnostics: Iterable[Diagnostic], root: Path) -> list[CheckedFile]:
+def by_file(diagnostics: Iterable[Diagnostic], root: Path) -> list[FileDiagnostics]:
     """Return diagnostics file by file."""
     found: dict[str, list[Diagnostic]] = {}
     for each in diagnostics:
         found.setdefault(str(each.path), []).append(each)
-    return [CheckedFile(Path(path), root, None, tuple(said), without_targets=False) for path, said in found.items()]
+    return [FileDiagnostics(Path(path), root, None, tuple(said), without_targets=False) for path, said in found.items()]
 
 
 def _write(path: Path, document: BaseModel) -> None:

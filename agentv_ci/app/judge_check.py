@@ -14,7 +14,7 @@ from agentv_ci.app.concluding import RunFiles
 from agentv_ci.app.run import Outside, Prior, Stored, carry_out
 from agentv_ci.app.workspace import Documents, no_targets
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.documents import Checked, Surroundings
+from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.judge_set import JudgeSetDocument, LabelledAnswer
 from agentv_ci.errors import Interrupted, InvalidInput, NothingToRun, UsageError
 from agentv_ci.load.discover import discover, find_dotenv
@@ -57,29 +57,31 @@ def prepare_judge_check(path: str, *, targets: str | None, judge_target: str | N
     checked = documents.check(found.path, named=True)
     if checked.source.kind not in ("judge-set", None):
         raise UsageError(f"'{path}' is no judge set", hint="a judge set begins with $schema: agentv-judge-set-v1")
-    around = documents.surroundings(found.path)
+    context = documents.context(found.path)
     document = checked.document
-    if not all(each.valid for each in (checked, *around.others)) or not isinstance(document, JudgeSetDocument):
-        raise InvalidInput([found for each in (*around.others, checked) for found in each.diagnostics])
-    if around.targets is None:
+    if not all(each.valid for each in (checked, *context.others)) or not isinstance(document, JudgeSetDocument):
+        raise InvalidInput([found for each in (*context.others, checked) for found in each.diagnostics])
+    if context.targets is None:
         raise no_targets(found.path)
-    judge = _judge(around, document.judge_target if judge_target is None else judge_target)
-    return JudgeCheck(_compiled(checked, document, around, judge, cwd), document.items, judge)
+    judge = _judge(context, document.judge_target if judge_target is None else judge_target)
+    return JudgeCheck(_compiled(checked, document, context, judge, cwd), document.items, judge)
 
 
-def _judge(around: Surroundings, name: str) -> Target:
-    known = {target.name: target for target in around.target_list}
+def _judge(context: DocumentContext, name: str) -> Target:
+    known = {target.name: target for target in context.target_list}
     if name not in known:
         raise UsageError(f"unknown judge target '{name}'{did_you_mean(name, known)}; targets are {listed(known)}")
     return known[name]
 
 
-def _compiled(checked: Checked, document: JudgeSetDocument, around: Surroundings, judge: Target, cwd: Path) -> Compiled:
-    from agentv_ci.compile import compile  # noqa: A004  # the stage's name
+def _compiled(
+    checked: CheckedDocument, document: JudgeSetDocument, context: DocumentContext, judge: Target, cwd: Path
+) -> Compiled:
+    from agentv_ci.compile.compilation import Compilation
     from agentv_ci.contracts.targets import MockTarget, TargetsDocument
 
-    assert around.targets is not None, "there are targets, or nothing is compiled"
-    names = {target.name for target in around.target_list}
+    assert context.targets is not None, "there are targets, or nothing is compiled"
+    names = {target.name for target in context.target_list}
     name = next(each for each in chain([ANSWERS], (f"{ANSWERS} {n}" for n in count(2))) if each not in names)
     answers = MockTarget(name=name, provider="mock")
     source = checked.source
@@ -88,16 +90,16 @@ def _compiled(checked: Checked, document: JudgeSetDocument, around: Surroundings
         source=replace(source, find_items=lambda _: source.items("items")),
         document=_as_evals(document, judge.name),
     )
-    targets = replace(around.targets, document=TargetsDocument(targets=(*around.target_list, answers)))
-    compilation = compile(
-        [(evals, replace(around, targets=targets, target_override=name))],
+    targets = replace(context.targets, document=TargetsDocument(targets=(*context.target_list, answers)))
+    compilation = Compilation(
+        [(evals, replace(context, targets=targets, target_override=name))],
         read_text=lambda path: path.read_bytes().decode("utf-8"),
         eval_ids=(),
     )
     plan = compilation.plan()
     dotenv = find_dotenv(source.path, source.root, cwd)
-    read = (source.path, *(other.source.path for other in around.others), *compilation.sources)
-    warnings = tuple(found for each in (*around.others, checked) for found in each.diagnostics)
+    read = (source.path, *(other.source.path for other in context.others), *compilation.sources)
+    warnings = tuple(found for each in (*context.others, checked) for found in each.diagnostics)
     return Compiled(plan, Origin(source.root, warnings, read, (dotenv,) if dotenv else ()))
 
 

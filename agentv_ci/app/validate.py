@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentv_ci.app.workspace import Documents
-from agentv_ci.contracts.documents import CheckedFile
+from agentv_ci.contracts.documents import FileDiagnostics
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.targets import TargetsDocument
-from agentv_ci.load.discover import Found, discover
+from agentv_ci.load.discover import DiscoveredFile, discover
 
 WORTH_A_PROCESS = 50
 """Files from which on a second process saves more time than it takes."""
@@ -24,7 +24,7 @@ CHUNKS_A_PROCESS = 4
 class Checks:
     """What `validate` says of all files."""
 
-    files: tuple[CheckedFile, ...]
+    files: tuple[FileDiagnostics, ...]
     skipped: int
     """YAML files that are none of ours."""
 
@@ -45,14 +45,14 @@ def check_paths(patterns: Sequence[str], *, targets: str | None, cwd: Path, jobs
     return Checks(tuple(files.values()), skipped)
 
 
-def _check(found: Sequence[Found], targets: str | None, cwd: Path) -> list[CheckedFile | None]:
+def _check(found: Sequence[DiscoveredFile], targets: str | None, cwd: Path) -> list[FileDiagnostics | None]:
     documents = Documents(cwd, targets)
     return [documents.check_file(each.path, named=each.named) for each in found]
 
 
 def _check_in_processes(
-    found: Sequence[Found], targets: str | None, cwd: Path, processes: int
-) -> list[CheckedFile | None]:
+    found: Sequence[DiscoveredFile], targets: str | None, cwd: Path, processes: int
+) -> list[FileDiagnostics | None]:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 

@@ -7,16 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.documents import Checked, CheckedFile, Surroundings
+from agentv_ci.contracts.documents import CheckedDocument, DocumentContext, FileDiagnostics
 from agentv_ci.contracts.source import NOWHERE, Kind, Source
 from agentv_ci.contracts.targets import Target, TargetsDocument
 from agentv_ci.errors import InvalidInput, UsageError
 from agentv_ci.json_access import read_json
-from agentv_ci.load import load
 from agentv_ci.load.discover import find_configs, find_root, find_targets, targets_in
-from agentv_ci.load.files import looker
+from agentv_ci.load.document import load
+from agentv_ci.load.files import file_inspector
 from agentv_ci.load.parse import parse_yaml
-from agentv_ci.validate import validate
+from agentv_ci.validate.document import validate
 
 NEED_TARGETS: frozenset[Kind | None] = frozenset({"eval", "judge-set"})
 """Documents that are checked against the targets they name."""
@@ -36,28 +36,28 @@ class Documents:
         self._more_targets = more_targets
         self._targets = _named_targets(targets, cwd) if targets is not None else None
         self._target_override = None if target_override == "default" else target_override
-        self._look = looker()
-        self._alone = Surroundings(read_yaml, self._look)
-        self._checked: dict[tuple[Path, bool], Checked] = {}
-        self._around: dict[Path, Surroundings] = {}
+        self._inspect_file = file_inspector()
+        self._alone = DocumentContext(read_yaml, self._inspect_file)
+        self._checked: dict[tuple[Path, bool], CheckedDocument] = {}
+        self._contexts: dict[Path, DocumentContext] = {}
         self._roots: dict[Path, Path] = {}
 
-    def check(self, path: Path, *, named: bool) -> Checked:
+    def check(self, path: Path, *, named: bool) -> CheckedDocument:
         """Return a document with everything that is wrong with it; those that others are read with are remembered."""
         return self._checked.get((path, named)) or self._validated(
             load(path, self.root(path), named=named), named=named
         )
 
-    def _validated(self, source: Source, *, named: bool) -> Checked:
+    def _validated(self, source: Source, *, named: bool) -> CheckedDocument:
         if source.kind in NEED_TARGETS:
-            return validate(source, self.surroundings(source.path))
+            return validate(source, self.context(source.path))
         context = self._alone
         if source.kind == "targets":
             context = replace(self._alone, configs=self._configs(source.path))
         checked = self._checked[source.path, named] = validate(source, context)
         return checked
 
-    def check_file(self, path: Path, *, named: bool) -> CheckedFile | None:
+    def check_file(self, path: Path, *, named: bool) -> FileDiagnostics | None:
         """Return what is to be said of a file; None for a YAML file that is none of ours."""
         checked = self.check(path, named=named)
         kind = checked.source.kind
@@ -66,7 +66,7 @@ class Documents:
         file = _checked_file(checked)
         if kind not in NEED_TARGETS:
             return file
-        context = self.surroundings(path)
+        context = self.context(path)
         unreadable = (other for other in context.others if not other.source.readable)
         return replace(file, without_targets=context.targets is None, beside=tuple(map(_checked_file, unreadable)))
 
@@ -77,46 +77,46 @@ class Documents:
             self._roots[folder] = find_root(path, self._cwd)
         return self._roots[folder]
 
-    def surroundings(self, path: Path) -> Surroundings:
+    def context(self, path: Path) -> DocumentContext:
         """Return what an eval file is read with; for all files of a folder it is the same."""
         folder = path.parent
-        if folder not in self._around:
+        if folder not in self._contexts:
             root = self.root(path)
             targets = self._targets or find_targets(path, root, self._cwd)
-            self._around[folder] = Surroundings(
+            self._contexts[folder] = DocumentContext(
                 read_yaml=read_yaml,
-                look=self._look,
+                inspect_file=self._inspect_file,
                 targets=self._extended(self._targets_at(targets) if targets else None, path),
                 configs=self._configs(path),
                 target_override=self._target_override,
                 plugin_validators=_known_validators,
             )
-        return self._around[folder]
+        return self._contexts[folder]
 
-    def valid_surroundings(self, path: Path) -> Surroundings:
+    def valid_context(self, path: Path) -> DocumentContext:
         """Return what an eval file is read with; raises InvalidInput where that has errors."""
-        context = self.surroundings(path)
+        context = self.context(path)
         require_valid(context.others)
         return context
 
-    def _extended(self, checked: Checked | None, path: Path) -> Checked | None:
+    def _extended(self, checked: CheckedDocument | None, path: Path) -> CheckedDocument | None:
         """Return a targets document with the targets that stand in no document; alone they are one beside the file."""
         if not self._more_targets:
             return checked
         if checked is None:
             nowhere = Source(path.with_name("targets"), self.root(path), "targets", {}, lambda: NOWHERE)
-            return Checked(nowhere, TargetsDocument(targets=self._more_targets), ())
+            return CheckedDocument(nowhere, TargetsDocument(targets=self._more_targets), ())
         document = checked.document
         if not isinstance(document, TargetsDocument):
             return checked
         both = (*document.targets, *self._more_targets)
         return replace(checked, document=document.model_copy(update={"targets": both}))
 
-    def _configs(self, path: Path) -> tuple[Checked, ...]:
+    def _configs(self, path: Path) -> tuple[CheckedDocument, ...]:
         found = (self._beside(config, "config", named=True) for config in find_configs(path, self.root(path)))
         return tuple(config for config in found if config is not None)
 
-    def _targets_at(self, path: Path) -> Checked | None:
+    def _targets_at(self, path: Path) -> CheckedDocument | None:
         named = path == self._targets
         checked = self._beside(path, "targets", named=named)
         if named and (checked is None or not checked.source.readable):
@@ -125,22 +125,22 @@ class Documents:
             raise UsageError(f"'{path}' is no targets document: {reason}")
         return checked
 
-    def _beside(self, path: Path, kind: Kind, *, named: bool) -> Checked | None:
+    def _beside(self, path: Path, kind: Kind, *, named: bool) -> CheckedDocument | None:
         """Return a document that others are read with; None when it is only called like one of that kind."""
         checked = self._checked.get((path, named))
         if checked is None:
             source = load(path, self.root(path), named=named)
-            # What is of another kind has surroundings of its own, perhaps these very ones.
+            # What is of another kind has a context of its own, perhaps these very ones.
             checked = self._validated(source, named=named) if source.kind == kind else None
         return checked if checked is not None and checked.source.kind == kind else None
 
 
-def _checked_file(checked: Checked) -> CheckedFile:
+def _checked_file(checked: CheckedDocument) -> FileDiagnostics:
     source = checked.source
-    return CheckedFile(source.path, source.root, source.kind, checked.diagnostics, without_targets=False)
+    return FileDiagnostics(source.path, source.root, source.kind, checked.diagnostics, without_targets=False)
 
 
-def require_valid(documents: Sequence[Checked]) -> None:
+def require_valid(documents: Sequence[CheckedDocument]) -> None:
     """Raise InvalidInput, with all diagnostics of all documents, where one of them has errors."""
     if not all(each.valid for each in documents):
         raise InvalidInput([found for each in documents for found in each.diagnostics])

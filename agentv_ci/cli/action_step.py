@@ -21,7 +21,7 @@ from agentv_ci.cli import eval_command, validate_command
 from agentv_ci.cli.console import show_diagnostics, show_line
 from agentv_ci.cli.exit import Ended, end
 from agentv_ci.contracts.action import HTML, JUNIT, RESULTS, ActionRun
-from agentv_ci.contracts.documents import CheckedFile
+from agentv_ci.contracts.documents import FileDiagnostics
 from agentv_ci.errors import FAILED, PASSED, CannotGoOn, InvalidInput, MissingVariables, UsageError
 from agentv_ci.load.discover import find_root
 from agentv_ci.load.environment import with_dotenv
@@ -78,7 +78,7 @@ def run_step(inputs: Inputs) -> int:
     # Where that fails, what lies there is not of this run, and must not be published as if it were.
     prepare(inputs.folder, named, inputs.use)
     root = (_root_of(cwd / inputs.paths[0]) if inputs.paths else None) or cwd
-    files: list[CheckedFile] = []
+    files: list[FileDiagnostics] = []
 
     def work() -> int:
         if not inputs.paths:
@@ -149,7 +149,7 @@ def _load(env_file: Path | None) -> None:
         raise UsageError(f"env-file: '{env_file}' has a variable that no environment can hold: {error}") from error
 
 
-def _evaluate(inputs: Inputs, context: click.Context, files: list[CheckedFile]) -> int:
+def _evaluate(inputs: Inputs, context: click.Context, files: list[FileDiagnostics]) -> int:
     """Compile, write the plan into the folder, then run; `files` gets what is wrong with documents."""
     cwd = Path.cwd()
     _refuse_own_files(inputs.folder, context, cwd)
@@ -177,7 +177,7 @@ def _refuse_own_files(folder: Path, context: click.Context, cwd: Path) -> None:
             raise UsageError(f"args: --{name} would be written over a file of the action's own")
 
 
-def _validate(inputs: Inputs, context: click.Context, files: list[CheckedFile]) -> int:
+def _validate(inputs: Inputs, context: click.Context, files: list[FileDiagnostics]) -> int:
     """Check documents, and compile them where that is possible, since a plan is an output too."""
     cwd = Path.cwd()
     options = validate_command.ValidateOptions(**context.params)

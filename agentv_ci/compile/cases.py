@@ -10,7 +10,7 @@ from agentv_ci.compile.evaluators import EvaluatorCompiler, default_judge, rubri
 from agentv_ci.compile.files import Files, relative
 from agentv_ci.compile.messages import MessageCompiler, guidelines, reference_answer
 from agentv_ci.compile.targets import Targets, find_target, judge_of
-from agentv_ci.contracts.documents import Checked, Surroundings
+from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.evals import CaseExecution, EvalCase, EvalDocument, Gate, Repeat, ValidatorUse
 from agentv_ci.contracts.evaluators import RUBRICS_NAME
 from agentv_ci.contracts.plan import (
@@ -34,17 +34,17 @@ DEFAULT_MAX_RETRIES = 2
 
 
 def compile_suite(
-    checked: Checked, surroundings: Surroundings, files: Files, targets: Targets
+    checked: CheckedDocument, context: DocumentContext, files: Files, targets: Targets
 ) -> tuple[PlanSuite, Iterator[PlanCase]]:
     """Return an eval file's suite, and its cases one by one."""
     document, source = checked.document, checked.source
     assert isinstance(document, EvalDocument)
-    suite = _suite(document, source, surroundings)
-    compiler = _CaseCompiler(document, source, surroundings, files, targets)
+    suite = _suite(document, source, context)
+    compiler = _CaseCompiler(document, source, context, files, targets)
     return suite, (compiler.compile(index, case) for index, case in enumerate(document.evalcases))
 
 
-def _suite(document: EvalDocument, source: Source, surroundings: Surroundings) -> PlanSuite:
+def _suite(document: EvalDocument, source: Source, context: DocumentContext) -> PlanSuite:
     execution = document.execution
     gate = execution.gate if execution and execution.gate else Gate()
     validators = (execution.validators if execution else None) or ()
@@ -54,7 +54,7 @@ def _suite(document: EvalDocument, source: Source, surroundings: Surroundings) -
         dataset=document.dataset or source.path.name.split(".")[0] or source.path.name,
         description=document.description,
         validators=tuple(map(_validator, validators)),
-        prices=dict(surroundings.prices),
+        prices=dict(context.prices),
         gate=PlanGate(**given),
     )
 
@@ -67,24 +67,24 @@ def _validator(use: str | ValidatorUse) -> PlanValidator:
 
 class _CaseCompiler:
     def __init__(
-        self, document: EvalDocument, source: Source, surroundings: Surroundings, files: Files, targets: Targets
+        self, document: EvalDocument, source: Source, context: DocumentContext, files: Files, targets: Targets
     ) -> None:
         self._document = document
         self._source = source
-        self._surroundings = surroundings
+        self._context = context
         self._files = files
         self._targets = targets
         self._digests = CaseDigests(targets.compiled)
-        self._messages = MessageCompiler(source, files, surroundings.guideline_patterns)
+        self._messages = MessageCompiler(source, files, context.guideline_patterns)
         self._marks = source.items("evalcases")
         self._path = relative(source.path, source.root)
-        self._evaluators = EvaluatorCompiler(source, files, surroundings.read_yaml)
+        self._evaluators = EvaluatorCompiler(source, files, context.read_yaml)
 
     def compile(self, index: int, case: EvalCase) -> PlanCase:
         execution = self._document.execution_of(case)
-        name = self._surroundings.target_override or execution.target or DEFAULT_TARGET
-        target = find_target(self._surroundings.target_list, name)
-        judge = judge_of(self._surroundings.target_list, target, None)
+        name = self._context.target_override or execution.target or DEFAULT_TARGET
+        target = find_target(self._context.target_list, name)
+        judge = judge_of(self._context.target_list, target, None)
         inputs = tuple(map(self._messages.compile_input, case.input_messages))
         expected = tuple(map(self._messages.compile_expected, case.expected_messages))
         repeat = execution.repeat if isinstance(execution.repeat, Repeat) else Repeat(max=execution.repeat or 1)
@@ -112,14 +112,14 @@ class _CaseCompiler:
             threshold=_given(execution.threshold, DEFAULT_THRESHOLD),
             metadata=case.metadata,
         )
-        digest = self._digests.of(compiled, self._surroundings.prices)
+        digest = self._digests.of(compiled, self._context.prices)
         return compiled.model_copy(update={"digest": digest})
 
     def _compile_evaluators(
         self, case: EvalCase, execution: CaseExecution, target: Target
     ) -> tuple[PlanEvaluator, ...]:
         def judge(name: str | None) -> str:
-            found = judge_of(self._surroundings.target_list, target, name)
+            found = judge_of(self._context.target_list, target, name)
             assert found is not None, "a case that needs a judge and has none is refused"
             return self._add(found)
 
@@ -130,8 +130,8 @@ class _CaseCompiler:
         return tuple(compiled) or (default_judge(judge(None)),)
 
     def _add(self, target: Target) -> str:
-        assert self._surroundings.targets is not None
-        return self._targets.add(target, self._surroundings.targets.source)
+        assert self._context.targets is not None
+        return self._targets.add(target, self._context.targets.source)
 
     def _place(self, index: int) -> PlanSource:
         mark = self._marks[index]

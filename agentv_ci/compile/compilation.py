@@ -11,7 +11,7 @@ from agentv_ci.compile.document import sealed
 from agentv_ci.compile.files import Files, ReadText
 from agentv_ci.compile.selection import Needs, is_selected
 from agentv_ci.compile.targets import Targets
-from agentv_ci.contracts.documents import Checked, Surroundings
+from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanSuite
 from agentv_ci.jsonschema.schemas import schema_id
 
@@ -20,8 +20,16 @@ class Compilation:
     """What documents become: cases that come one by one, so that not all of them need be in memory."""
 
     def __init__(
-        self, documents: Iterable[tuple[Checked, Surroundings]], read_text: ReadText, eval_ids: Sequence[str]
+        self,
+        documents: Iterable[tuple[CheckedDocument, DocumentContext]],
+        *,
+        read_text: ReadText,
+        eval_ids: Sequence[str] = (),
     ) -> None:
+        """Take valid eval documents, and keep the cases whose id matches one of `eval_ids`, globs; none keeps all.
+
+        A plan without cases is possible: whether that is a mistake is not decided here.
+        """
         self._documents = documents
         self._files = Files(read_text)
         self._targets = Targets()
@@ -34,8 +42,8 @@ class Compilation:
 
         Raises what asking for a document raises.
         """
-        for checked, surroundings in self._documents:
-            suite, cases = compile_suite(checked, surroundings, self._files, self._targets)
+        for checked, context in self._documents:
+            suite, cases = compile_suite(checked, context, self._files, self._targets)
             self._suites.append(suite)
             # All are compiled: what a target is called must not depend on which cases are selected.
             for case in cases:

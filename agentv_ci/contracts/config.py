@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from agentv_ci.contracts.base import Authored, Items, Maybe
-from agentv_ci.contracts.diagnostics import Severity
+from agentv_ci.contracts.diagnostics import RuleSetting
 
 CONFIG_SCHEMA = "agentv-config-v2"
 
@@ -32,7 +32,7 @@ class ConfigDocument(Authored):
     guideline_patterns: Maybe[Items[str]] = Field(
         None, description="Globs of files that are guidelines, matched against the path from the repository's root."
     )
-    rules: Maybe[dict[str, Severity]] = Field(
+    rules: Maybe[dict[str, RuleSetting]] = Field(
         None, description="Rule id → error, warning or off: what `validate` makes of it."
     )
     prices: Maybe[dict[str, Price]] = Field(None, description="Model → its price, over the built-in table.")

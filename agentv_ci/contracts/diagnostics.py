@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Severity = Literal["error", "warning", "off"]
+Severity = Literal["info", "warning", "error"]
+RuleSetting = Literal["error", "warning", "off"]
+"""What a config document makes of a rule."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Literal
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.config import DEFAULT_GUIDELINE_PATTERNS, ConfigDocument, Price
-from agentv_ci.contracts.diagnostics import Diagnostic, Severity
+from agentv_ci.contracts.diagnostics import Diagnostic, RuleSetting
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.judge_set import JudgeSetDocument
 from agentv_ci.contracts.source import Kind, Source
@@ -23,7 +23,7 @@ ReadYaml = Callable[[str], JsonValue]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ReferencedFile:
     """What a path of the machine leads to."""
 
     real: Path
@@ -35,15 +35,15 @@ class Seen:
     has_role_marker: bool = False
 
 
-Look = Callable[[Path, tuple[Path, ...]], Seen]
-"""Look at a path, most likely from memory, and open it only inside one of some folders; never raises."""
+InspectFile = Callable[[Path, tuple[Path, ...]], ReferencedFile]
+"""Inspect a path, most likely from memory, and open it only inside one of some folders; never raises."""
 
 ROLE_MARKER = re.compile(r"@\[(?:System|User|Assistant|Tool)\]:")
 """How turns of a conversation are marked in a prompt that is one text."""
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedDocument:
     """A source, what it means, and what is wrong with it."""
 
     source: Source
@@ -58,7 +58,7 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedFile:
+class FileDiagnostics:
     """What is to be said of one file, without its content."""
 
     path: Path
@@ -68,7 +68,7 @@ class CheckedFile:
     diagnostics: tuple[Diagnostic, ...]
     without_targets: bool
     """Whether it is an eval file that had no targets file to be checked against."""
-    beside: tuple[CheckedFile, ...] = ()
+    beside: tuple[FileDiagnostics, ...] = ()
     """The documents it is read with that cannot be read."""
 
     def is_valid(self, *, strict: bool) -> bool:
@@ -77,14 +77,14 @@ class CheckedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class DocumentContext:
     """What an eval file is read with."""
 
     read_yaml: ReadYaml
-    look: Look
-    targets: Checked | None = None
+    inspect_file: InspectFile
+    targets: CheckedDocument | None = None
     """None: there is no targets file, and nothing about targets is checked."""
-    configs: tuple[Checked, ...] = ()
+    configs: tuple[CheckedDocument, ...] = ()
     """Nearest first; per key the nearest that has it wins."""
     target_override: str | None = None
     """The command line's target for all cases."""
@@ -92,7 +92,7 @@ class Surroundings:
     """The run validators that are installed beside the built-in ones; asked for when a document names one of them."""
 
     @property
-    def others(self) -> tuple[Checked, ...]:
+    def others(self) -> tuple[CheckedDocument, ...]:
         """The documents themselves."""
         return (*((self.targets,) if self.targets else ()), *self.configs)
 
@@ -109,7 +109,7 @@ class Surroundings:
         return next((patterns for patterns in given if patterns is not None), DEFAULT_GUIDELINE_PATTERNS)
 
     @property
-    def severities(self) -> Mapping[str, Severity]:
+    def rule_settings(self) -> Mapping[str, RuleSetting]:
         """Rule id → what is made of it, for rules that do not keep their default."""
         given = (config.rules for config in self._configs())
         return next((rules for rules in given if rules is not None), {})

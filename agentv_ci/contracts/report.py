@@ -9,6 +9,7 @@ from pydantic import Field
 
 from agentv_ci.contracts.base import Items, JsonObject, Name, Recorded, Share
 from agentv_ci.contracts.compared import Comparison
+from agentv_ci.contracts.diagnostics import Severity
 from agentv_ci.contracts.plan import Sha256
 from agentv_ci.contracts.results import Dollars, Usage
 
@@ -100,7 +101,6 @@ class ValidatorSettings(Recorded):
     context: JsonObject = Field(default_factory=dict, description="Its settings.")
 
 
-Severity = Literal["info", "warning", "error"]
 WORST_FIRST: tuple[Severity, ...] = ("error", "warning", "info")
 
 

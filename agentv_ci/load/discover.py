@@ -18,7 +18,7 @@ NEVER_ENTERED = frozenset({"node_modules", "venv", "__pycache__"})
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DiscoveredFile:
     """A file to look at."""
 
     path: Path
@@ -26,7 +26,7 @@ class Found:
     """Whether the user wrote this very path."""
 
 
-def discover(patterns: Sequence[str], cwd: Path) -> tuple[Found, ...]:
+def discover(patterns: Sequence[str], cwd: Path) -> tuple[DiscoveredFile, ...]:
     """Return the files that paths, folders and globs mean: in order, each once.
 
     Raises UsageError that names every path which does not exist.
@@ -37,20 +37,20 @@ def discover(patterns: Sequence[str], cwd: Path) -> tuple[Found, ...]:
         raise UsageError(
             f"{'path' if len(missing) == 1 else 'paths'} {named} {'does' if len(missing) == 1 else 'do'} not exist"
         )
-    found: dict[Path, Found] = {}
+    found: dict[Path, DiscoveredFile] = {}
     for pattern in patterns:
         for each in _expand(pattern, cwd):
             known = found.get(each.path)
-            found[each.path] = Found(each.path, each.named or (known is not None and known.named))
+            found[each.path] = DiscoveredFile(each.path, each.named or (known is not None and known.named))
     return tuple(found.values())
 
 
-def _expand(pattern: str, cwd: Path) -> Iterator[Found]:
+def _expand(pattern: str, cwd: Path) -> Iterator[DiscoveredFile]:
     path = normal(cwd / pattern)
     if _exists(path) and path.is_dir():
-        yield from (Found(each, named=False) for each in _walk(path))
+        yield from (DiscoveredFile(each, named=False) for each in _walk(path))
     elif _exists(path):
-        yield Found(path, named=True)
+        yield DiscoveredFile(path, named=True)
     else:
         from wcmatch import glob as wcglob
 
@@ -60,9 +60,9 @@ def _expand(pattern: str, cwd: Path) -> Iterator[Found]:
                 continue
             match = normal(cwd / name)
             if match.is_dir():
-                yield from (Found(each, named=False) for each in _walk(match))
+                yield from (DiscoveredFile(each, named=False) for each in _walk(match))
             elif match.suffix in (*YAML_SUFFIXES, ".json"):
-                yield Found(match, named=False)
+                yield DiscoveredFile(match, named=False)
 
 
 def _exists(path: Path) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agentv_ci.contracts.compared import Rate
-from agentv_ci.contracts.report import Severity, Stop
+from agentv_ci.contracts.diagnostics import Severity
+from agentv_ci.contracts.report import Stop
 
 GATE: Mapping[str, str] = {
     "pass": "passed",

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.report import WORST_FIRST, Severity
+from agentv_ci.contracts.diagnostics import Severity
+from agentv_ci.contracts.report import WORST_FIRST
 from agentv_ci.json_access import read_json, well_formed
 from agentv_ci.text import well_formed_text
 

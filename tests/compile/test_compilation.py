@@ -9,8 +9,8 @@ import pytest
 
 from agentv_ci.app.workspace import Documents
 from agentv_ci.cli import run
-from agentv_ci.compile import compile  # noqa: A004  # the stage's name
-from agentv_ci.contracts.documents import Checked, Surroundings
+from agentv_ci.compile.compilation import Compilation
+from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from tests.compile.builders import case, evals, targets, write_repository
 
 
@@ -21,13 +21,13 @@ def test_cases_come_before_the_next_document_is_asked_for(repository: Path) -> N
     documents = Documents(repository, None)
     asked: list[str] = []
 
-    def one_by_one() -> Iterator[tuple[Checked, Surroundings]]:
+    def one_by_one() -> Iterator[tuple[CheckedDocument, DocumentContext]]:
         for name in names:
             asked.append(name)
             path = repository / "evals" / f"{name}.yaml"
-            yield documents.check(path, named=True), documents.surroundings(path)
+            yield documents.check(path, named=True), documents.context(path)
 
-    compilation = compile(one_by_one(), read_text=Path.read_text)
+    compilation = Compilation(one_by_one(), read_text=Path.read_text)
     seen = [(found.id, "".join(asked)) for found in compilation.cases()]
     assert seen == [("a1", "a"), ("a2", "a"), ("b1", "ab"), ("b2", "ab"), ("c1", "abc"), ("c2", "abc")]
     assert [suite.path for suite in compilation.head().suites] == [f"evals/{name}.yaml" for name in names]

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from agentv_ci.jsonschema.rendering import CONTRACTS
 from agentv_ci.jsonschema.schemas import TITLES, SchemaName, document, violations
-from agentv_ci.load import KNOWN_SCHEMAS
+from agentv_ci.load.document import KNOWN_SCHEMAS
 from agentv_ci.load.parse import parse_yaml
 from agentv_ci.validate.structure import SCHEMAS
 from tests.conftest import REPOSITORY

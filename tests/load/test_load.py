@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv_ci.load import load
+from agentv_ci.load.document import load
 from agentv_ci.load.files import MAX_BYTES
 from tests.conftest import write
 

@@ -21,10 +21,10 @@ from agentv_ci.app.validate import check_paths
 from agentv_ci.cli.console import show_diagnostics
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.documents import CheckedFile
+from agentv_ci.contracts.documents import FileDiagnostics
 from agentv_ci.contracts.source import Mark, Pointer, locate
 from agentv_ci.jsonschema.schemas import violations
-from agentv_ci.load import load
+from agentv_ci.load.document import load
 from agentv_ci.report.diagnostics import document, render
 from agentv_ci.validate.structure import SCHEMAS, contract_of
 from tests.conftest import REPOSITORY, agentv_ci, write
@@ -90,7 +90,7 @@ def mutants(draw: st.DrawFn) -> tuple[str, str]:
     return path.name, "\n".join(lines) + "\n"
 
 
-def checked(name: str, text: str) -> CheckedFile:
+def checked(name: str, text: str) -> FileDiagnostics:
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), {".git/HEAD": "", name: text})
         with time_limit(60):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.app.validate import check_paths
-from agentv_ci.contracts.documents import CheckedFile
+from agentv_ci.contracts.documents import FileDiagnostics
 from agentv_ci.errors import UsageError
 from tests.conftest import agentv_ci, write
 
@@ -26,7 +26,7 @@ evalcases:
 REFERRING = CASE.replace("content: x", "content: [{type: file, value: r.md}]")
 
 
-def files_of(folder: Path, *patterns: str) -> tuple[CheckedFile, ...]:
+def files_of(folder: Path, *patterns: str) -> tuple[FileDiagnostics, ...]:
     return check_paths(patterns, targets=None, cwd=folder).files
 
 

@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 
 from agentv_ci.app.workspace import read_yaml
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.documents import Checked, Surroundings
+from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.source import Kind, Mark, Source
-from agentv_ci.load.files import look
-from agentv_ci.validate import validate
+from agentv_ci.load.files import inspect_file
+from agentv_ci.validate.document import validate
 from tests.guards.test_schemas import SAMPLES, mutants
 
 NOWHERE = Mark((0, 0), (0, 0), None)
 
 
-def check(data: JsonValue, kind: Kind = "eval", path: Path = Path("/repository/x.yaml")) -> Checked:
-    return validate(Source(path, path.parent, kind, data, lambda: NOWHERE), Surroundings(read_yaml, look))
+def check(data: JsonValue, kind: Kind = "eval", path: Path = Path("/repository/x.yaml")) -> CheckedDocument:
+    return validate(Source(path, path.parent, kind, data, lambda: NOWHERE), DocumentContext(read_yaml, inspect_file))
 
 
-def messages(checked: Checked) -> list[str]:
+def messages(checked: CheckedDocument) -> list[str]:
     return [each.message for each in checked.diagnostics]
 
 

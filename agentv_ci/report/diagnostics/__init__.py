@@ -12,7 +12,7 @@ from agentv_ci.contracts.diagnostics_document import (
     DiagnosticsSummary,
     FileRecord,
 )
-from agentv_ci.contracts.documents import CheckedFile
+from agentv_ci.contracts.documents import FileDiagnostics
 from agentv_ci.jsonschema.schemas import schema_id
 
 DiagnosticsFormat = Literal["json", "github", "sarif"]
@@ -21,7 +21,7 @@ Relative = Callable[[str], str]
 """Return the path of a file from its repository, with `/`."""
 
 
-def document(files: Iterable[CheckedFile], skipped: int, *, strict: bool) -> DiagnosticsDocument:
+def document(files: Iterable[FileDiagnostics], skipped: int, *, strict: bool) -> DiagnosticsDocument:
     """Return what is to be said of all files; with `strict`, warnings make a file invalid too."""
     records = tuple(
         FileRecord(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.documents import Surroundings
+from agentv_ci.contracts.documents import DocumentContext
 from agentv_ci.contracts.evals import VALIDATORS, EvalDocument
 from agentv_ci.contracts.evaluators import RUBRICS_NAME
 from agentv_ci.contracts.source import Pointer
@@ -16,7 +16,7 @@ from agentv_ci.validate.rules.names import duplicates
 from agentv_ci.validator_settings import wrong_settings
 
 
-def check(document: EvalDocument, find: Finder, surroundings: Surroundings) -> Iterator[Diagnostic]:
+def check(document: EvalDocument, find: Finder, context: DocumentContext) -> Iterator[Diagnostic]:
     """AV301 for case ids and rubrics, AV311 and AV323 for validators."""
     ids = ((("evalcases", index, "id"), case.id) for index, case in enumerate(document.evalcases))
     yield from duplicates(find, "case id", ids)
@@ -28,16 +28,16 @@ def check(document: EvalDocument, find: Finder, surroundings: Surroundings) -> I
                 message = f"an evaluator is called '{RUBRICS_NAME}', as the one that the case's own rubrics make"
                 yield find.at("AV301", message, place, key=True, hint="call the evaluator something else")
     for pointer, name in _validators(document):
-        if name not in VALIDATORS and name not in (plugins := surroundings.plugin_validators()):
+        if name not in VALIDATORS and name not in (plugins := context.plugin_validators()):
             known = sorted({*VALIDATORS, *plugins})
             message = f"unknown validator '{name}'{did_you_mean(name, known)}; validators are {listed(known)}"
             yield find.at("AV311", message, pointer)
     uses = (document.execution.validators if document.execution else None) or ()
     for index, use in enumerate(uses):
-        key, context = (use, {}) if isinstance(use, str) else (use.key, use.__pydantic_extra__ or {})
-        for place, message in wrong_settings(key, context):
+        key, settings = (use, {}) if isinstance(use, str) else (use.key, use.__pydantic_extra__ or {})
+        for place, message in wrong_settings(key, settings):
             where: Pointer = ("execution", "validators", index, *place)
-            yield find.at("AV323", message, where, key=place[0] in context)
+            yield find.at("AV323", message, where, key=place[0] in settings)
 
 
 def _validators(document: EvalDocument) -> Iterator[tuple[Pointer, str]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.documents import Surroundings
+from agentv_ci.contracts.documents import DocumentContext
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.evaluators import (
     AuthoredEvaluator,
@@ -76,18 +76,18 @@ def _with_members(pointer: Pointer, evaluators: tuple[AuthoredEvaluator, ...]) -
             yield from _with_members((*pointer, index, "evaluators"), evaluator.evaluators)
 
 
-def check(lists: Iterable[EvaluatorList], find: Finder, surroundings: Surroundings) -> Iterator[Diagnostic]:
+def check(lists: Iterable[EvaluatorList], find: Finder, context: DocumentContext) -> Iterator[Diagnostic]:
     """AV301 and AV319 for lists of evaluators; AV204, AV301, AV302, AV309, AV310, AV319 and AV320 for each of them."""
     for pointer, evaluators in lists:
         names = (((*pointer, index, "name"), each.name) for index, each in enumerate(evaluators))
         yield from duplicates(find, "evaluator name", names)
         yield from _check_weights(pointer, [each.weight for each in evaluators], find)
         for index, evaluator in enumerate(evaluators):
-            yield from _check((*pointer, index), evaluator, find, surroundings)
+            yield from _check((*pointer, index), evaluator, find, context)
 
 
 def _check(
-    pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder, surroundings: Surroundings
+    pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder, context: DocumentContext
 ) -> Iterator[Diagnostic]:
     match evaluator:
         case CodeEvaluator():
@@ -95,7 +95,7 @@ def _check(
         case RegexEvaluator():
             yield from _check_pattern(pointer, evaluator, find)
         case SchemaEvaluator():
-            yield from check_schema(pointer, evaluator, find, surroundings)
+            yield from check_schema(pointer, evaluator, find, context)
         case ToolTrajectoryEvaluator():
             yield from _check_trajectory(pointer, evaluator, find)
         case LlmJudgeEvaluator() | RubricEvaluator():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.documents import Seen, Surroundings
+from agentv_ci.contracts.documents import DocumentContext, ReferencedFile
 from agentv_ci.contracts.evals import ContentBlock, EvalDocument, ExpectedMessage, InputMessage
 from agentv_ci.contracts.evaluators import (
     AuthoredEvaluator,
@@ -29,14 +29,14 @@ Reference = tuple[Pointer, str]
 
 
 def check(
-    document: EvalDocument, lists: Iterable[EvaluatorList], find: Finder, surroundings: Surroundings
+    document: EvalDocument, lists: Iterable[EvaluatorList], find: Finder, context: DocumentContext
 ) -> Iterator[Diagnostic]:
     """AV105, AV302, AV303, AV308 and AV318 for every file an eval document names."""
     looked: dict[str, _Looked] = {}
     for is_message, references in ((True, _of_messages(document)), (False, _of_evaluators(lists))):
         for pointer, reference in references:
             if reference not in looked:
-                looked[reference] = _look(reference, find, surroundings)
+                looked[reference] = _look(reference, find, context)
             seen = looked[reference]
             # An empty schema is an error of its own.
             if seen.problem is not None and not (pointer[-1] == "schema_file" and seen.problem[0] == "AV303"):
@@ -55,19 +55,19 @@ class _Looked:
     has_role_marker: bool
 
 
-def check_reference(pointer: Pointer, reference: str, find: Finder, surroundings: Surroundings) -> Iterator[Diagnostic]:
+def check_reference(pointer: Pointer, reference: str, find: Finder, context: DocumentContext) -> Iterator[Diagnostic]:
     """AV105, AV302, AV303 and AV318 for one file that a document names."""
-    problem = _look(reference, find, surroundings).problem
+    problem = _look(reference, find, context).problem
     if problem is not None:
         yield find.at(*problem, pointer)
 
 
-def _look(reference: str, find: Finder, surroundings: Surroundings) -> _Looked:
-    path, seen = look_at(reference, find, surroundings)
+def _look(reference: str, find: Finder, context: DocumentContext) -> _Looked:
+    path, seen = look_at(reference, find, context)
     return _Looked(_problem(reference, path, seen, find.source.root), seen.has_role_marker)
 
 
-def _problem(reference: str, path: Path, seen: Seen, root: Path) -> tuple[str, str] | None:
+def _problem(reference: str, path: Path, seen: ReferencedFile, root: Path) -> tuple[str, str] | None:
     if not reference:
         return "AV302", "the path is empty"
     if "://" in reference:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.documents import Surroundings
+from agentv_ci.contracts.documents import DocumentContext
 from agentv_ci.contracts.evaluators import SchemaEvaluator
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.jsonschema.references import bad_reference
@@ -20,7 +20,7 @@ SCHEMA_SUFFIXES = (".json", ".yaml", ".yml")
 
 
 def check_schema(
-    pointer: Pointer, evaluator: SchemaEvaluator, find: Finder, surroundings: Surroundings
+    pointer: Pointer, evaluator: SchemaEvaluator, find: Finder, context: DocumentContext
 ) -> Iterator[Diagnostic]:
     """AV309 and AV320 for an evaluator that holds, or names, a JSON Schema."""
     if evaluator.schema_file is None and evaluator.schema_inline is None:
@@ -32,13 +32,13 @@ def check_schema(
         yield find.at("AV320", message, (*pointer, "schema_inline"), key=True)
     if evaluator.schema_inline is not None:
         place = (*pointer, "schema_inline")
-        yield from _check(place, evaluator.schema_inline, find.source.path, find, surroundings)
+        yield from _check(place, evaluator.schema_inline, find.source.path, find, context)
     if evaluator.schema_file is not None:
-        yield from _check_file((*pointer, "schema_file"), evaluator.schema_file, find, surroundings)
+        yield from _check_file((*pointer, "schema_file"), evaluator.schema_file, find, context)
 
 
-def _check_file(pointer: Pointer, reference: str, find: Finder, surroundings: Surroundings) -> Iterator[Diagnostic]:
-    path, seen = look_at(reference, find, surroundings)
+def _check_file(pointer: Pointer, reference: str, find: Finder, context: DocumentContext) -> Iterator[Diagnostic]:
+    path, seen = look_at(reference, find, context)
     state = seen.state
     if state not in ("text", "blank"):
         return  # said where files are checked
@@ -50,20 +50,20 @@ def _check_file(pointer: Pointer, reference: str, find: Finder, surroundings: Su
         yield find.at("AV309", f"the schema file is empty: {path}", pointer)
         return
     try:
-        schema = surroundings.read_yaml(path.read_text("utf-8"))
+        schema = context.read_yaml(path.read_text("utf-8"))
     except ValueError as error:
         yield find.at("AV309", f"'{path.name}' cannot be read: {error}", pointer)
         return
-    yield from _check(pointer, schema, path, find, surroundings)
+    yield from _check(pointer, schema, path, find, context)
 
 
 def _check(
-    pointer: Pointer, schema: JsonValue, path: Path, find: Finder, surroundings: Surroundings
+    pointer: Pointer, schema: JsonValue, path: Path, find: Finder, context: DocumentContext
 ) -> Iterator[Diagnostic]:
     def read(other: Path) -> JsonValue:
-        if look_inside(other, find, surroundings).state != "text":
+        if look_inside(other, find, context).state != "text":
             raise FileNotFoundError(other)
-        contents = surroundings.read_yaml(other.read_text("utf-8"))
+        contents = context.read_yaml(other.read_text("utf-8"))
         if reason := invalid_schema(contents, schema):
             raise ValueError(f"not a JSON Schema: {reason}")
         return contents

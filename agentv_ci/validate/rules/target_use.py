@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.documents import Surroundings
+from agentv_ci.contracts.documents import DocumentContext
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.evaluators import (
     AuthoredEvaluator,
@@ -23,11 +23,11 @@ from agentv_ci.validate.rules.measures import never_given
 from agentv_ci.validate.rules.targets import authored_names, has_nameless, unknown_name
 
 
-def check(document: EvalDocument, find: Finder, surroundings: Surroundings) -> Iterator[Diagnostic]:
+def check(document: EvalDocument, find: Finder, context: DocumentContext) -> Iterator[Diagnostic]:
     """AV304, AV312 and AV316 for the targets an eval document is answered and judged by."""
-    if surroundings.targets is None or surroundings.targets.document is None:
+    if context.targets is None or context.targets.document is None:
         return  # what is wrong with the targets file is said there
-    use = _Use(document, find, surroundings)
+    use = _Use(document, find, context)
     for index in range(len(document.evalcases)):
         yield from use.check_case(index)
 
@@ -35,16 +35,16 @@ def check(document: EvalDocument, find: Finder, surroundings: Surroundings) -> I
 class _Use:
     """Checks one eval document against its targets."""
 
-    def __init__(self, document: EvalDocument, find: Finder, surroundings: Surroundings) -> None:
-        assert surroundings.targets is not None
+    def __init__(self, document: EvalDocument, find: Finder, context: DocumentContext) -> None:
+        assert context.targets is not None
         self._document = document
         self._find = find
-        self._override = surroundings.target_override
-        self._targets = {target.name: target for target in surroundings.target_list}
-        self._authored = authored_names(surroundings.targets.source)
-        self._has_nameless = has_nameless(surroundings.targets.source)
-        self._prices = surroundings.prices
-        self._targets_are_valid = surroundings.targets.valid
+        self._override = context.target_override
+        self._targets = {target.name: target for target in context.target_list}
+        self._authored = authored_names(context.targets.source)
+        self._has_nameless = has_nameless(context.targets.source)
+        self._prices = context.prices
+        self._targets_are_valid = context.targets.valid
         self._without_judge: set[str] = set()
 
     def check_case(self, index: int) -> Iterator[Diagnostic]:

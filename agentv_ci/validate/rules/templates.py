@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.documents import Surroundings
+from agentv_ci.contracts.documents import DocumentContext
 from agentv_ci.contracts.evaluators import (
     AGGREGATOR_VARIABLES,
     PROMPT_VARIABLES,
@@ -31,25 +31,25 @@ _ONE_BRACE = re.compile(r"(?<!\{)\{\s{0,9}(?:candidate_answer|expected_messages)
 SHOWS_THE_ANSWER = frozenset({"candidate_answer", "generated_answer", "expected_messages"})
 
 
-def check(lists: Iterable[EvaluatorList], find: Finder, surroundings: Surroundings) -> Iterator[Diagnostic]:
+def check(lists: Iterable[EvaluatorList], find: Finder, context: DocumentContext) -> Iterator[Diagnostic]:
     """AV306 and AV307 for every prompt."""
     for pointer, evaluators in lists:
         for index, evaluator in enumerate(evaluators):
-            yield from _check((*pointer, index), evaluator, find, surroundings)
+            yield from _check((*pointer, index), evaluator, find, context)
 
 
 def _check(
-    pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder, surroundings: Surroundings
+    pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder, context: DocumentContext
 ) -> Iterator[Diagnostic]:
     match evaluator:
         case LlmJudgeEvaluator() if evaluator.prompt_file or evaluator.prompt:
             place = (*pointer, "prompt_path" if evaluator.prompt_path else "prompt")
             written = f"'prompt' of evaluator '{evaluator.name}'"
-            yield from check_judge_prompt(place, written, evaluator.prompt_file, evaluator.prompt, find, surroundings)
+            yield from check_judge_prompt(place, written, evaluator.prompt_file, evaluator.prompt, find, context)
         case CompositeEvaluator(aggregator=LlmJudgeAggregator(prompt=str() as prompt)):
             place = (*pointer, "aggregator", "prompt")
             written = f"'prompt' of evaluator '{evaluator.name}'"
-            source, text = _text(written, prompt_path(prompt), prompt, find, surroundings)
+            source, text = _text(written, prompt_path(prompt), prompt, find, context)
             if text is not None:
                 yield from _check_variables(place, source, text, AGGREGATOR_VARIABLES, find)
         case _:
@@ -57,22 +57,22 @@ def _check(
 
 
 def check_judge_prompt(
-    pointer: Pointer, written: str, reference: str | None, prompt: str | None, find: Finder, surroundings: Surroundings
+    pointer: Pointer, written: str, reference: str | None, prompt: str | None, find: Finder, context: DocumentContext
 ) -> Iterator[Diagnostic]:
     """AV306 and AV307 for a judge's prompt; `written`: how to call one that stands in place."""
-    source, text = _text(written, reference, prompt, find, surroundings)
+    source, text = _text(written, reference, prompt, find, context)
     if text is not None:
         yield from _check_shown(pointer, source, text, find)
         yield from _check_variables(pointer, source, text, PROMPT_VARIABLES, find)
 
 
 def _text(
-    written: str, reference: str | None, prompt: str | None, find: Finder, surroundings: Surroundings
+    written: str, reference: str | None, prompt: str | None, find: Finder, context: DocumentContext
 ) -> tuple[str, str | None]:
     """Return how to call a prompt and what it says; None for a file that is said to be wrong elsewhere."""
     if reference is None:
         return written, prompt
-    path, seen = look_at(reference, find, surroundings)
+    path, seen = look_at(reference, find, context)
     return str(path), path.read_text("utf-8") if seen.state == "text" else None
 
 

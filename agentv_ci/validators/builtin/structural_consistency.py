@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.report import Severity
+from agentv_ci.contracts.diagnostics import Severity
 from agentv_ci.validators.issues import findings, issue
 from agentv_ci.validators.runs import Run, is_success, name_of, shown
 

@@ -1,0 +1,151 @@
+"""A file becomes a Source, with what is wrong with it as a file."""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.config import CONFIG_SCHEMA
+from agentv_ci.contracts.diagnostics import RULES, Diagnostic
+from agentv_ci.contracts.evals import EVAL_SCHEMA
+from agentv_ci.contracts.judge_set import JUDGE_SET_SCHEMA
+from agentv_ci.contracts.source import NOWHERE, Kind, Source, locate
+from agentv_ci.contracts.targets import TARGETS_SCHEMAS
+from agentv_ci.jsonschema.schemas import BASE_ID, schema_id
+from agentv_ci.load.files import MAX_BYTES
+from agentv_ci.load.parse import Foreign, Parsed, Unparsable, parse_yaml
+from agentv_ci.load.syntax import Problem
+from agentv_ci.text import did_you_mean, listed, nearest
+
+KNOWN_SCHEMAS: Mapping[str, Kind] = {
+    EVAL_SCHEMA: "eval",
+    **dict.fromkeys(TARGETS_SCHEMAS, "targets"),
+    CONFIG_SCHEMA: "config",
+    JUDGE_SET_SCHEMA: "judge-set",
+    schema_id("eval-v2"): "eval",
+    schema_id("targets-v2"): "targets",
+    schema_id("config-v2"): "config",
+    schema_id("judge-set-v1"): "judge-set",
+}
+
+OURS = re.compile(r"\bagentv-(?:eval|targets|config|judge-set)-|^evalcases\s*:", re.MULTILINE)
+"""Signs that a file with more than YAML's core in it is meant to be one of ours all the same."""
+
+
+def load(path: Path, root: Path, *, named: bool) -> Source:
+    """Read one YAML document.
+
+    `root` is the repository it belongs to. `named` says that the user asked for this very file, so that a file
+    which is none of ours is a mistake. Never raises: what cannot be read is a Source with diagnostics.
+    """
+    text = ""
+    try:
+        text = _read(path)
+        parsed = parse_yaml(text)
+    except Unparsable as error:
+        kind = _kind_by_name(path)
+        is_ours = named or kind is not None or not isinstance(error, Foreign) or OURS.search(text) is not None
+        refused = (_diagnostic(path, error.problem),) if is_ours else ()
+        return Source(path, root, kind, None, lambda: NOWHERE, refused, readable=False)
+    kind, problem = _recognise(path, parsed, named=named)
+    # What stands in a file that is none of ours is nobody's business, but a kind of ours that does not exist is.
+    problems = (*(parsed.problems if named or kind is not None else ()), *([problem] if problem else []))
+    found = tuple(_diagnostic(path, each) for each in problems)
+    data = {} if kind == "config" and parsed.data is None else parsed.data
+    return Source(path, root, kind, data, parsed.find_mark, found, keys=parsed.keys, find_items=parsed.find_items)
+
+
+def _read(path: Path) -> str:
+    if "\0" in str(path):
+        # Results of anybody's may name it.
+        raise _unreadable("AV105", "cannot be read: a NUL is in its name")
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise _unreadable("AV105", "not a regular file")
+        if status.st_size > MAX_BYTES:
+            raise _unreadable("AV101", f"larger than {MAX_BYTES // 1024 // 1024} MiB")
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise _unreadable("AV105", f"cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise _unreadable("AV105", f"not UTF-8: byte 0x{error.object[error.start]:02x} at {error.start}") from error
+
+
+def _unreadable(rule: str, message: str) -> Unparsable:
+    return Unparsable(Problem(rule, message, (0, 0), (0, 0)))
+
+
+def _diagnostic(path: Path, problem: Problem) -> Diagnostic:
+    (line, column), (end_line, end_column) = problem.start, problem.end
+    severity = RULES[problem.rule].severity
+    place = (line + 1, column + 1, end_line + 1, end_column + 1)
+    return Diagnostic(problem.rule, severity, problem.message, str(path), *place, hint=problem.hint)
+
+
+def _recognise(path: Path, parsed: Parsed, *, named: bool) -> tuple[Kind | None, Problem | None]:
+    data = parsed.data
+    declared = data.get("$schema") if isinstance(data, dict) else None
+    if isinstance(declared, str):
+        kind = KNOWN_SCHEMAS.get(declared)
+        looks_ours = declared.startswith(("agentv-", BASE_ID)) or _kind_by_content(data, named=named) is not None
+        if kind is None and (named or looks_ours):
+            place = locate(parsed.find_mark(), ("$schema",))
+            names = [name for name in KNOWN_SCHEMAS if not name.startswith("http")]
+            said = f"unknown $schema '{declared}'{did_you_mean(declared, names)}; known are {listed(names)}"
+            return _kind_by_name(path), Problem("AV103", said, place.start, place.end)
+        return kind, None
+    kind = _kind_by_name(path) or _kind_by_content(data, named=named)
+    if not named and (kind is None or (kind == "targets" and not _may_list_targets(data))):
+        return None, None
+    if kind is not None and (data is None or _tries_to_say(data)):
+        return kind, None
+    start = parsed.find_mark().start
+    if kind is not None:
+        name = next(name for name, each in KNOWN_SCHEMAS.items() if each == kind)
+        return kind, Problem("AV102", f"no $schema; read as '{name}'", start, start)
+    what = (
+        "the file is empty"
+        if data is None
+        else "no document of agentv-ci; those begin with a line such as $schema: agentv-eval-v2"
+    )
+    return None, Problem("AV103", what, start, start)
+
+
+def _kind_by_name(path: Path) -> Kind | None:
+    if path.name in ("targets.yaml", "targets.yml"):
+        return "targets"
+    if path.name == ".agentv.yaml" or (path.name == "config.yaml" and path.parent.name == ".agentv"):
+        return "config"
+    return None
+
+
+def _kind_by_content(data: JsonValue, *, named: bool) -> Kind | None:
+    if not isinstance(data, dict):
+        return None
+    if "evalcases" in data:
+        return "eval"
+    if "targets" in data and (named or _lists_providers(data["targets"])):
+        return "targets"
+    if "guideline_patterns" in data or "guidelinePatterns" in data:
+        return "config"
+    return None
+
+
+def _tries_to_say(data: JsonValue) -> bool:
+    """Whether `$schema` is there, only not as it should be: that is said where the rest of the document is checked."""
+    return isinstance(data, dict) and ("$schema" in data or nearest("$schema", data) is not None)
+
+
+def _may_list_targets(data: JsonValue) -> bool:
+    """Whether a file that is only named like a targets file may be one: others are called so too."""
+    return data is None or isinstance(data, dict)
+
+
+def _lists_providers(value: JsonValue) -> bool:
+    return (
+        isinstance(value, list) and bool(value) and all(isinstance(item, dict) and "provider" in item for item in value)
+    )
