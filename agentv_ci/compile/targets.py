@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import chain, count
 from pathlib import Path
-from typing import get_args
 
 from agentv_ci.compile.files import relative
 from agentv_ci.contracts.environment_references import OPENING
@@ -78,7 +77,7 @@ def _provider(target: Target) -> str:
     """The first of a provider's names; one that says where the server is stays while nothing else does."""
     if isinstance(target, OpenAITarget) and target.base_url is None and target.provider in target.brands:
         return target.provider
-    return str(get_args(type(target).model_fields["provider"].annotation)[0])
+    return target.kind()
 
 
 def _program(program: str, source: Source) -> str:

@@ -1,7 +1,7 @@
 """What every target has, and the types of its fields."""
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field
 
@@ -65,6 +65,11 @@ class TargetSettings(Authored):
     provider_batching: Maybe[Flag] = Field(
         None, description="Ask all questions in one session, where the provider can."
     )
+
+    @classmethod
+    def kind(cls) -> str:
+        """Return the name of this kind of target: of several names for its provider the first."""
+        return str(get_args(cls.model_fields["provider"].annotation)[0])
 
     @classmethod
     def needs(cls, data: Mapping[str, JsonValue]) -> frozenset[str]:  # noqa: ARG003  # kinds that need nothing

@@ -1,33 +1,30 @@
-"""OpenAI's two APIs, which Azure speaks too: what they are called, how they are asked and read."""
+"""OpenAI's two APIs, which Azure and most servers speak too: chat completions and Responses.
+
+https://platform.openai.com/docs/api-reference/chat and https://platform.openai.com/docs/api-reference/responses.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from urllib.parse import urlsplit
 
 from agentv_ci.contracts.api_targets import AzureOpenAITarget, OpenAITarget
-from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.exchange import Request, Response
-from agentv_ci.execute.apis.chat_completions import chat_body, read_chat
-from agentv_ci.execute.apis.responses import read_responses, responses_body
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.exchange import ChatMessage, ProviderError, Request, Response
+from agentv_ci.contracts.results import ToolCall
+from agentv_ci.execute.answers import answered, openai_usage
+from agentv_ci.execute.apis.provider import Api
+from agentv_ci.execute.apis.question import budget_of, effort, instructions_and_turns, temperature_of, whole_limit_of
+from agentv_ci.execute.apis.refusals import inner_error
+from agentv_ci.json_access import objects_at, read_json, text_at, value_at
 
+VENDOR = urlsplit(OpenAITarget.fallbacks["base_url"]).hostname
+UNFINISHED = ("failed", "cancelled", "queued", "in_progress")
 
-class Body(Protocol):
-    """Makes the body of a question; `limit_name` is what chat completions call the most tokens of an answer."""
-
-    def __call__(
-        self, target: OpenAITarget | AzureOpenAITarget, model: str, request: Request, *, limit_name: str
-    ) -> JsonObject:
-        """Return the body."""
-        ...
-
-
-class Read(Protocol):
-    """Reads an answer."""
-
-    def __call__(self, body: JsonObject) -> Response:
-        """Return what it says; raises ProviderError for one that says nothing."""
-        ...
+SpeakingTarget = OpenAITarget | AzureOpenAITarget
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +36,154 @@ class Format:
     question: tuple[str, ...]
     """Keys of a body that hold what is asked."""
     takes_seed: bool
-    body: Body
-    read: Read
+    body: Callable[[SpeakingTarget, Request], JsonObject]
+    response: Callable[[JsonObject], Response]
 
 
-CHAT = Format("/chat/completions", ("messages",), takes_seed=True, body=chat_body, read=read_chat)
-RESPONSES = Format("/responses", ("instructions", "input"), takes_seed=False, body=responses_body, read=read_responses)
-
-
-def format_of(target: OpenAITarget | AzureOpenAITarget) -> Format:
-    """Return the API that a resolved target speaks."""
+def format_of(target: SpeakingTarget) -> Format:
+    """Return the format that a resolved target speaks."""
     return RESPONSES if target.api_format == "responses" else CHAT
+
+
+def api_in_format(target: SpeakingTarget, base_url: str, path: str, headers: Mapping[str, str]) -> Api:
+    """Return the API of a resolved target at an address."""
+    form = format_of(target)
+    return Api(base_url, path, headers, form.question, partial(form.body, target), form.response, form.takes_seed)
+
+
+def _model(target: SpeakingTarget) -> str:
+    model = target.deployment if isinstance(target, AzureOpenAITarget) else target.model
+    assert model is not None, "a resolved target has a deployment"
+    return model
+
+
+def _limit_name(target: SpeakingTarget) -> str:
+    """Return what the server calls the most tokens of an answer.
+
+    OpenAI's newer models refuse max_tokens; many compatible servers know nothing else.
+    """
+    if target.max_tokens_param is not None:
+        return target.max_tokens_param
+    is_vendor = isinstance(target, AzureOpenAITarget) or urlsplit(target.base_url).hostname == VENDOR
+    return "max_completion_tokens" if is_vendor else "max_tokens"
+
+
+def chat_body(target: SpeakingTarget, request: Request) -> JsonObject:
+    """Return the body of a question to chat completions."""
+    system, turns = instructions_and_turns(request)
+    messages: list[JsonValue] = [{"role": "system", "content": system}]
+    messages += [{"role": each.role, "content": each.content} for each in turns]
+    body: JsonObject = {"model": _model(target), "messages": messages}
+    if (temperature := temperature_of(target, request)) is not None:
+        body["temperature"] = temperature
+    if (limit := whole_limit_of(target, request)) is not None:
+        body[_limit_name(target)] = limit
+    if (budget := budget_of(target)) is not None:
+        body["reasoning_effort"] = effort(budget)
+    if request.seed is not None:
+        body["seed"] = request.seed
+    return body
+
+
+def read_chat(body: JsonObject) -> Response:
+    """Return the answer of a completion; raises ProviderError for a refusal, a filtered answer, or none at all."""
+    if error := inner_error(body) or inner_error(value_at(body, "choices", 0)):
+        raise error
+    message = value_at(body, "choices", 0, "message")
+    if not isinstance(message, dict):
+        raise ProviderError("malformed", "the answer has no choices[0].message")
+    reason = text_at(body, "choices", 0, "finish_reason")
+    content = message.get("content")
+    if reason == "content_filter":
+        raise ProviderError("request", "the API's content filter withheld the answer")
+    if not content and (refusal := text_at(message, "refusal")):
+        raise ProviderError("request", f"the model refused to answer: {refusal}")
+    answer = _text(content)
+    return answered(
+        answer,
+        _chat_calls(message),
+        model=text_at(body, "model"),
+        usage=openai_usage(body.get("usage"), "prompt_tokens", "completion_tokens"),
+        finish_reason=reason,
+    )
+
+
+def _text(content: JsonValue) -> str:
+    """The content as text: of a list of parts, as some servers send it, their texts; anything else as JSON."""
+    if not content or isinstance(content, str):
+        return content if isinstance(content, str) else ""
+    texts = [text_at(part, "text") for part in objects_at(content) if value_at(part, "type") in (None, "text")]
+    if texts:
+        return "".join(text or "" for text in texts)
+    return json.dumps(content, ensure_ascii=False)
+
+
+def _chat_calls(message: JsonValue) -> Iterator[ToolCall]:
+    for each in objects_at(message, "tool_calls"):
+        if name := text_at(each, "function", "name"):
+            yield ToolCall(tool=name, input=_arguments(value_at(each, "function", "arguments")))
+
+
+def _arguments(written: JsonValue) -> JsonValue:
+    """A call's arguments, which are JSON in a text; what is none stays a text."""
+    try:
+        return read_json(written) if isinstance(written, str) else written
+    except ValueError:
+        return written
+
+
+def responses_body(target: SpeakingTarget, request: Request) -> JsonObject:
+    """Return the body of a question to Responses. The API takes no seed, and nothing is stored at the vendor's."""
+    system, turns = instructions_and_turns(request)
+    # The API wants to be asked something, also when the instructions say all.
+    asked = turns or [ChatMessage("user", "Begin.")]
+    messages: list[JsonValue] = [{"role": each.role, "content": each.content} for each in asked]
+    body: JsonObject = {"model": _model(target), "instructions": system, "input": messages, "store": False}
+    if (temperature := temperature_of(target, request)) is not None:
+        body["temperature"] = temperature
+    if (limit := whole_limit_of(target, request)) is not None:
+        body["max_output_tokens"] = limit
+    if (budget := budget_of(target)) is not None:
+        body["reasoning"] = {"effort": effort(budget)}
+    return body
+
+
+def read_responses(body: JsonObject) -> Response:
+    """Return the answer of a response; raises ProviderError for a refusal, a failure, or no answer at all.
+
+    A failure too comes with HTTP status 200.
+    """
+    if error := inner_error(body):
+        raise error
+    status = text_at(body, "status")
+    if status in UNFINISHED:
+        raise ProviderError("server", f"the API answered with status {status}")
+    if not isinstance(body.get("output"), list):
+        raise ProviderError("malformed", "the answer has no output")
+    reason = text_at(body, "incomplete_details", "reason")
+    parts = [part for item in objects_at(body, "output") for part in objects_at(item, "content")]
+    answer = "".join(text_at(part, "text") or "" for part in parts if value_at(part, "type") == "output_text")
+    if reason == "content_filter":
+        raise ProviderError("request", "the API's content filter withheld the answer")
+    refusals = [text_at(part, "refusal") or "" for part in parts if value_at(part, "type") == "refusal"]
+    if not answer and refusals:
+        raise ProviderError("request", f"the model refused to answer: {' '.join(refusals)}")
+    return answered(
+        answer,
+        _response_calls(body),
+        model=text_at(body, "model"),
+        usage=openai_usage(body.get("usage"), "input_tokens", "output_tokens"),
+        finish_reason=reason or status,
+    )
+
+
+def _response_calls(body: JsonObject) -> Iterator[ToolCall]:
+    for item in objects_at(body, "output"):
+        if value_at(item, "type") == "function_call" and (name := text_at(item, "name")):
+            yield ToolCall(tool=name, input=_arguments(value_at(item, "arguments")))
+
+
+CHAT = Format("/chat/completions", ("messages",), takes_seed=True, body=chat_body, response=read_chat)
+RESPONSES = Format(
+    "/responses", ("instructions", "input"), takes_seed=False, body=responses_body, response=read_responses
+)

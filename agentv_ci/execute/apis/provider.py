@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import ProviderError, Request, Response
 from agentv_ci.contracts.target_settings import number
-from agentv_ci.execute.apis.parameters import Parameters
 from agentv_ci.execute.apis.question import sent, with_extra
+from agentv_ci.execute.apis.refusals import Parameters
 from agentv_ci.execute.apis.transport import Transport
 from agentv_ci.execute.services import ProviderServices
 from agentv_ci.retry import DEFAULT_STATUS_CODES, RetryPolicy, with_retries
@@ -19,46 +19,26 @@ CUT = frozenset({"length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "mod
 """Reasons to stop that leave an answer unfinished, in the words of all vendors."""
 
 
-class Api(Protocol):
-    """One API on the wire."""
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One API on the wire, for one resolved target."""
 
-    @property
-    def base_url(self) -> str:
-        """The API's root."""
-        ...
-
-    @property
-    def path(self) -> str:
-        """What follows the root, with a `/` in front."""
-        ...
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """Headers that say who asks, and in which version."""
-        ...
-
-    @property
-    def question(self) -> tuple[str, ...]:
-        """Keys of a body that hold what is asked, for the record."""
-        ...
-
-    @property
-    def status_codes(self) -> frozenset[int]:
-        """HTTP statuses worth repeating when the target names none."""
-        ...
-
-    @property
-    def takes_seed(self) -> bool:
-        """Whether a question can say which seed chance begins with."""
-        ...
-
-    def body(self, request: Request) -> JsonObject:
-        """Return the body of a question."""
-        ...
-
-    def response(self, body: JsonObject) -> Response:
-        """Return what an answer says; raises ProviderError for one that says nothing."""
-        ...
+    base_url: str
+    """The API's root."""
+    path: str
+    """What follows the root, with a `/` in front."""
+    headers: Mapping[str, str]
+    """Headers that say who asks, and in which version."""
+    question: tuple[str, ...]
+    """Keys of a body that hold what is asked, for the record."""
+    body: Callable[[Request], JsonObject]
+    """Makes the body of a question."""
+    response: Callable[[JsonObject], Response]
+    """Reads an answer; raises ProviderError for one that says nothing."""
+    takes_seed: bool
+    """Whether a question can say which seed chance begins with."""
+    status_codes: frozenset[int] = DEFAULT_STATUS_CODES
+    """HTTP statuses worth repeating when the target names none."""
 
 
 class ApiProvider:

@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, assert_never, runtime_checkable
+from importlib import import_module
+from typing import Protocol, runtime_checkable
 
 from agentv_ci.contracts.exchange import Request, Response
-from agentv_ci.contracts.targets import (
-    AnthropicTarget,
-    AzureOpenAITarget,
-    ClaudeCodeTarget,
-    CliTarget,
-    CodexTarget,
-    CopilotCliTarget,
-    GeminiCliTarget,
-    GeminiTarget,
-    MockTarget,
-    OpenAITarget,
-    Target,
-    VsCodeTarget,
-)
+from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.services import ProviderServices
 
 
@@ -52,52 +40,8 @@ class BatchProvider(Provider, Protocol):
         ...
 
 
-def open_provider(target: Target, services: ProviderServices) -> Provider:  # noqa: C901  # one arm a kind
-    """Return the provider of a resolved target. The modules load when they are needed."""
-    match target:
-        case AnthropicTarget():
-            from agentv_ci.execute.providers.anthropic import open_anthropic
-
-            return open_anthropic(target, services)
-        case AzureOpenAITarget():
-            from agentv_ci.execute.providers.azure_openai import open_azure_openai
-
-            return open_azure_openai(target, services)
-        case ClaudeCodeTarget():
-            from agentv_ci.execute.providers.claude_code import open_claude_code
-
-            return open_claude_code(target, services)
-        case CliTarget():
-            from agentv_ci.execute.providers.cli import CliProvider
-
-            return CliProvider(target, services)
-        case CodexTarget():
-            from agentv_ci.execute.providers.codex import open_codex
-
-            return open_codex(target, services)
-        case CopilotCliTarget():
-            from agentv_ci.execute.providers.copilot_cli import open_copilot_cli
-
-            return open_copilot_cli(target, services)
-        case GeminiTarget():
-            from agentv_ci.execute.providers.gemini import open_gemini
-
-            return open_gemini(target, services)
-        case GeminiCliTarget():
-            from agentv_ci.execute.providers.gemini_cli import open_gemini_cli
-
-            return open_gemini_cli(target, services)
-        case MockTarget():
-            from agentv_ci.execute.providers.mock import MockProvider
-
-            return MockProvider(target, services)
-        case OpenAITarget():
-            from agentv_ci.execute.providers.openai import open_openai
-
-            return open_openai(target, services)
-        case VsCodeTarget():
-            from agentv_ci.execute.providers.vscode_copilot import VsCodeProvider
-
-            return VsCodeProvider(target, services)
-        case _:
-            assert_never(target)
+def open_provider(target: Target, services: ProviderServices) -> Provider:
+    """Return the provider of a resolved target: the module that is named like its kind loads when it is needed."""
+    module = import_module(f"{__name__}.{target.kind().replace('-', '_')}")
+    provider: Provider = module.open_provider(target, services)
+    return provider

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from agentv_ci.contracts.api_targets import AnthropicTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import ProviderError, Request, Response, Warn
 from agentv_ci.contracts.results import ToolCall
 from agentv_ci.execute.answers import answered, anthropic_usage
-from agentv_ci.execute.apis.provider import ApiProvider
+from agentv_ci.execute.apis.provider import Api, ApiProvider
 from agentv_ci.execute.apis.question import (
     alternating,
     budget_of,
@@ -42,83 +43,77 @@ FIRST_WITHOUT_SAMPLING = (4, 7)
 """The first models that refuse a temperature."""
 
 
-def open_anthropic(target: AnthropicTarget, services: ProviderServices) -> ApiProvider:
+def open_provider(target: AnthropicTarget, services: ProviderServices) -> ApiProvider:
     """Return the provider of a resolved target."""
-    return ApiProvider(target, AnthropicApi(target, services.warn), services)
+    return ApiProvider(target, anthropic_api(target, services.warn), services)
 
 
-class AnthropicApi:
-    """See Api."""
+def anthropic_api(target: AnthropicTarget, warn: Warn) -> Api:
+    """Return the API; `warn` gets settings that its model does not take."""
+    assert target.base_url is not None, "a resolved target has a base_url"
+    headers = {"anthropic-version": target.version or DEFAULT_VERSION}
+    return Api(
+        target.base_url,
+        "/v1/messages",
+        {**headers, "x-api-key": target.api_key} if target.api_key else headers,
+        ("system", "messages"),
+        partial(_body, target, warn),
+        _response,
+        takes_seed=False,
+        # 529: overloaded.
+        status_codes=DEFAULT_STATUS_CODES | {529},
+    )
 
-    path = "/v1/messages"
-    question = ("system", "messages")
-    takes_seed = False
-    # 529: overloaded.
-    status_codes = DEFAULT_STATUS_CODES | {529}
 
-    def __init__(self, target: AnthropicTarget, warn: Warn) -> None:
-        assert target.base_url is not None, "a resolved target has a base_url"
-        self._target = target
-        self._warn = warn
-        self._generation = _generation(target.model)
-        self.base_url = target.base_url
-        self.headers = {"anthropic-version": target.version or DEFAULT_VERSION}
-        if target.api_key:
-            self.headers["x-api-key"] = target.api_key
+def _body(target: AnthropicTarget, warn: Warn, request: Request) -> JsonObject:
+    """Instructions apart, user and assistant in turn."""
+    system, turns = instructions_and_turns(request)
+    messages: list[JsonValue] = [{"role": each.role, "content": each.content} for each in alternating(turns)]
+    generation = _generation(target.model)
+    budget = max(LEAST_BUDGET, budget_of(target) or 0) if budget_of(target) else 0
+    body: JsonObject = {
+        "model": target.model,
+        "max_tokens": (limit_of(target, request) or DEFAULT_LIMIT) + budget,
+        "system": system,
+        "messages": messages,
+        **_thinking(budget, generation),
+    }
+    temperature = temperature_of(target, request)
+    if temperature is None:
+        return body
+    if budget or generation >= FIRST_WITHOUT_SAMPLING:
+        reason = "it cannot be set while the model thinks" if budget else "the model does not take it"
+        warn(f"{target.name}: temperature is left out: {reason}")
+        return body
+    return {**body, "temperature": temperature}
 
-    def body(self, request: Request) -> JsonObject:
-        """Return the body of a question: instructions apart, user and assistant in turn."""
-        system, turns = instructions_and_turns(request)
-        messages: list[JsonValue] = [{"role": each.role, "content": each.content} for each in alternating(turns)]
-        body: JsonObject = {
-            "model": self._target.model,
-            "max_tokens": (limit_of(self._target, request) or DEFAULT_LIMIT) + self._budget,
-            "system": system,
-            "messages": messages,
-            **self._thinking(),
-        }
-        temperature = temperature_of(self._target, request)
-        if temperature is None:
-            return body
-        if self._budget or self._generation >= FIRST_WITHOUT_SAMPLING:
-            reason = "it cannot be set while the model thinks" if self._budget else "the model does not take it"
-            self._warn(f"{self._target.name}: temperature is left out: {reason}")
-            return body
-        return {**body, "temperature": temperature}
 
-    @property
-    def _budget(self) -> int:
-        budget = budget_of(self._target)
-        return max(LEAST_BUDGET, budget) if budget else 0
+def _thinking(budget: int, generation: tuple[int, int]) -> JsonObject:
+    if not budget:
+        return {}
+    if generation >= FIRST_ADAPTIVE:
+        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort(budget)}}
+    return {"thinking": {"type": "enabled", "budget_tokens": budget}}
 
-    def _thinking(self) -> JsonObject:
-        if not self._budget:
-            return {}
-        if self._generation >= FIRST_ADAPTIVE:
-            return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort(self._budget)}}
-        return {"thinking": {"type": "enabled", "budget_tokens": self._budget}}
 
-    def response(self, body: JsonObject) -> Response:
-        """Return what an answer says; raises ProviderError for a refusal or no answer at all."""
-        if error := inner_error(body):
-            raise error
-        content = body.get("content")
-        if not isinstance(content, list):
-            raise ProviderError("malformed", "the answer has no content")
-        reason = text_at(body, "stop_reason")
-        answer = "".join(
-            text_at(block, "text") or "" for block in objects_at(content) if value_at(block, "type") == "text"
-        )
-        if reason == "refusal":
-            said = f": {answer}" if answer else ""
-            raise ProviderError("request", f"the model refused to answer{said}")
-        return answered(
-            answer,
-            _calls(content),
-            model=text_at(body, "model"),
-            usage=anthropic_usage(body.get("usage")),
-            finish_reason=reason,
-        )
+def _response(body: JsonObject) -> Response:
+    if error := inner_error(body):
+        raise error
+    content = body.get("content")
+    if not isinstance(content, list):
+        raise ProviderError("malformed", "the answer has no content")
+    reason = text_at(body, "stop_reason")
+    texts = (text_at(block, "text") for block in objects_at(content) if value_at(block, "type") == "text")
+    answer = "".join(text or "" for text in texts)
+    if reason == "refusal":
+        raise ProviderError("request", "the model refused to answer" + (f": {answer}" if answer else ""))
+    return answered(
+        answer,
+        _calls(content),
+        model=text_at(body, "model"),
+        usage=anthropic_usage(body.get("usage")),
+        finish_reason=reason,
+    )
 
 
 def _generation(model: str) -> tuple[int, int]:

@@ -22,7 +22,7 @@ from agentv_ci.process import Finished
 KNOWN = frozenset({"system", "assistant", "user", "result"})
 
 
-def open_claude_code(target: ClaudeCodeTarget, services: ProviderServices) -> AgentProvider:
+def open_provider(target: ClaudeCodeTarget, services: ProviderServices) -> AgentProvider:
     """Return the provider of a resolved target."""
     return AgentProvider(target, ClaudeCode(target), services)
 

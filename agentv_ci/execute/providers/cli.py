@@ -28,6 +28,11 @@ from agentv_ci.process import MAX_OUTPUT_BYTES, Finished, ProcessFailed, Process
 HEALTHCHECK_TIMEOUT_S = 10.0
 
 
+def open_provider(target: CliTarget, services: ProviderServices) -> CliProvider:
+    """Return the provider of a resolved target."""
+    return CliProvider(target, services)
+
+
 class CliProvider:
     """See Provider."""
 

@@ -36,7 +36,7 @@ DISCONNECTED = re.compile(
 )
 
 
-def open_codex(target: CodexTarget, services: ProviderServices) -> AgentProvider:
+def open_provider(target: CodexTarget, services: ProviderServices) -> AgentProvider:
     """Return the provider of a resolved target, which writes a log of every run."""
     shown = None if target.log_format == "json" else summary
 

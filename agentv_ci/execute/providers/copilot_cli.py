@@ -20,7 +20,7 @@ from agentv_ci.process import Finished
 KNOWN = frozenset({"assistant.message", "user.message", "session.error", "result", "assistant.turn_start"})
 
 
-def open_copilot_cli(target: CopilotCliTarget, services: ProviderServices) -> AgentProvider:
+def open_provider(target: CopilotCliTarget, services: ProviderServices) -> AgentProvider:
     """Return the provider of a resolved target."""
     return AgentProvider(target, CopilotCli(target), services)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from urllib.parse import quote
 
 from agentv_ci.contracts.api_targets import GeminiTarget
@@ -14,7 +15,7 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import ErrorKind, ProviderError, Request, Response
 from agentv_ci.contracts.results import ToolCall
 from agentv_ci.execute.answers import answered, gemini_usage
-from agentv_ci.execute.apis.provider import ApiProvider
+from agentv_ci.execute.apis.provider import Api, ApiProvider
 from agentv_ci.execute.apis.question import (
     alternating,
     budget_of,
@@ -25,7 +26,6 @@ from agentv_ci.execute.apis.question import (
 from agentv_ci.execute.apis.refusals import inner_error
 from agentv_ci.execute.services import ProviderServices
 from agentv_ci.json_access import objects_at, text_at, value_at
-from agentv_ci.retry import DEFAULT_STATUS_CODES
 
 DEFAULT_VERSION = str(GeminiTarget.implied["api_version"])
 
@@ -37,85 +37,83 @@ FINISHED = frozenset({"STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED"})
 """Reasons to stop after which an answer counts; after all others the model was stopped."""
 
 
-def open_gemini(target: GeminiTarget, services: ProviderServices) -> ApiProvider:
+def open_provider(target: GeminiTarget, services: ProviderServices) -> ApiProvider:
     """Return the provider of a resolved target."""
-    return ApiProvider(target, GeminiApi(target), services)
+    return ApiProvider(target, gemini_api(target), services)
 
 
-class GeminiApi:
-    """See Api."""
+def gemini_api(target: GeminiTarget) -> Api:
+    """Return the API."""
+    assert target.base_url is not None, "a resolved target has a base_url"
+    assert target.model is not None, "a resolved target has a model"
+    model = target.model.removeprefix("models/")
+    place = model if "/" in model else f"models/{model}"
+    return Api(
+        target.base_url,
+        f"/{target.api_version or DEFAULT_VERSION}/{quote(place)}:generateContent",
+        {"x-goog-api-key": target.api_key} if target.api_key else {},
+        ("systemInstruction", "contents"),
+        partial(_body, target),
+        _response,
+        takes_seed=True,
+    )
 
-    question = ("systemInstruction", "contents")
-    takes_seed = True
-    status_codes = DEFAULT_STATUS_CODES
 
-    def __init__(self, target: GeminiTarget) -> None:
-        assert target.base_url is not None, "a resolved target has a base_url"
-        assert target.model is not None, "a resolved target has a model"
-        self._target = target
-        self._model = target.model.removeprefix("models/")
-        place = self._model if "/" in self._model else f"models/{self._model}"
-        self.base_url = target.base_url
-        self.path = f"/{target.api_version or DEFAULT_VERSION}/{quote(place)}:generateContent"
-        self.headers = {"x-goog-api-key": target.api_key} if target.api_key else {}
+def _body(target: GeminiTarget, request: Request) -> JsonObject:
+    """Instructions apart, user and model in turn."""
+    system, turns = instructions_and_turns(request)
+    contents: list[JsonValue] = [
+        {"role": "model" if each.role == "assistant" else "user", "parts": [{"text": each.content}]}
+        for each in alternating(turns)
+    ]
+    body: JsonObject = {"contents": contents, "systemInstruction": {"parts": [{"text": system}]}}
+    settings: JsonObject = {
+        "temperature": temperature_of(target, request),
+        "maxOutputTokens": whole_limit_of(target, request),
+        "seed": request.seed,
+        "thinkingConfig": _thinking(target),
+    }
+    given: JsonObject = {name: value for name, value in settings.items() if value is not None}
+    return {**body, "generationConfig": given} if given else body
 
-    def body(self, request: Request) -> JsonObject:
-        """Return the body of a question: instructions apart, user and model in turn."""
-        system, turns = instructions_and_turns(request)
-        contents: list[JsonValue] = [
-            {"role": "model" if each.role == "assistant" else "user", "parts": [{"text": each.content}]}
-            for each in alternating(turns)
-        ]
-        body: JsonObject = {"contents": contents, "systemInstruction": {"parts": [{"text": system}]}}
-        settings = self._settings(request)
-        return {**body, "generationConfig": settings} if settings else body
 
-    def _settings(self, request: Request) -> JsonObject:
-        budget = budget_of(self._target)
-        settings: JsonObject = {
-            "temperature": temperature_of(self._target, request),
-            "maxOutputTokens": whole_limit_of(self._target, request),
-            "seed": request.seed,
-            "thinkingConfig": None if budget is None else self._thinking(budget),
-        }
-        return {name: value for name, value in settings.items() if value is not None}
+def _thinking(target: GeminiTarget) -> JsonObject | None:
+    budget = budget_of(target)
+    if budget is None:
+        return None
+    generation = re.search(r"gemini-(\d+)", target.model or "")
+    if generation and int(generation[1]) >= FIRST_WITH_LEVELS:
+        return {"thinkingLevel": next((level for most, level in LEVELS if budget <= most), "HIGH")}
+    return {"thinkingBudget": budget}
 
-    def _thinking(self, budget: int) -> JsonObject:
-        generation = re.search(r"gemini-(\d+)", self._model)
-        if generation and int(generation[1]) >= FIRST_WITH_LEVELS:
-            return {"thinkingLevel": next((level for most, level in LEVELS if budget <= most), "HIGH")}
-        return {"thinkingBudget": budget}
 
-    def response(self, body: JsonObject) -> Response:
-        """Return what an answer says; raises ProviderError for a blocked prompt or an answer that was withheld.
-
-        A blocked prompt too comes with HTTP status 200, without candidates.
-        """
-        if error := inner_error(body):
-            raise error
-        candidate = value_at(body, "candidates", 0)
-        if not isinstance(candidate, dict):
-            raise _without_candidates(body)
-        parts = objects_at(candidate, "content", "parts")
-        answer = "".join(text_at(part, "text") or "" for part in parts if not value_at(part, "thought"))
-        reason = text_at(candidate, "finishReason")
-        if reason is not None and reason not in FINISHED:
-            said = text_at(candidate, "finishMessage")
-            kind: ErrorKind = "malformed" if reason.startswith("MALFORMED") else "request"
-            raise ProviderError(kind, f"the answer was stopped: {reason}{f': {said}' if said else ''}")
-        return answered(
-            answer,
-            _calls(parts),
-            model=text_at(body, "modelVersion"),
-            usage=gemini_usage(body.get("usageMetadata")),
-            finish_reason=reason,
-        )
+def _response(body: JsonObject) -> Response:
+    """Return what an answer says. A blocked prompt too comes with HTTP status 200, without candidates."""
+    if error := inner_error(body):
+        raise error
+    candidate = value_at(body, "candidates", 0)
+    if not isinstance(candidate, dict):
+        raise _without_candidates(body)
+    parts = objects_at(candidate, "content", "parts")
+    answer = "".join(text_at(part, "text") or "" for part in parts if not value_at(part, "thought"))
+    reason = text_at(candidate, "finishReason")
+    if reason is not None and reason not in FINISHED:
+        message = text_at(candidate, "finishMessage")
+        kind: ErrorKind = "malformed" if reason.startswith("MALFORMED") else "request"
+        raise ProviderError(kind, f"the answer was stopped: {reason}{f': {message}' if message else ''}")
+    return answered(
+        answer,
+        _calls(parts),
+        model=text_at(body, "modelVersion"),
+        usage=gemini_usage(body.get("usageMetadata")),
+        finish_reason=reason,
+    )
 
 
 def _without_candidates(body: JsonObject) -> ProviderError:
     if reason := text_at(body, "promptFeedback", "blockReason"):
-        said = text_at(body, "promptFeedback", "blockReasonMessage")
-        return ProviderError("request", f"the API blocked the prompt: {reason}{f': {said}' if said else ''}")
+        message = text_at(body, "promptFeedback", "blockReasonMessage")
+        return ProviderError("request", f"the API blocked the prompt: {reason}{f': {message}' if message else ''}")
     return ProviderError("malformed", "the answer has no candidates")
 
 

@@ -25,7 +25,7 @@ from agentv_ci.process import Finished
 KNOWN = frozenset({"init", "message", "tool_use", "tool_result", "result", "error"})
 
 
-def open_gemini_cli(target: GeminiCliTarget, services: ProviderServices) -> AgentProvider:
+def open_provider(target: GeminiCliTarget, services: ProviderServices) -> AgentProvider:
     """Return the provider of a resolved target."""
     return AgentProvider(target, GeminiCli(target), services)
 

@@ -76,6 +76,11 @@ class _Clock:
         return min(step_s, self.left_s)
 
 
+def open_provider(target: VsCodeTarget, services: ProviderServices) -> VsCodeProvider:
+    """Return the provider of a resolved target."""
+    return VsCodeProvider(target, services)
+
+
 class VsCodeProvider:
     """See BatchProvider."""
 

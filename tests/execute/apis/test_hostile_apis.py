@@ -22,7 +22,7 @@ from agentv_ci.contracts.targets import AzureOpenAITarget, Target
 from agentv_ci.errors import CannotGoOn
 from agentv_ci.execute.apis.transport import Transport
 from agentv_ci.execute.providers import open_provider
-from agentv_ci.execute.providers.azure_openai import AzureOpenAIApi
+from agentv_ci.execute.providers.azure_openai import azure_openai_api
 from agentv_ci.execute.settings import resolve_targets
 from agentv_ci.redaction import Redactor
 from agentv_ci.retry import retry_hint_s
@@ -85,7 +85,7 @@ AZURE_ENVIRONMENT = {
 def azure_address(environ: Mapping[str, str], **settings: Any) -> str:
     target = resolved({**AZURE_ENVIRONMENT, **environ}, provider="azure-openai", **settings)
     assert isinstance(target, AzureOpenAITarget)
-    api = AzureOpenAIApi(target)
+    api = azure_openai_api(target)
     return api.base_url + api.path
 
 

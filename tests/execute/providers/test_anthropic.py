@@ -11,7 +11,7 @@ from agentv_ci.contracts.api_targets import AnthropicTarget
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import ChatMessage, Request, Response
 from agentv_ci.contracts.results import ToolCall
-from agentv_ci.execute.providers.anthropic import AnthropicApi
+from agentv_ci.execute.providers.anthropic import anthropic_api
 from tests.execute.builders import ask_all, context
 from tests.servers.model_api import model_api, says
 
@@ -30,7 +30,7 @@ def question(turns: str = "u", **given: Any) -> Request:
 
 
 def body(turns: str = "u", asked: AnthropicTarget | None = None, **given: Any) -> JsonObject:
-    return AnthropicApi(asked or target(), print).body(question(turns, **given))
+    return anthropic_api(asked or target(), print).body(question(turns, **given))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_instructions_stand_apart() -> None:
 
 def test_empty_turns_are_left_out() -> None:
     chat = (ChatMessage("user", "hi"), ChatMessage("assistant", " "), ChatMessage("user", "there"))
-    sent = AnthropicApi(target(), print).body(Request("one", "", "", chat, timeout_s=30, cwd=Path("/")))
+    sent = anthropic_api(target(), print).body(Request("one", "", "", chat, timeout_s=30, cwd=Path("/")))
     assert sent["messages"] == [{"role": "user", "content": "hi\n\nthere"}]
 
 
@@ -98,9 +98,9 @@ def test_budget_of_thought_is_sent_as_the_model_takes_it(model: str, budget: int
     ],
 )
 def test_temperature_is_sent_to_models_that_take_it(model: str, given: dict[str, Any], sent: bool) -> None:
-    found = AnthropicApi(target(model, temperature=0.3, **given), print).body(question())
+    found = anthropic_api(target(model, temperature=0.3, **given), print).body(question())
     assert ("temperature" in found) is sent
-    judged = AnthropicApi(target(model, **given), print).body(question(temperature=0.0))
+    judged = anthropic_api(target(model, **given), print).body(question(temperature=0.0))
     assert ("temperature" in judged) is sent
 
 
@@ -113,8 +113,8 @@ def test_temperature_that_is_left_out_is_told() -> None:
 
 
 def test_version_is_the_targets() -> None:
-    assert AnthropicApi(target(), print).headers["anthropic-version"] == "2023-06-01"
-    assert AnthropicApi(target(version="2026-10-21"), print).headers["anthropic-version"] == "2026-10-21"
+    assert anthropic_api(target(), print).headers["anthropic-version"] == "2023-06-01"
+    assert anthropic_api(target(version="2026-10-21"), print).headers["anthropic-version"] == "2026-10-21"
 
 
 def test_tool_calls_are_a_trace() -> None:
@@ -125,7 +125,7 @@ def test_tool_calls_are_a_trace() -> None:
         {"type": "tool_use", "id": "2"},
         7,
     ]
-    found: Response = AnthropicApi(target(), print).response(
+    found: Response = anthropic_api(target(), print).response(
         {"content": content, "stop_reason": "tool_use", "usage": None}
     )
     assert (found.answer, found.calls, found.has_trace) == ("I look.", (ToolCall(tool="look", input={"a": 1}),), True)

@@ -9,7 +9,8 @@ import pytest
 
 from agentv_ci.contracts.api_targets import AzureOpenAITarget
 from agentv_ci.contracts.exchange import ChatMessage, Request
-from agentv_ci.execute.providers.azure_openai import AzureOpenAIApi
+from agentv_ci.execute.apis.provider import Api
+from agentv_ci.execute.providers.azure_openai import azure_openai_api
 
 QUESTION = Request("one", "", "", (ChatMessage("user", "hi"),), timeout_s=30, cwd=Path("/"), max_output_tokens=9)
 HERE = "https://here.openai.azure.com"
@@ -17,9 +18,9 @@ DATED = "/openai/deployments/gpt/chat/completions?api-version=2024-12-01-preview
 V1 = "/openai/v1/chat/completions"
 
 
-def api(**given: Any) -> AzureOpenAIApi:
+def api(**given: Any) -> Api:
     settings = {"name": "a", "provider": "azure-openai", "deployment": "gpt", "api_key": "k", "endpoint": "here"}
-    return AzureOpenAIApi(AzureOpenAITarget.model_validate({**settings, **given}))
+    return azure_openai_api(AzureOpenAITarget.model_validate({**settings, **given}))
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_version_and_format_choose_the_path(given: dict[str, Any], path: str) ->
 
 def test_base_url_stands_in_for_an_endpoint() -> None:
     settings = {"name": "a", "provider": "azure-openai", "deployment": "gpt", "base_url": f"{HERE}/openai/v1"}
-    found = AzureOpenAIApi(AzureOpenAITarget.model_validate(settings))
+    found = azure_openai_api(AzureOpenAITarget.model_validate(settings))
     assert (found.base_url, found.path, found.headers) == (HERE, V1, {})
 
 

@@ -11,12 +11,13 @@ from agentv_ci.contracts.api_targets import GeminiTarget
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import ChatMessage, ProviderError, Request
 from agentv_ci.contracts.results import ToolCall, Usage
-from agentv_ci.execute.providers.gemini import GeminiApi
+from agentv_ci.execute.apis.provider import Api
+from agentv_ci.execute.providers.gemini import gemini_api
 
 
-def api(model: str = "gemini-mock", **given: Any) -> GeminiApi:
+def api(model: str = "gemini-mock", **given: Any) -> Api:
     settings = {"name": "g", "provider": "gemini", "base_url": "http://127.0.0.1:1", "api_key": "k", "model": model}
-    return GeminiApi(GeminiTarget.model_validate({**settings, **given}))
+    return gemini_api(GeminiTarget.model_validate({**settings, **given}))
 
 
 def question(*chat: ChatMessage, **given: Any) -> Request:
