@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -153,24 +153,6 @@ class CaseOutcome:
         """The trial that says why it did not pass."""
         worst = ("error",) if self.verdict == "error" else ("fail", "borderline", "error")
         return next((trial for verdict in worst for trial in self.trials if trial.verdict == verdict), None)
-
-
-def not_passed(outcomes: Iterable[CaseOutcome], *, is_stopped: bool) -> tuple[list[CaseOutcome], list[CaseOutcome]]:
-    """Return the cases without a verdict, and those that failed, worst first.
-
-    What a stopped run did not come to is neither: it is counted, not listed.
-    """
-    known = [each for each in outcomes if each.verdict != "pass"]
-    errors = [each for each in known if each.verdict == "error" and (each.trials or not is_stopped)]
-    failed = [each for each in known if each.verdict != "error" and not (is_stopped and each.is_open)]
-    return errors, sorted(failed, key=lambda each: each.score)
-
-
-def lost_trials(outcomes: Iterable[CaseOutcome]) -> Iterator[tuple[CaseOutcome, TrialOutcome]]:
-    """Yield the trials without a verdict of cases that have one all the same: they count as errors, too."""
-    for outcome in outcomes:
-        if outcome.verdict != "error":
-            yield from ((outcome, trial) for trial in outcome.trials if trial.verdict == "error")
 
 
 class Tally:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from agentv_ci.contracts.evaluators import RUBRICS_NAME
 from agentv_ci.contracts.source import Pointer, Source, locate
 from agentv_ci.json_access import objects_at, text_at, value_at
 from agentv_ci.load.document import load
-
-if TYPE_CHECKING:
-    from agentv_ci.report.renderers.annotations import EvaluatorPlace
 
 
 class EvaluatorLines:
@@ -22,11 +18,11 @@ class EvaluatorLines:
         self._suites: dict[str, tuple[Source, dict[str, int]]] = {}
         """Each eval file, and where in it the cases stand."""
 
-    def find(self, place: EvaluatorPlace) -> int | None:
+    def find(self, suite: str, case: str, evaluator: str) -> int | None:
         """Return the line of an evaluator that stands in its case; None: it does not, or the file says otherwise."""
-        source, cases = self._suite(place.suite)
-        index = cases.get(place.case)
-        pointer = _in_case(source, index, place.evaluator) if index is not None else None
+        source, cases = self._suite(suite)
+        index = cases.get(case)
+        pointer = _in_case(source, index, evaluator) if index is not None else None
         return locate(source.mark, pointer).start[0] + 1 if pointer is not None else None
 
     def _suite(self, path: str) -> tuple[Source, dict[str, int]]:

@@ -45,7 +45,7 @@ from agentv_ci.report.diagnostics import github
 from agentv_ci.report.job import Job, text
 from agentv_ci.report.links import Links
 from agentv_ci.report.renderers.annotations import annotate
-from agentv_ci.report.reported import ReportedRun
+from agentv_ci.report.view import RunView
 from agentv_ci.workflow_commands import annotation_command
 
 M = TypeVar("M", bound=BaseModel)
@@ -129,7 +129,7 @@ def _job(folder: Path, workflow: Workflow, use: str | None) -> Job:
     return Job(run, reported, diagnostics, changes, links, lambda path: path.removeprefix(prefix))
 
 
-def _told_by(reported: ReportedRun | None, folder: Path) -> ActionRun:
+def _told_by(reported: RunView | None, folder: Path) -> ActionRun:
     """Return what results alone say, such as those of `report`."""
     root = find_root(folder / RUN, folder)
     if reported is None:
@@ -139,7 +139,7 @@ def _told_by(reported: ReportedRun | None, folder: Path) -> ActionRun:
     return action_run(reported.report.gate.exit_code, root=root)
 
 
-def _concluded(run: ActionRun, reported: ReportedRun | None) -> ActionRun:
+def _concluded(run: ActionRun, reported: RunView | None) -> ActionRun:
     """Return how a run ended, with the gate's word where there is one, unless the run ended badly after it."""
     if reported is None:
         return run
@@ -151,19 +151,19 @@ def _concluded(run: ActionRun, reported: ReportedRun | None) -> ActionRun:
     return run.model_copy(update={"exit_code": gate.exit_code, "verdict": _verdict(run, reported.report)})
 
 
-def _reported(results: Path, links: Links) -> ReportedRun | None:
+def _reported(results: Path, links: Links) -> RunView | None:
     if not _is_there(report_of(results)):
         return None
     _require_file(report_of(results))
     report = part_of(results, results.name).report
     assert report is not None, "its file is there"
     if not _is_there(results):
-        return ReportedRun(report, (), tuple, links)
+        return RunView(report, (), tuple, links)
     _require_file(results, MAX_RESULTS_BYTES)
     tally = Tally()
     for row in read_rows(results):
         tally.add(row)
-    return ReportedRun(report, tally.outcomes(), lambda: read_rows(results), links)
+    return RunView(report, tally.outcomes(), lambda: read_rows(results), links)
 
 
 def _document(path: Path, contract: type[M]) -> M | None:

@@ -121,10 +121,10 @@ def _write_all(
 ) -> dict[Path, str]:
     """Write a group; returns which are not there, and why."""
     from agentv_ci.report.renderers import renderer
-    from agentv_ci.report.reported import ReportedRun
+    from agentv_ci.report.view import RunView
 
     known = {each.key for each in outcome.cases}
-    run = ReportedRun(outcome.report, outcome.cases, lambda: _counted(rows(), known), reports.links)
+    run = RunView(outcome.report, outcome.cases, lambda: _counted(rows(), known), reports.links)
     found: dict[Path, str] = {}
     for path, name in group.items():
         pieces: Pieces = partial(renderer(name).render, run) if name is not None else partial(_encoded, outcome.report)

@@ -29,6 +29,7 @@ from agentv_ci.execute.run import Progress
 from agentv_ci.load.environment import with_dotenv
 from agentv_ci.process import kill_all
 from agentv_ci.report.renderers import terminal
+from agentv_ci.report.view import RunView
 from agentv_ci.report.wrapping import clipped
 from agentv_ci.text import counted, without_commands
 
@@ -122,7 +123,7 @@ def _end_at_once(*_: object) -> None:
 
 def show_outcome(outcome: Outcome, written: Mapping[str, Path], cwd: Path) -> None:
     """Print the summary, and where everything lies that was written."""
-    show_summary(terminal.render(outcome.report, outcome.cases))
+    show_summary(terminal.render(RunView(outcome.report, outcome.cases)))
     for name, path in written.items():
         if path in outcome.lost:
             show_line(f"{name}: could not be written", "bad")

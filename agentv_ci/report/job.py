@@ -11,7 +11,7 @@ from agentv_ci.contracts.plan_diff import NamedCase, PlanDiff
 from agentv_ci.report.inert_markdown import code, fence, folded, link
 from agentv_ci.report.links import Links
 from agentv_ci.report.renderers import markdown
-from agentv_ci.report.reported import ReportedRun
+from agentv_ci.report.view import RunView, more_text
 from agentv_ci.text import counted, shortened
 
 MAX_LINES = 50
@@ -35,7 +35,7 @@ class Job:
     """What is known of a job."""
 
     run: ActionRun
-    reported: ReportedRun | None
+    reported: RunView | None
     """The finished run; None: there was none."""
     diagnostics: DiagnosticsDocument | None
     changes: PlanDiff | None
@@ -57,7 +57,7 @@ def text(job: Job, limit: int) -> str:
 
 
 def _fitted(job: Job, limit: int) -> list[str]:
-    """Return what is said beside the run, with as many lines as there is room for."""
+    """Return what stands beside the run, with as many lines as there is room for."""
     for most in (MAX_LINES, MAX_LINES // 3, MAX_LINES // 10):
         rest = [*_diagnostics(job, most), *_changes(job.changes, most)]
         if sum(len(each) + 2 for each in rest) <= limit:
@@ -88,8 +88,8 @@ def _diagnostics(job: Job, most: int) -> Iterator[str]:
     if not found:
         return
     found.sort(key=lambda each: each.severity != "error")
-    said = _cut([_diagnostic(each, job) for each in found[:most]], len(found))
-    yield said if summary.errors or job.run.validate_only else folded(f"In the documents: {counts}", said)
+    lines = _cut([_diagnostic(each, job) for each in found[:most]], len(found))
+    yield lines if summary.errors or job.run.validate_only else folded(f"In the documents: {counts}", lines)
 
 
 def _diagnostic(found: DiagnosticRecord, job: Job) -> str:
@@ -102,7 +102,7 @@ def _diagnostic(found: DiagnosticRecord, job: Job) -> str:
 
 def _cut(lines: Sequence[str], number: int) -> str:
     """Return lines of a list, and how many there are besides."""
-    return "\n".join([*lines, *([f"- … and {number - len(lines)} more"] if number > len(lines) else [])])
+    return "\n".join([*lines, *(f"- {more}" for more in more_text(number, len(lines)))])
 
 
 def _changes(changes: PlanDiff | None, most: int) -> Iterator[str]:
@@ -113,8 +113,8 @@ def _changes(changes: PlanDiff | None, most: int) -> Iterator[str]:
     lines += [f"- added {_named(each)}" for each in added]
     lines += [f"- removed {_named(each)}" for each in removed]
     counts = f"{counted(len(changed), 'case')} changed, {len(added)} added, {len(removed)} removed"
-    said = _cut(lines[:most], len(lines))
-    yield folded(f"Since the older plan: {counts}", said) if said else "No case has changed since the older plan."
+    text = _cut(lines[:most], len(lines))
+    yield folded(f"Since the older plan: {counts}", text) if text else "No case has changed since the older plan."
 
 
 def _named(case: NamedCase) -> str:

@@ -1,4 +1,4 @@
-"""Parts of what is printed at the end: lines for people, in 80 columns; colours are only named here."""
+"""Parts of the summary at the end: lines for 80 columns; colours are only named here."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from agentv_ci.analysis.statistics import p_text
-from agentv_ci.contracts.compared import Change, ComparedCase, Comparison, Figure
+from agentv_ci.contracts.compared import Change, Comparison
 from agentv_ci.contracts.report import (
-    WORST_FIRST,
     EvaluatorFigures,
     FailedValidation,
     Group,
@@ -19,7 +17,18 @@ from agentv_ci.contracts.report import (
     Statistics,
 )
 from agentv_ci.contracts.results import Usage
-from agentv_ci.report.words import SEVERITIES, rate_text
+from agentv_ci.report.view import (
+    SEVERITIES,
+    badness,
+    change_text,
+    changes_text,
+    comparison_figures,
+    cost_remarks,
+    dollars,
+    issues_text,
+    judges_cost,
+    more_text,
+)
 from agentv_ci.text import counted, on_one_line, printable, shortened
 
 Style = Literal["good", "bad", "warn", "plain", "title", "strong", "faint", "bar"]
@@ -48,19 +57,6 @@ class Line:
         return cls("".join(text for text, _ in parts).rstrip(), parts=parts)
 
 
-def counts_text(report: RunReport) -> str:
-    """Return how many cases there are, verdict by verdict."""
-    counts = report.counts
-    never_ran = counts.not_run if report.stopped else 0
-    said = [f"{counts.passed} passed", f"{counts.failed} failed", counted(counts.errored - never_ran, "error")]
-    said += [f"{never_ran} never ran"] if never_ran else []
-    said += [f"{counts.flaky} flaky"] if counts.flaky else []
-    lost = sum(each.trials - each.graded for each in report.repeated if each.verdict != "error")
-    said += [f"{counted(lost, 'trial')} without a verdict"] if lost else []
-    shard = f" in shard {report.shard.index}/{report.shard.total}" if report.shard is not None else ""
-    return f"{counted(counts.cases, 'case')}{shard}: {', '.join(said)}"
-
-
 def figure_lines(report: RunReport) -> Iterator[Line]:
     """Yield what the scores, tokens and costs come to."""
     yield from _statistics(report.statistics)
@@ -78,7 +74,7 @@ def flaky_lines(cases: Sequence[RepeatedCase]) -> Iterator[Line]:
     for each in flaky[:MAX_SHOWN]:
         interval = f"95%: {each.pass_rate_low:.0%} to {each.pass_rate_high:.0%}"
         yield Line(f"  {each.passed} of {each.graded} passed ({interval})  {_name(each.id)}", "warn")
-    yield from _more(len(flaky))
+    yield from more_line(len(flaky))
     yield Line("")
 
 
@@ -117,21 +113,10 @@ def _usage(usage: Usage) -> Iterator[Line]:
 
 def _cost(report: RunReport) -> Iterator[Line]:
     if report.cost_usd is not None:
-        judges = [each.judge_cost_usd for each in report.suites if each.judge_cost_usd is not None]
-        included = f", ${sum(judges):.4f} of it for judges" if judges else ""
-        yield Line(f"cost: ${report.cost_usd:.4f}{included}")
+        judges = judges_cost(report)
+        included = f", {dollars(judges)} of it for judges" if judges is not None else ""
+        yield Line(f"cost: {dollars(report.cost_usd)}{included}")
     yield from (Line(each, "warn") for each in cost_remarks(report))
-
-
-def cost_remarks(report: RunReport) -> Iterator[str]:
-    """Yield what to know of costs and times: what they lack, and whether servers were asked too often."""
-    if report.unpriced_models:
-        names = ", ".join(printable(each) for each in report.unpriced_models)
-        yield f"no price is known for {names}: the cost lacks it"
-    lowered = sum(change.after < change.before for change in report.concurrency)
-    if lowered:
-        times = "once" if lowered == 1 else f"{lowered} times"
-        yield f"asked too often for a server, and slowed down {times}; see the run report"
 
 
 def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
@@ -143,73 +128,41 @@ def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
                 text = shortened(on_one_line(each.error), MAX_MESSAGE)
                 yield Line(f"validator {_name(each.validator)}{about} could not run: {text}", "warn")
                 continue
-            found = [counted(number, SEVERITIES[name]) for name in WORST_FIRST if (number := each.count(name))]
             # Notes alone may be all there is to say, such as that nothing could be compared.
-            told = [issue for issue in each.worst_first if issue.severity != "info"]
-            notes = [] if told else each.issues[:MAX_NOTES]
-            style: Style = "bad" if each.errors else "warn" if told else "good"
-            yield Line(f"validator {_name(each.validator)}{about}: {', '.join(found) or 'nothing found'}", style)
-            for issue in [*told[:MAX_SHOWN], *notes]:
+            problems = [issue for issue in each.worst_first if issue.severity != "info"]
+            notes = [] if problems else each.issues[:MAX_NOTES]
+            style: Style = "bad" if each.errors else "warn" if problems else "good"
+            yield Line(f"validator {_name(each.validator)}{about}: {issues_text(each)}", style)
+            for issue in [*problems[:MAX_SHOWN], *notes]:
                 yield Line(f"  {SEVERITIES[issue.severity]}: {shortened(on_one_line(issue.message), MAX_MESSAGE)}")
-            yield from _more(each.count("error") + each.count("warning"))
+            yield from more_line(each.count("error") + each.count("warning"))
 
 
 def comparison_lines(comparison: Comparison) -> Iterator[Line]:
     """Yield what has changed, worst first, and what the two runs come to as a whole."""
-    shown = [each for each in comparison.cases if each.change not in ("new", "removed")]
-    if shown:
+    changed = [each for each in comparison.cases if each.change not in ("new", "removed")]
+    if changed:
         yield Line(f"{_name(comparison.base)} → {_name(comparison.head)}:", "title")
-    for each in shown[:MAX_SHOWN]:
+    for each in changed[:MAX_SHOWN]:
         yield Line(f"  {each.change:<19}  {_name(each.id)}: {change_text(each)}", _STYLES.get(each.change, "plain"))
-    yield from _more(len(shown))
-    counts = ", ".join(f"{number} {change}" for change, number in comparison.counts.items() if number)
-    yield Line(f"against {_name(comparison.base)}: {counts or 'no case'}")
+    yield from more_line(len(changed))
+    yield Line(f"against {_name(comparison.base)}: {changes_text(comparison)}")
     yield from (Line(f"  {each}") for each in comparison_figures(comparison))
     yield from (Line(f"warning: {on_one_line(each)}", "warn") for each in comparison.warnings)
-
-
-def comparison_figures(comparison: Comparison) -> Iterator[str]:
-    """Yield what the cases on both sides come to together."""
-    if comparison.pass_rate is not None and comparison.mean_score is not None:
-        too_few = f"{counted(comparison.compared, 'case')} cannot show any drop"
-        yield _figure("pass rate", comparison.pass_rate, ".1%", too_few)
-        yield _figure("mean score", comparison.mean_score, ".3f", "")
-
-
-def _figure(name: str, figure: Figure, form: str, otherwise: str) -> str:
-    shows = otherwise if figure.detectable is None else f"shows drops of {figure.detectable:{form}} or more"
-    said = f"{name} {figure.base:{form}} → {figure.head:{form}}, {p_text(figure.p_value)}"
-    return f"{said}; {shows}" if shows else said
-
-
-def change_text(case: ComparedCase) -> str:
-    """Return what a case was and is, and how sure that is."""
-    said = f"{rate_text(case.base)} → {rate_text(case.head)}"
-    if case.low is not None and case.high is not None:
-        said += f" (change {case.low:+.0%} to {case.high:+.0%})"
-    notes = ["one trial a side, possibly noise"] if case.single and case.change != "unchanged" else []
-    notes += ["the case or its target changed"] if case.stale else []
-    return f"{said}; {', '.join(notes)}" if notes else said
 
 
 def _group(group: Group) -> str:
     mean = "" if group.mean is None else f", mean {group.mean:.3f}"
     errors = f", {counted(group.errored, 'error')}" if group.errored else ""
-    cost = "" if group.total_usd is None else f", ${group.total_usd:.4f}"
+    cost = "" if group.total_usd is None else f", {dollars(group.total_usd)}"
     return f"{group.passed}/{group.cases} passed{mean}{errors}{cost}"
 
 
 def _evaluator(figures: EvaluatorFigures) -> str:
     mean = "" if figures.mean is None else f", mean {figures.mean:.3f}"
-    said = f"{figures.passed}/{figures.scored} passed{mean}"
-    said += f", {counted(figures.errors, 'error')}" if figures.errors else ""
-    return said + (f", {figures.skipped} skipped" if figures.skipped else "")
-
-
-def badness(figures: Group | EvaluatorFigures) -> tuple[float, int, str]:
-    """Return an order in which what passes least often comes first."""
-    seen = figures.cases if isinstance(figures, Group) else figures.scored + figures.errors
-    return figures.passed / seen if seen else 1.0, -seen, figures.name
+    errors = f", {counted(figures.errors, 'error')}" if figures.errors else ""
+    skipped = f", {figures.skipped} skipped" if figures.skipped else ""
+    return f"{figures.passed}/{figures.scored} passed{mean}{errors}{skipped}"
 
 
 T = TypeVar("T", Group, EvaluatorFigures)
@@ -223,13 +176,13 @@ def _cut_worst_first(listed: Sequence[T]) -> Sequence[T]:
 def _table(title: str, rows: Sequence[tuple[str, str]]) -> Iterator[Line]:
     width = max(len(name) for name, _ in rows[:MAX_SHOWN])
     yield Line(f"{title}:", "title")
-    yield from (Line(f"  {name:<{width}}  {said}") for name, said in rows[:MAX_SHOWN])
-    yield from _more(len(rows))
+    yield from (Line(f"  {name:<{width}}  {figures}") for name, figures in rows[:MAX_SHOWN])
+    yield from more_line(len(rows))
 
 
-def _more(number: int) -> Iterator[Line]:
-    if number > MAX_SHOWN:
-        yield Line(f"  … and {number - MAX_SHOWN} more")
+def more_line(total: int) -> Iterator[Line]:
+    """Yield how many there are besides the first MAX_SHOWN."""
+    yield from (Line(f"  {text}") for text in more_text(total, MAX_SHOWN))
 
 
 def _name(text: str) -> str:

@@ -41,9 +41,8 @@ from agentv_ci.execute.shard import Shard, part_of
 from agentv_ci.report.renderers import markdown, sarif, terminal
 from agentv_ci.report.renderers.html import document as html
 from agentv_ci.report.renderers.junit import document as junit
-from agentv_ci.report.reported import ReportedRun
 from agentv_ci.report.sections import MAX_SHOWN
-from agentv_ci.report.words import GATE
+from agentv_ci.report.view import GATE, RunView
 from tests.conftest import NOW, Finished, agentv_ci, write
 from tests.report.builders import DIGEST, Verdict, case, outcomes_of, plan, row, suite
 
@@ -186,13 +185,13 @@ def runs(draw: st.DrawFn) -> Run:
 
 def printed(found: RunReport, outcomes: Sequence[CaseOutcome]) -> tuple[str, list[str]]:
     """What is printed of the gate: its line, and the reasons below."""
-    texts = [line.text for line in terminal.render(found, outcomes)]
+    texts = [line.text for line in terminal.render(RunView(found, outcomes))]
     (place,) = [number for number, text in enumerate(texts) if text.startswith("gate: ")]
     return texts[place], texts[place + 1 :]
 
 
 def xml_of(found: RunReport, outcomes: Sequence[CaseOutcome], rows: Sequence[ResultRow]) -> ET.Element:
-    return ET.fromstring(b"".join(junit.render(ReportedRun(found, outcomes, lambda: rows))))
+    return ET.fromstring(b"".join(junit.render(RunView(found, outcomes, lambda: rows))))
 
 
 def agree(found: RunReport, word: str, reasons: Sequence[str], root: ET.Element) -> None:
@@ -266,7 +265,7 @@ def test_what_is_printed_recorded_and_written_is_one_verdict(each: Run) -> None:
 @given(runs())
 def test_every_report_begins_with_the_gates_word(each: Run) -> None:
     found, outcomes = each.report()
-    run = ReportedRun(found, outcomes, lambda: each.rows)
+    run = RunView(found, outcomes, lambda: each.rows)
     word = GATE[found.gate.verdict]
     assert b"".join(markdown.render(run)).decode().splitlines()[0].endswith(f"Evaluations: {word}")
     title = re.search(r'<h1 id="gate-title">(.*?)</h1>', b"".join(html.render(run)).decode(), re.DOTALL)

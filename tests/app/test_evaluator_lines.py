@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.app.evaluator_lines import EvaluatorLines
-from agentv_ci.report.renderers.annotations import EvaluatorPlace
 from tests.conftest import write
 
 SUITE = """\
@@ -44,14 +43,14 @@ evalcases:
 def test_finds_what_stands_in_the_case(repository: Path, case: str, evaluator: str, line: int | None) -> None:
     write(repository, {"evals/a.yaml": SUITE})
     lines = EvaluatorLines(repository)
-    assert lines.find(EvaluatorPlace("evals/a.yaml", case, evaluator)) == line
+    assert lines.find("evals/a.yaml", case, evaluator) == line
 
 
 @pytest.mark.parametrize("text", ["", "evalcases: 7", "evalcases: [7, {id: one, evaluators: [7]}]", "\x00", "- a\nb"])
 def test_file_that_says_something_else_has_no_lines(repository: Path, text: str) -> None:
     write(repository, {"a.yaml": text})
-    assert EvaluatorLines(repository).find(EvaluatorPlace("a.yaml", "one", "first")) is None
+    assert EvaluatorLines(repository).find("a.yaml", "one", "first") is None
 
 
 def test_file_that_is_gone_has_no_lines(repository: Path) -> None:
-    assert EvaluatorLines(repository).find(EvaluatorPlace("a.yaml", "one", "first")) is None
+    assert EvaluatorLines(repository).find("a.yaml", "one", "first") is None

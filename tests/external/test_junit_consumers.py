@@ -20,7 +20,7 @@ from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report.renderers.junit import document as junit
-from agentv_ci.report.reported import ReportedRun
+from agentv_ci.report.view import RunView
 from tests.conftest import REPOSITORY
 from tests.report.builders import NASTY, case, plan, row, rows_of, well_formed
 
@@ -97,7 +97,7 @@ RUNS: Mapping[str, Run] = {
 
 def rendered(each: Run) -> bytes:
     found, outcomes = report(each.plan, each.rows, each.ending)
-    return b"".join(junit.render(ReportedRun(found, outcomes, lambda: each.rows)))
+    return b"".join(junit.render(RunView(found, outcomes, lambda: each.rows)))
 
 
 @pytest.fixture(scope="module")

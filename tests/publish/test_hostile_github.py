@@ -179,7 +179,7 @@ class TestAnnotations:
     def test_is_one_command_that_says_what_it_says(self, attack: str) -> None:
         bad = finding(attack * 3, name=attack or "x")
         outcome = row("fail", eval_id=f"{attack}x", target=attack or "x", evaluator_results=(bad,))
-        said = [*annotate(reported([outcome]), lambda _: None), *told_of(hostile_diagnostics(attack, attack))]
+        said = [*annotate(reported([outcome]), lambda *_: None), *told_of(hostile_diagnostics(attack, attack))]
         for each in map(annotation_command, said):
             assert len(each.splitlines()) == 1
             assert "##[" not in each
@@ -190,7 +190,7 @@ class TestAnnotations:
     def test_message_is_what_the_runner_keeps(self, piece: str) -> None:
         bad = tuple(finding(piece * 9_999, name=f"{piece}{number}") for number in range(99))
         rows = [row("fail", eval_id=piece * 999, evaluator_results=bad)]
-        told = [*annotate(reported(rows), lambda _: None), *told_of(hostile_diagnostics(piece * 9_999, piece * 9_999))]
+        told = [*annotate(reported(rows), lambda *_: None), *told_of(hostile_diagnostics(piece * 9_999, piece * 9_999))]
         for each in limited(told, "all"):
             assert len(undone(annotation_command(each).split("::", 2)[2])) <= RUNNER_KEEPS
 

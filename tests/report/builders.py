@@ -16,7 +16,7 @@ from agentv_ci.contracts.report import Ending, GateSettings, RunReport
 from agentv_ci.contracts.results import EvaluatorResult, ResultRow, RowSource
 from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.jsonschema.schemas import schema_id
-from agentv_ci.report.reported import ReportedRun
+from agentv_ci.report.view import RunView
 
 Verdict = Literal["pass", "borderline", "fail", "error"]
 
@@ -154,9 +154,9 @@ def whole(rows: Iterable[ResultRow], ending: Ending | None = None) -> tuple[RunR
     return found, outcomes
 
 
-def reported(rows: Sequence[ResultRow], ending: Ending | None = None) -> ReportedRun:
+def reported(rows: Sequence[ResultRow], ending: Ending | None = None) -> RunView:
     """The same as renderers get it."""
-    return ReportedRun(*whole(rows, ending), lambda: rows)
+    return RunView(*whole(rows, ending), lambda: rows)
 
 
 def finding(text: str) -> EvaluatorResult:

@@ -32,7 +32,7 @@ from agentv_ci.contracts.results import (
 )
 from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.report.links import Links
-from agentv_ci.report.reported import ReportedRun
+from agentv_ci.report.view import RunView
 from tests.report.builders import Verdict, case, plan, suite
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -213,7 +213,7 @@ _VERDICTS: dict[str, Verdict] = {"p": "pass", "b": "borderline", "f": "fail", "e
 LINKS = Links("https://github.com/example/shop/blob/4f2c9d1")
 
 
-def shop_run() -> ReportedRun:
+def shop_run() -> RunView:
     """The run as renderers get it."""
     cases = _cases()
     rows = list(_rows(cases, _BAD, seed=7))
@@ -221,7 +221,7 @@ def shop_run() -> ReportedRun:
     base = report(before, list(_rows(before.cases, _BEFORE, seed=3)), Ending())[1]
     yardstick = Yardstick(Side.of_outcomes("baselines/main.json", base), "this run", NOW)
     found = report(_plan(cases), rows, Ending(), scenarios=_scenarios(), yardstick=yardstick)
-    return ReportedRun(*found, lambda: rows, LINKS)
+    return RunView(*found, lambda: rows, LINKS)
 
 
 def _plan(cases: tuple[PlanCase, ...]) -> Plan:

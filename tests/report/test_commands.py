@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from agentv_ci.compile.selection import is_selected
-from agentv_ci.report.commands import rerun_command
+from agentv_ci.report.view import rerun_command
 from tests.report.builders import well_formed_text
 
 

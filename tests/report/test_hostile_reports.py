@@ -27,7 +27,7 @@ from agentv_ci.contracts.results import ResultRow, RowSource
 from agentv_ci.report.inert_markdown import cell_code
 from agentv_ci.report.links import Links
 from agentv_ci.report.renderers import sarif, terminal
-from agentv_ci.report.reported import ReportedRun
+from agentv_ci.report.view import RunView
 from agentv_ci.results.jsonl import encode
 from tests.conftest import environment, write
 from tests.report.builders import case, reported, row, whole
@@ -72,10 +72,10 @@ def results(folder: Path, *rows: ResultRow, name: str = "r.jsonl") -> Path:
 
 def summary(rows: Sequence[ResultRow]) -> list[str]:
     """What is printed at the end."""
-    return [one_line(line.text) for line in terminal.render(*whole(rows))]
+    return [one_line(line.text) for line in terminal.render(RunView(*whole(rows)))]
 
 
-def sarif_of(run: ReportedRun) -> Any:
+def sarif_of(run: RunView) -> Any:
     return json.loads(b"".join(sarif.render(run)))["runs"][0]
 
 
@@ -158,7 +158,7 @@ class TestVerdict:
         rows = [row("fail", candidate_answer="The wrong one"), row("pass", candidate_answer="The right one")]
         parts = [Part(name, None) for name in ("a.jsonl", "b.jsonl")]
         found, outcomes = merge(parts, zip(parts, rows, strict=True), None, validate=lambda _: (), yardstick=None)
-        assert "The wrong one" in shown(ReportedRun(found, outcomes, lambda: rows))
+        assert "The wrong one" in shown(RunView(found, outcomes, lambda: rows))
 
     def test_cases_are_not_looked_at_once_for_every_suite(self, monkeypatch: pytest.MonkeyPatch) -> None:
         looked = 0
@@ -228,14 +228,14 @@ class TestMarkdown:
             for number in range(80)
         )
         found, outcomes = whole([row("fail", of=case("refund"))])
-        run = ReportedRun(found.model_copy(update={"scenario_reports": scenarios}), outcomes, tuple)
+        run = RunView(found.model_copy(update={"scenario_reports": scenarios}), outcomes, tuple)
         assert "#### ❌ `refund`" in shown(run)
 
     @pytest.mark.parametrize("server", ["https://x) <img src=y>", "https://x\n\n<b>", "https://x) @octocat ("])
     def test_address_of_a_server_is_only_an_address(self, server: str) -> None:
         links = Links.of_commit(server, "o/r", "abc")
         found, outcomes = whole([row("fail")])
-        page = Page(shown(ReportedRun(found, outcomes, tuple, links)))
+        page = Page(shown(RunView(found, outcomes, tuple, links)))
         assert page.tags <= OURS
         assert "@octocat" not in "".join(page.loose)
 
@@ -373,7 +373,7 @@ class TestFiles:
         assert (folder / ".s.sarif.new").is_file()
 
     def test_interrupted_report_leaves_nothing(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def interrupted(_: ReportedRun) -> Iterator[bytes]:
+        def interrupted(_: RunView) -> Iterator[bytes]:
             yield b"half"
             raise KeyboardInterrupt
 

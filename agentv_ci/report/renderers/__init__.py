@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, Protocol, assert_never
 
-from agentv_ci.report.reported import ReportedRun
+from agentv_ci.report.view import RunView
 
 ReportFormat = Literal["html", "junit", "markdown", "sarif"]
 
@@ -13,7 +13,7 @@ ReportFormat = Literal["html", "junit", "markdown", "sarif"]
 class Renderer(Protocol):
     """How a whole run is told."""
 
-    def render(self, run: ReportedRun) -> Iterable[bytes]:
+    def render(self, run: RunView) -> Iterable[bytes]:
         """Return the file, in pieces; raises what reading the rows raises."""
         ...
 

@@ -6,29 +6,31 @@ cases that are least bad. The text says what it leaves out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import count
 
-from agentv_ci.analysis.outcomes import CaseOutcome, Finding, OutcomeKey, TrialOutcome, key_of, lost_trials, not_passed
+from agentv_ci.analysis.outcomes import CaseOutcome, Finding, OutcomeKey, TrialOutcome, key_of
 from agentv_ci.contracts.compared import Change, ComparedCase, Comparison
 from agentv_ci.contracts.plan import PlanSource
-from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow, RowSource
-from agentv_ci.report.commands import rerun_command
 from agentv_ci.report.inert_markdown import cell_code, code, fence, folded, link, verbatim
 from agentv_ci.report.links import Links
-from agentv_ci.report.reported import ReportedRun
-from agentv_ci.report.sections import (
+from agentv_ci.report.sections import figure_lines, flaky_lines, scenario_lines
+from agentv_ci.report.view import (
+    DRY_RUN,
+    RunView,
     change_text,
+    changes_text,
     comparison_figures,
     counts_text,
-    figure_lines,
-    flaky_lines,
-    scenario_lines,
+    dollars,
+    more_text,
+    rerun_command,
+    score_text,
+    trials_text,
 )
-from agentv_ci.report.words import DRY_RUN, GATE
 from agentv_ci.text import counted, shortened
 
 LIMIT = 60_000
@@ -83,22 +85,22 @@ class Block:
     rank: Rank
     text: str
     case: int | None = None
-    """Which case it tells of, where it tells of one."""
+    """Which case it is about, where it is about one."""
 
 
-def render(run: ReportedRun) -> Iterable[bytes]:
+def render(run: RunView) -> Iterable[bytes]:
     """Return the text in at most LIMIT characters."""
     # Names in a command stand there as they are, also where they are no text.
     yield text(run, LIMIT).encode("utf-8", "replace")
 
 
-def text(run: ReportedRun, limit: int) -> str:
+def text(run: RunView, limit: int) -> str:
     """Return the text in at most `limit` characters, which must be a few thousand."""
     return _fitted([*_blocks(run)], limit)
 
 
 def _fitted(blocks: Sequence[Block], limit: int) -> str:
-    """Keep what matters most, in the order in which it is told."""
+    """Keep what matters most, in the order in which it stands."""
     left = limit - len(_left_out(blocks, limit)) - 2
     kept: set[int] = set()
     cases: set[int | None] = {None}
@@ -120,15 +122,15 @@ def _left_out(blocks: Sequence[Block], limit: int) -> str:
     return f"_Left out to stay within {limit:,} characters: {others}. The results have everything._"
 
 
-def _blocks(run: ReportedRun) -> Iterator[Block]:
+def _blocks(run: RunView) -> Iterator[Block]:
     report = run.report
-    yield Block(Rank.VERDICT, _verdict(report))
+    yield Block(Rank.VERDICT, _verdict(run))
     if report.comparison is not None:
         yield from _comparison(report.comparison, run)
-    errors, failed = not_passed(run.outcomes, is_stopped=report.stopped is not None)
-    rows = _rows_of([*errors, *failed][:MAX_WITH_ANSWERS], run.rows())
+    errors, failures = run.errors, run.failures
+    rows = _rows_of([*errors, *failures][:MAX_WITH_ANSWERS], run.rows())
     numbers = count()
-    for title, outcomes in (("Errors", errors), ("Failures, worst first", failed)):
+    for title, outcomes in (("Errors", errors), ("Failures, worst first", failures)):
         if outcomes:
             yield Block(Rank.CASE, f"### {title}")
         for outcome in outcomes:
@@ -136,24 +138,24 @@ def _blocks(run: ReportedRun) -> Iterator[Block]:
             yield Block(Rank.CASE, _case(outcome, run), number)
             if (row := rows.get(outcome.key)) is not None:
                 yield Block(Rank.ANSWER, _answer(row), number)
-    if lost := [*lost_trials(run.outcomes)]:
+    if lost := run.lost_trials:
         yield Block(Rank.CASE, f"### Trials without a verdict\n\n{_lost(lost, run.links)}")
     for title, lines in (
         ("Flaky cases", flaky_lines(report.repeated)),
         ("Validators", scenario_lines(report.scenario_reports)),
         ("Figures", figure_lines(report)),
     ):
-        shown = [line.text for line in lines]
-        if any(shown):
-            more = [f"… and {len(shown) - MAX_LINES} lines more"] if len(shown) > MAX_LINES else []
-            yield Block(Rank.FIGURES, folded(title, fence("\n".join([*shown[:MAX_LINES], *more]).strip("\n"), "text")))
+        texts = [line.text for line in lines]
+        if any(texts):
+            more = more_text(len(texts), MAX_LINES, "line")
+            yield Block(Rank.FIGURES, folded(title, fence("\n".join([*texts[:MAX_LINES], *more]).strip("\n"), "text")))
 
 
-def _verdict(report: RunReport) -> str:
-    gate = report.gate
-    lines = [f"## {SIGNS[gate.verdict]} Evaluations: {GATE[gate.verdict]}", "", f"**{counts_text(report)}**"]
+def _verdict(run: RunView) -> str:
+    report, gate = run.report, run.report.gate
+    lines = [f"## {SIGNS[gate.verdict]} {run.title}", "", f"**{counts_text(report)}**"]
     facts = [f"mean {report.statistics.mean:.3f}"] if report.statistics.mean is not None else []
-    facts += [f"${report.cost_usd:.4f}"] if report.cost_usd is not None else []
+    facts += [dollars(report.cost_usd)] if report.cost_usd is not None else []
     lines[-1] += "".join(f" · {each}" for each in facts)
     if report.dry_run:
         lines += ["", f"{DRY_RUN.capitalize()}."]
@@ -163,13 +165,11 @@ def _verdict(report: RunReport) -> str:
 
 
 def _some(lines: Sequence[str], limit: int) -> list[str]:
-    more = len(lines) - limit
-    return [*lines[:limit], *([f"- … and {more} more"] if more > 0 else [])]
+    return [*lines[:limit], *(f"- {more}" for more in more_text(len(lines), limit))]
 
 
-def _comparison(comparison: Comparison, run: ReportedRun) -> Iterator[Block]:
-    counts = ", ".join(f"{number} {change}" for change, number in comparison.counts.items() if number)
-    parts = [f"### Against {code(comparison.base)}", f"**{counts or 'no case'}**"]
+def _comparison(comparison: Comparison, run: RunView) -> Iterator[Block]:
+    parts = [f"### Against {code(comparison.base)}", f"**{changes_text(comparison)}**"]
     remarks = [*comparison_figures(comparison), *(f"⚠️ {code(each)}" for each in comparison.warnings)]
     parts.append("\n".join(f"- {each}" for each in remarks))
     changed = [each for each in comparison.cases if each.change in CHANGES]
@@ -177,35 +177,29 @@ def _comparison(comparison: Comparison, run: ReportedRun) -> Iterator[Block]:
         sources = {each.key: each.case.source for each in run.outcomes}
         table = ["| | case | before → now | where |", "|---|---|---|---|"]
         parts.append("\n".join([*table, *(_changed(each, sources, run.links) for each in changed[:MAX_CHANGES])]))
-    if len(changed) > MAX_CHANGES:
-        parts.append(f"… and {len(changed) - MAX_CHANGES} more")
+    parts += more_text(len(changed), MAX_CHANGES)
     yield Block(Rank.COMPARISON, "\n\n".join(filter(None, parts)))
 
 
 def _changed(case: ComparedCase, sources: Mapping[OutcomeKey, Source], links: Links) -> str:
     source = sources.get(case.key)
     name = cell_code(shortened(case.id, MAX_ID))
-    place = "" if source is None else link(cell_code(_place(source)), links.to(source.path, source.line))
+    place = "" if source is None else _place(source, links, cell_code)
     return f"| {CHANGES[case.change]} | {name} | {change_text(case)} | {place} |"
 
 
-def _place(source: Source) -> str:
-    return f"{source.path}:{source.line}"
+def _place(source: Source, links: Links, as_code: Callable[[str], str] = code) -> str:
+    return link(as_code(f"{source.path}:{source.line}"), links.to(source.path, source.line))
 
 
-def _case(outcome: CaseOutcome, run: ReportedRun) -> str:
-    """Tell a case that did not pass: where it stands, why, and how to see it again."""
-    score = "" if outcome.verdict == "error" else f" {outcome.score:.3f}"
-    source = outcome.case.source
-    facts = [link(code(_place(source)), run.links.to(source.path, source.line)), f"target {code(outcome.target)}"]
-    if len(outcome.trials) > 1:
-        facts.append(f"{outcome.passed} of {len(outcome.trials)} trials passed")
-    case = outcome.case
-    command = rerun_command(case.suite, case.id, outcome.target)
+def _case(outcome: CaseOutcome, run: RunView) -> str:
+    """Return a case that did not pass: where it stands, why, and how to see it again."""
+    facts = [_place(outcome.case.source, run.links), f"target {code(outcome.target)}", trials_text(outcome)]
+    name, command = code(shortened(outcome.case.id, MAX_ID)), rerun_command(*outcome.key)
     return "\n\n".join(
         [
-            f"#### {SIGNS[outcome.verdict]} {code(shortened(case.id, MAX_ID))}: {outcome.verdict}{score}",
-            " · ".join(facts),
+            f"#### {SIGNS[outcome.verdict]} {name}: {score_text(outcome.verdict, outcome.score)}",
+            " · ".join(filter(None, facts)),
             "\n".join(_some([*map(_finding, outcome.findings)], MAX_FINDINGS)) or code(outcome.summary),
             *([verbatim(command, "sh")] if len(command) <= MAX_COMMAND else []),
         ]
@@ -213,19 +207,18 @@ def _case(outcome: CaseOutcome, run: ReportedRun) -> str:
 
 
 def _lost(trials: Sequence[tuple[CaseOutcome, TrialOutcome]], links: Links) -> str:
-    said = []
+    lines = []
     for outcome, trial in trials:
-        source = outcome.case.source
-        place = link(code(_place(source)), links.to(source.path, source.line))
+        place = _place(outcome.case.source, links)
         name = code(shortened(outcome.case.id, MAX_ID))
-        said.append(f"- ⚠️ {name} trial {trial.number} of {outcome.case.trials}, {place}: {code(trial.summary)}")
-    return "\n".join(_some(said, MAX_REASONS))
+        lines.append(f"- ⚠️ {name} trial {trial.number} of {outcome.case.trials}, {place}: {code(trial.summary)}")
+    return "\n".join(_some(lines, MAX_REASONS))
 
 
 def _finding(finding: Finding) -> str:
-    score = "" if finding.verdict in ("error", "skipped") else f" {finding.score:.3f}"
-    said = f": {code(finding.text)}" if finding.text else ""
-    return f"- {SIGNS.get(finding.verdict, '➖')} {code(finding.title)} {finding.verdict}{score}{said}"
+    text = f": {code(finding.text)}" if finding.text else ""
+    score = score_text(finding.verdict, finding.score)
+    return f"- {SIGNS.get(finding.verdict, '➖')} {code(finding.title)} {score}{text}"
 
 
 def _rows_of(outcomes: Iterable[CaseOutcome], rows: Iterable[ResultRow]) -> dict[OutcomeKey, ResultRow]:
@@ -241,7 +234,7 @@ def _rows_of(outcomes: Iterable[CaseOutcome], rows: Iterable[ResultRow]) -> dict
 
 
 def _answer(row: ResultRow) -> str:
-    """Show what was asked, what was hoped for, and what came."""
+    """Return what was asked, what was hoped for, and what came."""
     turns = "\n\n".join(f"[{each.name or each.role}]\n{each.content}" for each in row.input_messages or ())
     parts = [
         ("Question", turns),
@@ -249,5 +242,5 @@ def _answer(row: ResultRow) -> str:
         ("A good answer", row.reference_answer),
         ("Answer" if row.trials == 1 else f"Answer of trial {row.trial}", row.candidate_answer),
     ]
-    shown = [f"**{title}**\n\n{fence(shortened(said, MAX_TEXT))}" for title, said in parts if said]
-    return folded("Question and answer", "\n\n".join(shown) or "Nothing was recorded.")
+    texts = [f"**{title}**\n\n{fence(shortened(text, MAX_TEXT))}" for title, text in parts if text]
+    return folded("Question and answer", "\n\n".join(texts) or "Nothing was recorded.")

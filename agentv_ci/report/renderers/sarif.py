@@ -6,17 +6,14 @@ A gate that is not passed while no case says so is a result too: no file is gree
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Mapping, Sequence
 
-from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome, lost_trials, not_passed
+from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.errors import FAILED, PASSED
-from agentv_ci.report.commands import rerun_command
-from agentv_ci.report.reported import ReportedRun
 from agentv_ci.report.sarif import fingerprint, location, log, message, rule, without_links
-from agentv_ci.report.words import DRY_RUN
+from agentv_ci.report.view import DRY_RUN, RunView, rerun_command, trials_text
 from agentv_ci.text import counted, printable
 
 MAX_RESULTS = 5_000
@@ -35,21 +32,20 @@ RULE_OF = {"fail": "case-failed", "error": "case-errored", "borderline": "case-b
 ORDER = tuple(RULES)
 
 
-def render(run: ReportedRun) -> Iterable[bytes]:
+def render(run: RunView) -> Iterable[bytes]:
     """Return a log with one run; a dry run has no results."""
     report = run.report
-    errors, failed = not_passed(run.outcomes, is_stopped=report.stopped is not None)
-    ordered = [] if report.dry_run else sorted([*errors, *failed], key=lambda each: ORDER.index(RULE_OF[each.verdict]))
+    cases, lost = ([], []) if report.dry_run else ([*run.errors, *run.failures], run.lost_trials)
+    cases.sort(key=lambda each: ORDER.index(RULE_OF[each.verdict]))
     seen: Counter[str] = Counter()
     # In the plan's order: what tells a case from its twin in another file is no matter of their scores.
     known = {each.key: fingerprint((each.case.digest, each.target), seen) for each in run.outcomes}
-    results = [_result(each, known[each.key]) for each in ordered[:MAX_RESULTS]]
-    if not report.dry_run:
-        results += [_lost(*each, known[each[0].key]) for each in islice(lost_trials(run.outcomes), MAX_RESULTS)]
+    results = [_result(each, known[each.key]) for each in cases[:MAX_RESULTS]]
+    results += [_lost(case, trial, known[case.key]) for case, trial in lost[:MAX_RESULTS]]
     if report.gate.exit_code != PASSED and not any(each["level"] == "error" for each in results):
         results.append(_gate(report, run.outcomes))
     rules = [rule(rule_id, rule_id, says, level) for rule_id, (level, says) in RULES.items()]
-    yield log(rules, results, invocations=[_invocation(report, len(ordered) - MAX_RESULTS)]).encode()
+    yield log(rules, results, invocations=[_invocation(report, len(cases) - MAX_RESULTS)]).encode()
 
 
 def _result(outcome: CaseOutcome, known: JsonObject) -> JsonObject:
@@ -79,30 +75,23 @@ def _of_rule(rule_id: str) -> JsonObject:
 
 def _lost(outcome: CaseOutcome, trial: TrialOutcome, known: JsonObject) -> JsonObject:
     """Return a trial without a verdict as a result of its own."""
-    said = f"{printable(outcome.case.id)} ({printable(outcome.target)}): trial {trial.number} of {outcome.case.trials}"
+    name = f"{printable(outcome.case.id)} ({printable(outcome.target)}): trial {trial.number} of {outcome.case.trials}"
     return {
         **_of_rule("trial-errored"),
-        "message": message(f"{said} has no verdict\n{printable(trial.summary)}"),
+        "message": message(f"{name} has no verdict\n{printable(trial.summary)}"),
         "locations": [location(outcome.case.source.path, {"startLine": max(outcome.case.source.line, 1)})],
         "partialFingerprints": {name: f"{value}/{trial.number}" for name, value in known.items()},
     }
 
 
 def _message(outcome: CaseOutcome) -> JsonObject:
-    case = outcome.case
-    # The command is ours, and is to be typed as it stands.
-    again = f"Run it again: {rerun_command(case.suite, case.id, outcome.target)}"
-    said = without_links("\n".join(_sentences(outcome)))
-    return {"text": f"{said}\n{again}"}
-
-
-def _sentences(outcome: CaseOutcome) -> Iterator[str]:
-    case = outcome.case
     score = "no verdict" if outcome.verdict == "error" else f"{outcome.verdict}, score {outcome.score:.3f}"
-    trials = f", {outcome.passed} of {counted(len(outcome.trials), 'trial')} passed" if len(outcome.trials) > 1 else ""
-    yield f"{printable(case.id)} ({printable(outcome.target)}): {score}{trials}"
+    facts = ", ".join(filter(None, [score, trials_text(outcome)]))
+    text = f"{printable(outcome.case.id)} ({printable(outcome.target)}): {facts}"
     if outcome.summary:
-        yield printable(outcome.summary)
+        text += f"\n{printable(outcome.summary)}"
+    # The command is ours, and is to be typed as it stands.
+    return {"text": f"{without_links(text)}\nRun it again: {rerun_command(*outcome.key)}"}
 
 
 def _gate(report: RunReport, outcomes: Sequence[CaseOutcome]) -> JsonObject:

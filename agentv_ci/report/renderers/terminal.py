@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome, lost_trials, not_passed
-from agentv_ci.contracts.report import RunReport
-from agentv_ci.report.commands import rerun_command
+from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome
+from agentv_ci.contracts.report import GateResult
 from agentv_ci.report.sections import (
     MAX_SHOWN,
     Line,
     Style,
     comparison_lines,
-    counts_text,
     figure_lines,
     flaky_lines,
+    more_line,
     scenario_lines,
 )
-from agentv_ci.report.words import DRY_RUN
+from agentv_ci.report.view import DRY_RUN, RunView, counts_text, more_text, rerun_command, score_text
 from agentv_ci.report.wrapping import clipped, columns, wrapped
 from agentv_ci.text import on_one_line, printable, shortened
 
@@ -29,9 +28,9 @@ MAX_COMMAND = 300
 _STYLES: dict[str, Style] = {"pass": "good", "borderline": "warn", "fail": "bad", "error": "bad"}
 
 
-def render(report: RunReport, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]:
+def render(run: RunView) -> Iterator[Line]:
     """Yield the summary: errors, failures, figures, the gate."""
-    for line in _lines(report, outcomes):
+    for line in _lines(run):
         yield from [line] if line.parts or columns(line.text) <= WIDTH else _folded(line)
 
 
@@ -43,20 +42,20 @@ def _folded(line: Line) -> Iterator[Line]:
         yield Line(f"{before}{each}", line.style)
 
 
-def _lines(report: RunReport, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]:
+def _lines(run: RunView) -> Iterator[Line]:
+    report = run.report
     if report.dry_run:
         yield Line(f"dry run: {DRY_RUN}", "warn")
-    errors, failed = not_passed(outcomes, is_stopped=report.stopped is not None)
-    yield from _cases("errors", errors)
-    yield from _lost_trials([*lost_trials(outcomes)])
-    yield from _cases("failures, worst first", failed)
+    yield from _cases("errors", run.errors)
+    yield from _lost_trials(run.lost_trials)
+    yield from _cases("failures, worst first", run.failures)
     yield from flaky_lines(report.repeated)
     yield Line(counts_text(report), "strong")
     yield from figure_lines(report)
     yield from scenario_lines(report.scenario_reports)
     if report.comparison is not None:
         yield from comparison_lines(report.comparison)
-    yield from _gate(report)
+    yield from _gate(report.gate)
 
 
 def _cases(title: str, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]:
@@ -64,20 +63,18 @@ def _cases(title: str, outcomes: Sequence[CaseOutcome]) -> Iterator[Line]:
         return
     yield Line(f"{title}:", "title")
     for outcome in outcomes[:MAX_SHOWN]:
-        score = "" if outcome.verdict == "error" else f" {outcome.score:.3f}"
-        yield _headline(f"{outcome.verdict}{score}", outcome)
+        yield _headline(score_text(outcome.verdict, outcome.score), outcome)
         yield from map(Line, _reasons(outcome))
         yield from (Line(each, "faint") for each in _answer(outcome))
         yield Line.of((f"    again: {_again(outcome)}", "faint"))
-    if len(outcomes) > MAX_SHOWN:
-        yield Line(f"  … and {len(outcomes) - MAX_SHOWN} more")
+    yield from more_line(len(outcomes))
     yield Line("")
 
 
-def _headline(said: str, outcome: CaseOutcome, style: Style | None = None) -> Line:
+def _headline(verdict: str, outcome: CaseOutcome, style: Style | None = None) -> Line:
     source = outcome.case.source
     return Line.of(
-        (f"  {said}  ", style or _STYLES[outcome.verdict]),
+        (f"  {verdict}  ", style or _STYLES[outcome.verdict]),
         (printable(outcome.case.id), "strong"),
         (f"  ({printable(source.path)}:{source.line})", "faint"),
     )
@@ -90,14 +87,13 @@ def _lost_trials(lost: Sequence[tuple[CaseOutcome, TrialOutcome]]) -> Iterator[L
     for outcome, trial in lost[:MAX_SHOWN]:
         yield _headline(f"error  trial {trial.number} of {outcome.case.trials}", outcome, "bad")
         yield from map(Line, _wrapped(on_one_line(trial.summary)))
-    if len(lost) > MAX_SHOWN:
-        yield Line(f"  … and {len(lost) - MAX_SHOWN} more")
+    yield from more_line(len(lost))
     yield Line("")
 
 
 def _again(outcome: CaseOutcome) -> str:
     """Return the command that runs a case alone; where it is no line, where to find it."""
-    command = rerun_command(outcome.case.suite, outcome.case.id, outcome.target)
+    command = rerun_command(*outcome.key)
     return command if len(command) <= MAX_COMMAND else "see the reports"
 
 
@@ -114,27 +110,26 @@ def _reasons(outcome: CaseOutcome) -> Iterator[str]:
         yield from [_cut(text)] if each.type == "schema" or each.verdict == "pass" else _wrapped(text, indent="  ")
 
 
-def _gate(report: RunReport) -> Iterator[Line]:
-    match report.gate.verdict:
+def _gate(gate: GateResult) -> Iterator[Line]:
+    match gate.verdict:
         case "pass":
             yield Line("gate: passed", "good")
         case "dry-run":
             yield Line("gate: not applied to a dry run", "warn")
         case "nothing":
-            yield Line(f"gate: {', '.join(report.gate.reasons)}", "warn")
+            yield Line(f"gate: {', '.join(gate.reasons)}", "warn")
         case _:
-            enforced = " (not enforced: `agentv-ci report` judges all shards)" if report.gate.exit_code == 0 else ""
+            enforced = " (not enforced: `agentv-ci report` judges all shards)" if gate.exit_code == 0 else ""
             yield Line(f"gate: not passed{enforced}", "bad")
-            for reason in report.gate.reasons[:MAX_SHOWN]:
-                yield Line(f"  {on_one_line(reason)}", "bad")
-            if (more := len(report.gate.reasons) - MAX_SHOWN) > 0:
-                yield Line(f"  … and {more} more", "bad")
+            reasons = [on_one_line(each) for each in gate.reasons[:MAX_SHOWN]]
+            for text in (*reasons, *more_text(len(gate.reasons), MAX_SHOWN)):
+                yield Line(f"  {text}", "bad")
 
 
 def _answer(outcome: CaseOutcome) -> list[str]:
     """Return what was answered in at most two lines."""
-    said = on_one_line(outcome.worst.answer) if outcome.worst is not None else ""
-    return _wrapped(f"answer: {said}", indent="  ", limit=MAX_ANSWER) if said else []
+    answer = on_one_line(outcome.worst.answer) if outcome.worst is not None else ""
+    return _wrapped(f"answer: {answer}", indent="  ", limit=MAX_ANSWER) if answer else []
 
 
 def _wrapped(text: str, *, indent: str = "", limit: int = MAX_SENTENCE) -> list[str]:

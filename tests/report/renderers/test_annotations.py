@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from agentv_ci.contracts.action import Annotation
 from agentv_ci.contracts.report import Ending, GateReason
-from agentv_ci.report.renderers.annotations import EvaluatorPlace, annotate
+from agentv_ci.report.renderers.annotations import annotate
 from tests.report.builders import case, finding, reported, row, rows_of
 
 
-def nowhere(_: EvaluatorPlace) -> None:
+def nowhere(*_: str) -> None:
     return None
 
 
@@ -29,9 +29,9 @@ def test_worst_first_errors_before_failures() -> None:
 
 
 def test_one_evaluator_that_failed_has_a_line_of_its_own() -> None:
-    asked: list[EvaluatorPlace] = []
+    asked: list[tuple[str, ...]] = []
 
-    def find(place: EvaluatorPlace) -> int:
+    def find(*place: str) -> int:
         asked.append(place)
         return 12
 
@@ -39,12 +39,12 @@ def test_one_evaluator_that_failed_has_a_line_of_its_own() -> None:
     (one,) = annotate(reported([row("fail", evaluator_results=(wrong,))]), find)
     assert one.line == 12
     assert one.message == "c: no greeting\ntarget default"
-    assert asked == [EvaluatorPlace("evals/a.yaml", "one", "c")]
+    assert asked == [("evals/a.yaml", "one", "c")]
 
 
 def test_several_evaluators_are_one_annotation_on_the_case() -> None:
     wrong = tuple(finding(f"reason {number}").model_copy(update={"name": f"e{number}"}) for number in range(20))
-    (one,) = annotate(reported([row("fail", evaluator_results=wrong)]), lambda _: 12)
+    (one,) = annotate(reported([row("fail", evaluator_results=wrong)]), lambda *_: 12)
     assert one.line == 3
     assert one.message.startswith("e0: reason 0\ne1: reason 1\n")
     assert "… and 12 evaluators more" in one.message

@@ -19,7 +19,7 @@ from agentv_ci.report.links import Links
 from agentv_ci.report.renderers.html import document as html
 from agentv_ci.report.renderers.html import plots
 from agentv_ci.report.renderers.html.numbers import large
-from agentv_ci.report.reported import ReportedRun
+from agentv_ci.report.view import RunView
 from tests.report.builders import case, finding, plan, reported, row, rows_of
 from tests.report.renderers.test_html import Document, kept_of, page, rendered
 from tests.report.shop import shop_run
@@ -74,7 +74,7 @@ def test_hostile_names_in_two_suites_and_two_targets_are_all_told_apart() -> Non
 def test_hostile_environments_make_no_markup(server: str) -> None:
     links = Links.of_commit(server, 'a/../"b', 'c?d#"e')
     run = reported([row("fail", of=case("a", suite='evals/"><script>.yaml'))])
-    document = Document(rendered(ReportedRun(run.report, run.outcomes, run.rows, links)).decode())
+    document = Document(rendered(RunView(run.report, run.outcomes, run.rows, links)).decode())
     assert not [name for _, name, _ in document.attributes if name.startswith("on")]
     assert document.elements.count("script") == 3 + len(document.scripts)
 
@@ -182,10 +182,10 @@ def test_every_removed_case_is_named_or_not_promised() -> None:
     rows = [row("fail" if number < 8 else "pass", of=each) for number, each in enumerate(cases[:20])]
     yardstick = Yardstick(base, "this run", datetime(2030, 1, 2, tzinfo=UTC))
     found = report(plan(*cases[:20]), rows, Ending(), yardstick=yardstick)
-    document = Document(rendered(ReportedRun(*found, lambda: rows)).decode())
+    document = Document(rendered(RunView(*found, lambda: rows)).decode())
     (promised,) = re.findall(r"… and (\d+) more; the table below filters by change", document.text) or ["0"]
     in_table = sum(each["change"] not in ("new", "unchanged") for each in document.data("cases"))
-    named = len(re.findall(r"data-id=", rendered(ReportedRun(*found, lambda: rows)).decode()))
+    named = len(re.findall(r"data-id=", rendered(RunView(*found, lambda: rows)).decode()))
     assert named + int(promised) <= max(named, in_table)
 
 

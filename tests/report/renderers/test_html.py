@@ -23,7 +23,7 @@ from agentv_ci.report.renderers.html import document as html
 from agentv_ci.report.renderers.html.document import EARLY, TEMPLATES
 from agentv_ci.report.renderers.html.document import SCRIPTS as LATER
 from agentv_ci.report.renderers.html.embedding import MAX_TEXT
-from agentv_ci.report.reported import ReportedRun
+from agentv_ci.report.view import RunView
 from tests.report.builders import (
     NASTY,
     Verdict,
@@ -95,7 +95,7 @@ class Document(HTMLParser):
         return policy
 
 
-def rendered(run: ReportedRun) -> bytes:
+def rendered(run: RunView) -> bytes:
     return b"".join(html.render(run))
 
 
@@ -203,7 +203,7 @@ def test_long_texts_are_cut_and_their_length_is_told() -> None:
 
 def test_the_same_rows_in_any_order_give_the_same_bytes() -> None:
     run = shop_run()
-    assert rendered(ReportedRun(run.report, run.outcomes, lambda: list(run.rows())[::-1], run.links)) == rendered(run)
+    assert rendered(RunView(run.report, run.outcomes, lambda: list(run.rows())[::-1], run.links)) == rendered(run)
 
 
 def kept_of(document: Document) -> set[str]:
@@ -296,7 +296,7 @@ def test_rows_are_read_once_and_not_held() -> None:
 
     rows = [Row.model_construct(**dict(each)) for each in rows]
     found, outcomes = whole(rows)
-    list(html.render(ReportedRun(found, outcomes, read)))
+    list(html.render(RunView(found, outcomes, read)))
     assert readings == 1
     assert most <= 3
 
@@ -304,7 +304,7 @@ def test_rows_are_read_once_and_not_held() -> None:
 def test_rows_of_foreign_cases_are_not_told() -> None:
     run = reported([row(of=case("a"))])
     rows: Iterable[ResultRow] = [row(of=case("a")), row(of=case("foreign"))]
-    document = Document(rendered(ReportedRun(run.report, run.outcomes, lambda: rows)).decode())
+    document = Document(rendered(RunView(run.report, run.outcomes, lambda: rows)).decode())
     assert kept_of(document) == {"trial-0-1"}
 
 
@@ -348,9 +348,7 @@ def test_without_scripts_the_first_cases_that_did_not_pass_are_listed() -> None:
 def test_links_are_those_of_the_run_and_otherwise_places() -> None:
     found, outcomes = whole([row("fail", of=case("a", line=7))])
     links = Links("https://github.com/o/r/blob/c")
-    linked = Document(
-        rendered(ReportedRun(found, outcomes, lambda: [row("fail", of=case("a", line=7))], links)).decode()
-    )
+    linked = Document(rendered(RunView(found, outcomes, lambda: [row("fail", of=case("a", line=7))], links)).decode())
     address = "https://github.com/o/r/blob/c/evals/a.yaml#L7"
     assert ("a", "href", address) in linked.attributes
     assert linked.data("cases")[0]["link"] == address

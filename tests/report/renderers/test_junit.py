@@ -18,7 +18,7 @@ from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow, RowSource
 from agentv_ci.report.renderers.junit import document as junit
 from agentv_ci.report.renderers.junit.document import GATE, render
-from agentv_ci.report.reported import ReportedRun
+from agentv_ci.report.view import RunView
 from tests.report.builders import (
     NASTY,
     SUITE,
@@ -96,7 +96,7 @@ def test_trials_of_a_case_that_does_not_pass_are_told_as_they_are() -> None:
 
 def stopped_run(of: Plan, rows: Sequence[ResultRow], ending: Ending) -> ET.Element:
     found, outcomes = report(of, rows, ending)
-    return ET.fromstring(b"".join(render(ReportedRun(found, outcomes, lambda: rows))))
+    return ET.fromstring(b"".join(render(RunView(found, outcomes, lambda: rows))))
 
 
 def skipped(root: ET.Element) -> list[tuple[str | None, str | None, str | None, str | None]]:

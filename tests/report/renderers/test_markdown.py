@@ -22,7 +22,7 @@ from agentv_ci.contracts.results import EvaluatorResult, InputMessageRecord, Res
 from agentv_ci.report.inert_markdown import cell_code, code, fence, folded
 from agentv_ci.report.links import Links
 from agentv_ci.report.renderers.markdown import LIMIT, render, text
-from agentv_ci.report.reported import ReportedRun
+from agentv_ci.report.view import RunView
 from tests.report.builders import NASTY, any_text, case, reported, row, rows_of, well_formed, well_formed_text, whole
 
 LINKS = Links("https://github.com/o/r/blob/abc")
@@ -69,7 +69,7 @@ class Page(HTMLParser):
         self.tags.add(f"comment {data}")
 
 
-def shown(run: ReportedRun) -> str:
+def shown(run: RunView) -> str:
     return b"".join(render(run)).decode()
 
 
@@ -89,13 +89,11 @@ def finding(text: str, **given: Any) -> EvaluatorResult:
     return EvaluatorResult(**{**plain, **given})
 
 
-def compared(rows: Sequence[ResultRow], older: Sequence[ResultRow], name: str = "main.json") -> ReportedRun:
+def compared(rows: Sequence[ResultRow], older: Sequence[ResultRow], name: str = "main.json") -> RunView:
     """A run that was compared with an older one."""
     found, outcomes = whole(rows)
     yardstick = Yardstick(Side.of_outcomes(name, whole(older)[1]), "now.jsonl", datetime(2030, 1, 1, tzinfo=UTC))
-    return ReportedRun(
-        found.model_copy(update={"comparison": compare(yardstick, outcomes)}), outcomes, lambda: rows, LINKS
-    )
+    return RunView(found.model_copy(update={"comparison": compare(yardstick, outcomes)}), outcomes, lambda: rows, LINKS)
 
 
 def test_verdict_comes_first_then_the_figures_of_the_run() -> None:

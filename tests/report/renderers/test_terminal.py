@@ -15,6 +15,7 @@ from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow, Usage
 from agentv_ci.report.renderers.terminal import render
 from agentv_ci.report.sections import Line
+from agentv_ci.report.view import RunView
 from tests.report.builders import any_text, case, plan, row, suite, well_formed
 
 LONG = "a sentence that goes on and on without coming to its end, although nobody wants it"
@@ -27,7 +28,7 @@ COMMANDING = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 def rendered(
     cases: Sequence[PlanCase], rows: Sequence[ResultRow], *, suites: Sequence[PlanSuite] | None = None, **given: Any
 ) -> list[Line]:
-    return list(render(*report(plan(*cases, suites=suites), rows, Ending(**given))))
+    return list(render(RunView(*report(plan(*cases, suites=suites), rows, Ending(**given)))))
 
 
 def printed(

@@ -13,6 +13,7 @@ from agentv_ci.analysis.run_report import report
 from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import EvaluatorResult, ResultRow
 from agentv_ci.report.renderers.terminal import WIDTH, render
+from agentv_ci.report.view import RunView
 from tests.report.builders import any_text, case, outcomes_of, plan, row, well_formed
 
 COMMANDING = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -28,7 +29,7 @@ def result(name: str = "c", verdict: str = "fail", score: float = 0.0, **given: 
 def listed(*results: EvaluatorResult, of: ResultRow | None = None) -> list[str]:
     """Return the lines below the case."""
     failed = (of or row("fail")).model_copy(update={"evaluator_results": results, "candidate_answer": ""})
-    shown = [line.text for line in render(*report(plan(case()), [failed], Ending()))]
+    shown = [line.text for line in render(RunView(*report(plan(case()), [failed], Ending())))]
     *found, again = [line[4:] for line in shown if line.startswith("    ")]
     assert again == "again: agentv-ci eval evals/a.yaml --eval-id=one"
     return found

@@ -13,12 +13,11 @@ from agentv_ci.contracts.compared import Change, ComparedCase, Comparison, Rate
 from agentv_ci.contracts.exchange import Verdict
 from agentv_ci.contracts.report import RepeatedCase
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.report.commands import rerun_command
 from agentv_ci.report.links import Links
 from agentv_ci.report.renderers.html.details import details
 from agentv_ci.report.renderers.html.embedding import beginnings, block, encoded
 from agentv_ci.report.renderers.html.keeping import Keeper
-from agentv_ci.report.reported import ReportedRun
+from agentv_ci.report.view import RunView, rerun_command
 
 PASSES, DOUBTFUL, FAILS = 2, 1, 0
 """How little the texts of a case will be missed."""
@@ -97,7 +96,7 @@ class Casebook:
     period: Period
 
     @classmethod
-    def of(cls, run: ReportedRun, limit: int) -> Casebook:
+    def of(cls, run: RunView, limit: int) -> Casebook:
         """Read the rows, once and in any order, and hold texts of at most `limit` bytes."""
         book = cls(run.outcomes, [Spent() for _ in run.outcomes], [], Keeper(limit), 0, Period())
         numbers = {outcome.key: number for number, outcome in enumerate(run.outcomes)}
@@ -161,7 +160,7 @@ class TableLines:
         return block("run", run) + table.encode()
 
 
-def table_lines(run: ReportedRun, book: Casebook, limit: int) -> TableLines:
+def table_lines(run: RunView, book: Casebook, limit: int) -> TableLines:
     """Return the lines of all cases; where they take more than `limit` bytes, passed cases go first."""
     suites, targets = names_of(run.outcomes)
     compared = _changes(run.report.comparison)
@@ -228,7 +227,7 @@ def _place(outcome: CaseOutcome, links: Links) -> JsonObject:
         "path": case.source.path if case.source.path != case.suite else None,
         "line": case.source.line,
         "link": links.to(case.source.path, case.source.line),
-        "rerun": rerun_command(case.suite, case.id, outcome.target),
+        "rerun": rerun_command(*outcome.key),
     }
 
 

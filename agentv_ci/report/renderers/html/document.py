@@ -19,8 +19,7 @@ from agentv_ci.contracts.base import JsonObject
 from agentv_ci.report.renderers.html.casebook import Casebook, TableLines, names_of, table_lines
 from agentv_ci.report.renderers.html.numbers import money, score, share, signed
 from agentv_ci.report.renderers.html.overview import line, overview_of
-from agentv_ci.report.reported import ReportedRun
-from agentv_ci.report.words import rate_text
+from agentv_ci.report.view import RunView, rate_text
 from agentv_ci.text import counted, well_formed_text
 
 MAX_BYTES = 30_000_000
@@ -32,7 +31,7 @@ SCRIPTS = ("elements.js", "figures.js", "difference.js", "table.js", "case.js", 
 _DATA = "<!-- data -->"
 
 
-def render(run: ReportedRun) -> Iterable[bytes]:
+def render(run: RunView) -> Iterable[bytes]:
     """Return the page, in pieces; the rows are read once."""
     book = Casebook.of(run, MAX_BYTES)
     before, after = _page(run, book)
@@ -52,7 +51,7 @@ def _pieces(before: bytes, data: bytes, book: Casebook, after: bytes) -> Iterato
     yield after
 
 
-def _run(run: ReportedRun, book: Casebook, table: TableLines) -> JsonObject:
+def _run(run: RunView, book: Casebook, table: TableLines) -> JsonObject:
     """Return what the table and the pages of cases refer to."""
     comparison = run.report.comparison
     suites, targets = names_of(run.outcomes)
@@ -66,7 +65,7 @@ def _run(run: ReportedRun, book: Casebook, table: TableLines) -> JsonObject:
     }
 
 
-def _page(run: ReportedRun, book: Casebook) -> tuple[bytes, bytes]:
+def _page(run: RunView, book: Casebook) -> tuple[bytes, bytes]:
     """Return the page around its data."""
     style, early, script = _read("report.css"), _read(EARLY), joined_script()
     template = _environment().get_template("report.html")

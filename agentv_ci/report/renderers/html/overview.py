@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from agentv_ci.analysis.outcomes import CaseOutcome, OutcomeKey, lost_trials, not_passed
+from agentv_ci.analysis.outcomes import CaseOutcome, OutcomeKey
 from agentv_ci.contracts.compared import ComparedCase, Comparison
 from agentv_ci.contracts.report import (
-    WORST_FIRST,
     EvaluatorFigures,
     FailedValidation,
     GateResult,
@@ -21,9 +20,18 @@ from agentv_ci.report.links import Links
 from agentv_ci.report.renderers.html.casebook import Casebook, Period
 from agentv_ci.report.renderers.html.numbers import duration, large, money, score
 from agentv_ci.report.renderers.html.plots import Histogram, Scatter, histogram, scatter
-from agentv_ci.report.reported import ReportedRun
-from agentv_ci.report.sections import badness, cost_remarks
-from agentv_ci.report.words import DRY_RUN, GATE, SEVERITIES, STOPS
+from agentv_ci.report.view import (
+    DRY_RUN,
+    GATE,
+    SEVERITIES,
+    STOPS,
+    RunView,
+    badness,
+    cost_remarks,
+    issues_text,
+    judges_cost,
+    never_ran,
+)
 from agentv_ci.text import counted, on_one_line, shortened
 
 MAX_LISTED = 12
@@ -129,10 +137,9 @@ class Overview:
     every_case_passed: bool
 
 
-def overview_of(run: ReportedRun, book: Casebook) -> Overview:
+def overview_of(run: RunView, book: Casebook) -> Overview:
     """Return what the top of the page says of a run."""
     report = run.report
-    errors, failed = not_passed(run.outcomes, is_stopped=report.stopped is not None)
     reasons = [line(each) for each in report.gate.reasons]
     return Overview(
         gate=gate_of(report.gate),
@@ -140,7 +147,7 @@ def overview_of(run: ReportedRun, book: Casebook) -> Overview:
         labels=tuple(labels(report)),
         when=when(book.period),
         commit=commit_of(run.links),
-        figures=tuple(figures(report, run.outcomes)),
+        figures=tuple(figures(run)),
         warnings=tuple(warnings(report, reasons)),
         changes=None if report.comparison is None else changes_of(report.comparison, run.outcomes),
         scores=histogram(run.outcomes),
@@ -149,7 +156,7 @@ def overview_of(run: ReportedRun, book: Casebook) -> Overview:
         suites=Listed.of(sorted(report.suites, key=badness)),
         targets=Listed.of(sorted(report.targets, key=badness)),
         findings=Listed.of(list(findings(report.scenario_reports)), MAX_ISSUES),
-        not_passed=Listed.of([*errors, *failed]),
+        not_passed=Listed.of([*run.errors, *run.failures]),
         every_case_passed=report.counts.cases > 0 and report.counts.passed == report.counts.cases,
     )
 
@@ -197,26 +204,24 @@ def warnings(report: RunReport, reasons: Sequence[str]) -> Iterator[str]:
     yield from map(line, cost_remarks(report))
 
 
-def figures(report: RunReport, outcomes: Sequence[CaseOutcome]) -> Iterator[Told]:
+def figures(run: RunView) -> Iterator[Told]:
     """Yield the counts and sums of a run."""
-    counts = report.counts
-    never_ran = counts.not_run if report.stopped else 0
-    errored = counts.errored - never_ran
-    # Of cases that have a verdict all the same.
-    errors = sum(1 for _ in lost_trials(outcomes))
+    report, counts = run.report, run.report.counts
+    unstarted, lost = never_ran(report), len(run.lost_trials)
+    errored = counts.errored - unstarted
     yield Told("cases", f"{counts.cases:,}", note=counted(counts.rows, "trial") if counts.rows != counts.cases else "")
     yield Told("passed", f"{counts.passed:,}", "pass" if counts.passed else "")
     yield Told("failed", f"{counts.failed:,}", "fail" if counts.failed else "")
-    note = f"{'and ' if errored else ''}{counted(errors, 'trial')} without a verdict" if errors else ""
+    note = f"{'and ' if errored else ''}{counted(lost, 'trial')} without a verdict" if lost else ""
     yield Told("errored", f"{errored:,}", "error" if errored else "", note)
     yield Told("flaky", f"{counts.flaky:,}", "borderline" if counts.flaky else "")
-    if never_ran:
-        yield Told("never ran", f"{never_ran:,}", "error")
+    if unstarted:
+        yield Told("never ran", f"{unstarted:,}", "error")
     mean, stdev = report.statistics.mean, report.statistics.stdev
     yield Told("mean score", score(mean), note="" if stdev is None else f"± {score(stdev)}")
     if report.cost_usd is not None:
-        judges = [each.judge_cost_usd for each in report.suites if each.judge_cost_usd]
-        yield Told("cost", money(report.cost_usd), note=f"{money(sum(judges))} judges" if judges else "")
+        judges = judges_cost(report)
+        yield Told("cost", money(report.cost_usd), note=f"{money(judges)} judges" if judges else "")
     usage = report.usage
     if usage.total_tokens is not None:
         yield Told("tokens", large(usage.total_tokens), note=f"{large(usage.output_tokens or 0)} out")
@@ -230,13 +235,12 @@ def findings(scenarios: Sequence[ScenarioReport]) -> Iterator[ValidatorFinding]:
             if isinstance(each, FailedValidation):
                 yield ValidatorFinding(line(each.validator), suite, "error", f"could not run: {line(each.error)}")
                 continue
-            said = [counted(number, SEVERITIES[name]) for name in WORST_FIRST if (number := each.count(name))]
-            found = sum(each.count(name) for name in WORST_FIRST)
+            found = sum(each.count(name) for name in SEVERITIES)
             yield ValidatorFinding(
                 line(each.validator),
                 suite,
                 "fail" if each.count("error") else "borderline" if each.count("warning") else "pass",
-                ", ".join(said) or "nothing found",
+                issues_text(each),
                 tuple((SEVERITIES[issue.severity], line(issue.message)) for issue in each.worst_first[:MAX_ISSUES]),
                 max(0, found - MAX_ISSUES),
             )

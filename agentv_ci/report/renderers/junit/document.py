@@ -21,14 +21,14 @@ from agentv_ci.contracts.report import GateResult
 from agentv_ci.errors import PASSED
 from agentv_ci.report.renderers.junit import xml_text
 from agentv_ci.report.renderers.junit.entries import Blame, Entry, Kind, entries_of
-from agentv_ci.report.reported import ReportedRun
+from agentv_ci.report.view import RunView
 
 GATE = "agentv-ci gate"
 MAX_BYTES = 30_000_000
 """What GitLab reads of a file."""
 
 
-def render(run: ReportedRun) -> Iterable[bytes]:
+def render(run: RunView) -> Iterable[bytes]:
     """Return the document; one `<testsuite>` per eval file, in the order of their paths."""
     gate = run.report.gate
     entries = entries_of(run, MAX_BYTES)

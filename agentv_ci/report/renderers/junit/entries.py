@@ -15,8 +15,7 @@ from agentv_ci.analysis.outcomes import CaseOutcome, key_of
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report.renderers.junit.xml_text import Excerpt, attribute_size, line
-from agentv_ci.report.reported import ReportedRun
-from agentv_ci.report.words import STOPS
+from agentv_ci.report.view import STOPS, RunView
 
 MARKUP = 1_000
 """Bytes that the tags of a test take, and its names in them, where they are short."""
@@ -94,7 +93,7 @@ class Entry:
             self.answer.cut(limit)
 
 
-def entries_of(run: ReportedRun, max_bytes: int) -> list[Entry]:
+def entries_of(run: RunView, max_bytes: int) -> list[Entry]:
     """Return the entries of a run, in their order, about `max_bytes` large; raises what reading the rows raises."""
     made_up_for = {each.key for each in run.outcomes if each.verdict == "pass" and each.flaky}
     found = _Entries(max_bytes)

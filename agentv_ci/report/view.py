@@ -1,0 +1,205 @@
+"""What all reports show of a finished run, worked out once: renderers only lay it out."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from glob import escape
+from shlex import quote
+
+from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome
+from agentv_ci.analysis.statistics import p_text
+from agentv_ci.contracts.compared import ComparedCase, Comparison, Figure, Rate
+from agentv_ci.contracts.diagnostics import Severity
+from agentv_ci.contracts.report import WORST_FIRST, EvaluatorFigures, Group, RunReport, Stop, Validation
+from agentv_ci.contracts.results import ResultRow
+from agentv_ci.report.links import NO_LINKS, Links
+from agentv_ci.text import counted, printable
+
+PROGRAM = "agentv-ci"
+
+GATE: Mapping[str, str] = {
+    "pass": "passed",
+    "fail": "not passed",
+    "error": "no verdict",
+    "budget": "budget used up",
+    "interrupted": "interrupted",
+    "nothing": "nothing ran",
+    "dry-run": "dry run",
+}
+"""What the gate says of a run, in a title."""
+
+STOPS: Mapping[Stop, str] = {
+    "fail-fast": "the run stopped at the first failure",
+    "budget": "the budget is used up",
+    "interrupted": "the run was interrupted",
+}
+"""Why a run ended before its plan did."""
+
+DRY_RUN = "the mock answered, no score below means anything"
+
+SEVERITIES: Mapping[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
+"""What an issue of a validator is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A finished run: its report, the outcomes of its cases, and its rows."""
+
+    report: RunReport
+    outcomes: Sequence[CaseOutcome]
+    """Every case, in the plan's order, else in that of the eval files."""
+    rows: Callable[[], Iterable[ResultRow]] = tuple
+    """Reads the rows anew, in any order: of a long run they are more than should be held at once."""
+    links: Links = NO_LINKS
+
+    @property
+    def title(self) -> str:
+        """The gate's word."""
+        return f"Evaluations: {GATE[self.report.gate.verdict]}"
+
+    @property
+    def errors(self) -> list[CaseOutcome]:
+        """The cases without a verdict.
+
+        What a stopped run did not come to is counted, not listed.
+        """
+        is_stopped = self.report.stopped is not None
+        return [each for each in self.outcomes if each.verdict == "error" and (each.trials or not is_stopped)]
+
+    @property
+    def failures(self) -> list[CaseOutcome]:
+        """The cases that failed or are borderline, worst first; what a stopped run left open is not among them."""
+        is_stopped = self.report.stopped is not None
+        failed = [each for each in self.outcomes if each.verdict in ("fail", "borderline")]
+        return sorted((each for each in failed if not (is_stopped and each.is_open)), key=lambda each: each.score)
+
+    @property
+    def lost_trials(self) -> list[tuple[CaseOutcome, TrialOutcome]]:
+        """The trials without a verdict of cases that have one all the same: they count as errors, too."""
+        cases = [each for each in self.outcomes if each.verdict != "error"]
+        return [(case, trial) for case in cases for trial in case.trials if trial.verdict == "error"]
+
+
+def never_ran(report: RunReport) -> int:
+    """Return how many cases a stopped run did not come to."""
+    return report.counts.not_run if report.stopped else 0
+
+
+def counts_text(report: RunReport) -> str:
+    """Return how many cases there are, verdict by verdict."""
+    counts, unstarted = report.counts, never_ran(report)
+    texts = [f"{counts.passed} passed", f"{counts.failed} failed", counted(counts.errored - unstarted, "error")]
+    texts += [f"{unstarted} never ran"] if unstarted else []
+    texts += [f"{counts.flaky} flaky"] if counts.flaky else []
+    lost = sum(each.trials - each.graded for each in report.repeated if each.verdict != "error")
+    texts += [f"{counted(lost, 'trial')} without a verdict"] if lost else []
+    shard = f" in shard {report.shard.index}/{report.shard.total}" if report.shard is not None else ""
+    return f"{counted(counts.cases, 'case')}{shard}: {', '.join(texts)}"
+
+
+def score_text(verdict: str, score: float) -> str:
+    """Return a verdict with its score, where there is one."""
+    return verdict if verdict in ("error", "skipped") else f"{verdict} {score:.3f}"
+
+
+def trials_text(outcome: CaseOutcome) -> str | None:
+    """Return how many of its trials passed; None of a single one."""
+    return f"{outcome.passed} of {len(outcome.trials)} trials passed" if len(outcome.trials) > 1 else None
+
+
+def dollars(amount: float) -> str:
+    """Return an amount in dollars."""
+    return f"${amount:.4f}"
+
+
+def more_text(total: int, limit: int, of: str = "") -> list[str]:
+    """Return what stands below the first `limit` lines of a list: how many more there are, if any."""
+    more = total - limit
+    return [f"… and {counted(more, of) if of else more} more"] if more > 0 else []
+
+
+def judges_cost(report: RunReport) -> float | None:
+    """Return what judges cost; None when nothing is known."""
+    known = [each.judge_cost_usd for each in report.suites if each.judge_cost_usd is not None]
+    return sum(known) if known else None
+
+
+def cost_remarks(report: RunReport) -> Iterator[str]:
+    """Yield what to know of costs and times: what they lack, and whether servers were asked too often."""
+    if report.unpriced_models:
+        names = ", ".join(printable(each) for each in report.unpriced_models)
+        yield f"no price is known for {names}: the cost lacks it"
+    lowered = sum(change.after < change.before for change in report.concurrency)
+    if lowered:
+        times = "once" if lowered == 1 else f"{lowered} times"
+        yield f"asked too often for a server, and slowed down {times}; see the run report"
+
+
+def badness(figures: Group | EvaluatorFigures) -> tuple[float, int, str]:
+    """Return an order in which what passes least often comes first."""
+    seen = figures.cases if isinstance(figures, Group) else figures.scored + figures.errors
+    return figures.passed / seen if seen else 1.0, -seen, figures.name
+
+
+def issues_text(validation: Validation) -> str:
+    """Return how many issues a validator found, by severity."""
+    counts = [counted(number, SEVERITIES[name]) for name in WORST_FIRST if (number := validation.count(name))]
+    return ", ".join(counts) or "nothing found"
+
+
+def changes_text(comparison: Comparison) -> str:
+    """Return what became of how many cases."""
+    return ", ".join(f"{number} {change}" for change, number in comparison.counts.items() if number) or "no case"
+
+
+def comparison_figures(comparison: Comparison) -> Iterator[str]:
+    """Yield what the cases on both sides come to together."""
+    if comparison.pass_rate is not None and comparison.mean_score is not None:
+        too_few = f"{counted(comparison.compared, 'case')} cannot show any drop"
+        yield _figure("pass rate", comparison.pass_rate, ".1%", too_few)
+        yield _figure("mean score", comparison.mean_score, ".3f", "")
+
+
+def _figure(name: str, figure: Figure, form: str, otherwise: str) -> str:
+    shows = otherwise if figure.detectable is None else f"shows drops of {figure.detectable:{form}} or more"
+    text = f"{name} {figure.base:{form}} → {figure.head:{form}}, {p_text(figure.p_value)}"
+    return f"{text}; {shows}" if shows else text
+
+
+def change_text(case: ComparedCase) -> str:
+    """Return what a case was and is, and how sure that is."""
+    text = f"{rate_text(case.base)} → {rate_text(case.head)}"
+    if case.low is not None and case.high is not None:
+        text += f" (change {case.low:+.0%} to {case.high:+.0%})"
+    notes = ["one trial a side, possibly noise"] if case.single and case.change != "unchanged" else []
+    notes += ["the case or its target changed"] if case.stale else []
+    return f"{text}; {', '.join(notes)}" if notes else text
+
+
+def rate_text(rate: Rate | None) -> str:
+    """Return how often a case passed; of one trial its verdict and score."""
+    if rate is None or rate.mean is None:
+        return "no verdict"
+    return f"{rate.verdict} {rate.mean:.3f}" if rate.graded == 1 else f"{rate.passed}/{rate.graded} passed"
+
+
+def rerun_command(suite: str, case_id: str, target: str) -> str:
+    """Return the line that runs one case alone, in the repository's root; any shell of POSIX takes it as it stands."""
+    # `--target default` means no override; without one that target is asked anyway.
+    chosen = "" if target == "default" else f" --target={quote(target)}"
+    path = suite if _is_typeable(suite) else _as_glob(suite)
+    named = f"./{path}" if path.startswith("-") else path
+    return f"{PROGRAM} eval {quote(named)} --eval-id={quote(_as_glob(case_id))}{chosen}"
+
+
+def _as_glob(text: str) -> str:
+    """A glob of one text, in which `?` stands for what cannot be typed, such as a line break."""
+    pattern = escape(text)
+    return pattern if _is_typeable(pattern) else "".join(each if _is_typeable(each) else "?" for each in pattern)
+
+
+def _is_typeable(text: str) -> bool:
+    """Whether a text can stand in a line as it is; spaces of all widths can."""
+    return text.isprintable() or all(each.isprintable() or unicodedata.category(each) == "Zs" for each in text)
