@@ -11,12 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Literal
 
-from agentv_ci.app.benchmark import Around
-from agentv_ci.app.benchmark import open_runner as _open_runner
-from agentv_ci.app.benchmark import require_runner as _require_runner
-from agentv_ci.app.benchmark import run_eval_file as _run_eval_file
+from agentv_ci.app import benchmark as engine
 from agentv_ci.app.environment import system_environment
-from agentv_ci.app.runners import Answer, AnswerFunction, Answering, Ask, Message, copied, in_a_thread, plain, told
+from agentv_ci.app.runners import Answer, AnswerFunction, Ask, Message, error_text, in_a_thread, json_copy, private_copy
+from agentv_ci.app.scenarios import apply_validators, context_of
 from agentv_ci.canonical import digest_of_value
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.benchmark import (
@@ -65,12 +63,12 @@ class Runner:
         self._asking = asking
         self._loop = loop
 
-    def ask(self, said: str | Sequence[Message]) -> Answer:
+    def ask(self, question: str | Sequence[Message]) -> Answer:
         """Return the answer to a text or a conversation: a text, or what the function of a runner returned.
 
         Raises ProviderError.
         """
-        return asyncio.run_coroutine_threadsafe(self._asking.ask(said), self._loop).result()
+        return asyncio.run_coroutine_threadsafe(self._asking.ask(question), self._loop).result()
 
 
 class AsyncRunner:
@@ -78,18 +76,18 @@ class AsyncRunner:
 
     def __init__(self, spec: RunnerSpec, ask: Ask, seed: int | None) -> None:
         self.key = spec.key
-        self.config = copied(spec.config)
+        self.config = private_copy(spec.config)
         self.responses: list[Response] = []
         """All answers so far."""
         self._ask = ask
         self._seed = seed
 
-    async def ask(self, said: str | Sequence[Message]) -> Answer:
+    async def ask(self, question: str | Sequence[Message]) -> Answer:
         """Return the answer to a text or a conversation: a text, or what the function of a runner returned.
 
         Raises ProviderError.
         """
-        answer, response = await self._ask(said, self._seed)
+        answer, response = await self._ask(question, self._seed)
         self.responses.append(response)
         return answer
 
@@ -132,20 +130,20 @@ class _Benchmark:
         self._config = config
         self._environment = environment
         self._warnings: dict[str, None] = {}
-        self._around = Around(environment, cwd, lambda sentence: self._warnings.update({sentence: None}))
+        self._engine = engine.Engine(environment, cwd, lambda sentence: self._warnings.update({sentence: None}))
         self._digest = digest_of_value(config.model_dump())
 
     async def run(self) -> EngineReport:
         for spec in self._config.scenarios:
             self._require(spec)
             for runner in self._config.runners:
-                _require_runner(None if spec.key in _scenarios else spec.key, _answering(runner), self._around)
+                self._engine.require_runner(_runner(runner), None if spec.key in _scenarios else spec.key)
         reports = [await self._scenario(spec) for spec in self._config.scenarios]
         return EngineReport(scenario_reports=reports, config_digest=self._digest, warnings=list(self._warnings))
 
     def _require(self, spec: ScenarioSpec) -> None:
         """Raise UsageError for a scenario that nobody knows, before anything runs."""
-        if spec.key not in _scenarios and not _is_file(self._around.cwd / spec.key):
+        if spec.key not in _scenarios and not _is_file(self._engine.cwd / spec.key):
             close = did_you_mean(spec.key, _scenarios)
             known = f"; registered are {listed(sorted(_scenarios))}" if _scenarios else ""
             raise UsageError(f"unknown scenario '{spec.key}'{close}: no function and no eval file{known}")
@@ -161,40 +159,36 @@ class _Benchmark:
     async def _runs(self, spec: ScenarioSpec, runner: RunnerSpec) -> list[RunResult]:
         if spec.key not in _scenarios:
             return await self._cases(spec, runner)
-        async with _open_runner(_answering(runner), self._around) as ask:
+        async with self._engine.open_runner(_runner(runner)) as ask:
             return [await self._trial(spec, runner, ask, seed) for seed in spec.trial_seeds]
 
     async def _cases(self, spec: ScenarioSpec, runner: RunnerSpec) -> list[RunResult]:
         says_trials = bool(spec.model_fields_set & {"repetitions", "seeds"})
         seeds = spec.trial_seeds if says_trials else None
-        found = await _run_eval_file(spec.key, _answering(runner), seeds, self._around)
-        names = {name for each in found for name in each.scores}
+        case_runs = await self._engine.run_eval_file(spec.key, _runner(runner), seeds)
+        names = {name for each in case_runs for name in each.scores}
         for name in self._config.metrics:
-            if found and name not in names:
-                self._around.warn(
+            if case_runs and name not in names:
+                self._engine.warn(
                     f"{spec.key}: no evaluator called '{name}' scored anything{did_you_mean(name, names)}"
                 )
-        wanted = self._config.metrics or names
-        own = {"scenario_key": spec.key, "runner_key": runner.key}
-        return [
-            RunResult.model_validate(
-                {
-                    **each.run,
-                    **own,
-                    "metrics": {
-                        **{name: each.scores[name] for name in each.scores if name in wanted and name not in MEASURES},
-                        **_metrics_of(each.run),
-                    },
-                    "error": each.error,
-                }
-            )
-            for each in found
-        ]
+        return [self._case_result(spec, runner, each) for each in case_runs]
+
+    def _case_result(self, spec: ScenarioSpec, runner: RunnerSpec, case_run: engine.CaseRun) -> RunResult:
+        scores = {
+            name: score
+            for name, score in case_run.scores.items()
+            if name not in MEASURES and (not self._config.metrics or name in self._config.metrics)
+        }
+        measured = case_run.run["metrics"]
+        metrics = {**scores, **measured} if isinstance(measured, dict) else scores
+        own = {"scenario_key": spec.key, "runner_key": runner.key, "metrics": metrics, "error": case_run.error}
+        return RunResult.model_validate({**case_run.run, **own})
 
     async def _trial(self, spec: ScenarioSpec, runner: RunnerSpec, ask: Ask, seed: int | None) -> RunResult:
         asking = AsyncRunner(runner, ask, seed)
         begun = self._environment.monotonic()
-        payload = {"params": copied(spec.params), "seed": seed}
+        payload = {"params": private_copy(spec.params), "seed": seed}
         output, error, status = await _outcome(_scenarios[spec.key], asking, payload)
         return RunResult(
             scenario_key=spec.key,
@@ -209,15 +203,13 @@ class _Benchmark:
         )
 
     def _aggregates(self, spec: ScenarioSpec, runs: Sequence[RunResult]) -> dict[str, Any]:
-        from agentv_ci.app.scenarios import apply_validators, context_of
-
         scenario: JsonObject = {"scenario_key": spec.key, "runs": [run.as_run() for run in runs], "aggregates": {}}
         context = {**context_of(scenario, spec.seeds, spec.params), **self._config.validator_context}
         uses = [(key, _own_context(key, self._config.validator_context)) for key in self._config.validators]
         aggregates = apply_validators(uses, scenario, context).aggregates
         for each in aggregates.validations:
             if isinstance(each, FailedValidation):
-                self._around.warn(f"{spec.key}: validator {each.validator}: {each.error}")
+                self._engine.warn(f"{spec.key}: validator {each.validator}: {each.error}")
         return aggregates.model_dump(mode="json")
 
 
@@ -242,14 +234,14 @@ async def _outcome(
             output = await in_a_thread(function, Runner(asking, asyncio.get_running_loop()), payload)
     except (Exception, SystemExit) as error:  # noqa: BLE001  # the scenario is somebody's program
         is_timeout = isinstance(error, TimeoutError) or (isinstance(error, ProviderError) and error.kind == "timeout")
-        return None, told(error), "timeout" if is_timeout else "error"
+        return None, error_text(error), "timeout" if is_timeout else "error"
     if inspect.iscoroutine(output):
         output.close()
         return None, "the scenario is a plain function that returned a coroutine; declare it with async def", "error"
     if not isinstance(output, dict):
         return None, f"the scenario returned {type(output).__name__}, and not a dict", "error"
     try:
-        return plain(output), None, "success"
+        return json_copy(output), None, "success"
     except ValueError as error:
         return None, well_formed_text(f"the scenario returned what is no JSON: {error}"), "error"
 
@@ -271,11 +263,6 @@ def _metrics(responses: Sequence[Response]) -> dict[str, Any]:
     return {**sums, "cost_usd": sum(costs)} if costs else sums
 
 
-def _metrics_of(run: JsonObject) -> JsonObject:
-    metrics = run["metrics"]
-    return metrics if isinstance(metrics, dict) else {}
-
-
 def _names(runners: Sequence[RunnerSpec]) -> list[str]:
     seen: Counter[str] = Counter()
     names = []
@@ -286,8 +273,8 @@ def _names(runners: Sequence[RunnerSpec]) -> list[str]:
     return names
 
 
-def _answering(spec: RunnerSpec) -> Answering:
-    return Answering(spec.key, dict(spec.config), _runners.get(spec.key))
+def _runner(spec: RunnerSpec) -> engine.Runner:
+    return engine.Runner(spec, _runners.get(spec.key))
 
 
 def _own_context(key: str, context: Mapping[str, Any]) -> JsonObject:

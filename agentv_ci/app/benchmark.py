@@ -5,46 +5,37 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
+from agentv_ci.analysis.scenarios import run_of
 from agentv_ci.app.compile import Compiled, Selection, compile_paths
 from agentv_ci.app.concluding import RunFiles
 from agentv_ci.app.run import Outside, Prior, Stored, carry_out
-from agentv_ci.app.runners import Answer, AnswerFunction, Answering, Ask, Message, call, messages_of, target_of, text_of
+from agentv_ci.app.runners import Answer, AnswerFunction, Ask, Message, call, messages_of, target_of, text_of
 from agentv_ci.app.workspace import Documents
 from agentv_ci.compile.cases import DEFAULT_TARGET
+from agentv_ci.compile.document import resealed
+from agentv_ci.compile.targets import compiled_target
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.exchange import Environment, ProviderError, Response
+from agentv_ci.contracts.benchmark import RunnerSpec
+from agentv_ci.contracts.exchange import Environment, ProviderError, Response, Warn
+from agentv_ci.contracts.plan import Plan, case_key, seed_of
+from agentv_ci.contracts.results import OutputMessage, ResultRow
+from agentv_ci.contracts.targets import CliTarget, Target
 from agentv_ci.errors import UsageError
-from agentv_ci.load.discover import find_dotenv, find_root
+from agentv_ci.execute.asking import Asking
+from agentv_ci.execute.prompt import build_request
+from agentv_ci.execute.run import RunSettings
+from agentv_ci.execute.services import ProviderServices
+from agentv_ci.execute.settings import resolve_targets
+from agentv_ci.load.discover import find_dotenv
 from agentv_ci.load.environment import with_dotenv
-
-if TYPE_CHECKING:
-    from agentv_ci.contracts.config import Price
-    from agentv_ci.contracts.documents import DocumentContext
-    from agentv_ci.contracts.plan import Plan
-    from agentv_ci.contracts.results import ResultRow
-    from agentv_ci.contracts.targets import Target
-    from agentv_ci.redaction import Redactor
-    from agentv_ci.results.rows import Trial
-
-
-@dataclass(frozen=True, slots=True)
-class Around:
-    """What is around a benchmark."""
-
-    environment: Environment
-    """Its environment is the program's own; `.env` files are read beside the documents."""
-    cwd: Path
-    warn: Callable[[str], None]
-
-    def outside(self, dotenv_files: Sequence[Path]) -> Outside:
-        """Return what a run is given from outside."""
-        environment = replace(self.environment, variables=with_dotenv(self.environment.variables, dotenv_files))
-        return Outside(environment, None, self.warn, lambda _: None, lambda _: None)
+from agentv_ci.redaction import Redactor, secrets_of
+from agentv_ci.results.forms import read
+from agentv_ci.results.rows import Effort, Trial, failed_row, unscored_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,137 +49,124 @@ class CaseRun:
     error: str | None
 
 
-async def run_eval_file(
-    path: str, answering: Answering, seeds: Sequence[int | None] | None, around: Around
-) -> list[CaseRun]:
-    """Run an eval file against a runner; returns its trials in the plan's order.
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """What answers: a function of a program or, without one, a target by its name or its kind."""
 
-    `seeds` has one for each trial; None: as the document says. Raises what compiling and running raise.
-    """
-    from agentv_ci.analysis.scenarios import run_of
-    from agentv_ci.contracts.plan import case_key
-    from agentv_ci.execute.run import RunSettings
-    from agentv_ci.results.forms import read
-
-    compiled = _compiled(path, answering, around)
-    for each in compiled.origin.warnings:
-        around.warn(f"{each.path}:{each.line}:{each.column}: {each.message} [{each.rule}]")
-    plan = _with_seeds(compiled.plan, seeds) if seeds is not None else _with(compiled.plan)
-    outside = around.outside(compiled.origin.dotenv_files)
-    prior = Prior()
-    if answering.function is not None:
-        answers = [
-            await _answered(
-                plan, trial, answering.function, answering.config, compiled.origin.root, outside.environment
-            )
-            for trial in _trials(plan)
-        ]
-        prior = Prior(stored=Stored(lambda: iter(answers), len(answers)))
-    with TemporaryDirectory(prefix="agentv-benchmark-") as scratch:
-        files = RunFiles(Path(scratch, "results.jsonl"), "jsonl")
-        settings = RunSettings(root=compiled.origin.root, logs=Path(scratch, "logs"))
-        ending = await carry_out(plan, settings, files, outside, prior)
-        if ending.write_error is not None:
-            raise UsageError(f"the runs could not be kept: {ending.write_error}")
-        rows = list(read(files.results, files.form))
-    places = {case_key(case): place for place, case in enumerate(plan.cases)}
-    rows.sort(key=lambda row: (places[row.suite, row.eval_id], row.trial))
-    return [CaseRun(run_of(row, plan.digest), _scores(row), row.error) for row in rows]
-
-
-def _scores(row: ResultRow) -> dict[str, float]:
-    return {each.name: each.score for each in row.evaluator_results if each.status == "ok"}
-
-
-def require_runner(path: str | None, answering: Answering, around: Around) -> None:
-    """Raise what is wrong with a runner before anything runs: for an eval file, or for a function (None)."""
-    if path is not None:
-        _compiled(path, answering, around)
-    elif answering.function is None:
-        _resolved_target(answering, around)
-
-
-@asynccontextmanager
-async def open_runner(answering: Answering, around: Around) -> AsyncIterator[Ask]:
-    """Open a runner that a program asks by itself; asking raises ProviderError.
-
-    Raises UsageError for a runner that nobody knows, TargetUnavailable for one that cannot be asked.
-    """
-    if answering.function is not None:
-        yield _asking_function(answering.function, answering.config, _redactor_of(around))
-        return
-    from agentv_ci.execute.asking import Asking
-    from agentv_ci.execute.services import ProviderServices
-    from agentv_ci.redaction import Redactor, secrets_of
-
-    found = _resolved_target(answering, around)
-    environment = found.environment
-    redactor = Redactor(secrets_of({"": found.authored}, {"": found.resolved}, environment.variables))
-    services = ProviderServices(
-        root=found.root,
-        logs=Path(".agentv", "logs"),
-        environment=environment,
-        log=lambda _: None,
-        warn=around.warn,
-        redact=redactor.text,
-        pause=lambda _, wait_s: environment.sleep(wait_s),
-    )
-    asking = Asking(found.resolved, services, redactor, found.prices)
-    try:
-        await asking.open()
-
-        async def ask(said: str | Sequence[Message], seed: int | None) -> tuple[Answer, Response]:
-            response = await asking.ask(messages_of(said), name="scenario", cwd=around.cwd, seed=seed)
-            return response.answer, response
-
-        yield ask
-    finally:
-        await asking.close()
+    spec: RunnerSpec
+    function: AnswerFunction | None
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """A target that a function asks."""
+class Engine:
+    """Runs scenarios through the stages."""
 
-    authored: Target
-    resolved: Target
-    root: Path
     environment: Environment
-    prices: Mapping[str, Price]
+    """Its variables are the program's own; `.env` files are read beside the documents."""
+    cwd: Path
+    warn: Warn
+
+    def require_runner(self, runner: Runner, eval_file: str | None) -> None:
+        """Raise what is wrong with a runner before anything runs: for an eval file, or for a function (None)."""
+        if eval_file is not None:
+            self._compiled(eval_file, runner)
+        elif runner.function is None:
+            self._resolved(runner)
+
+    async def run_eval_file(self, path: str, runner: Runner, seeds: Sequence[int | None] | None) -> list[CaseRun]:
+        """Run an eval file against a runner; returns its trials in the plan's order.
+
+        `seeds` has one for each trial; None: as the document says. Raises what compiling and running raise.
+        """
+        compiled = self._compiled(path, runner)
+        for each in compiled.origin.warnings:
+            self.warn(f"{each.path}:{each.line}:{each.column}: {each.message} [{each.rule}]")
+        root = compiled.origin.root
+        plan = _for_benchmark(compiled.plan, seeds)
+        environment = self._with_dotenv(compiled.origin.dotenv_files)
+        prior = Prior()
+        if runner.function is not None:
+            answers = [await _answered(plan, trial, runner, root, environment) for trial in _trials(plan)]
+            prior = Prior(stored=Stored(lambda: iter(answers), len(answers)))
+        outside = Outside(environment, None, self.warn, lambda _: None, lambda _: None)
+        with TemporaryDirectory(prefix="agentv-benchmark-") as scratch:
+            files = RunFiles(Path(scratch, "results.jsonl"), "jsonl")
+            settings = RunSettings(root=root, logs=Path(scratch, "logs"))
+            ending = await carry_out(plan, settings, files, outside, prior)
+            if ending.write_error is not None:
+                raise UsageError(f"the runs could not be kept: {ending.write_error}")
+            rows = list(read(files.results, files.form))
+        places = {case_key(case): place for place, case in enumerate(plan.cases)}
+        rows.sort(key=lambda row: (places[row.suite, row.eval_id], row.trial))
+        return [CaseRun(run_of(row, plan.digest), _scores(row), row.error) for row in rows]
+
+    @asynccontextmanager
+    async def open_runner(self, runner: Runner) -> AsyncIterator[Ask]:
+        """Open a runner that a program asks by itself; asking raises ProviderError.
+
+        Raises UsageError for an unknown runner, TargetUnavailable for one that cannot be asked.
+        """
+        if runner.function is not None:
+            redactor = Redactor(secrets_of({}, {}, self.environment.variables))
+            yield partial(_ask_function, runner.function, runner.spec.config, redactor)
+            return
+        asking = self._resolved(runner)()
+        try:
+            await asking.open()
+
+            async def ask(question: str | Sequence[Message], seed: int | None) -> tuple[Answer, Response]:
+                response = await asking.ask(messages_of(question), name="scenario", cwd=self.cwd, seed=seed)
+                return response.answer, response
+
+            yield ask
+        finally:
+            await asking.close()
+
+    def _resolved(self, runner: Runner) -> Callable[[], Asking]:
+        """Resolve the target that a function asks; returns what makes the connection to it."""
+        beside = self.cwd / "scenario"
+        documents = Documents(self.cwd, None)
+        context, root = documents.valid_context(beside), documents.root(beside)
+        target = target_of(runner.spec, context.target_list)
+        if context.targets is not None:
+            target = compiled_target(target, context.targets.source)
+        dotenv = find_dotenv(beside, root, self.cwd)
+        environment = self._with_dotenv([dotenv] if dotenv else [])
+        resolved = resolve_targets({"": target}, environment.variables, self.warn)[""]
+        redactor = Redactor(secrets_of({"": target}, {"": resolved}, environment.variables))
+        services = ProviderServices(
+            root=root,
+            logs=Path(".agentv", "logs"),
+            environment=environment,
+            log=lambda _: None,
+            warn=self.warn,
+            redact=redactor.text,
+            pause=lambda _, wait_s: environment.sleep(wait_s),
+        )
+        return partial(Asking, resolved, services, redactor, context.prices)
+
+    def _compiled(self, path: str, runner: Runner) -> Compiled:
+        file = self.cwd / path
+        known = Documents(self.cwd, None).valid_context(file).target_list
+        target = _target(runner, known)
+        more = () if target in known else (target,)
+        return compile_paths(Selection([str(file)], target=target.name, more_targets=more), cwd=self.cwd)
+
+    def _with_dotenv(self, files: Sequence[Path]) -> Environment:
+        return replace(self.environment, variables=with_dotenv(self.environment.variables, files))
 
 
-def _resolved_target(answering: Answering, around: Around) -> _Found:
-    from agentv_ci.compile.targets import compiled_target
-    from agentv_ci.execute.settings import resolve_targets
-
-    beside = around.cwd / "scenario"
-    context = _valid_context(beside, around.cwd)
-    target = target_of(answering, context.target_list)
-    if context.targets is not None:
-        target = compiled_target(target, context.targets.source)
-    root = find_root(beside, around.cwd)
-    dotenv = find_dotenv(beside, root, around.cwd)
-    environment = around.outside([dotenv] if dotenv else []).environment
-    resolved = resolve_targets({"": target}, environment.variables, around.warn)[""]
-    return _Found(target, resolved, root, environment, context.prices)
-
-
-def _compiled(path: str, answering: Answering, around: Around) -> Compiled:
-    from agentv_ci.contracts.targets import CliTarget
-
-    file = around.cwd / path
-    context = _valid_context(file, around.cwd)
-    names = [target.name for target in context.target_list]
-    if answering.function is not None:
+def _target(runner: Runner, known: Sequence[Target]) -> Target:
+    """Return the target that stands for a runner in the plan."""
+    names = [target.name for target in known]
+    if runner.function is not None:
         # A command does not judge its own answers; this one is never run.
-        target: Target = CliTarget(name=_free(answering.key, names), provider="cli", command_template="false")
-    else:
-        target = target_of(answering, context.target_list)
-        if target.name == DEFAULT_TARGET:
-            # To `--target` that name means no target of its own.
-            target = target.model_copy(update={"name": _free(target.name, names)})
-    more = () if target in context.target_list else (target,)
-    return compile_paths(Selection([str(file)], target=target.name, more_targets=more), cwd=around.cwd)
+        return CliTarget(name=_free(runner.spec.key, names), provider="cli", command_template="false")
+    target = target_of(runner.spec, known)
+    if target.name == DEFAULT_TARGET:
+        # To `--target` that name means no target of its own.
+        return target.model_copy(update={"name": _free(target.name, names)})
+    return target
 
 
 def _free(name: str, taken: Collection[str]) -> str:
@@ -196,59 +174,32 @@ def _free(name: str, taken: Collection[str]) -> str:
     return next(each for each in candidates if each not in taken and each != DEFAULT_TARGET)
 
 
-def _valid_context(path: Path, cwd: Path) -> DocumentContext:
-    from agentv_ci.errors import InvalidInput
-
-    context = Documents(cwd, None).context(path)
-    if not all(each.valid for each in context.others):
-        raise InvalidInput([found for each in context.others for found in each.diagnostics])
-    return context
-
-
-def _with_seeds(plan: Plan, seeds: Sequence[int | None]) -> Plan:
-    given = tuple(seed for seed in seeds if seed is not None)
-    return _with(plan, trials=len(seeds), seeds=given)
-
-
-def _with(plan: Plan, **update: object) -> Plan:
-    """Return a plan whose cases are as said; a benchmark runs all their trials."""
-    from agentv_ci.compile.document import resealed
-
-    cases = tuple(case.model_copy(update={**update, "stop_when": None}) for case in plan.cases)
+def _for_benchmark(plan: Plan, seeds: Sequence[int | None] | None) -> Plan:
+    """Return a plan of which all trials run: as many as there are seeds, else as many as the document says."""
+    update: dict[str, object] = {"stop_when": None}
+    if seeds is not None:
+        update |= {"trials": len(seeds), "seeds": tuple(seed for seed in seeds if seed is not None)}
+    cases = tuple(case.model_copy(update=update) for case in plan.cases)
     return resealed(plan.model_copy(update={"cases": cases}))
 
 
 def _trials(plan: Plan) -> list[Trial]:
-    from agentv_ci.contracts.plan import seed_of
-    from agentv_ci.results.rows import Trial
-
     suites = {suite.path: suite for suite in plan.suites}
     return [
-        Trial(
-            case,
-            suites[case.suite],
-            plan.targets[case.target],
-            number,
-            seed_of(case, number),
-            dry_run=False,
-        )
+        Trial(case, suites[case.suite], plan.targets[case.target], number, seed_of(case, number), dry_run=False)
         for case in plan.cases
         for number in range(1, case.trials + 1)
     ]
 
 
-async def _answered(
-    plan: Plan, trial: Trial, function: AnswerFunction, config: JsonObject, root: Path, environment: Environment
-) -> ResultRow:
-    """Return what a function says to a case, not scored yet, or why it says nothing."""
-    from agentv_ci.execute.prompt import build_request
-    from agentv_ci.results.rows import Effort, failed_row, unscored_row
-
+async def _answered(plan: Plan, trial: Trial, runner: Runner, root: Path, environment: Environment) -> ResultRow:
+    """Return what a function answers to a case, not scored yet, or why it does not answer."""
+    assert runner.function is not None, "targets are asked by the run itself"
     request = build_request(trial.case, plan.files, lambda reference: root / reference.path, cwd=root, seed=trial.seed)
     messages: list[Message] = [{"role": each.role, "content": each.content} for each in request.chat]
     begun = environment.monotonic()
     try:
-        answer = text_of(await call(function, messages, config))
+        answer = text_of(await call(runner.function, messages, runner.spec.config))
     except ProviderError as error:
         took_ms = round((environment.monotonic() - begun) * 1000)
         return failed_row(trial, Effort(1, 0, took_ms), error, now=environment.now())
@@ -256,26 +207,20 @@ async def _answered(
     return unscored_row(trial, answer, duration_ms=took_ms, now=environment.now())
 
 
-def _redactor_of(around: Around) -> Redactor:
-    """Return what takes the secrets of the environment out of what a function says."""
-    from agentv_ci.redaction import Redactor, secrets_of
+async def _ask_function(
+    function: AnswerFunction, config: JsonObject, redactor: Redactor, question: str | Sequence[Message], _: int | None
+) -> tuple[Answer, Response]:
+    messages: list[Message] = [{"role": "user", "content": question}] if isinstance(question, str) else [*question]
+    try:
+        answer = await call(function, messages, config)
+    except ProviderError as error:
+        redactor.clean(error)
+        raise
+    clean = redactor.value(answer)
+    answer = clean if isinstance(clean, (str, dict)) else answer
+    text = text_of(answer)
+    return answer, Response(text, (OutputMessage(role="assistant", content=text),), has_trace=False)
 
-    return Redactor(secrets_of({}, {}, around.environment.variables))
 
-
-def _asking_function(function: AnswerFunction, config: JsonObject, redactor: Redactor) -> Ask:
-    from agentv_ci.contracts.results import OutputMessage
-
-    async def ask(said: str | Sequence[Message], _seed: int | None) -> tuple[Answer, Response]:
-        messages: list[Message] = [{"role": "user", "content": said}] if isinstance(said, str) else [*said]
-        try:
-            answer = await call(function, messages, config)
-        except ProviderError as error:
-            redactor.clean(error)
-            raise
-        clean = redactor.value(answer)
-        answer = clean if isinstance(clean, (str, dict)) else answer
-        text = text_of(answer)
-        return answer, Response(text, (OutputMessage(role="assistant", content=text),), has_trace=False)
-
-    return ask
+def _scores(row: ResultRow) -> dict[str, float]:
+    return {each.name: each.score for each in row.evaluator_results if each.status == "ok"}

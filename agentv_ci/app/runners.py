@@ -1,4 +1,4 @@
-"""Who answers in a benchmark: a function of a program, a target by its name, or one by its kind."""
+"""What answers in a benchmark: a function of a program, a target by its name, or one by its kind."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ import copy
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar, get_args
 
-from agentv_ci.contracts.base import JsonObject, JsonValue
+from pydantic import ValidationError
+
+from agentv_ci.contracts.base import JsonObject, JsonValue, members_of
+from agentv_ci.contracts.benchmark import RunnerSpec
+from agentv_ci.contracts.evals import Role
 from agentv_ci.contracts.exchange import ErrorKind, ProviderError, Response
+from agentv_ci.contracts.plan import PlanMessage, TextPart
+from agentv_ci.contracts.targets import Target, TargetsDocument
 from agentv_ci.errors import UsageError
 from agentv_ci.json_access import read_json
 from agentv_ci.text import did_you_mean, listed, well_formed_text
-
-if TYPE_CHECKING:
-    from agentv_ci.contracts.plan import PlanMessage
-    from agentv_ci.contracts.targets import Target
 
 T = TypeVar("T")
 
@@ -28,44 +29,27 @@ Answer = str | JsonObject
 AnswerFunction = Callable[[list[Message], JsonObject], Answer | Awaitable[Answer]]
 """Given a conversation and a configuration, returns what the runner says to it."""
 Ask = Callable[[str | Sequence[Message], int | None], Awaitable[tuple[Answer, Response]]]
-"""Asks a runner, with a text or a conversation and a seed; returns what it said, and what that took."""
+"""Asks a runner, with a text or a conversation and a seed; returns its answer, and what that took."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answering:
-    """Who answers: a function, or a target by its name or its kind."""
-
-    key: str
-    config: JsonObject
-    function: AnswerFunction | None
-
-
-def target_of(answering: Answering, known: Sequence[Target]) -> Target:
+def target_of(spec: RunnerSpec, known: Sequence[Target]) -> Target:
     """Return the target that a runner names, with its configuration over it; else one of the kind that it names."""
     named = {target.name: target for target in known}
-    if answering.key in named and not answering.config:
-        return named[answering.key]
-    if answering.key in named:
-        authored = named[answering.key].model_dump(mode="json", exclude_none=True)
-        return _made({**authored, **answering.config, "name": f"{answering.key} (configured)"}, answering.key, named)
-    if answering.key not in (kinds := _kinds()):
+    if spec.key in named and not spec.config:
+        return named[spec.key]
+    if spec.key in named:
+        authored = named[spec.key].model_dump(mode="json", exclude_none=True)
+        return _made({**authored, **spec.config, "name": f"{spec.key} (configured)"}, spec.key, named)
+    kinds = members_of(Target, "provider")
+    if spec.key not in kinds:
         choices = [*named, *kinds]
-        close = did_you_mean(answering.key, choices)
-        raise UsageError(f"unknown runner '{answering.key}'{close}; there are targets and kinds {listed(choices)}")
-    return _made({"name": answering.key, "provider": answering.key, **answering.config}, answering.key, named)
-
-
-def _kinds() -> Collection[str]:
-    from agentv_ci.contracts.base import members_of
-    from agentv_ci.contracts.targets import Target
-
-    return members_of(Target, "provider").keys()
+        close = did_you_mean(spec.key, choices)
+        raise UsageError(f"unknown runner '{spec.key}'{close}; there are targets and kinds {listed(choices)}")
+    return _made({"name": spec.key, "provider": spec.key, **spec.config}, spec.key, named)
 
 
 def _made(data: JsonObject, key: str, known: Collection[str]) -> Target:
-    from pydantic import ValidationError
 
-    from agentv_ci.contracts.targets import TargetsDocument
     from agentv_ci.model_errors import refusals
 
     try:
@@ -81,28 +65,28 @@ def _made(data: JsonObject, key: str, known: Collection[str]) -> Target:
 
 
 async def call(function: AnswerFunction, messages: list[Message], config: JsonObject) -> Answer:
-    """Return what a function says; raises ProviderError for what it raises, and for what is no answer."""
+    """Return the answer of a function; raises ProviderError for what it raises, and for what is no answer."""
     try:
         # It may block; what it returns may be something to wait for.
-        answer = await in_a_thread(function, [dict(each) for each in messages], copied(config))
+        answer = await in_a_thread(function, [dict(each) for each in messages], private_copy(config))
         if inspect.isawaitable(answer):
             answer = await answer
     except ProviderError:
         raise
     except (Exception, SystemExit) as error:
         kind: ErrorKind = "timeout" if isinstance(error, TimeoutError) else "process"
-        raise ProviderError(kind, f"the runner raised {told(error)}") from error
+        raise ProviderError(kind, f"the runner raised {error_text(error)}") from error
     if isinstance(answer, str):
         return well_formed_text(answer)
     if not isinstance(answer, Mapping):
         raise ProviderError("malformed", f"the runner returned {type(answer).__name__}, and not a text or a mapping")
     try:
-        return plain(answer)
+        return json_copy(answer)
     except ValueError as error:
         raise ProviderError("malformed", f"the runner returned what is no JSON: {error}") from error
 
 
-class Broke(Exception):
+class FunctionEnded(Exception):
     """A function ended with what a thread cannot hand on."""
 
 
@@ -113,15 +97,15 @@ async def in_a_thread(function: Callable[..., T], *arguments: object) -> T:
         try:
             return function(*arguments)
         except (StopIteration, SystemExit, asyncio.CancelledError) as error:
-            raise Broke(told(error)) from error
+            raise FunctionEnded(error_text(error)) from error
 
     return await asyncio.to_thread(guarded)
 
 
-def told(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Return an exception as a sentence, also one that cannot say what it is."""
     name = type(error).__name__
-    if isinstance(error, Broke):
+    if isinstance(error, FunctionEnded):
         return str(error)
     try:
         return well_formed_text(f"{name}: {error}")
@@ -129,14 +113,14 @@ def told(error: BaseException) -> str:
         return name
 
 
-def plain(value: Mapping[str, object]) -> JsonObject:
+def json_copy(value: Mapping[str, object]) -> JsonObject:
     """Return a copy of a mapping as JSON has it, NaN as null; raises ValueError for what is none."""
     try:
-        found = read_json(json.dumps(dict(value), default=_unmapped))
+        copied = read_json(json.dumps(dict(value), default=_unmapped))
     except (TypeError, RecursionError) as error:
         raise ValueError(str(error)) from error
-    assert isinstance(found, dict), "a mapping stays one"
-    return found
+    assert isinstance(copied, dict), "a mapping stays one"
+    return copied
 
 
 def _unmapped(value: object) -> object:
@@ -145,8 +129,8 @@ def _unmapped(value: object) -> object:
     raise TypeError(f"a {type(value).__name__} is no JSON")
 
 
-def copied(value: T) -> T:
-    """Return a copy of a value, all of it, so that nobody can change another's; what cannot be copied is shared."""
+def private_copy(value: T) -> T:
+    """Return a deep copy of a value, so that changes do not reach the original; what cannot be copied is shared."""
     try:
         return copy.deepcopy(value)
     except Exception:  # noqa: BLE001  # a parameter may be anything, such as an open connection
@@ -158,18 +142,14 @@ def text_of(answer: Answer) -> str:
     return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
 
 
-def messages_of(said: str | Sequence[Message]) -> list[PlanMessage]:
+def messages_of(question: str | Sequence[Message]) -> list[PlanMessage]:
     """Return a text or a conversation as turns; raises ValueError for what is neither."""
-    from typing import get_args
-
-    from agentv_ci.contracts.evals import Role
-    from agentv_ci.contracts.plan import PlanMessage, TextPart
 
     def made(role: JsonValue, content: JsonValue) -> PlanMessage:
         if role not in get_args(Role) or not isinstance(content, str):
             raise ValueError("a message is {role: system|user|assistant|tool, content: text}")
         return PlanMessage.model_validate({"role": role, "content": (TextPart(text=content),)})
 
-    if isinstance(said, str):
-        return [made("user", said)]
-    return [made(each.get("role"), each.get("content")) for each in said]
+    if isinstance(question, str):
+        return [made("user", question)]
+    return [made(each.get("role"), each.get("content")) for each in question]
