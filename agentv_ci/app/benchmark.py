@@ -34,7 +34,7 @@ from agentv_ci.execute.settings import resolve_targets
 from agentv_ci.load.discover import find_dotenv
 from agentv_ci.load.environment import with_dotenv
 from agentv_ci.redaction import Redactor, secrets_of
-from agentv_ci.results.forms import read
+from agentv_ci.results.files import read_rows
 from agentv_ci.results.rows import Effort, Trial, failed_row, unscored_row
 
 
@@ -95,7 +95,7 @@ class Engine:
             ending = await carry_out(plan, settings, files, outside, prior)
             if ending.write_error is not None:
                 raise UsageError(f"the runs could not be kept: {ending.write_error}")
-            rows = list(read(files.results, files.form))
+            rows = list(read_rows(files.results, files.form))
         places = {case_key(case): place for place, case in enumerate(plan.cases)}
         rows.sort(key=lambda row: (places[row.suite, row.eval_id], row.trial))
         return [CaseRun(run_of(row, plan.digest), _scores(row), row.error) for row in rows]

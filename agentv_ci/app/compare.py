@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv_ci.app.concluding import report_of
-from agentv_ci.app.report import part_of, read_rows
+from agentv_ci.app.report import part_of
 from agentv_ci.app.report_files import require_writable, write_whole
 from agentv_ci.errors import NothingToRun, UsageError
+from agentv_ci.results.files import read_rows
 from agentv_ci.text import counted, shortened
 
 if TYPE_CHECKING:

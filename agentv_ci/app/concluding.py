@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentv_ci.app.report_files import NO_REPORTS, Outcome, Reports, publish, require_writable, why
+from agentv_ci.app.report_files import NO_REPORTS, Outcome, Reports, publish, require_writable
 from agentv_ci.app.scenarios import validate_runs
 from agentv_ci.errors import UsageError
+from agentv_ci.results.files import ResultsFormat, UnreadableResults, read_rows
 
 if TYPE_CHECKING:
     from agentv_ci.analysis.comparison import Yardstick
     from agentv_ci.contracts.plan import Plan
     from agentv_ci.contracts.report import Ending, ScenarioReport
     from agentv_ci.contracts.results import ResultRow
-    from agentv_ci.results.forms import ResultsFormat
 
 
 def report_of(results: Path) -> Path:
@@ -62,24 +62,19 @@ def conclude(
     """Write the reports of a run whose rows are written: all that are in the file, or `rows`. Raises OSError."""
     from agentv_ci.analysis.gate import gate_settings
     from agentv_ci.analysis.run_report import report
-    from agentv_ci.results.forms import read
 
-    def written() -> Iterator[ResultRow]:
-        return read(files.results, files.form)
-
-    read_rows = rows or written
+    read = rows or (lambda: read_rows(files.results, files.form))
     scenarios: tuple[ScenarioReport, ...] = ()
 
     def judge(lost: str | None) -> Outcome:
         ended = replace(ending, write_error=ending.write_error or lost)
-        return Outcome(*report(plan, read_rows(), ended, scenarios=scenarios, yardstick=yardstick))
+        return Outcome(*report(plan, read(), ended, scenarios=scenarios, yardstick=yardstick))
 
     try:
-        scenarios = validate_runs(gate_settings(plan), ((row, plan.digest) for row in read_rows()))
+        scenarios = validate_runs(gate_settings(plan), ((row, plan.digest) for row in read()))
         outcome = judge(None)
-    except (OSError, ValueError, UsageError) as error:
-        # Somebody else has had their hands on the file.
-        read_rows, yardstick = tuple, None
-        scenarios = ()
-        outcome = judge(why(error, files.results))
-    return publish(outcome, judge, read_rows, files.report, files.reports)
+    except UnreadableResults as error:
+        # Another program has changed the file.
+        read, yardstick, scenarios = tuple, None, ()
+        outcome = judge(str(error))
+    return publish(outcome, judge, read, files.report, files.reports)

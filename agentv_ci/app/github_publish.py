@@ -17,8 +17,9 @@ from agentv_ci.analysis.outcomes import Tally
 from agentv_ci.app.concluding import report_of
 from agentv_ci.app.evaluator_lines import EvaluatorLines
 from agentv_ci.app.github_run import action_run, this_use
-from agentv_ci.app.report import part_of, read_rows
-from agentv_ci.app.report_files import replacing, why
+from agentv_ci.app.report import part_of
+from agentv_ci.app.report_files import why
+from agentv_ci.atomic import replacing
 from agentv_ci.contracts.action import (
     COMMENT,
     DIAGNOSTICS,
@@ -46,6 +47,7 @@ from agentv_ci.report.job import Job, text
 from agentv_ci.report.links import Links
 from agentv_ci.report.renderers.annotations import annotate
 from agentv_ci.report.view import RunView
+from agentv_ci.results.files import read_rows
 from agentv_ci.workflow_commands import annotation_command
 
 M = TypeVar("M", bound=BaseModel)

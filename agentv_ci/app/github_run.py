@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from agentv_ci.app.compile import Compiled, write_compiled
 from agentv_ci.app.concluding import report_of
-from agentv_ci.app.report_files import replacing
+from agentv_ci.atomic import replacing
 from agentv_ci.contracts.action import (
     COMMENT,
     DIAGNOSTICS,

@@ -18,6 +18,7 @@ from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.judge_set import JudgeSetDocument, LabelledAnswer
 from agentv_ci.errors import Interrupted, InvalidInput, NothingToRun, UsageError
 from agentv_ci.load.discover import discover, find_dotenv
+from agentv_ci.results.files import read_rows
 from agentv_ci.text import did_you_mean, listed
 
 if TYPE_CHECKING:
@@ -136,7 +137,6 @@ async def check_judge(
     """
     from agentv_ci.analysis.agreement import measure
     from agentv_ci.compile.overrides import override
-    from agentv_ci.results.forms import read
 
     files.require_writable(check.compiled.origin.sources)
     plan = override(check.compiled.plan, overrides)
@@ -146,7 +146,7 @@ async def check_judge(
     ending = await carry_out(plan, settings, files, outside, Prior(stored=answers))
     if ending.stopped is not None:
         raise Interrupted("interrupted; finished rows are kept")
-    return measure(labels, plan.cases, read(files.results, files.form), write_error=ending.write_error)
+    return measure(labels, plan.cases, read_rows(files.results, files.form), write_error=ending.write_error)
 
 
 def _answers(plan: Plan, labels: Mapping[str, LabelledAnswer], now: datetime) -> Iterator[ResultRow]:

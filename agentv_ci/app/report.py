@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv_ci.app.concluding import RunFiles, report_of
-from agentv_ci.app.report_files import Outcome, Reports, publish, replacing, require_writable
+from agentv_ci.app.report_files import Outcome, Reports, publish, require_writable
 from agentv_ci.app.scenarios import validate_runs
 from agentv_ci.app.workspace import refuse_to_overwrite
+from agentv_ci.atomic import replacing
 from agentv_ci.errors import NothingToRun, UsageError
+from agentv_ci.results.files import form, read_rows
 from agentv_ci.text import did_you_mean, listed
 
 if TYPE_CHECKING:
@@ -52,7 +54,8 @@ def report_results(merging: Merging) -> Outcome:
 
     def located() -> Iterator[tuple[Part, ResultRow]]:
         for part, path in zip(parts, merging.results, strict=True):
-            yield from ((part, row) for row in (read_rows(path) if part.report is not None else _whole_rows(path)))
+            # Without a run report the run may not have come to its end.
+            yield from ((part, row) for row in read_rows(path, allow_torn=part.report is None))
 
     def rows() -> Iterator[ResultRow]:
         return (row for _, row in located())
@@ -137,30 +140,6 @@ def check_results(results: Sequence[Path], keys: Sequence[str], settings: JsonOb
     return validate_runs(wanted, located)
 
 
-def read_rows(results: Path) -> Iterator[ResultRow]:
-    """Yield the rows of a file; raises UsageError for one that cannot be read."""
-    from agentv_ci.results.forms import form_of, read
-
-    try:
-        yield from read(results, form_of(results))
-    except OSError as error:
-        raise UsageError(f"cannot read '{results}': {error.strerror}") from error
-    except ValueError as error:
-        raise UsageError(str(error)) from error
-
-
-def _whole_rows(results: Path) -> Iterator[ResultRow]:
-    """Yield the rows of a run that did not come to its end; its last row may be torn."""
-    from agentv_ci.results.forms import form_of, read_whole
-
-    try:
-        yield from (row for _, row in read_whole(results, form_of(results)))
-    except OSError as error:
-        raise UsageError(f"cannot read '{results}': {error.strerror}") from error
-    except ValueError as error:
-        raise UsageError(str(error)) from error
-
-
 def _refuse_twice(results: Sequence[Path]) -> None:
     if len({path.resolve() for path in results}) < len(results):
         raise UsageError("a results file is named twice")
@@ -206,8 +185,6 @@ def part_of(results: Path, name: str) -> Part:
 
 
 def _write_rows(files: RunFiles, rows: Iterator[ResultRow]) -> None:
-    from agentv_ci.results.forms import form
-
     encode = form(files.form).encode
     files.results.parent.mkdir(parents=True, exist_ok=True)
     with replacing(files.results) as file:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from agentv_ci.app.workspace import refuse_to_overwrite
+from agentv_ci.atomic import replacing
 from agentv_ci.errors import UsageError
 from agentv_ci.report.links import NO_LINKS, Links
 
@@ -156,25 +155,6 @@ def write_whole(path: Path, pieces: Pieces, *, is_appended: bool = False) -> Non
         return
     with replacing(path) as file:
         file.writelines(pieces())
-
-
-@contextlib.contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Yield a file that takes the place of another one when all is written, or of none; raises OSError."""
-    path = path.resolve()
-    scratch = path.with_name(f".{path.name[:100]}.{os.getpid()}.new")
-    # What an earlier process of this number has left, or somebody put there for us to write into.
-    scratch.unlink(missing_ok=True)
-    try:
-        with scratch.open("xb") as file:
-            yield file
-        if path.exists():
-            shutil.copymode(path, scratch)
-        scratch.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            scratch.unlink(missing_ok=True)
-        raise
 
 
 def why(error: Exception, path: Path) -> str:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from agentv_ci.app.compile import Compiled, Selection, compile_paths
 from agentv_ci.app.concluding import RunFiles, conclude
-from agentv_ci.app.report import read_rows
 from agentv_ci.app.report_files import Outcome
-from agentv_ci.app.resuming import unpriced_answer
 from agentv_ci.app.run import Outside, Prior, Stored, carry_out
 from agentv_ci.contracts.plan import CaseKey, case_key
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.load.discover import find_root
+from agentv_ci.results.files import read_rows
+from agentv_ci.results.resume import unpriced_answer
 from agentv_ci.text import listed
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.text import shortened, without_commands
 
 if TYPE_CHECKING:
-    from agentv_ci.app.resuming import Earlier
     from agentv_ci.compile.overrides import Overrides
     from agentv_ci.contracts.exchange import Ask, Environment, Grade, Log, Request, Response, Warn
     from agentv_ci.contracts.plan import Plan, PlanCase
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from agentv_ci.execute.run import Progress, RunSettings
     from agentv_ci.execute.shard import Shard
     from agentv_ci.redaction import Redactor
+    from agentv_ci.results.resume import EarlierRun
 
 MAX_LOG_LINE = 4_000
 MAX_WARNED = 1_000
@@ -78,7 +78,7 @@ EVERYTHING = Scope()
 class Prior:
     """What a run begins with: rows of an earlier one that stay in the results, or answers to be scored."""
 
-    kept: Earlier | None = None
+    kept: EarlierRun | None = None
     stored: Stored | None = None
 
 
@@ -95,8 +95,8 @@ async def run_plan(
     Raises UsageError for missing environment variables, TargetUnavailable before the first case, OSError when no
     result can be written.
     """
-    from agentv_ci.app.resuming import Resumable
     from agentv_ci.compile.overrides import override
+    from agentv_ci.results.resume import ResumedResults
 
     resumed = scope.resume if scope.resume != files.results else None
     read = tuple(path for path in (scope.balance, scope.baseline, resumed) if path is not None)
@@ -113,10 +113,10 @@ async def run_plan(
 
         now = outside.environment.now()
         yardstick = yardstick_of(scope.baseline, head=files.results.name, now=now, is_part=is_part)
-    resumable = Resumable(files.results, files.form, plan, settings.root, dry_run=settings.dry_run)
+    resumable = ResumedResults(files.results, files.form, plan, settings.root, dry_run=settings.dry_run)
     prior = Prior()
     if scope.resume is not None:
-        prior = Prior(kept=resumable.read(scope.resume, is_part=is_part))
+        prior = Prior(kept=resumable.read_earlier(scope.resume, is_part=is_part))
     ending = await carry_out(plan, settings, files, outside, prior)
     ending = replace(ending, shard=shard)
     if scope.resume is None:
@@ -125,7 +125,7 @@ async def run_plan(
         # Whoever ends a run may have seen that it is not the one that was meant.
         return conclude(plan, files, ending, resumable.rows, yardstick)
     try:
-        resumable.tidy()
+        resumable.remove_other_rows()
     except (OSError, UsageError) as error:
         ending = replace(ending, write_error=ending.write_error or why(error, files.results))
     return conclude(plan, files, ending, resumable.rows, yardstick)
@@ -148,17 +148,15 @@ def _part(plan: Plan, scope: Scope) -> tuple[Plan, ShardRecord | None]:
         return plan, None
     from agentv_ci.contracts.report import ShardRecord
     from agentv_ci.execute.shard import part_of
-    from agentv_ci.results.forms import form_of, read_whole
+    from agentv_ci.results.files import UnreadableResults, read_rows
 
     durations: dict[tuple[str, str], list[int]] = {}
     if scope.balance is not None:
         try:
-            for _, row in read_whole(scope.balance, form_of(scope.balance)):
+            for row in read_rows(scope.balance, allow_torn=True):
                 if row.status == "ok":
                     durations.setdefault((row.suite, row.eval_id), []).append(row.duration_ms)
-        except OSError as error:
-            raise UsageError(f"--balance: cannot read '{scope.balance}': {error.strerror}") from error
-        except ValueError as error:
+        except UnreadableResults as error:
             raise UsageError(f"--balance: {error}") from error
     part = part_of(plan, scope.shard, {key: sum(each) / len(each) / 1000 for key, each in durations.items()})
     return part, ShardRecord(index=scope.shard.index, total=scope.shard.total, cases=len(plan.cases))
@@ -175,22 +173,23 @@ async def carry_out(plan: Plan, settings: RunSettings, files: RunFiles, outside:
     from agentv_ci.execute.deciding import trials_left
     from agentv_ci.execute.engine import still_asked
     from agentv_ci.execute.materials import Materials
-    from agentv_ci.execute.run import Account, Finished, Means, Progress
+    from agentv_ci.execute.run import Account, Means, Progress
     from agentv_ci.redaction import Redactor, secrets_of
-    from agentv_ci.results.forms import form
-    from agentv_ci.results.journal import Journal, Kept
+    from agentv_ci.results.files import form
+    from agentv_ci.results.journal import Journal
+    from agentv_ci.results.resume import NOTHING_FINISHED
 
     stored, kept = prior.stored, prior.kept
     require_packages(plan)
     answering = stored is None and not settings.dry_run and settings.replay is None
     _require_folders(plan, settings, answering=answering)
     environment = outside.environment
-    finished = kept.finished if kept is not None else Finished()
+    finished = kept.finished if kept is not None else NOTHING_FINISHED
     asked = _asked(plan) if stored is None else _judging(plan)
     needed = still_asked(plan, finished) if stored is None else asked.keys()
     left_out: list[str] = []
     targets = asked | _resolved({key: asked[key] for key in needed}, settings, environment.variables, left_out.append)
-    trials = trials_left(plan, finished.trials)
+    trials = trials_left(plan, finished.results)
     progress = Progress(total=trials if stored is None else stored.number)
     redactor = Redactor(secrets_of(plan.targets, targets, environment.variables))
 
@@ -206,7 +205,7 @@ async def carry_out(plan: Plan, settings: RunSettings, files: RunFiles, outside:
         Journal(
             files.results,
             encode,
-            keeps=Kept(kept.path, kept.whole_bytes, kept.size) if kept is not None and kept.whole_bytes else None,
+            keeps=kept.kept if kept is not None else None,
             outdates=files.report,
         ) as journal,
     ):

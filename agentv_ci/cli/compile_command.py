@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from agentv_ci.app.compile import (
     write_plan,
 )
 from agentv_ci.app.workspace import refuse_to_overwrite
+from agentv_ci.atomic import replacing
 from agentv_ci.cli.console import one_line, show_count, show_diagnostics, show_line
 from agentv_ci.cli.options import (
     FILE,
@@ -168,7 +168,7 @@ def _compile(selection: Selection, out: str) -> None:
 
 def _write(written: Written, out: str) -> None:
     try:
-        _replace(Path(out).resolve(), written)
+        _replace(Path(out), written)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
             raise
@@ -179,16 +179,8 @@ def _write(written: Written, out: str) -> None:
 def _replace(path: Path, written: Written) -> None:
     """Write the document whole or not at all, where the path is that of a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path if path.exists() and not path.is_file() else path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with beside.open("wb") as file:
-            written.document.copy_to(file)
-        if beside != path:
-            beside.replace(path)
-    except OSError:
-        if beside != path:
-            beside.unlink(missing_ok=True)
-        raise
+    with path.open("wb") if path.exists() and not path.is_file() else replacing(path) as file:
+        written.document.copy_to(file)
 
 
 def _show_diff(diff: PlanDiff, cases: int, form: Literal["text", "json"]) -> None:

@@ -38,7 +38,7 @@ from agentv_ci.errors import UsageError
 from agentv_ci.execute.cache import CACHE
 from agentv_ci.execute.run import RunSettings
 from agentv_ci.execute.shard import Shard
-from agentv_ci.results.forms import ResultsFormat, form_of
+from agentv_ci.results.files import ResultsFormat, form_of
 
 
 class ShardType(click.ParamType[Shard]):

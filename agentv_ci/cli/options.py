@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from agentv_ci.app.compile import Selection
     from agentv_ci.app.report_files import Reports
     from agentv_ci.report.renderers import ReportFormat
-    from agentv_ci.results.forms import ResultsFormat
+    from agentv_ci.results.files import ResultsFormat
 
 F = TypeVar("F", bound=Callable[..., object])
 Options = TypeVar("Options")
@@ -152,7 +152,7 @@ def form_and_name(form: ResultsFormat | None, out: str | None) -> ResultsFormat:
 
     Whoever reads the file goes by its name.
     """
-    from agentv_ci.results.forms import form_of
+    from agentv_ci.results.files import form_of
 
     if out is None:
         return form or "jsonl"

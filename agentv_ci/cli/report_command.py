@@ -13,7 +13,7 @@ from agentv_ci.app.concluding import RunFiles
 from agentv_ci.app.report import Merging, report_results
 from agentv_ci.cli.options import FILE, Count, ReportOptions, color_option, report_options, takes
 from agentv_ci.cli.running import show_outcome
-from agentv_ci.results.forms import form_of
+from agentv_ci.results.files import form_of
 
 
 @dataclass(frozen=True, kw_only=True)

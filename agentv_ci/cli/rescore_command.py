@@ -31,7 +31,7 @@ from agentv_ci.cli.options import (
 from agentv_ci.cli.running import run, show_outcome
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.execute.run import RunSettings
-from agentv_ci.results.forms import ResultsFormat
+from agentv_ci.results.files import ResultsFormat
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,7 +33,7 @@ from agentv_ci.contracts.plan import (
     TextPart,
     flat,
 )
-from agentv_ci.contracts.targets import CliTarget, MockTarget, Target, model_name
+from agentv_ci.contracts.targets import MockTarget, Target, model_name
 from agentv_ci.prices import names_of, price_of
 
 UNSEALED = "0" * 64
@@ -127,7 +127,7 @@ def _target(target: Target) -> JsonObject:
 
 def _prices_of(target: Target, prices: Mapping[str, Price]) -> Mapping[str, Price]:
     """Return those prices that may be the target's: its model's, or all where the answer may name another model."""
-    if isinstance(target, (MockTarget, CliTarget)):
+    if not target.charges:
         return {}
     if (model := model_name(target)) is None or price_of(model, prices) is None:
         return prices

@@ -88,7 +88,7 @@ def estimate(plan: Plan, *, workers: int | None) -> Estimate:
         input_tokens=sum(each.input_tokens for each in targets),
         output_tokens=sum(each.output_tokens for each in targets),
         cost_usd=round(sum(costs), 6) if costs else None,
-        unpriced=tuple(each.target for each in targets if each.cost_usd is None and _charges(uses[each.target].target)),
+        unpriced=tuple(each.target for each in targets if each.cost_usd is None and uses[each.target].target.charges),
         workers=width,
         seconds=round(_seconds(plan, uses, width, workers), 1),
         prices_as_of=prices_as_of(),
@@ -184,13 +184,9 @@ def _target(key: str, use: _Use) -> TargetEstimate:
         judgements=use.judgements,
         input_tokens=round(use.tokens_in),
         output_tokens=round(use.tokens_out),
-        cost_usd=round(use.dollars, 6) if _charges(use.target) and not use.unpriced else None,
+        cost_usd=round(use.dollars, 6) if use.target.charges and not use.unpriced else None,
         seconds=round(use.seconds, 1),
     )
-
-
-def _charges(target: Target) -> bool:
-    return not isinstance(target, (CliTarget, MockTarget))
 
 
 def _seconds_for(target: Target, written: float) -> float:

@@ -56,6 +56,8 @@ class TargetSettings(Authored):
     """Field → its value when it is absent and no variable names another one."""
     most_workers: ClassVar[int | None] = None
     """Questions it can take at once at most, whatever anybody says."""
+    charges: ClassVar[bool] = True
+    """Whether its answers cost money."""
     judges_itself: ClassVar[bool] = False
     """Whether it may judge its own answers: models may, agents and commands may not."""
 

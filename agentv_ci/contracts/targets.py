@@ -95,6 +95,7 @@ class CliTarget(TargetSettings):
         "verbose",
         "keep_temp_files",
     }
+    charges: ClassVar[bool] = False
     secrets: ClassVar[frozenset[str]] = frozenset({"env"})
     paths: ClassVar[frozenset[str]] = frozenset({"cwd"})
     implied: ClassVar[Mapping[str, JsonValue]] = {"files_format": "{path}", "attachments_format": "{path}", "env": {}}
@@ -139,6 +140,7 @@ class MockUsage(Authored):
 class MockTarget(TargetSettings):
     """Answers that were written down beforehand; nothing leaves the machine."""
 
+    charges: ClassVar[bool] = False
     judges_itself: ClassVar[bool] = True
 
     outside_digest: ClassVar[frozenset[str]] = TargetSettings.outside_digest | {"delay_ms"}

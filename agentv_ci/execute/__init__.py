@@ -8,7 +8,8 @@ from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.engine import Engine
-from agentv_ci.execute.run import Finished, Means, RunSettings
+from agentv_ci.execute.run import Means, RunSettings
+from agentv_ci.results.resume import FinishedTrials
 
 __all__ = ["execute"]
 
@@ -19,7 +20,7 @@ async def execute(
     settings: RunSettings,
     means: Means,
     stored: Iterable[ResultRow] | None,
-    finished: Finished,
+    finished: FinishedTrials,
 ) -> None:
     """Run a plan against resolved targets, but for what is finished; of `stored` rows, ask only the judges.
 

@@ -10,8 +10,8 @@ from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.exchange import ProviderError, Request, Response
 from agentv_ci.contracts.plan import PlanMessage
 from agentv_ci.contracts.targets import Target
+from agentv_ci.costs import cost_of_response
 from agentv_ci.errors import TargetUnavailable
-from agentv_ci.execute.costs import cost_of_response
 from agentv_ci.execute.prompt import plain_request
 from agentv_ci.execute.providers import open_provider
 from agentv_ci.execute.services import ProviderServices

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from agentv_ci.contracts.exchange import Response, Warn
 from agentv_ci.contracts.plan import PlanSuite
-from agentv_ci.contracts.targets import CliTarget, MockTarget, Target, model_name
+from agentv_ci.contracts.targets import Target
+from agentv_ci.costs import unpriced_name
 
 
 class Budget:
@@ -36,7 +37,7 @@ class Budget:
             return
         if response.cost_usd is not None:
             self.add(response.cost_usd, suite)
-        elif not isinstance(target, (CliTarget, MockTarget)):
+        elif target.charges:
             self.miss_price(unpriced_name(target, response))
 
     def miss_price(self, model: str) -> None:
@@ -52,14 +53,6 @@ class Budget:
         return _is_used_up(self._spent_by_suite[suite], self._most_by_suite.get(suite)) or _is_used_up(
             self.spent_usd, self._most_usd
         )
-
-
-def unpriced_name(target: Target, response: Response) -> str:
-    """Return how an answer whose cost nobody knows is told."""
-    name = model_name(target) or response.model or target.name
-    usage = response.usage
-    is_counted = usage is not None and usage.input_tokens is not None and usage.output_tokens is not None
-    return name if is_counted else f"{name} (which does not tell its tokens)"
 
 
 def _is_used_up(spent_usd: float, most_usd: float | None) -> bool:

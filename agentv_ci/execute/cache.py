@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from agentv_ci.atomic import replacing
 from agentv_ci.canonical import digest_of, exact
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.environment_references import variable_of
@@ -31,7 +31,7 @@ CACHE = Path(".agentv", "cache")
 VERSION = 1
 NAME = re.compile(r"[0-9a-f]{64}\.json")
 FOLDER = re.compile(r"[0-9a-f]{2}")
-SCRATCH = re.compile(r"[0-9a-f]{64}\.[0-9]+\.new")
+SCRATCH = re.compile(r"\.[0-9a-f]{64}\.json\.[0-9]+\.new")
 HEAD = b'{\n "version": '
 """What every file of ours begins with."""
 TRIES = 3
@@ -77,7 +77,8 @@ class Store:
             # Somebody may be clearing the folder.
             with suppress(FileNotFoundError):
                 place.parent.mkdir(parents=True, exist_ok=True)
-                _replace(place, text)
+                with replacing(place) as file:
+                    file.write(text.encode("ascii"))
                 return
         raise FileNotFoundError(errno.ENOENT, "the folder is removed all the time", str(place))
 
@@ -103,7 +104,7 @@ class Store:
         """Remove what killed processes have left; one that writes just now begins again."""
         for folder in self._folders():
             for path in _listed(folder):
-                is_ours = SCRATCH.fullmatch(path.name) is not None and path.name.startswith(folder.name)
+                is_ours = SCRATCH.fullmatch(path.name) is not None and path.name.startswith(f".{folder.name}")
                 if is_ours and path.is_file() and not path.is_symlink():
                     path.unlink(missing_ok=True)
                     with suppress(OSError):
@@ -144,16 +145,6 @@ def _is_ours(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         return file.read(len(HEAD)) == HEAD
-
-
-def _replace(place: Path, text: str) -> None:
-    """Write a file that is there as a whole or not at all."""
-    scratch = place.with_name(f"{place.stem}.{os.getpid()}.new")
-    try:
-        scratch.write_text(text, encoding="utf-8")
-        scratch.replace(place)
-    finally:
-        scratch.unlink(missing_ok=True)
 
 
 def _is_sound(response: Response) -> bool:

@@ -30,9 +30,10 @@ from agentv_ci.execute.failures import Failures
 from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.prompt import build_request
 from agentv_ci.execute.queue import Lane, Queue
-from agentv_ci.execute.run import Finished, Means, RunSettings
+from agentv_ci.execute.run import Means, RunSettings
 from agentv_ci.execute.services import ProviderServices, unwritable
 from agentv_ci.execute.targets import Desk, OpenTargets, Stores
+from agentv_ci.results.resume import FinishedTrials
 from agentv_ci.results.rows import Effort, Trial, failed_row, graded_row, regraded_row, stored_response
 from agentv_ci.text import shortened
 
@@ -45,7 +46,7 @@ class Engine:
     """Runs one plan once."""
 
     def __init__(
-        self, plan: Plan, targets: dict[str, Target], settings: RunSettings, means: Means, finished: Finished
+        self, plan: Plan, targets: dict[str, Target], settings: RunSettings, means: Means, finished: FinishedTrials
     ) -> None:
         self._plan = plan
         self._targets = targets
@@ -64,7 +65,7 @@ class Engine:
         for model in finished.unpriced_models:
             self._budget.miss_price(model)
         self._failures = Failures()
-        self._deciding = Deciding(finished.trials, self._leave_out)
+        self._deciding = Deciding(finished.results, self._leave_out)
         self._places = {case_key(case): place for place, case in enumerate(plan.cases) if case.stop_when is not None}
         self._dumps = Dumps(settings.prompts, settings.traces, means.redactor, means.warn)
         self._queue = Queue(self._lanes(), self._limits, self._is_wanted)
@@ -125,7 +126,7 @@ class Engine:
         """Whether what an earlier run left has a case that cannot pass any more."""
         cases = {case_key(case): case for case in self._plan.cases}
         is_lost = False
-        for (suite, case_id, _), result in self._finished.trials.items():
+        for (suite, case_id, _), result in self._finished.results.items():
             is_lost |= self._failures.add(cases[suite, case_id], result.verdict)
         return is_lost
 
@@ -158,7 +159,7 @@ class Engine:
     def _questions(self, target: str) -> Iterator[tuple[Trial, Request]]:
         for case in self._plan.cases:
             if case.target == target:
-                for number in first_trials(case, self._finished.trials):
+                for number in first_trials(case, self._finished.results):
                     trial = self._numbered(case, number)
                     # One whose files cannot be laid out fails when its turn comes, not with all others.
                     with suppress(ProviderError):
@@ -332,9 +333,9 @@ class Engine:
         return ask
 
 
-def still_asked(plan: Plan, finished: Finished) -> AbstractSet[str]:
+def still_asked(plan: Plan, finished: FinishedTrials) -> AbstractSet[str]:
     """Return the keys of the targets that are asked anything yet."""
-    left = (case for case in plan.cases if first_trials(case, finished.trials))
+    left = (case for case in plan.cases if first_trials(case, finished.results))
     return {key for case in left for key in targets_of(case)}
 
 

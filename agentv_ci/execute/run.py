@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,8 +10,6 @@ from agentv_ci.contracts.report import ConcurrencyChange, Stop
 from agentv_ci.execute.materials import Materials
 from agentv_ci.redaction import Redactor
 from agentv_ci.results.journal import Journal
-from agentv_ci.results.rows import TrialKey
-from agentv_ci.results.trials import Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +65,6 @@ class Account:
     """Questions of a replay that had no recording."""
     write_error: str | None = None
     """Why something is missing of what was to be kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """What need not run any more, of an earlier run of the same plan."""
-
-    trials: Mapping[TrialKey, Result] = field(default_factory=dict)
-    """Trials, and what they came to."""
-    cost_usd: Mapping[str, float] = field(default_factory=dict)
-    """What that run has cost by suite, also for what runs again."""
-    unpriced_models: tuple[str, ...] = ()
-    """Models whose share is not in that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from itertools import count
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import ProviderError, Request, Response
 from agentv_ci.contracts.targets import HttpTarget, MockTarget, Target, model_name
+from agentv_ci.costs import cost_of_response
 from agentv_ci.errors import TargetUnavailable
 from agentv_ci.execute.batches import Batch
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.cache import Store, key_of, settings_of
-from agentv_ci.execute.costs import cost_of_response
 from agentv_ci.execute.dumps import Dumps
 from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.providers import BatchProvider, Provider, open_provider

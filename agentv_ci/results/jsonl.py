@@ -8,13 +8,13 @@ from pathlib import Path
 
 from pydantic_core import PydanticSerializationError, from_json
 
+from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.results.parsing import row_of
+
+NOT_A_ROW = "{path}:{number}: not a result row: {error}"
 
 HEADS = (b'{"schema_version":1,', b'{"schema_version": 1,')
 """How rows begin: those of today, and those of versions that put spaces between words."""
-
-
 REPLACED = "\\ufffd"
 """How a row says what stands in a character's place."""
 
@@ -49,17 +49,12 @@ def is_torn(item: bytes) -> bool:
     return not item.endswith(b"\n")
 
 
-def parse(item: bytes, path: Path, number: int) -> ResultRow:
-    """Return the row in line `number`; raises ValueError naming a line that is none."""
+def load(item: bytes) -> JsonValue:
+    """Return the value of a line; raises ValueError and RecursionError for one that is no JSON."""
+    value: JsonValue
     try:
-        return row_of(_value(item))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path}:{number}: not a result row: {error}") from error
-
-
-def _value(item: bytes) -> object:
-    try:
-        return from_json(item)
+        value = from_json(item)
     except ValueError:
         # It refuses half a character, and says of what is no JSON less.
-        return json.loads(item)
+        value = json.loads(item)
+    return value

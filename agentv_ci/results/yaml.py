@@ -19,7 +19,8 @@ from ruamel.yaml.representer import SafeRepresenter
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.json_access import MAX_DEPTH, well_formed
-from agentv_ci.results.parsing import row_of
+
+NOT_A_ROW = "{path}: item {number} is not a result row: {error}"
 
 LAST = re.compile(rb"\n  dry_run: (true|false)\r?\n\Z")
 """The last field of a row, which is always written."""
@@ -109,18 +110,15 @@ def is_torn(item: bytes) -> bool:
     return (item.startswith(head) or head.startswith(item)) and not LAST.search(item)
 
 
-def parse(item: bytes, path: Path, number: int) -> ResultRow:
-    """Return the row that item `number` is; raises ValueError for what is none."""
-    try:
-        return row_of(_load(item.decode("utf-8")))
-    except (YAMLError, RecursionError, ValueError) as error:
-        raise ValueError(f"{path}: item {number} is not a result row: {error}") from error
-
-
-def _load(item: str) -> JsonValue:
+def load(item: bytes) -> JsonValue:
+    """Return the value of an item; raises ValueError and RecursionError for one that is no YAML."""
+    text = item.decode("utf-8")
     # The C parser's recursion has no limit but the process's stack; ruamel's own has Python's.
-    is_deep = sum(map(item.count, "[{-?:")) > MAX_INDICATORS
-    listed: JsonValue = YAML(typ="safe", pure=is_deep).load(item)
-    if not isinstance(listed, list) or len(listed) != 1:
-        raise YAMLError("not an item of a sequence")
-    return listed[0]
+    is_deep = sum(map(text.count, "[{-?:")) > MAX_INDICATORS
+    try:
+        sequence: JsonValue = YAML(typ="safe", pure=is_deep).load(text)
+    except YAMLError as error:
+        raise ValueError(str(error)) from error
+    if not isinstance(sequence, list) or len(sequence) != 1:
+        raise ValueError("not an item of a sequence")
+    return sequence[0]

@@ -12,7 +12,7 @@ import pytest
 
 from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.results.forms import form, form_of
+from agentv_ci.results.files import form, form_of
 from agentv_ci.validators import register_validator
 from tests.analysis.test_one_verdict import BALANCED, WORSE, documents, end, folder
 from tests.conftest import Finished, agentv_ci, write

@@ -269,16 +269,16 @@ def test_cache_that_somebody_else_clears_is_no_error(
 
 
 def test_answer_is_kept_though_somebody_clears_at_that_moment(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written = Path.write_text
+    opened = Path.open
     times: list[Path] = []
 
-    def cleared(self: Path, *arguments: Any, **given: Any) -> Any:
-        if not times:
+    def cleared(self: Path, mode: str = "r", *arguments: Any, **given: Any) -> Any:
+        if mode == "xb" and not times:
             times.append(self)
             self.parent.rmdir()
-        return written(self, *arguments, **given)
+        return opened(self, mode, *arguments, **given)
 
-    monkeypatch.setattr(Path, "write_text", cleared)
+    monkeypatch.setattr(Path, "open", cleared)
     store_ = Store(folder / "c")
     store_.keep("a" * 64, {}, Response("Hello", (), has_trace=False))
     assert (len(times), store_.contents().files) == (1, 1)

@@ -31,11 +31,12 @@ from agentv_ci.contracts.targets import MockTarget, Target
 from agentv_ci.execute import execute, targets
 from agentv_ci.execute.deciding import Deciding, first_trials, trials_left
 from agentv_ci.execute.materials import Materials
-from agentv_ci.execute.run import Account, Finished, Means, Progress, RunSettings
+from agentv_ci.execute.run import Account, Means, Progress, RunSettings
 from agentv_ci.execute.services import ProviderServices
 from agentv_ci.redaction import Redactor
-from agentv_ci.results.forms import form, read
+from agentv_ci.results.files import form, read_rows
 from agentv_ci.results.journal import Journal
+from agentv_ci.results.resume import FinishedTrials
 from agentv_ci.results.rows import TrialKey
 from agentv_ci.results.trials import Require, Result
 from tests.conftest import Waits, environment, write
@@ -219,11 +220,11 @@ def go(
                 )
                 how = RunSettings(root=root, workers=workers, fail_fast=fail_fast)
                 async with asyncio.timeout(30):
-                    await execute(of, known_targets, how, means, None, Finished(trials=known))
+                    await execute(of, known_targets, how, means, None, FinishedTrials(results=known))
                 journal.finish()
 
         asyncio.run(main())
-        return Ran(of, list(read(root / "r.jsonl", "jsonl")), progress, account, most)
+        return Ran(of, list(read_rows(root / "r.jsonl", "jsonl")), progress, account, most)
 
 
 def outcome_of(ran: Ran, rows: Sequence[ResultRow] | None = None) -> tuple[dict[str, Verdict], str, int]:
@@ -507,7 +508,7 @@ class Runs:
         self.progress = progress
 
     def rows(self) -> list[ResultRow]:
-        return list(read(self.results, "jsonl"))
+        return list(read_rows(self.results, "jsonl"))
 
     def told(self) -> list[tuple[str, int, int | None, str]]:
         return sorted((each.eval_id, each.trial, each.seed, each.verdict) for each in self.rows())

@@ -24,7 +24,7 @@ from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import CannotGoOn, TargetUnavailable, UsageError
 from agentv_ci.execute.run import Progress, RunSettings
-from agentv_ci.results.forms import read
+from agentv_ci.results.files import read_rows
 from tests.conftest import Waits, environment, has_ended, write
 from tests.servers.chat_api import Reply, Step, answers, chat_api, fails, says
 
@@ -106,7 +106,7 @@ class Run:
         return self.rows()
 
     def rows(self) -> list[ResultRow]:
-        return list(read(self.results, "jsonl"))
+        return list(read_rows(self.results, "jsonl"))
 
 
 @pytest.fixture

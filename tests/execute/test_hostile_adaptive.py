@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.cli import run
-from agentv_ci.results.forms import form_of, read
+from agentv_ci.results.files import form_of, read_rows
 from tests.conftest import write
 from tests.servers.chat_api import ChatApi, Reply, chat_api, fails, says
 
@@ -74,7 +74,7 @@ def documents(repository: Path, api: ChatApi, *cases: str, evaluator: Any = None
 
 
 def told(name: str) -> list[tuple[str, int, int | None, str, float]]:
-    rows = read(Path(name), form_of(Path(name)))
+    rows = read_rows(Path(name), form_of(Path(name)))
     return sorted((row.eval_id, row.trial, row.seed, row.verdict, row.score) for row in rows)
 
 

@@ -113,7 +113,7 @@ def test_child_in_a_session_of_its_own_does_not_survive_the_run(end: signal.Sign
 
 def test_clearing_the_cache_removes_what_a_killed_run_left(tmp_path: Path) -> None:
     key = "ab" + "0" * 62
-    scratch = tmp_path / "ab" / f"{key}.4711.new"
+    scratch = tmp_path / "ab" / f".{key}.json.4711.new"
     scratch.parent.mkdir()
     scratch.write_text('{\n "version": 1,\n "asked": {', encoding="utf-8")
     Store(tmp_path).clear()

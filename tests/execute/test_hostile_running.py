@@ -33,7 +33,7 @@ from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.errors import CannotGoOn, UsageError
 from agentv_ci.execute.limits import Limit, Limits
 from agentv_ci.execute.run import RunSettings
-from agentv_ci.results.forms import ResultsFormat, form, form_of, read, read_whole
+from agentv_ci.results.files import ResultsFormat, UnreadableResults, form, form_of, read_rows
 from tests.conftest import Waits, agentv_ci, environment, has_ended, write
 from tests.servers.chat_api import Reply, chat_api, fails, says
 
@@ -119,7 +119,7 @@ class Run:
         return asyncio.run(main())
 
     def rows(self) -> list[ResultRow]:
-        return list(read(self.results, self.form))
+        return list(read_rows(self.results, self.form))
 
     def keep(self, number: int) -> None:
         """Leave only the first rows of a JSONL file."""
@@ -155,7 +155,7 @@ KILLER = """
 
     def deadly(path, mode="r", buffering=-1, *rest, **named):
         # The results file, and the one that takes its place when the run tidies up.
-        if "r." + form in str(path) and mode in ("ab", "wb"):
+        if "r." + form in str(path) and mode in ("ab", "xb"):
             raw = Deadly(path, mode)
             return raw if buffering == 0 else io.BufferedWriter(raw, 512)
         return opened(path, mode, buffering, *rest, **named)
@@ -237,8 +237,8 @@ def every_cut(encoded: bytes, before: bytes, path: Path, name: ResultsFormat) ->
     ends = [place + after for place, byte in enumerate(encoded) if byte in b"\n,-" for after in (0, 1, 2)]
     for cut in sorted({*range(20), *ends, *range(len(encoded) - 60, len(encoded))} & set(range(len(encoded)))):
         path.write_bytes(before + encoded[:cut])
-        with suppress(ValueError):
-            if [row.eval_id for _, row in read_whole(path, name)] == ["case-00"]:
+        with suppress(UnreadableResults):
+            if [row.eval_id for row in read_rows(path, name, allow_torn=True)] == ["case-00"]:
                 continue
         wrong.append(cut)
     return wrong
@@ -684,7 +684,7 @@ def test_signal_in_the_middle_keeps_rows_writes_the_report_and_leaves_no_process
     code, out, err = command.signal(number)
     assert (code, err) == (130, "error: interrupted; finished rows are kept\n")
     assert all(map(has_ended, pids))
-    assert [row.eval_id for row in read(command.results, "jsonl")] == CASES[:3]
+    assert [row.eval_id for row in read_rows(command.results, "jsonl")] == CASES[:3]
     report = json.loads((repository / "r.report.json").read_text(encoding="utf-8"))
     assert (report["stopped"], report["gate"]["exit_code"]) == ("interrupted", 130)
     assert "interrupted: 2 of 5 cases never ran" in out
@@ -726,7 +726,7 @@ def test_signal_that_is_ignored_from_the_start_stays_so(before: Sequence[str], r
     command.started.send_signal(signal.SIGHUP)
     (repository / "evals" / "go").touch()
     assert command.signal()[0] == 0
-    assert len(list(read(command.results, "jsonl"))) == 2
+    assert len(list(read_rows(command.results, "jsonl"))) == 2
 
 
 def test_what_stays_in_the_session_of_a_command_ends_with_it(repository: Path) -> None:

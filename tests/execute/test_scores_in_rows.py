@@ -18,7 +18,7 @@ from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.exchange import Environment, Response
 from agentv_ci.contracts.results import Usage
 from agentv_ci.contracts.targets import OpenAITarget
-from agentv_ci.execute.costs import cost_of_response
+from agentv_ci.costs import cost_of_response
 from agentv_ci.execute.run import RunSettings
 from tests.conftest import NOW, write
 from tests.servers.model_api import model_api, says

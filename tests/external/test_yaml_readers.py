@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import InputMessageRecord, ResultRow
-from agentv_ci.results.forms import form
+from agentv_ci.results.files import form
 from tests.report.builders import NASTY, any_text, row, well_formed
 from tests.results.test_jsonl import calling_with, json_values, saying
 

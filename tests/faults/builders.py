@@ -17,7 +17,7 @@ from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.exchange import Environment
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.run import RunSettings
-from agentv_ci.results.forms import read
+from agentv_ci.results.files import read_rows
 from tests.conftest import Finished, environment, write
 
 DEADLINE_S = 120
@@ -83,7 +83,7 @@ def run(repository: Path, world: Environment, **settings: Any) -> list[ResultRow
             )
 
     asyncio.run(main())
-    return list(read(results, "jsonl"))
+    return list(read_rows(results, "jsonl"))
 
 
 def evaluate(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None) -> Finished:

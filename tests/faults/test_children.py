@@ -13,7 +13,7 @@ import pytest
 from agentv_ci import process
 from agentv_ci.contracts.exchange import ErrorKind
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.results.forms import read
+from agentv_ci.results.files import read_rows
 from tests.conftest import Waits, environment, has_ended, write
 from tests.faults.builders import documents, evaluate, question, run, tool
 
@@ -206,7 +206,7 @@ def test_among_many_commands_at_once_every_death_is_its_own_row_and_nobody_survi
     write(repository, scripts(DEATHS))
     documents(repository, dying(cases), DIES)
     done = evaluate("evals", "--out", "r.jsonl", "--workers", "16", cwd=repository)
-    rows = list(read(repository / "r.jsonl", "jsonl"))
+    rows = list(read_rows(repository / "r.jsonl", "jsonl"))
     assert sorted(row.eval_id for row in rows) == list(cases)
     for row in rows:
         check(row, DEATHS[cases[row.eval_id]])

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv_ci.results.forms import ResultsFormat, form_of, read
+from agentv_ci.results.files import ResultsFormat, form_of, read_rows
 from tests.conftest import Finished, agentv_ci, environment, write
 from tests.faults.builders import KEY, documents, evaluate, gpt, question, shell, tool
 from tests.faults.catalogue import PLAYS
@@ -54,7 +54,7 @@ def mounted(place: Path, options: str) -> Iterator[Path]:
 def ids(path: Path) -> list[str]:
     """Return the ids of the rows in a file, every one of which has to be whole."""
     assert path.read_bytes().endswith(b"\n")
-    return [row.eval_id for row in read(path, form_of(path))]
+    return [row.eval_id for row in read_rows(path, form_of(path))]
 
 
 def said(done: Finished, *sentences: str) -> None:
@@ -168,7 +168,7 @@ def test_a_question_whose_files_cannot_be_copied_is_a_row_and_touches_no_other(
     write(repository, {"evals/note.txt": "another note"})
     done = evaluate("plan.json", "--out", "r.jsonl", cwd=repository, env=environment({"TMPDIR": str(small_disk)}))
     assert "Traceback" not in done.err
-    rows = {row.eval_id: (row.status, row.error_kind) for row in read(repository / "r.jsonl", "jsonl")}
+    rows = {row.eval_id: (row.status, row.error_kind) for row in read_rows(repository / "r.jsonl", "jsonl")}
     assert rows == {"one": ("ok", None), "two": ("error", "process"), "three": ("ok", None)}
     assert done.code == 4
 
@@ -181,7 +181,7 @@ def test_when_no_more_files_may_be_open_every_case_still_has_its_row(repository:
         arguments = ["evals", "--out", "r.jsonl", "--workers", "32"]
         done = shell(command, sys.executable, *arguments, cwd=repository, env={"MOCK_KEY": KEY})
     assert "Traceback" not in done.err
-    rows = list(read(repository / "r.jsonl", "jsonl"))
+    rows = list(read_rows(repository / "r.jsonl", "jsonl"))
     assert sorted(row.eval_id for row in rows) == CASES
     assert {row.error_kind for row in rows} <= {None, "network"}
     assert done.code in (0, 4)
@@ -289,7 +289,7 @@ def test_a_file_of_a_question_that_is_deleted_between_two_attempts_costs_no_othe
     documents(repository, [{"id": "one"}, asking, {"id": "three"}], tool(command), max_retries=1)
     done = agentv_ci("eval", "evals", "--out", "r.jsonl", "--cache", cwd=repository)
     assert "Traceback" not in done.err
-    rows = {row.eval_id: (row.status, row.error_kind) for row in read(repository / "r.jsonl", "jsonl")}
+    rows = {row.eval_id: (row.status, row.error_kind) for row in read_rows(repository / "r.jsonl", "jsonl")}
     assert rows == {"one": ("ok", None), "two": ("error", "process"), "three": ("ok", None)}
     assert done.code == 4
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.results.forms import read
+from agentv_ci.results.files import read_rows
 from tests.conftest import Waits, environment
 from tests.faults.builders import KEY, documents, gpt, question, run, shell, targets, tool
 from tests.faults.catalogue import ATTEMPTS, CATALOGUE, PLAYS, RETRIES
@@ -135,5 +135,5 @@ def test_a_small_body_that_unpacks_to_gigabytes_is_malformed_and_takes_no_memory
     command = 'ulimit -v 600000; exec "$0" -m agentv_ci eval evals --out r.jsonl'
     done = shell(command, sys.executable, cwd=repository, env={"MOCK_KEY": KEY})
     assert "Traceback" not in done.err
-    rows = list(read(repository / "r.jsonl", "jsonl"))
+    rows = list(read_rows(repository / "r.jsonl", "jsonl"))
     assert [row.error_kind for row in rows] == [None, "malformed", None, None]

@@ -12,7 +12,7 @@ from typing import Any
 
 from junitparser import JUnitXml
 
-from agentv_ci.results.forms import read
+from agentv_ci.results.files import read_rows
 from tests.conftest import environment, write
 from tests.faults.builders import KEY, evaluate, gpt, question, suite, targets
 from tests.faults.catalogue import ATTEMPTS, CATALOGUE, PLAYS, RETRIES
@@ -66,7 +66,7 @@ def test_ten_thousand_cases_of_which_a_fifth_has_a_fault_are_ten_thousand_right_
         write(repository, documents(faults, api.base_url))
         flags = ["--out", "r.jsonl", "--junit", "r.xml", "--workers", "32"]
         done = evaluate("evals", *flags, cwd=repository, env=environment({"MOCK_KEY": KEY}))
-    rows = list(read(repository / "r.jsonl", "jsonl"))
+    rows = list(read_rows(repository / "r.jsonl", "jsonl"))
     assert len(rows) == CASES
     assert {(row.suite, row.eval_id) for row in rows} == faults.keys()
 

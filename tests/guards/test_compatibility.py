@@ -11,7 +11,7 @@ import pytest
 from agentv_ci.app.compile import read_plan
 from agentv_ci.cli import run
 from agentv_ci.jsonschema.schemas import violations
-from agentv_ci.results.forms import read
+from agentv_ci.results.files import read_rows
 from tests.conftest import REPOSITORY
 
 VERSIONS = sorted(path for path in (REPOSITORY / "tests" / "corpus" / "compat").iterdir() if path.is_dir())
@@ -24,7 +24,7 @@ def test_documents_of_an_earlier_version_are_valid(folder: Path) -> None:
     assert violations("report-v1", json.loads((folder / "results.report.json").read_text("utf-8"))) == []
     for line in (folder / "results.jsonl").read_text("utf-8").splitlines():
         assert violations("result-v1", json.loads(line)) == []
-    assert list(read(folder / "results.jsonl", "jsonl"))
+    assert list(read_rows(folder / "results.jsonl", "jsonl"))
 
 
 @pytest.mark.parametrize("plan", ["plan.json", "plan-only-read.json"])

@@ -17,7 +17,7 @@ import pytest
 
 from agentv_ci.contracts.results import ResultRow, RowSource
 from agentv_ci.errors import UsageError
-from agentv_ci.results.forms import read
+from agentv_ci.results.files import read_rows
 from agentv_ci.results.journal import Journal, Kept, claim
 from agentv_ci.results.jsonl import encode
 from tests.conftest import environment
@@ -79,7 +79,7 @@ def test_a_row_comes_back_as_it_was_written(tmp_path: Path) -> None:
                 journal.append(each)
 
     asyncio.run(main())
-    assert list(read(path, "jsonl")) == rows
+    assert list(read_rows(path, "jsonl")) == rows
 
 
 def test_a_row_is_on_the_disk_a_moment_later(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import OutputMessage, ResultRow, ToolCall, TraceSummary, Usage
-from agentv_ci.results.forms import form, read
+from agentv_ci.results.files import UnreadableResults, form, read_rows
 from tests.report.builders import NASTY, any_text, finding, row, well_formed, well_formed_text
 
 json_values: st.SearchStrategy[JsonValue] = st.recursive(
@@ -52,7 +52,7 @@ def calling_with(depth: int) -> ResultRow:
 def read_back(folder: Path, *rows: ResultRow) -> list[ResultRow]:
     path = folder / "results.jsonl"
     path.write_bytes("".join(form("jsonl").encode(each) for each in rows).encode("utf-8"))
-    return list(read(path, "jsonl"))
+    return list(read_rows(path, "jsonl"))
 
 
 def test_row_is_one_line_of_json() -> None:
@@ -123,8 +123,8 @@ def test_any_row_is_read_back_as_it_was(texts: list[str], value: JsonValue) -> N
 def test_line_that_is_no_row_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "results.jsonl"
     path.write_bytes(form("jsonl").encode(row()).encode() + line.encode("latin-1") + b"\n")
-    with pytest.raises(ValueError, match=r"results\.jsonl:2: "):
-        list(read(path, "jsonl"))
+    with pytest.raises(UnreadableResults, match=r"results\.jsonl:2: "):
+        list(read_rows(path, "jsonl"))
 
 
 @pytest.mark.parametrize(
@@ -143,8 +143,8 @@ def test_line_that_is_no_row_is_named(tmp_path: Path, line: str) -> None:
 def test_row_that_does_not_keep_the_contract_is_refused(tmp_path: Path, changed: dict[str, JsonValue]) -> None:
     path = tmp_path / "results.jsonl"
     path.write_text(json.dumps({**json.loads(form("jsonl").encode(row())), **changed}) + "\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"results\.jsonl:1: not a result row"):
-        list(read(path, "jsonl"))
+    with pytest.raises(UnreadableResults, match=r"results\.jsonl:1: not a result row"):
+        list(read_rows(path, "jsonl"))
 
 
 def test_keys_with_half_a_character_stay_apart(tmp_path: Path) -> None:

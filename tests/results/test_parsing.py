@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.results.parsing import row_of
+from agentv_ci.results.files import row_of
 from tests.report.builders import row
 
 ROW: dict[str, Any] = row().model_dump(exclude_none=True)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from agentv_ci.app.workspace import read_yaml
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import InputMessageRecord, ResultRow
-from agentv_ci.results.forms import form, read
+from agentv_ci.results.files import UnreadableResults, form, read_rows
 from tests.report.builders import NASTY, any_text, row, well_formed
 from tests.results.test_jsonl import calling_with, json_values, saying
 
@@ -32,7 +32,7 @@ class Appended:
             file.write(form("yaml").encode(added).encode("utf-8"))
 
     def rows(self) -> list[ResultRow]:
-        return list(read(self.path, "yaml"))
+        return list(read_rows(self.path, "yaml"))
 
 
 def read_back(folder: Path, *rows: ResultRow) -> list[ResultRow]:
@@ -242,35 +242,35 @@ def test_rows_read_the_same_with_the_reader_of_documents(tmp_path: Path) -> None
 def test_both_forms_hold_the_same_row(tmp_path: Path) -> None:
     one = saying("a\nb")
     (tmp_path / "results.jsonl").write_text(form("jsonl").encode(one), encoding="utf-8")
-    assert list(read(tmp_path / "results.jsonl", "jsonl")) == read_back(tmp_path, one)
+    assert list(read_rows(tmp_path / "results.jsonl", "jsonl")) == read_back(tmp_path, one)
 
 
 def test_file_without_rows_is_read_as_none(tmp_path: Path) -> None:
     (tmp_path / "results.yaml").touch()
-    assert list(read(tmp_path / "results.yaml", "yaml")) == []
+    assert list(read_rows(tmp_path / "results.yaml", "yaml")) == []
 
 
 def test_item_that_is_no_row_is_named(tmp_path: Path) -> None:
     path = tmp_path / "results.yaml"
     path.write_text(form("yaml").encode(row()) + "- eval_id: two\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"results\.yaml: item 2 is not a result row"):
-        list(read(path, "yaml"))
+    with pytest.raises(UnreadableResults, match=r"results\.yaml: item 2 is not a result row"):
+        list(read_rows(path, "yaml"))
 
 
 @pytest.mark.parametrize("text", ["- [", "- 'a", "\x00", "eval_id: one\n", "text"])
 def test_file_that_is_no_list_of_rows_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "results.yaml"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=r"results\.yaml: "):
-        list(read(path, "yaml"))
+    with pytest.raises(UnreadableResults, match=r"results\.yaml: "):
+        list(read_rows(path, "yaml"))
 
 
 REFUSED = """
 import pathlib, sys
-from agentv_ci.results import forms
+from agentv_ci.results import files
 try:
-    list(forms.read(pathlib.Path(sys.argv[1]), 'yaml'))
-except ValueError:
+    list(files.read_rows(pathlib.Path(sys.argv[1]), 'yaml'))
+except files.UnreadableResults:
     print("refused")
 """
 

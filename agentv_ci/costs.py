@@ -32,3 +32,11 @@ def cost_of(usage: Usage, price: Price) -> float | None:
     rate = price.input_per_mtok if price.cached_input_per_mtok is None else price.cached_input_per_mtok
     total = (usage.input_tokens - cached) * price.input_per_mtok + cached * rate
     return round((total + usage.output_tokens * price.output_per_mtok) / 1e6, 9)
+
+
+def unpriced_name(target: Target, response: Response) -> str:
+    """Return how an answer is named whose cost is not known."""
+    name = model_name(target) or response.model or target.name
+    usage = response.usage
+    is_counted = usage is not None and usage.input_tokens is not None and usage.output_tokens is not None
+    return name if is_counted else f"{name} (which does not tell its tokens)"

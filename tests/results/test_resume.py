@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.app.resuming import Earlier, Resumable
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import UsageError
-from agentv_ci.results.forms import ResultsFormat, form, read
-from agentv_ci.results.journal import Journal, Kept
+from agentv_ci.results.files import ResultsFormat, form, read_rows
+from agentv_ci.results.journal import Journal
+from agentv_ci.results.resume import EarlierRun, ResumedResults
 from tests.report.builders import case, plan, row
 
 WHOLE = plan(case("a"), case("b", trials=2, seeds=(7,)), case("c"))
@@ -30,25 +30,30 @@ def write(path: Path, rows: Sequence[ResultRow]) -> None:
     path.write_text("".join(map(form(name).encode, rows)), encoding="utf-8")
 
 
-def resumable(path: Path, of: Plan = WHOLE, *, dry_run: bool = False) -> Resumable:
-    return Resumable(path, "yaml" if path.suffix == ".yaml" else "jsonl", of, path.parent, dry_run=dry_run)
+def resumable(path: Path, of: Plan = WHOLE, *, dry_run: bool = False) -> ResumedResults:
+    return ResumedResults(path, "yaml" if path.suffix == ".yaml" else "jsonl", of, path.parent, dry_run=dry_run)
 
 
-def kept(tmp_path: Path, rows: Sequence[ResultRow], of: Plan = WHOLE, *, dry_run: bool = False) -> Earlier:
+def kept(tmp_path: Path, rows: Sequence[ResultRow], of: Plan = WHOLE, *, dry_run: bool = False) -> EarlierRun:
     path = tmp_path / "r.jsonl"
     write(path, rows)
-    return resumable(path, of, dry_run=dry_run).read(path, is_part=False)
+    return resumable(path, of, dry_run=dry_run).read_earlier(path, is_part=False)
 
 
-def keys(earlier: Earlier) -> list[tuple[str, int]]:
-    return sorted((case_id, trial) for _, case_id, trial in earlier.finished.trials)
+def keys(earlier: EarlierRun) -> list[tuple[str, int]]:
+    return sorted((case_id, trial) for _, case_id, trial in earlier.finished.results)
+
+
+def whole_bytes(earlier: EarlierRun) -> int:
+    assert earlier.kept is not None
+    return earlier.kept.whole_bytes
 
 
 def test_rows_that_still_fit_are_finished_and_cost_what_they_cost(tmp_path: Path) -> None:
     earlier = kept(tmp_path, FITTING)
     assert keys(earlier) == [("a", 1), ("b", 1), ("b", 2)]
     assert earlier.finished.cost_usd == {"evals/a.yaml": 0.75}
-    assert earlier.whole_bytes == (tmp_path / "r.jsonl").stat().st_size
+    assert whole_bytes(earlier) == (tmp_path / "r.jsonl").stat().st_size
     assert earlier.sentence == f"3 of 4 trials are in '{tmp_path / 'r.jsonl'}' already"
 
 
@@ -100,8 +105,8 @@ def test_nothing_is_kept_of_a_file_that_is_not_there_or_empty(text: str | None, 
     path = tmp_path / "r.jsonl"
     if text is not None:
         path.write_text(text, encoding="utf-8")
-    earlier = resumable(path).read(path, is_part=False)
-    assert (keys(earlier), earlier.whole_bytes) == ([], 0)
+    earlier = resumable(path).read_earlier(path, is_part=False)
+    assert (keys(earlier), earlier.kept) == ([], None)
 
 
 @pytest.mark.parametrize("name", ["r.jsonl", "r.yaml"])
@@ -114,10 +119,10 @@ def test_a_torn_last_row_counts_as_absent_wherever_it_is_torn(name: str, tmp_pat
     data = path.read_bytes()
     for end in range(whole, len(data)):
         path.write_bytes(data[:end])
-        earlier = resumable(path).read(path, is_part=False)
-        assert (keys(earlier), earlier.whole_bytes) == ([("a", 1)], whole), data[whole:end]
+        earlier = resumable(path).read_earlier(path, is_part=False)
+        assert (keys(earlier), whole_bytes(earlier)) == ([("a", 1)], whole), data[whole:end]
     path.write_bytes(data)
-    assert keys(resumable(path).read(path, is_part=False)) == [("a", 1), ("b", 1)]
+    assert keys(resumable(path).read_earlier(path, is_part=False)) == [("a", 1), ("b", 1)]
 
 
 def test_a_torn_last_row_counts_as_absent_with_spaces_between_its_words(tmp_path: Path) -> None:
@@ -126,8 +131,8 @@ def test_a_torn_last_row_counts_as_absent_with_spaces_between_its_words(tmp_path
     row = json.dumps(json.loads(path.read_bytes())).encode()
     for end in range(1, len(row) + 1):
         path.write_bytes(row + b"\n" + row[:end])
-        earlier = resumable(path).read(path, is_part=False)
-        assert (keys(earlier), earlier.whole_bytes) == ([("a", 1)], len(row) + 1), row[:end]
+        earlier = resumable(path).read_earlier(path, is_part=False)
+        assert (keys(earlier), whole_bytes(earlier)) == ([("a", 1)], len(row) + 1), row[:end]
 
 
 @pytest.mark.parametrize("name", ["r.jsonl", "r.yaml"])
@@ -139,7 +144,7 @@ def test_whatever_a_disk_without_power_leaves_at_the_end_counts_as_absent(
     write(path, FITTING)
     whole = path.stat().st_size
     path.write_bytes(path.read_bytes() + tail)
-    assert resumable(path).read(path, is_part=False).whole_bytes == whole
+    assert whole_bytes(resumable(path).read_earlier(path, is_part=False)) == whole
 
 
 @pytest.mark.parametrize("tail", [b'{"dry_run": 1}\n', b"notes\n", b'{"schema_version": 2, "dry_run": false}\n'])
@@ -148,7 +153,7 @@ def test_what_is_no_beginning_of_a_row_is_refused_and_not_lost(tail: bytes, tmp_
     write(path, FITTING)
     path.write_bytes(path.read_bytes() + tail)
     with pytest.raises(UsageError, match=r"r\.jsonl:4: not a result row"):
-        resumable(path).read(path, is_part=False)
+        resumable(path).read_earlier(path, is_part=False)
 
 
 def test_what_is_no_row_before_the_last_is_refused_with_its_line(tmp_path: Path) -> None:
@@ -156,7 +161,7 @@ def test_what_is_no_row_before_the_last_is_refused_with_its_line(tmp_path: Path)
     write(path, FITTING)
     path.write_bytes(b"no row\n" + path.read_bytes())
     with pytest.raises(UsageError, match=r"r\.jsonl:1: not a result row"):
-        resumable(path).read(path, is_part=False)
+        resumable(path).read_earlier(path, is_part=False)
 
 
 def test_the_finished_file_has_one_row_for_each_trial(tmp_path: Path) -> None:
@@ -164,8 +169,8 @@ def test_the_finished_file_has_one_row_for_each_trial(tmp_path: Path) -> None:
     error = row("error", of=WHOLE.cases[2])
     mended = row(of=WHOLE.cases[2])
     write(path, [error, row(of=case("gone")), *FITTING, mended, row("fail", of=WHOLE.cases[2])])
-    resumable(path).tidy()
-    assert list(read(path, "jsonl")) == [*FITTING, mended]
+    resumable(path).remove_other_rows()
+    assert list(read_rows(path, "jsonl")) == [*FITTING, mended]
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -173,25 +178,26 @@ def test_an_error_stays_until_there_is_an_answer(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     errors = [row("error", of=WHOLE.cases[2]), row("error", of=WHOLE.cases[2], error="again")]
     write(path, errors)
-    resumable(path).tidy()
-    assert list(read(path, "jsonl")) == errors[1:]
+    resumable(path).remove_other_rows()
+    assert list(read_rows(path, "jsonl")) == errors[1:]
 
 
 def test_a_tidy_file_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     write(path, FITTING)
     before = path.stat()
-    resumable(path).tidy()
+    resumable(path).remove_other_rows()
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
 def test_rows_can_go_on_in_another_file(tmp_path: Path) -> None:
     write(tmp_path / "old.jsonl", FITTING)
     new = tmp_path / "deep" / "new.jsonl"
-    earlier = resumable(new).read(tmp_path / "old.jsonl", is_part=False)
+    earlier = resumable(new).read_earlier(tmp_path / "old.jsonl", is_part=False)
     assert keys(earlier) == [("a", 1), ("b", 1), ("b", 2)]
-    assert (earlier.path, new.exists()) == (tmp_path / "old.jsonl", False)
-    with Journal(new, form("jsonl").encode, keeps=Kept(earlier.path, earlier.whole_bytes, earlier.size)) as journal:
+    assert earlier.kept is not None
+    assert (earlier.kept.path, new.exists()) == (tmp_path / "old.jsonl", False)
+    with Journal(new, form("jsonl").encode, keeps=earlier.kept) as journal:
         journal.begin()
     assert list(resumable(new).rows()) == FITTING
 
@@ -200,8 +206,8 @@ def test_what_the_plan_says_otherwise_today_is_said_so_in_rows_that_stay(tmp_pat
     path = tmp_path / "r.jsonl"
     stale = [FITTING[0].model_copy(update={"trials": 3, "dataset": "old", "metadata": {"a": 1}}), *FITTING[1:]]
     write(path, stale)
-    resumable(path).tidy()
-    assert list(read(path, "jsonl")) == FITTING
+    resumable(path).remove_other_rows()
+    assert list(read_rows(path, "jsonl")) == FITTING
 
 
 def test_rows_of_cases_that_are_left_out_are_not_lost(tmp_path: Path) -> None:
@@ -209,21 +215,21 @@ def test_rows_of_cases_that_are_left_out_are_not_lost(tmp_path: Path) -> None:
     write(path, FITTING)
     part = plan(*WHOLE.cases[:1])
     with pytest.raises(UsageError, match="holds 2 rows of cases that are left out here"):
-        resumable(path, part).read(path, is_part=True)
-    assert keys(resumable(path, part).read(path, is_part=False)) == [("a", 1)]
-    elsewhere = resumable(tmp_path / "new.jsonl", part).read(path, is_part=True)
+        resumable(path, part).read_earlier(path, is_part=True)
+    assert keys(resumable(path, part).read_earlier(path, is_part=False)) == [("a", 1)]
+    elsewhere = resumable(tmp_path / "new.jsonl", part).read_earlier(path, is_part=True)
     assert keys(elsewhere) == [("a", 1)]
-    assert keys(resumable(path).read(path, is_part=True)) == [("a", 1), ("b", 1), ("b", 2)]
+    assert keys(resumable(path).read_earlier(path, is_part=True)) == [("a", 1), ("b", 1), ("b", 2)]
 
 
 def test_rows_of_eval_files_that_were_not_named_are_not_lost(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     write(path, [*FITTING, row(of=case("z"), suite="evals/z.yaml")])
-    assert len(keys(resumable(path).read(path, is_part=False))) == 3
+    assert len(keys(resumable(path).read_earlier(path, is_part=False))) == 3
     (tmp_path / "evals").mkdir()
     (tmp_path / "evals" / "z.yaml").touch()
     with pytest.raises(UsageError, match="holds 1 row of cases that are left out here"):
-        resumable(path).read(path, is_part=False)
+        resumable(path).read_earlier(path, is_part=False)
 
 
 def test_a_file_that_another_run_writes_is_not_tidied(tmp_path: Path) -> None:
@@ -231,5 +237,5 @@ def test_a_file_that_another_run_writes_is_not_tidied(tmp_path: Path) -> None:
     write(path, [row("error", of=WHOLE.cases[2]), *FITTING, row(of=WHOLE.cases[2])])
     before = path.read_bytes()
     with Journal(path, form("jsonl").encode), pytest.raises(UsageError, match="another run writes"):
-        resumable(path).tidy()
+        resumable(path).remove_other_rows()
     assert path.read_bytes() == before

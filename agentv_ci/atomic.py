@@ -1,0 +1,33 @@
+"""Files that are replaced as a whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+
+@contextlib.contextmanager
+def replacing(path: Path, *, scratch_name: str | None = None) -> Iterator[IO[bytes]]:
+    """Yield a file that takes the place of another one when all is written, or of none; raises OSError.
+
+    A link stays one: the file behind it is replaced, and keeps its permissions. Processes that may replace the same
+    file at the same time each have a scratch file of their own unless it is named.
+    """
+    path = path.resolve()
+    scratch = path.with_name(scratch_name or f".{path.name[:100]}.{os.getpid()}.new")
+    # What an earlier process of this number has left, or somebody put there for us to write into.
+    scratch.unlink(missing_ok=True)
+    try:
+        with scratch.open("xb") as file:
+            yield file
+        if path.exists():
+            shutil.copymode(path, scratch)
+        scratch.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            scratch.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,245 @@
+"""Results of an earlier run → what of it still holds → the rest runs, into the same file."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agentv_ci.atomic import replacing
+from agentv_ci.contracts.plan import Plan, PlanCase, case_key, judges_of, seed_of
+from agentv_ci.contracts.results import ResultRow, RowSource
+from agentv_ci.contracts.targets import Target, model_name
+from agentv_ci.costs import unpriced_name
+from agentv_ci.errors import UsageError
+from agentv_ci.results.files import ResultsFormat, form, read_items
+from agentv_ci.results.journal import Kept, claim
+from agentv_ci.results.rows import TrialKey, stored_response
+from agentv_ci.results.trials import Result, is_settled
+from agentv_ci.text import counted
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedTrials:
+    """What need not run any more, of an earlier run of the same plan."""
+
+    results: Mapping[TrialKey, Result] = field(default_factory=dict)
+    """Trials, and what they came to."""
+    cost_usd: Mapping[str, float] = field(default_factory=dict)
+    """What that run has cost by suite, also for what runs again."""
+    unpriced_models: tuple[str, ...] = ()
+    """Models whose share is not in that."""
+
+
+NOTHING_FINISHED = FinishedTrials()
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRun:
+    """What an earlier run left."""
+
+    finished: FinishedTrials
+    kept: Kept | None
+    """What of its file stays; None: nothing."""
+    sentence: str
+    """What is kept and what is not, for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class _LastRow:
+    """The row that counts of a trial."""
+
+    place: int
+    is_answered: bool
+    result: Result
+    is_stale: bool
+    """Whether the plan says something else today of what the row repeats of it."""
+    unpriced: tuple[str, ...]
+    """Models whose cost is not known."""
+
+
+@dataclass(slots=True)
+class _Index:
+    """What a results file holds."""
+
+    rows: int = 0
+    other_rows: Counter[str] = field(default_factory=Counter)
+    """By suite, rows of cases that the plan does not have."""
+    whole_bytes: int = 0
+    cost_usd: dict[str, float] = field(default_factory=dict)
+    """By suite, what the plan's rows have cost, also those that do not count."""
+    last: dict[TrialKey, _LastRow] = field(default_factory=dict)
+
+
+class ResumedResults:
+    """A results file into which a plan's rows go, some of which may be there already."""
+
+    def __init__(self, path: Path, form: ResultsFormat, plan: Plan, root: Path, *, dry_run: bool) -> None:
+        """`root` is the repository, from which suites are named."""
+        self._path = path
+        self._form = form
+        self._plan = plan
+        self._root = root
+        self._dry_run = dry_run
+        self._cases = {case_key(case): case for case in plan.cases}
+        self._datasets = {suite.path: suite.dataset for suite in plan.suites}
+
+    def read_earlier(self, earlier: Path, *, is_part: bool) -> EarlierRun:
+        """Read an earlier run's results; `is_part` says that the plan has not all cases of its documents.
+
+        Raises UsageError for a file that cannot be read, has nothing to do with the plan, or would lose rows to a part.
+        """
+        if not earlier.exists():
+            return EarlierRun(NOTHING_FINISHED, None, f"'{earlier}' does not exist yet: everything runs")
+        if not earlier.is_file():
+            raise UsageError(f"--resume: '{earlier}' is no file, and its rows are read more than once")
+        try:
+            with earlier.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+        except OSError as error:
+            raise UsageError(f"--resume: cannot read '{earlier}': {error.strerror}") from error
+        index = self._index(earlier)
+        if index.rows and not index.last:
+            raise UsageError(
+                f"none of the {index.rows} rows in '{earlier}' is of this run: other cases, targets, digests or seeds",
+                hint="leave out --resume to run everything, into another file",
+            )
+        lost = sum(number for suite, number in index.other_rows.items() if is_part or self._is_left_out(suite))
+        if lost and earlier == self._path:
+            raise UsageError(
+                f"'{earlier}' holds {counted(lost, 'row')} of cases that are left out here; "
+                "they would go out of the file",
+                hint="give --out another file, or leave nothing out",
+            )
+        answered = {key: last for key, last in index.last.items() if last.is_answered}
+        finished = FinishedTrials(
+            results={key: last.result for key, last in answered.items()},
+            cost_usd=index.cost_usd,
+            unpriced_models=tuple(dict.fromkeys(model for last in answered.values() for model in last.unpriced)),
+        )
+        kept = Kept(earlier, index.whole_bytes, size) if index.whole_bytes else None
+        return EarlierRun(finished, kept, self._sentence(earlier, index))
+
+    def _is_left_out(self, suite: str) -> bool:
+        """Whether an eval file is there and not in the plan: the paths that were given do not lead to it."""
+        return suite not in self._datasets and (self._root / suite).is_file()
+
+    def _sentence(self, earlier: Path, index: _Index) -> str:
+        total = sum(case.trials for case in self._plan.cases)
+        answered = sum(last.is_answered for last in index.last.values())
+        sentence = f"{answered} of {total} trials are in '{earlier}' already"
+        if errors := len(index.last) - answered:
+            sentence += f"; {errors} with an error {'runs' if errors == 1 else 'run'} again"
+        if others := index.rows - len(index.last):
+            sentence += f"; {others} other {'row goes' if others == 1 else 'rows go'} out of the file at the end"
+        return sentence
+
+    def rows(self) -> Iterator[ResultRow]:
+        """Yield the rows of this plan, the last one of each trial; raises UnreadableResults."""
+        return (row for _, row in self._last_rows(self._index(self._path)))
+
+    def remove_other_rows(self) -> None:
+        """Leave nothing in the file but those rows; raises OSError and UsageError, and then the file is as it was."""
+        with claim(self._path):
+            index = self._index(self._path)
+            if len(index.last) < index.rows or any(last.is_stale for last in index.last.values()):
+                self._write_last_rows(index)
+
+    def _write_last_rows(self, index: _Index) -> None:
+        encode = form(self._form).encode
+        # By this name, what a killed run leaves is replaced by the next one.
+        with replacing(self._path, scratch_name=f".{self._path.resolve().name}.tidied") as file:
+            for item, row in self._last_rows(index):
+                file.write(item if item is not None else encode(row).encode("utf-8", "replace"))
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _last_rows(self, index: _Index) -> Iterator[tuple[bytes | None, ResultRow]]:
+        """Yield the rows that count, with their text where the plan still says what they repeat of it."""
+        for place, (item, row) in enumerate(read_items(self._path, self._form, allow_torn=True)):
+            last = index.last.get(_trial_of(row))
+            if last is None or last.place != place:
+                continue
+            if last.is_stale:
+                yield None, row.model_copy(update=self._repeated(self._cases[row.suite, row.eval_id]))
+            else:
+                yield item, row
+
+    def _repeated(self, case: PlanCase) -> dict[str, object]:
+        """What rows repeat of the plan and no digest covers."""
+        return {
+            "dataset": self._datasets[case.suite],
+            "conversation_id": case.conversation_id,
+            "trials": case.trials,
+            "require": case.require,
+            "stop_when": case.stop_when,
+            "source": RowSource(path=case.source.path, line=case.source.line),
+            "metadata": case.metadata,
+        }
+
+    def _index(self, path: Path) -> _Index:
+        """Find the row that counts of every trial: the last one, but none after an answer."""
+        index = _Index()
+        for place, (item, row) in enumerate(read_items(path, self._form, allow_torn=True)):
+            index.rows += 1
+            index.whole_bytes += len(item)
+            case = self._cases.get((row.suite, row.eval_id))
+            if case is None:
+                index.other_rows[row.suite] += 1
+            elif self._fits(row, case):
+                cost_usd = (row.cost_usd or 0.0) + (row.judge_cost_usd or 0.0)
+                index.cost_usd[case.suite] = index.cost_usd.get(case.suite, 0.0) + cost_usd
+                known = index.last.get(_trial_of(row))
+                if known is None or not known.is_answered:
+                    index.last[_trial_of(row)] = self._last_row(place, row, case)
+        for case in self._cases.values():
+            if case.stop_when is not None:
+                _forget_unneeded(case, index)
+        return index
+
+    def _last_row(self, place: int, row: ResultRow, case: PlanCase) -> _LastRow:
+        return _LastRow(
+            place=place,
+            is_answered=row.status == "ok",
+            result=Result(row.verdict, row.score),
+            is_stale=any(getattr(row, name) != value for name, value in self._repeated(case).items()),
+            unpriced=() if self._dry_run else tuple(self._unpriced(row, case)),
+        )
+
+    def _unpriced(self, row: ResultRow, case: PlanCase) -> Iterator[str]:
+        targets = self._plan.targets
+        yield from unpriced_answer(row, targets[case.target])
+        if row.judge_usage is not None and row.judge_cost_usd is None:
+            judges = (targets[key] for key in judges_of(case))
+            yield from (model_name(judge) or judge.name for judge in judges if judge.charges)
+
+    def _fits(self, row: ResultRow, case: PlanCase) -> bool:
+        return (
+            row.trial <= case.trials
+            and (row.digest, row.target, row.seed)
+            == (case.digest, self._plan.targets[case.target].name, seed_of(case, row.trial))
+            and row.dry_run == self._dry_run
+        )
+
+
+def _forget_unneeded(case: PlanCase, index: _Index) -> None:
+    """Drop errors behind the last answer of a case whose verdict is settled: their trials need not run any more."""
+    keys = [(case.suite, case.id, number) for number in range(1, case.trials + 1)]
+    rows = {key: index.last[key] for key in keys if key in index.last}
+    answered = {key: row.result for key, row in rows.items() if row.is_answered}
+    if answered and is_settled(tuple(answered.values()), case.trials, case.require):
+        for key in rows:
+            if key > max(answered):
+                del index.last[key]
+
+
+def unpriced_answer(row: ResultRow, target: Target) -> Iterator[str]:
+    """Yield the model that gave an answer, when it is not known what that cost."""
+    if row.cost_usd is None and target.charges:
+        yield unpriced_name(target, stored_response(row))
+
+
+def _trial_of(row: ResultRow) -> TrialKey:
+    return row.suite, row.eval_id, row.trial
