@@ -25,17 +25,17 @@ class Spending:
     @property
     def answers_usd(self) -> float | None:
         """Cost of answers, as far as it is known; None when nothing is."""
-        return _dollars(self.answers)
+        return dollars(self.answers)
 
     @property
     def judges_usd(self) -> float | None:
         """Cost of judges, likewise."""
-        return _dollars(self.judges)
+        return dollars(self.judges)
 
     @property
     def cost_usd(self) -> float | None:
         """Cost of both."""
-        return _dollars(sum_of_known(self.answers, self.judges))
+        return dollars(sum_of_known(self.answers, self.judges))
 
     @property
     def all_usage(self) -> Usage:
@@ -46,8 +46,8 @@ class Spending:
         """Take in a row."""
         self.usage = self.usage.plus(row.usage)
         self.judge_usage = self.judge_usage.plus(row.judge_usage)
-        self.answers = sum_of_known(self.answers, _parts(row.cost_usd))
-        self.judges = sum_of_known(self.judges, _parts(row.judge_cost_usd))
+        self.answers = sum_of_known(self.answers, parts(row.cost_usd))
+        self.judges = sum_of_known(self.judges, parts(row.judge_cost_usd))
 
 
 def sum_of(spent: Iterable[Spending]) -> Spending:
@@ -85,7 +85,7 @@ class EvaluatorTally:
             if each.status == "ok":
                 found.scored += 1
                 found.passed += each.verdict == "pass"
-                found.total += _parts(each.score) or 0
+                found.total += parts(each.score) or 0
 
     def figures(self) -> tuple[EvaluatorFigures, ...]:
         """Return them by name."""
@@ -103,9 +103,11 @@ class EvaluatorTally:
         )
 
 
-def _parts(amount: float | None) -> int | None:
+def parts(amount: float | None) -> int | None:
+    """Return an amount in whole parts."""
     return None if amount is None else round(amount * PARTS)
 
 
-def _dollars(parts: int | None) -> float | None:
-    return None if parts is None else parts / PARTS
+def dollars(sum_of_parts: int | None) -> float | None:
+    """Return a sum of parts as an amount."""
+    return None if sum_of_parts is None else sum_of_parts / PARTS

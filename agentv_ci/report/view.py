@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from glob import escape
 from shlex import quote
 
@@ -183,6 +184,16 @@ def rate_text(rate: Rate | None) -> str:
     if rate is None or rate.mean is None:
         return "no verdict"
     return f"{rate.verdict} {rate.mean:.3f}" if rate.graded == 1 else f"{rate.passed}/{rate.graded} passed"
+
+
+def started(row: ResultRow) -> datetime | None:
+    """Return when an answer was asked for; None: its row does not say it in the right words."""
+    try:
+        ended = datetime.fromisoformat(row.timestamp)
+        in_utc = (ended if ended.tzinfo else ended.replace(tzinfo=UTC)).astimezone(UTC)
+        return in_utc - timedelta(milliseconds=row.duration_ms)
+    except (ValueError, OverflowError):
+        return None
 
 
 def rerun_command(suite: str, case_id: str, target: str) -> str:

@@ -19,7 +19,7 @@ from agentv_ci.analysis.run_report import report
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.report.renderers.junit import document as junit
+from agentv_ci.report.renderers import junit
 from agentv_ci.report.view import RunView
 from tests.conftest import REPOSITORY
 from tests.report.builders import NASTY, case, plan, row, rows_of, well_formed

@@ -26,7 +26,7 @@ def renderer(name: ReportFormat) -> Renderer:
 
             return html
         case "junit":
-            from agentv_ci.report.renderers.junit import document as junit
+            from agentv_ci.report.renderers import junit
 
             return junit
         case "markdown":

@@ -16,8 +16,8 @@ from agentv_ci.analysis.run_report import report
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow, RowSource
-from agentv_ci.report.renderers.junit import document as junit
-from agentv_ci.report.renderers.junit.document import GATE, render
+from agentv_ci.report.renderers import junit
+from agentv_ci.report.renderers.junit import GATE, render
 from agentv_ci.report.view import RunView
 from tests.report.builders import (
     NASTY,

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from agentv_ci.analysis.statistics import p_text
-from agentv_ci.contracts.base import JsonObject
-from agentv_ci.report.renderers.html.casebook import Casebook, TableLines, names_of, table_lines
 from agentv_ci.report.renderers.html.numbers import money, score, share, signed
 from agentv_ci.report.renderers.html.overview import line, overview_of
+from agentv_ci.report.renderers.html.payload import Trials, case_lines, table_blocks
 from agentv_ci.report.view import RunView, rate_text
 from agentv_ci.text import counted, well_formed_text
 
@@ -33,44 +32,22 @@ _DATA = "<!-- data -->"
 
 def render(run: RunView) -> Iterable[bytes]:
     """Return the page, in pieces; the rows are read once."""
-    book = Casebook.of(run, MAX_BYTES)
-    before, after = _page(run, book)
+    trials = Trials.of(run, MAX_BYTES)
+    before, after = _page(run, trials)
     room = MAX_BYTES - len(before) - len(after)
-    table = table_lines(run, book, room * 2 // 3)
-    book.texts.keep_cases({number for number, _ in table.kept})
-    book.texts.shrink(room - len(table.blocks(_run(run, book, table))))
-    data = table.blocks(_run(run, book, table))
-    return _pieces(before, data, book, after)
+    lines = case_lines(run, trials, room * 2 // 3)
+    trials.texts.drop_other_cases(lines)
+    trials.texts.shrink(room - len(table_blocks(run, trials, lines)))
+    texts = (piece for _, _, piece in trials.texts.in_order())
+    return [before, table_blocks(run, trials, lines), *texts, after]
 
 
-def _pieces(before: bytes, data: bytes, book: Casebook, after: bytes) -> Iterator[bytes]:
-    yield before
-    yield data
-    for _, _, piece in book.texts.kept:
-        yield piece
-    yield after
-
-
-def _run(run: RunView, book: Casebook, table: TableLines) -> JsonObject:
-    """Return what the table and the pages of cases refer to."""
-    comparison = run.report.comparison
-    suites, targets = names_of(run.outcomes)
-    return {
-        "suites": list(suites),
-        "targets": list(targets),
-        "confidence": comparison.confidence if comparison else None,
-        "cases": table.cases,
-        "trials": book.trials,
-        "texts": len(book.texts.kept),
-    }
-
-
-def _page(run: RunView, book: Casebook) -> tuple[bytes, bytes]:
+def _page(run: RunView, trials: Trials) -> tuple[bytes, bytes]:
     """Return the page around its data."""
     style, early, script = _read("report.css"), _read(EARLY), joined_script()
     template = _environment().get_template("report.html")
     text = template.render(
-        top=overview_of(run, book),
+        top=overview_of(run, trials),
         report=run.report,
         links=run.links,
         style=style,

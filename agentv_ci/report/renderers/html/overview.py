@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Generic, TypeVar
 
 from agentv_ci.analysis.outcomes import CaseOutcome, OutcomeKey
 from agentv_ci.contracts.compared import ComparedCase, Comparison
 from agentv_ci.contracts.report import (
-    EvaluatorFigures,
     FailedValidation,
     GateResult,
-    Group,
     RunReport,
     ScenarioReport,
 )
 from agentv_ci.report.links import Links
-from agentv_ci.report.renderers.html.casebook import Casebook, Period
 from agentv_ci.report.renderers.html.numbers import duration, large, money, score
-from agentv_ci.report.renderers.html.plots import Histogram, Scatter, histogram, scatter
+from agentv_ci.report.renderers.html.payload import Trials
+from agentv_ci.report.renderers.html.plots import histogram, scatter
 from agentv_ci.report.view import (
     DRY_RUN,
     GATE,
@@ -68,18 +67,7 @@ class Listed(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class GateWord:
-    """The gate's word, for people."""
-
-    word: str
-    tone: str
-    mark: str
-    note: str
-    """What else is to be known before the word is believed; empty when nothing is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
+class NamedFigure:
     """A figure with its name."""
 
     name: str
@@ -113,63 +101,41 @@ class Changes:
     """Ids of those that are in no table, and not named."""
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
-    """All that the top of the page says."""
-
-    gate: GateWord
-    reasons: Listed[str]
-    labels: tuple[str, ...]
-    when: str
-    """Empty when no row knows."""
-    commit: tuple[str, str] | None
-    """Its address and its name."""
-    figures: tuple[Told, ...]
-    warnings: tuple[str, ...]
-    changes: Changes | None
-    scores: Histogram | None
-    trials: Scatter | None
-    evaluators: Listed[EvaluatorFigures]
-    suites: Listed[Group]
-    targets: Listed[Group]
-    findings: Listed[ValidatorFinding]
-    not_passed: Listed[CaseOutcome]
-    every_case_passed: bool
-
-
-def overview_of(run: RunView, book: Casebook) -> Overview:
-    """Return what the top of the page says of a run."""
+def overview_of(run: RunView, trials: Trials) -> dict[str, object]:
+    """Return what the top of the page says of a run, for the templates."""
     report = run.report
     reasons = [line(each) for each in report.gate.reasons]
-    return Overview(
-        gate=gate_of(report.gate),
-        reasons=Listed.of(reasons),
-        labels=tuple(labels(report)),
-        when=when(book.period),
-        commit=commit_of(run.links),
-        figures=tuple(figures(run)),
-        warnings=tuple(warnings(report, reasons)),
-        changes=None if report.comparison is None else changes_of(report.comparison, run.outcomes),
-        scores=histogram(run.outcomes),
-        trials=scatter(book.points, run.outcomes),
-        evaluators=Listed.of(sorted(report.evaluators, key=badness)),
-        suites=Listed.of(sorted(report.suites, key=badness)),
-        targets=Listed.of(sorted(report.targets, key=badness)),
-        findings=Listed.of(list(findings(report.scenario_reports)), MAX_ISSUES),
-        not_passed=Listed.of([*run.errors, *run.failures]),
-        every_case_passed=report.counts.cases > 0 and report.counts.passed == report.counts.cases,
-    )
+    tone = _TONES.get(report.gate.verdict, "error")
+    return {
+        "word": GATE[report.gate.verdict].capitalize(),
+        "tone": tone,
+        "mark": _MARKS[tone],
+        "note": gate_note(report.gate),
+        "reasons": Listed.of(reasons),
+        "labels": list(labels(report)),
+        "when": when(trials.first, trials.last),
+        "commit": commit_of(run.links),
+        "figures": list(figures(run)),
+        "warnings": list(warnings(report, reasons)),
+        "changes": None if report.comparison is None else changes_of(report.comparison, run.outcomes),
+        "scores": histogram(run.outcomes),
+        "trials": scatter(trials.points, run.outcomes),
+        "evaluators": Listed.of(sorted(report.evaluators, key=badness)),
+        "suites": Listed.of(sorted(report.suites, key=badness)),
+        "targets": Listed.of(sorted(report.targets, key=badness)),
+        "findings": Listed.of(list(findings(report.scenario_reports)), MAX_ISSUES),
+        "not_passed": Listed.of([*run.errors, *run.failures]),
+        "every_case_passed": report.counts.cases > 0 and report.counts.passed == report.counts.cases,
+    }
 
 
-def gate_of(gate: GateResult) -> GateWord:
-    """Return the gate's word."""
-    word, tone = GATE[gate.verdict].capitalize(), _TONES.get(gate.verdict, "error")
-    note = ""
+def gate_note(gate: GateResult) -> str:
+    """Return what is to be known before the gate's word is believed; empty when nothing is."""
     if gate.verdict == "dry-run":
-        note = f"{DRY_RUN.capitalize()}, and no gate was applied."
-    elif gate.verdict not in ("pass", "nothing") and gate.exit_code == 0:
-        note = "Not enforced: agentv-ci report judges all shards together."
-    return GateWord(word, tone, _MARKS[tone], note)
+        return f"{DRY_RUN.capitalize()}, and no gate was applied."
+    if gate.verdict not in ("pass", "nothing") and gate.exit_code == 0:
+        return "Not enforced: agentv-ci report judges all shards together."
+    return ""
 
 
 def labels(report: RunReport) -> Iterator[str]:
@@ -182,14 +148,13 @@ def labels(report: RunReport) -> Iterator[str]:
         yield STOPS[report.stopped]
 
 
-def when(period: Period) -> str:
+def when(first: datetime | None, last: datetime | None) -> str:
     """Return when a run took place, and how long it took."""
-    if period.first is None or period.last is None:
+    if first is None or last is None:
         return ""
-    is_one_day = period.first.date() == period.last.date()
-    end = f"{period.last:%H:%M:%S}" if is_one_day else f"{period.last:%Y-%m-%d %H:%M:%S}"
-    took = round((period.last - period.first).total_seconds() * 1000)
-    return f"{period.first:%Y-%m-%d %H:%M:%S} to {end} UTC ({duration(took)})"
+    end = f"{last:%H:%M:%S}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M:%S}"
+    took = round((last - first).total_seconds() * 1000)
+    return f"{first:%Y-%m-%d %H:%M:%S} to {end} UTC ({duration(took)})"
 
 
 def commit_of(links: Links) -> tuple[str, str] | None:
@@ -204,27 +169,29 @@ def warnings(report: RunReport, reasons: Sequence[str]) -> Iterator[str]:
     yield from map(line, cost_remarks(report))
 
 
-def figures(run: RunView) -> Iterator[Told]:
+def figures(run: RunView) -> Iterator[NamedFigure]:
     """Yield the counts and sums of a run."""
     report, counts = run.report, run.report.counts
     unstarted, lost = never_ran(report), len(run.lost_trials)
     errored = counts.errored - unstarted
-    yield Told("cases", f"{counts.cases:,}", note=counted(counts.rows, "trial") if counts.rows != counts.cases else "")
-    yield Told("passed", f"{counts.passed:,}", "pass" if counts.passed else "")
-    yield Told("failed", f"{counts.failed:,}", "fail" if counts.failed else "")
+    yield NamedFigure(
+        "cases", f"{counts.cases:,}", note=counted(counts.rows, "trial") if counts.rows != counts.cases else ""
+    )
+    yield NamedFigure("passed", f"{counts.passed:,}", "pass" if counts.passed else "")
+    yield NamedFigure("failed", f"{counts.failed:,}", "fail" if counts.failed else "")
     note = f"{'and ' if errored else ''}{counted(lost, 'trial')} without a verdict" if lost else ""
-    yield Told("errored", f"{errored:,}", "error" if errored else "", note)
-    yield Told("flaky", f"{counts.flaky:,}", "borderline" if counts.flaky else "")
+    yield NamedFigure("errored", f"{errored:,}", "error" if errored else "", note)
+    yield NamedFigure("flaky", f"{counts.flaky:,}", "borderline" if counts.flaky else "")
     if unstarted:
-        yield Told("never ran", f"{unstarted:,}", "error")
+        yield NamedFigure("never ran", f"{unstarted:,}", "error")
     mean, stdev = report.statistics.mean, report.statistics.stdev
-    yield Told("mean score", score(mean), note="" if stdev is None else f"± {score(stdev)}")
+    yield NamedFigure("mean score", score(mean), note="" if stdev is None else f"± {score(stdev)}")
     if report.cost_usd is not None:
         judges = judges_cost(report)
-        yield Told("cost", money(report.cost_usd), note=f"{money(judges)} judges" if judges else "")
+        yield NamedFigure("cost", money(report.cost_usd), note=f"{money(judges)} judges" if judges else "")
     usage = report.usage
     if usage.total_tokens is not None:
-        yield Told("tokens", large(usage.total_tokens), note=f"{large(usage.output_tokens or 0)} out")
+        yield NamedFigure("tokens", large(usage.total_tokens), note=f"{large(usage.output_tokens or 0)} out")
 
 
 def findings(scenarios: Sequence[ScenarioReport]) -> Iterator[ValidatorFinding]:

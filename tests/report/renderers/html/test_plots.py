@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentv_ci.analysis.statistics import describe
-from agentv_ci.report.renderers.html.casebook import Point
+from agentv_ci.report.renderers.html.payload import Point
 from agentv_ci.report.renderers.html.plots import MAX_POINTS, TRIALS, Scale, histogram, scatter, thinned
 from tests.report.builders import case, row, whole
 from tests.report.shop import shop_run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv_ci.report.renderers.html.keeping import Keeper
+from agentv_ci.report.renderers.html.payload import BoundedPieces
 
 PIECES = st.lists(
     st.tuples(st.integers(0, 2), st.integers(0, 99), st.integers(1, 9), st.integers(1, 50)),
@@ -15,10 +15,10 @@ PIECES = st.lists(
 
 
 def kept(pieces: list[tuple[int, int, int, int]], limit: int) -> list[tuple[int, int, bytes]]:
-    keeper = Keeper(limit)
+    bounded = BoundedPieces(limit)
     for kind, case, trial, size in pieces:
-        keeper.add(kind, case, trial, b"x" * size)
-    return keeper.kept
+        bounded.add(kind, case, trial, b"x" * size)
+    return bounded.in_order()
 
 
 @given(PIECES, st.integers(0, 200))
@@ -39,12 +39,12 @@ def test_everything_that_stays_is_missed_more_than_everything_that_goes(
 
 
 def test_a_lower_limit_lets_go_of_the_least_missed() -> None:
-    keeper = Keeper(100)
+    bounded = BoundedPieces(100)
     for kind in (2, 0, 1):
-        keeper.add(kind, kind, 1, b"x" * 30)
-    keeper.shrink(60)
-    assert [case for case, _, _ in keeper.kept] == [0, 1]
-    keeper.add(1, 9, 1, b"x")
-    assert [case for case, _, _ in keeper.kept] == [0, 1, 9]
-    keeper.shrink(-5)
-    assert keeper.kept == []
+        bounded.add(kind, kind, 1, b"x" * 30)
+    bounded.shrink(60)
+    assert [case for case, _, _ in bounded.in_order()] == [0, 1]
+    bounded.add(1, 9, 1, b"x")
+    assert [case for case, _, _ in bounded.in_order()] == [0, 1, 9]
+    bounded.shrink(-5)
+    assert bounded.in_order() == []

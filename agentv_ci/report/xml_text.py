@@ -21,14 +21,14 @@ def clean(text: str) -> str:
 
 
 def path(text: str) -> str:
-    """Return a path for an attribute: whole, for whoever looks for the file."""
+    """Return a path for an attribute: whole, so that the file is found."""
     return clean(text).replace("\n", " ")
 
 
 def line(text: str) -> str:
     """Return text for an attribute: consumers fold or lose line breaks there."""
-    found = " ".join(clean(text[:MAX_TEXT]).split())
-    return found if len(found) <= MAX_LINE else found[: MAX_LINE - 1] + "…"
+    words = " ".join(clean(text[:MAX_TEXT]).split())
+    return words if len(words) <= MAX_LINE else words[: MAX_LINE - 1] + "…"
 
 
 def size(text: str) -> int:
@@ -36,26 +36,23 @@ def size(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass")) + 4 * text.count("&") + 3 * text.count("<") + 3 * text.count(">")
 
 
-def attribute_size(text: str) -> int:
-    """Return how many bytes a text takes in an attribute."""
-    return size(text) + 5 * text.count('"')
-
-
 class Excerpt:
     """The beginning of a text, which can be made shorter, and how long the text is."""
 
-    __slots__ = ("_head", "_length", "size")
+    __slots__ = ("_head", "_length")
 
     def __init__(self, text: str) -> None:
         self._head = clean(text[:MAX_TEXT])
         self._length = len(self._head) + max(len(text) - MAX_TEXT, 0)
-        self.size = size(self._head)
 
     def cut(self, limit: int) -> None:
         """Keep no more than so many characters."""
-        if len(self._head) > limit:
-            self._head = self._head[:limit]
-            self.size = size(self._head)
+        self._head = self._head[:limit]
+
+    @property
+    def size(self) -> int:
+        """How many bytes it takes between tags."""
+        return size(self._head)
 
     def __str__(self) -> str:
         left = self._length - len(self._head)

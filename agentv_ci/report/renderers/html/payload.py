@@ -1,0 +1,256 @@
+"""The data of a page: a line for every case and the texts of its trials, as far as a file has room for them."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from agentv_ci.analysis.outcomes import CaseOutcome, key_of
+from agentv_ci.analysis.spending import dollars, parts
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.compared import ComparedCase, Comparison, Rate
+from agentv_ci.contracts.exchange import Verdict
+from agentv_ci.contracts.report import RepeatedCase
+from agentv_ci.contracts.results import ResultRow, sum_of_known
+from agentv_ci.report.links import Links
+from agentv_ci.report.renderers.html.texts import block, details, encoded, fitting_block
+from agentv_ci.report.view import RunView, rerun_command, started
+
+PASSES, DOUBTFUL, FAILS = 2, 1, 0
+"""How little the data of a case will be missed."""
+MAX_TRIAL = 2_000_000
+"""Bytes of one trial, however many texts it has: a long trace takes no room from others."""
+
+Rank = tuple[int, int, int, int]
+"""How soon a piece goes: kind, size, case, trial; what is smaller stays longer."""
+
+
+class BoundedPieces:
+    """Pieces of a file that fit into a limit together.
+
+    What goes is the end of all pieces in the order of their ranks, so what stays depends on no other order.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._size = 0
+        self._pieces: list[tuple[Rank, bytes]] = []
+        self._gone_from: Rank | None = None
+
+    def add(self, kind: int, case: int, trial: int, piece: bytes) -> None:
+        """Take in a piece; `kind` is how little it will be missed."""
+        rank = (kind, len(piece), case, trial)
+        if len(piece) > self.limit or (self._gone_from is not None and rank >= self._gone_from):
+            return
+        self._pieces.append((rank, piece))
+        self._size += len(piece)
+        if self._size > 2 * self.limit:
+            self.shrink(self.limit)
+
+    def shrink(self, limit: int) -> None:
+        """Drop what is over a limit."""
+        self._pieces.sort()
+        while self._size > max(limit, 0):
+            self._gone_from, piece = self._pieces.pop()
+            self._size -= len(piece)
+
+    def drop_other_cases(self, cases: Container[int]) -> None:
+        """Drop the pieces of all cases but these."""
+        self._pieces = [(rank, piece) for rank, piece in self._pieces if rank[2] in cases]
+        self._size = sum(len(piece) for _, piece in self._pieces)
+
+    def in_order(self) -> list[tuple[int, int, bytes]]:
+        """Return case, trial and piece of all that fit."""
+        self.shrink(self.limit)
+        return sorted((case, trial, piece) for (_, _, case, trial), piece in self._pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A trial in the plot of time and money."""
+
+    case: int
+    """Which case, counted from 0."""
+    trial: int
+    verdict: Verdict
+    duration_ms: int
+    cost_usd: float | None
+    score: float
+
+
+@dataclass(slots=True)
+class CaseTotals:
+    """What the trials of a case took; sums of whole numbers, the same in any order."""
+
+    trials: int = 0
+    duration_ms: int = 0
+    cost: int | None = None
+    """In parts of dollars; None: nothing is known."""
+
+    def add(self, row: ResultRow) -> None:
+        """Take in a trial."""
+        self.trials += 1
+        self.duration_ms += row.duration_ms
+        for cost in (row.cost_usd, row.judge_cost_usd):
+            self.cost = sum_of_known(self.cost, parts(cost))
+
+    def figures(self) -> JsonObject:
+        """Return the mean time and the sum of costs."""
+        return {
+            "ms": (2 * self.duration_ms + self.trials) // (2 * self.trials) if self.trials else None,
+            "cost": dollars(self.cost),
+        }
+
+
+@dataclass(slots=True)
+class Trials:
+    """What a page has of the trials of a run."""
+
+    texts: BoundedPieces
+    totals: list[CaseTotals]
+    """Case by case."""
+    points: list[Point] = field(default_factory=list)
+    number: int = 0
+    """Trials whose texts there are, before any was left out."""
+    first: datetime | None = None
+    """When the run began, as far as its rows know."""
+    last: datetime | None = None
+    """When it ended."""
+
+    @classmethod
+    def of(cls, run: RunView, limit: int) -> Trials:
+        """Read the rows, once and in any order, and hold texts of at most `limit` bytes."""
+        trials = cls(BoundedPieces(limit), [CaseTotals() for _ in run.outcomes])
+        numbers = {outcome.key: number for number, outcome in enumerate(run.outcomes)}
+        seen: set[tuple[int, int]] = set()
+        for row in run.rows():
+            number = numbers.get(key_of(row))
+            if number is None:
+                continue
+            trials._add(number, row)
+            # Of a trial that is there twice, one text can be found.
+            if (number, row.trial) not in seen:
+                seen.add((number, row.trial))
+                trials._add_texts(number, kind_of(run.outcomes[number]), row)
+        trials.points.sort(key=lambda point: (point.case, point.trial, point.duration_ms, point.score))
+        return trials
+
+    def _add(self, number: int, row: ResultRow) -> None:
+        self.totals[number].add(row)
+        costs = [each for each in (row.cost_usd, row.judge_cost_usd) if each is not None]
+        cost = sum(costs) if costs else None
+        self.points.append(Point(number, row.trial, row.verdict, row.duration_ms, cost, row.score))
+        if (start := started(row)) is not None:
+            end = start + timedelta(milliseconds=row.duration_ms)
+            self.first = min(self.first or start, start)
+            self.last = max(self.last or end, end)
+
+    def _add_texts(self, number: int, kind: int, row: ResultRow) -> None:
+        self.number += 1
+        piece = fitting_block(f"trial-{number}-{row.trial}", details(row), min(self.texts.limit // 3, MAX_TRIAL))
+        self.texts.add(kind, number, row.trial, piece)
+
+
+def kind_of(outcome: CaseOutcome) -> int:
+    """Return how little the data of a case will be missed."""
+    if outcome.verdict in ("fail", "error"):
+        return FAILS
+    return PASSES if outcome.verdict == "pass" and not outcome.flaky else DOUBTFUL
+
+
+def case_lines(run: RunView, trials: Trials, limit: int) -> dict[int, bytes]:
+    """Return a line of JSON for every case, by its number; over `limit` bytes, passed cases are left out first."""
+    suites, targets = numbered_names(run.outcomes)
+    comparison = run.report.comparison
+    compared = {each.key: each for each in (comparison.cases if comparison else ())}
+    intervals = {each.key: each for each in run.report.repeated}
+    lines = BoundedPieces(limit)
+    for number, outcome in enumerate(run.outcomes):
+        entry: JsonObject = {
+            "n": number,
+            "id": outcome.case.id,
+            "suite": suites[outcome.case.suite],
+            "target": targets[outcome.target],
+            **_verdict(outcome),
+            **_place(outcome, run.links),
+            **trials.totals[number].figures(),
+            **_interval(intervals.get(outcome.key)),
+            **_change(compared.get(outcome.key), comparison),
+        }
+        line = encoded({name: value for name, value in entry.items() if value is not None and value is not False})
+        lines.add(kind_of(outcome), number, 0, f"{line},\n".encode())
+    return {number: piece.removesuffix(b",\n") for number, _, piece in lines.in_order()}
+
+
+def table_blocks(run: RunView, trials: Trials, lines: dict[int, bytes]) -> bytes:
+    """Return the data of the table of cases, and what its lines refer to."""
+    comparison = run.report.comparison
+    suites, targets = numbered_names(run.outcomes)
+    facts: JsonObject = {
+        "suites": list(suites),
+        "targets": list(targets),
+        "confidence": comparison.confidence if comparison else None,
+        "cases": len(run.outcomes),
+        "trials": trials.number,
+        "texts": len(trials.texts.in_order()),
+    }
+    table = b",\n".join(lines.values())
+    return block("run", facts) + b'<script type="application/json" id="cases">[' + table + b"]</script>\n"
+
+
+def numbered_names(outcomes: Sequence[CaseOutcome]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the suites and the targets, numbered in their order."""
+    suites = sorted({each.case.suite for each in outcomes})
+    targets = sorted({each.target for each in outcomes})
+    return {name: number for number, name in enumerate(suites)}, {name: number for number, name in enumerate(targets)}
+
+
+def _verdict(outcome: CaseOutcome) -> JsonObject:
+    several = outcome.case.trials > 1 or len(outcome.trials) > 1
+    is_first = [each.number for each in outcome.trials] in ([], [1])
+    trials: list[JsonValue] = [[each.number, each.verdict, each.score, each.summary] for each in outcome.trials]
+    return {
+        "verdict": outcome.verdict,
+        "score": outcome.score if outcome.graded else None,
+        "why": outcome.summary or None,
+        "flaky": outcome.flaky,
+        "trials": trials if several or not is_first else None,
+        "missing": outcome.missing or None,
+        "require": outcome.case.require if several else None,
+        "idle": not outcome.trials,
+    }
+
+
+def _place(outcome: CaseOutcome, links: Links) -> JsonObject:
+    case = outcome.case
+    return {
+        "path": case.source.path if case.source.path != case.suite else None,
+        "line": case.source.line,
+        "link": links.to(case.source.path, case.source.line),
+        "rerun": rerun_command(*outcome.key),
+    }
+
+
+def _interval(case: RepeatedCase | None) -> JsonObject:
+    return {"interval": [case.pass_rate_low, case.pass_rate_high]} if case is not None and case.graded else {}
+
+
+def _change(case: ComparedCase | None, comparison: Comparison | None) -> JsonObject:
+    if comparison is None:
+        return {}
+    if case is None:
+        return {"change": "unchanged"}
+    return {
+        "change": case.change,
+        "base": _rate(case.base),
+        "head": _rate(case.head),
+        "low": case.low,
+        "high": case.high,
+        "single": case.single,
+        "stale": case.stale,
+    }
+
+
+def _rate(rate: Rate | None) -> JsonValue:
+    return None if rate is None else [rate.verdict, rate.passed, rate.graded, rate.mean]

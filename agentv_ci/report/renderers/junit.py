@@ -1,0 +1,304 @@
+"""JUnit XML; the door to junit-xml.
+
+There is no common schema. What is written here is what GitLab, Jenkins, CircleCI, Azure and the usual GitHub actions
+read: unique names, file and line on every case, message and content on every failure, counts on both levels.
+
+A test case is a trial. One that did not pass is a `failure` when its case did not pass either: what other trials of a
+case make up for is remarked, not counted. What never ran is `skipped`, once for each case. Every suite has the gate's
+verdict among its properties. When the gate is not passed and no case says so, such as for a mean score, a budget or a
+missing shard, a suite of its own does: no file is green whose run is not.
+
+Where a file would be too large, answers are shortened, those of trials that passed first; no test is left out.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import groupby
+from typing import Literal
+
+from junit_xml import TestCase, TestSuite
+
+from agentv_ci.analysis.outcomes import CaseOutcome, key_of
+from agentv_ci.contracts.report import RunReport
+from agentv_ci.contracts.results import ResultRow
+from agentv_ci.errors import PASSED
+from agentv_ci.report import xml_text
+from agentv_ci.report.view import STOPS, RunView, started
+from agentv_ci.report.xml_text import MAX_TEXT, Excerpt, size
+
+GATE = "agentv-ci gate"
+MAX_BYTES = 30_000_000
+"""What GitLab reads of a file."""
+MARKUP = 1_000
+"""Bytes that the tags of a test take, and its names in them, where they are short."""
+CUTS = (
+    *(("passed", limit) for limit in (3_000, 1_000, 300, 100, 0)),
+    *(("others", limit) for limit in (3_000, 1_000, 300, 100, 0)),
+    *(("reasons", limit) for limit in (3_000, 1_000, 300)),
+)
+"""Of answers that passed, of other answers, and of why these did not pass, the characters that are left in turn."""
+
+_Names = Counter[tuple[str, str]]
+"""How often a name was asked for, by suite."""
+Kind = Literal["failure", "error", "skipped"]
+"""The element that says why a test is not green."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Blame:
+    """Why a test is not green."""
+
+    kind: Kind
+    type: str
+    message: str
+    """One line."""
+    text: Excerpt
+
+    @classmethod
+    def of(
+        cls,
+        kind: Literal["failure", "error", "skipped"],
+        name: str,
+        reasons: Iterable[str],
+        default: str = "no verdict",
+    ) -> _Blame:
+        """Return the blame for some reasons; `default` takes their place where they have no readable word."""
+        lines = list(reasons)
+        message = xml_text.line("; ".join(lines))
+        return cls(kind, name, message or default, Excerpt("\n".join(lines) if message else default))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    """A test, with no more of its row than the file needs."""
+
+    suite: str
+    id: str
+    target: str = ""
+    trial: int = 1
+    path: str = ""
+    line: int | None = None
+    milliseconds: int = 0
+    start: datetime | None = None
+    blame: _Blame | None = None
+    answer: Excerpt = field(default_factory=lambda: Excerpt(""))
+    remark: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What it is called among those of its suite."""
+        return f"{self.id} [{self.target}]{f' #{self.trial}' if self.trial > 1 else ''}" if self.target else self.id
+
+    @property
+    def order(self) -> tuple[str, int, str, str, int]:
+        """Where it stands: the order of rows is that in which answers came."""
+        return self.suite, self.line or 0, self.id, self.target, self.trial
+
+    @property
+    def size(self) -> int:
+        """How many bytes it takes, more or less."""
+        attributes = [self.suite, self.id, self.target, self.path, *([self.blame.message] if self.blame else [])]
+        texts = self.answer.size + (self.blame.text.size if self.blame else 0)
+        return MARKUP + texts + sum(size(each) + 5 * each.count('"') for each in attributes)
+
+    def cut(self, limits: Mapping[str, int]) -> None:
+        """Shorten its texts."""
+        self.answer.cut(limits.get("others" if self.blame else "passed", MAX_TEXT))
+        if self.blame is not None:
+            self.blame.text.cut(limits.get("reasons", MAX_TEXT))
+
+
+def render(run: RunView) -> Iterable[bytes]:
+    """Return the document; one `<testsuite>` per eval file, in the order of their paths."""
+    gate = run.report.gate
+    entries = sorted(_fitted(_entries(run), MAX_BYTES), key=lambda entry: entry.order)
+    is_red = any(entry.blame is not None and entry.blame.kind != "skipped" for entry in entries)
+    if gate.exit_code != PASSED and not is_red:
+        # A failure for quality, an error for everything else.
+        kind: Kind = "failure" if gate.verdict == "fail" else "error"
+        blame = _Blame.of(kind, gate.verdict, gate.reasons, gate.verdict)
+        entries.append(_Entry(suite=GATE, id="gate", blame=blame))
+    yield b'<?xml version="1.0" encoding="utf-8"?>\n'
+    yield _opened(ET.Element("testsuites", {"name": "agentv-ci", **_counts(entries)}), 0)
+    taken: _Names = Counter()
+    properties = {"gate": gate.verdict, "exit_code": str(gate.exit_code)}
+    for path, group in groupby(entries, key=lambda entry: entry.suite):
+        yield from _suite(path, list(group), taken, properties)
+    yield b"</testsuites>\n"
+
+
+def _fitted(entries: Iterable[_Entry], max_bytes: int) -> list[_Entry]:
+    """Collect entries; as they get too large together, shorten more and more of their texts."""
+    fitted: list[_Entry] = []
+    size, cuts, limits = 0, iter(CUTS), dict[str, int]()
+    for entry in entries:
+        entry.cut(limits)
+        fitted.append(entry)
+        size += entry.size
+        while size > max_bytes and (cut := next(cuts, None)):
+            limits |= [cut]
+            for each in fitted:
+                each.cut(limits)
+            size = sum(each.size for each in fitted)
+    return fitted
+
+
+def _entries(run: RunView) -> Iterator[_Entry]:
+    """Yield a test for every trial, and one for what is left of a case that was not run."""
+    made_up_for = {each.key for each in run.outcomes if each.verdict == "pass" and each.flaky}
+    for row in run.rows():
+        yield _of_row(row, is_made_up_for=key_of(row) in made_up_for)
+    for outcome in run.outcomes:
+        if outcome.missing > 0:
+            yield _of_missing(outcome, run.report)
+
+
+def _of_row(row: ResultRow, *, is_made_up_for: bool) -> _Entry:
+    remark = ""
+    if is_made_up_for and row.verdict in ("fail", "borderline"):
+        remark = f"{row.verdict}, score {row.score:.3f}; other trials make up for it"
+    return _Entry(
+        suite=row.suite,
+        id=row.eval_id,
+        target=row.target,
+        trial=row.trial,
+        path=row.source.path,
+        line=row.source.line,
+        # Consumers take a time of zero for one that is not known.
+        milliseconds=max(row.duration_ms, 1),
+        start=started(row),
+        blame=None if remark else _blame(row),
+        answer=Excerpt(row.candidate_answer),
+        remark=remark,
+        properties={
+            "score": f"{row.score:.3f}",
+            "verdict": row.verdict,
+            **_properties(row.target, row.trial, row.digest, dry_run=row.dry_run),
+        },
+    )
+
+
+def _of_missing(outcome: CaseOutcome, report: RunReport) -> _Entry:
+    """One test for all trials that are missing: of many cases with many trials, a test for each could be millions."""
+    case = outcome.case
+    ran = {each.number for each in outcome.trials}
+    first = next(number for number in range(1, case.trials + 1) if number not in ran)
+    which = f"{outcome.missing} of {case.trials} trials" if case.trials > 1 else "it"
+    if report.stopped is not None and report.write_error is None:
+        reason = f"{which} never ran: {STOPS[report.stopped]}"
+    else:
+        reason = f"{which} {'have' if case.trials > 1 else 'has'} no result"
+    return _Entry(
+        suite=case.suite,
+        id=case.id,
+        target=outcome.target,
+        trial=first,
+        path=case.source.path,
+        line=case.source.line,
+        blame=_Blame.of("skipped", "skipped", [reason]),
+        properties=_properties(outcome.target, first, case.digest, dry_run=report.dry_run),
+    )
+
+
+def _blame(row: ResultRow) -> _Blame | None:
+    if row.verdict == "pass":
+        return None
+    if row.verdict == "error":
+        return _Blame.of("error", row.error_kind or "error", [row.error or ""])
+    reasons = row.misses or filter(None, [row.reasoning])
+    return _Blame.of("failure", row.verdict, [f"score {row.score:.3f}", *reasons])
+
+
+def _properties(target: str, trial: int, digest: str, *, dry_run: bool) -> dict[str, str]:
+    values = {"target": target, "trial": str(trial), "digest": digest, "dry_run": str(dry_run).lower()}
+    return {name: xml_text.line(value) for name, value in values.items()}
+
+
+def _suite(path: str, entries: Sequence[_Entry], taken: _Names, properties: Mapping[str, str]) -> Iterator[bytes]:
+    start = min((entry.start for entry in entries if entry.start is not None), default=None)
+    suite = TestSuite(
+        xml_text.line(path),
+        file=xml_text.path(path) if entries[0].path else None,
+        # Without a time zone, as readers that check it expect.
+        timestamp=start.replace(tzinfo=None).isoformat(timespec="seconds") if start is not None else None,
+        properties=properties,
+    )
+    head = suite.build_xml_doc(encoding="utf-8")
+    head.attrib.update(_counts(entries))
+    # Schemas that know it are few, and nothing here can be disabled.
+    del head.attrib["disabled"]
+    yield _opened(head, 1)
+    for entry in entries:
+        yield _indented(_element(entry, _unique_name(entry, taken)), 2)
+    yield b"  </testsuite>\n"
+
+
+def _unique_name(entry: _Entry, taken: _Names) -> str:
+    """Return a name that is unique in its class: GitLab ignores what it has seen before."""
+    suite, name = xml_text.line(entry.suite), xml_text.line(entry.name)
+    unique = name
+    while taken[suite, unique]:
+        taken[suite, name] += 1
+        unique = f"{name} ({taken[suite, name]})"
+    taken[suite, unique] += 1
+    return unique
+
+
+def _element(entry: _Entry, name: str) -> ET.Element:
+    case = TestCase(
+        name,
+        xml_text.line(entry.suite),
+        file=xml_text.path(entry.path) or None,
+        line=entry.line,
+        stdout=str(entry.answer) or None,
+        stderr=entry.remark or None,
+    )
+    element: ET.Element
+    (element,) = TestSuite("", [case]).build_xml_doc(encoding="utf-8")
+    # junit-xml leaves a time of 0 out, and knows no properties of cases.
+    element.set("time", _seconds(entry.milliseconds))
+    children = []
+    if entry.properties:
+        holder = ET.Element("properties")
+        for key, value in entry.properties.items():
+            ET.SubElement(holder, "property", name=key, value=value)
+        children.append(holder)
+    if (blame := entry.blame) is not None:
+        children.append(ET.Element(blame.kind, {"type": blame.type, "message": blame.message}))
+        children[-1].text = str(blame.text)
+    element[:0] = children
+    return element
+
+
+def _counts(entries: Sequence[_Entry]) -> dict[str, str]:
+    kinds = Counter(entry.blame.kind for entry in entries if entry.blame is not None)
+    return {
+        "tests": str(len(entries)),
+        "failures": str(kinds["failure"]),
+        "errors": str(kinds["error"]),
+        "skipped": str(kinds["skipped"]),
+        "time": _seconds(sum(entry.milliseconds for entry in entries)),
+    }
+
+
+def _seconds(milliseconds: int) -> str:
+    return f"{milliseconds // 1000}.{milliseconds % 1000:03d}"
+
+
+def _opened(element: ET.Element, level: int) -> bytes:
+    """The element without its end."""
+    element.text = element.text or "\n"
+    text, _, _ = _indented(element, level).rpartition(b"</")
+    return text.rstrip() + b"\n"
+
+
+def _indented(element: ET.Element, level: int) -> bytes:
+    ET.indent(element, level=level)
+    text: bytes = ET.tostring(element, encoding="utf-8")
+    return b"  " * level + text + b"\n"
