@@ -51,7 +51,7 @@ Listener = Callable[[int, bytes], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class ProcessResult:
     """A command that ended by itself."""
 
     status: int
@@ -193,7 +193,7 @@ async def run(
     stdin: bytes = b"",
     listener: Listener | None = None,
     spares_children: bool = False,
-) -> Finished:
+) -> ProcessResult:
     """Run a shell text or a list of arguments to its end; raises ProcessFailed.
 
     A command that ends but leaves children holding its output has answered: what is left is killed, unless the command
@@ -219,7 +219,7 @@ async def run(
         )
     status = transport.get_returncode()
     assert status is not None, "an ended process has a status"
-    return Finished(status, output.text(STDOUT), output.text(STDERR))
+    return ProcessResult(status, output.text(STDOUT), output.text(STDERR))
 
 
 STDIN, STDOUT, STDERR = 0, 1, 2

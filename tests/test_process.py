@@ -17,7 +17,7 @@ from typing import TypeVar
 import pytest
 
 from agentv_ci import process
-from agentv_ci.process import Finished, ProcessFailed, ProcessTimedOut, child_environment, run
+from agentv_ci.process import ProcessFailed, ProcessResult, ProcessTimedOut, child_environment, run
 from tests.conftest import has_ended
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ def finish(
     stdin: bytes = b"",
     timeout_s: float = 30,
     env: Mapping[str, str] | None = None,
-) -> Finished:
+) -> ProcessResult:
     """Run a command to its end; fails instead of hanging."""
     environment = child_environment(os.environ, env)
     return asyncio.run(soon(run(command, cwd=cwd, env=environment, timeout_s=timeout_s, stdin=stdin)))
@@ -78,11 +78,11 @@ def ends_at_last() -> Iterator[list[int]]:
 
 
 def test_a_text_is_a_command_for_a_shell(tmp_path: Path) -> None:
-    assert finish("printf a; printf b >&2; exit 3", tmp_path) == Finished(3, "a", "b")
+    assert finish("printf a; printf b >&2; exit 3", tmp_path) == ProcessResult(3, "a", "b")
 
 
 def test_a_list_is_run_without_a_shell(tmp_path: Path) -> None:
-    assert finish(["printf", "%s", "$HOME `id`; *"], tmp_path) == Finished(0, "$HOME `id`; *", "")
+    assert finish(["printf", "%s", "$HOME `id`; *"], tmp_path) == ProcessResult(0, "$HOME `id`; *", "")
 
 
 def test_a_command_runs_in_the_folder_it_is_given(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_the_status_is_negative_when_a_signal_ended_the_command(tmp_path: Path) 
 
 
 def test_output_that_is_no_utf8_is_replaced_and_not_refused(tmp_path: Path) -> None:
-    assert finish(r"printf 'a\377b'; printf '\303' >&2", tmp_path) == Finished(0, "a\ufffdb", "\ufffd")
+    assert finish(r"printf 'a\377b'; printf '\303' >&2", tmp_path) == ProcessResult(0, "a\ufffdb", "\ufffd")
 
 
 def test_a_character_survives_that_lies_across_two_reads(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_character_survives_that_lies_across_two_reads(tmp_path: Path) -> None
 
 
 def test_commands_side_by_side_keep_their_outputs_apart(tmp_path: Path) -> None:
-    async def main() -> list[Finished]:
+    async def main() -> list[ProcessResult]:
         each = (run(f"echo {n}", cwd=tmp_path, env=os.environ, timeout_s=30) for n in range(20))
         return await asyncio.gather(*each)
 
@@ -122,7 +122,7 @@ def test_stdin_is_empty_and_never_inherited_when_nothing_is_given(tmp_path: Path
     own, (read, write) = os.dup(0), os.pipe()
     os.dup2(read, 0)
     try:
-        assert finish("cat", tmp_path) == Finished(0, "", "")
+        assert finish("cat", tmp_path) == ProcessResult(0, "", "")
     finally:
         os.dup2(own, 0)
         for each in (own, read, write):
@@ -132,19 +132,19 @@ def test_stdin_is_empty_and_never_inherited_when_nothing_is_given(tmp_path: Path
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        ("exit 3", Finished(3, "", "")),
-        ("sleep 0.1; echo done", Finished(0, "done\n", "")),
-        ("head -c 1", Finished(0, "x", "")),
-        ("exec <&-; echo closed", Finished(0, "closed\n", "")),
+        ("exit 3", ProcessResult(3, "", "")),
+        ("sleep 0.1; echo done", ProcessResult(0, "done\n", "")),
+        ("head -c 1", ProcessResult(0, "x", "")),
+        ("exec <&-; echo closed", ProcessResult(0, "closed\n", "")),
     ],
 )
-def test_a_command_need_not_read_its_input(command: str, expected: Finished, tmp_path: Path) -> None:
+def test_a_command_need_not_read_its_input(command: str, expected: ProcessResult, tmp_path: Path) -> None:
     assert finish(command, tmp_path, stdin=b"x" * 1_000_000) == expected
 
 
 def test_a_command_has_answered_although_a_child_holds_the_input_that_nobody_reads(tmp_path: Path) -> None:
     command = "exec 3<&0; sleep 60 >/dev/null 2>&1 & echo done"
-    assert finish(command, tmp_path, stdin=b"x" * 1_000_000) == Finished(0, "done\n", "")
+    assert finish(command, tmp_path, stdin=b"x" * 1_000_000) == ProcessResult(0, "done\n", "")
 
 
 def test_a_command_that_takes_too_long_is_ended_and_its_stderr_kept(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_command_has_answered_although_it_leaves_a_detached_child_that_holds_i
     tmp_path: Path, ends_at_last: list[int]
 ) -> None:
     try:
-        assert finish([sys.executable, "-c", f"{DETACHES}print('done')"], tmp_path) == Finished(0, "done\n", "")
+        assert finish([sys.executable, "-c", f"{DETACHES}print('done')"], tmp_path) == ProcessResult(0, "done\n", "")
     finally:
         ends_at_last.append(pid_in(tmp_path / "child"))
 
@@ -297,7 +297,7 @@ def cancel_when_started(command: str, cwd: Path) -> None:
     asyncio.run(main())
 
 
-async def cancel(task: asyncio.Task[Finished]) -> None:
+async def cancel(task: asyncio.Task[ProcessResult]) -> None:
     task.cancel()
 
     async def outcome() -> None:
@@ -381,7 +381,7 @@ def test_a_child_is_told_that_nobody_sees_colours() -> None:
 
 
 def test_a_command_sees_the_environment_it_is_given_and_nothing_else(tmp_path: Path) -> None:
-    async def main() -> Finished:
+    async def main() -> ProcessResult:
         return await run(["/usr/bin/env"], cwd=tmp_path, env={"ONLY": "this"}, timeout_s=30)
 
     assert asyncio.run(main()).stdout == "ONLY=this\n"

@@ -14,7 +14,7 @@ from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Log, Score
 from agentv_ci.contracts.plan import FileReference, PlanScript
 from agentv_ci.evaluate.replies import last_score
-from agentv_ci.process import Finished, ProcessFailed, child_environment, run
+from agentv_ci.process import ProcessFailed, ProcessResult, child_environment, run
 
 INTERPRETERS: Mapping[str, tuple[str, ...]] = {".js": ("node",), ".mjs": ("node",), ".sh": ("/bin/sh",)}
 
@@ -73,7 +73,7 @@ def _interpreter(program: Path) -> tuple[str, ...]:
     return INTERPRETERS.get(program.suffix, ())
 
 
-def _read(finished: Finished) -> Score:
+def _read(finished: ProcessResult) -> Score:
     stderr = finished.stderr.strip() or None
     if finished.status != 0:
         said = _last_line(finished.stderr) or _last_line(finished.stdout) or "it said nothing"

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ErrorKind, kind_of_status
+from agentv_ci.contracts.exchange import ErrorKind, Response, kind_of_status
 from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
 from agentv_ci.json_access import read_json, text_at
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """What an agent's events say. Without `error` the agent has answered."""
+class AgentFailed(Exception):
+    """An agent that reports a failure, or stops before it has answered."""
 
-    messages: tuple[OutputMessage, ...] = ()
-    answer: str | None = None
-    error: str | None = None
-    kind: ErrorKind = "process"
-    """What kind of failure `error` is."""
-    model: str | None = None
-    usage: Usage | None = None
-    finish_reason: str | None = None
-    cost_usd: float | None = None
+    def __init__(self, sentence: str | None, kind: ErrorKind = "process") -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.kind = kind
+
+
+class NotEvents(ValueError):
+    """A text that is no stream of events."""
+
+
+class _Call(NamedTuple):
+    tool: str
+    given: JsonValue
+    returned: JsonValue
+    id: str | None
 
 
 def kind_of_reported(status: int | None) -> ErrorKind:
-    """Return what a status that an agent tells means; what is no status of HTTP tells nothing."""
+    """Return what a status in an agent's report means; what is no status of HTTP means nothing."""
     return kind_of_status(status) if status is not None and 400 <= status < 600 else "process"
 
 
@@ -35,32 +40,65 @@ class Turns:
     """The messages of an agent while it speaks: each text takes the tool calls that were made before it."""
 
     def __init__(self) -> None:
-        self._messages: list[OutputMessage] = []
-        self._calls: list[ToolCall] = []
+        self._parts: list[str | _Call] = []
+        self._outputs: dict[str, JsonValue] = {}
 
-    def call(self, tool: str, given: JsonValue = None, returned: JsonValue = None) -> None:
-        """Take in a tool call."""
-        self._calls.append(ToolCall(tool=tool, input=given, output=returned))
+    def call(
+        self, tool: str | None, given: JsonValue, returned: JsonValue = None, *, call_id: str | None = None
+    ) -> None:
+        """Take in a tool call; what it returns may come apart, under its id."""
+        self._parts.append(_Call(tool or "", given, returned, call_id))
+
+    def output(self, call_id: str | None, returned: JsonValue) -> None:
+        """Take in what a tool call returned."""
+        if call_id is not None:
+            self._outputs[call_id] = returned
 
     def say(self, text: str) -> None:
         """Take in a text."""
-        self._messages.append(OutputMessage(role="assistant", content=text, tool_calls=tuple(self._calls)))
-        self._calls = []
+        self._parts.append(text)
 
-    @property
-    def messages(self) -> tuple[OutputMessage, ...]:
-        """All messages so far; calls after the last text stand in one without."""
-        rest = (OutputMessage(role="assistant", content=None, tool_calls=tuple(self._calls)),) if self._calls else ()
-        return (*self._messages, *rest)
+    def response(
+        self,
+        answer: str | None,
+        *,
+        model: str | None = None,
+        usage: Usage | None = None,
+        finish_reason: str | None = None,
+        cost_usd: float | None = None,
+    ) -> Response | None:
+        """Return the response with an answer; None without one."""
+        if answer is None:
+            return None
+        return Response(
+            answer.strip(),
+            self._messages(),
+            has_trace=True,
+            model=model,
+            usage=usage,
+            finish_reason=finish_reason,
+            cost_usd=cost_usd,
+        )
+
+    def _messages(self) -> tuple[OutputMessage, ...]:
+        """All messages; calls after the last text stand in one without."""
+        messages: list[OutputMessage] = []
+        calls: list[ToolCall] = []
+        for part in self._parts:
+            if isinstance(part, _Call):
+                returned = self._outputs.get(part.id or "", part.returned)
+                calls.append(ToolCall(tool=part.tool, input=part.given, output=returned))
+            else:
+                messages.append(OutputMessage(role="assistant", content=part, tool_calls=tuple(calls)))
+                calls = []
+        if calls:
+            messages.append(OutputMessage(role="assistant", content=None, tool_calls=tuple(calls)))
+        return tuple(messages)
 
     @property
     def last(self) -> str | None:
         """The last text."""
-        return next((str(each.content) for each in reversed(self._messages)), None)
-
-
-class NotEvents(ValueError):
-    """A text that is no stream of events."""
+        return next((part for part in reversed(self._parts) if isinstance(part, str)), None)
 
 
 def read_events(text: str, known: Container[str]) -> list[JsonObject]:
@@ -85,3 +123,11 @@ def read_events(text: str, known: Container[str]) -> list[JsonObject]:
 def last_event(events: Sequence[JsonObject], kind: str) -> JsonObject | None:
     """Return the last event of a type."""
     return next((event for event in reversed(events) if event.get("type") == kind), None)
+
+
+def result_event(events: Sequence[JsonObject]) -> JsonObject:
+    """Return the event with the result, which comes last; raises AgentFailed when there is none."""
+    result = last_event(events, "result")
+    if result is None:
+        raise AgentFailed("its events end before the result")
+    return result

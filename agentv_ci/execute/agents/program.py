@@ -1,4 +1,4 @@
-"""An agent on the command line: found, started in a scratch workspace, listened to, ended."""
+"""An agent on the command line: found, started in a scratch workspace, and its output read."""
 
 from __future__ import annotations
 
@@ -8,55 +8,26 @@ import shlex
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.exchange import ErrorKind, ProviderError, Request, Response
 from agentv_ci.contracts.results import PrintedOutput
 from agentv_ci.contracts.target_settings import number
-from agentv_ci.execute.agents.events import Heard, NotEvents
+from agentv_ci.execute.agents.events import AgentFailed, NotEvents
 from agentv_ci.execute.agents.preread import prompt_document
 from agentv_ci.execute.agents.workspace import Workspace, workspace
 from agentv_ci.execute.services import ProviderServices, require_folder, unwritable
 from agentv_ci.process import (
-    Finished,
     Listener,
     ProcessFailed,
+    ProcessResult,
     ProcessTimedOut,
     ProgramNotStarted,
     child_environment,
     run,
 )
-
-
-class Agent(Protocol):
-    """One agent: how it is called, and what it says."""
-
-    @property
-    def kind(self) -> str:
-        """The name of its provider."""
-        ...
-
-    @property
-    def program(self) -> str:
-        """Its executable, when the target names none."""
-        ...
-
-    @property
-    def environment(self) -> Mapping[str, str]:
-        """Variables that make it fit for a run, where nobody has set them."""
-        ...
-
-    def arguments(self, workspace: Path) -> Sequence[str]:
-        """Return its arguments, the target's among them; the prompt comes on standard input."""
-        ...
-
-    def hear(self, finished: Finished) -> Heard:
-        """Return what it said; raises NotEvents for what is not its language."""
-        ...
-
 
 NOT_LOGGED_IN = re.compile(
     r"no authentication information|invalid auth method|set an auth method|missing environment variable|not logged in"
@@ -68,8 +39,35 @@ Listen = Callable[[Request, Sequence[str]], AbstractContextManager[Listener | No
 """Returns what takes the output of a question's run as it comes."""
 
 
-def nobody(_request: Request, _argv: Sequence[str]) -> AbstractContextManager[Listener | None]:
-    """Nobody listens while an agent runs."""
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """One agent: how it is called, and how its output is read."""
+
+    program: str
+    """Its executable, when the target names none."""
+    arguments: Callable[[Path], Sequence[str]]
+    """Its arguments for a workspace, the target's among them; the prompt comes on standard input."""
+    read: Callable[[ProcessResult], Response | None]
+    """Reads its output; None: it holds no answer. Raises AgentFailed, or NotEvents for what it never prints."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that make it fit for a run, where they are not set."""
+
+
+def usual_arguments(
+    target: AgentTarget, *first: str, model: str = "--model", folder: str = "--add-dir"
+) -> Callable[[Path], Sequence[str]]:
+    """Return the arguments of most agents, with their names for the model and for a further folder to read."""
+
+    def arguments(workspace: Path) -> Sequence[str]:
+        model_words = (model, target.model) if target.model else ()
+        folder_words = (folder, str(workspace)) if target.cwd else ()
+        return [*first, *model_words, *folder_words, *(target.args or ())]
+
+    return arguments
+
+
+def listen_to_nothing(_request: Request, _argv: Sequence[str]) -> AbstractContextManager[Listener | None]:
+    """Let an agent run without a listener."""
     return nullcontext()
 
 
@@ -77,9 +75,10 @@ class AgentProvider:
     """See Provider."""
 
     def __init__(
-        self, target: AgentTarget, agent: Agent, services: ProviderServices, *, listen: Listen = nobody
+        self, target: AgentTarget, agent: Agent, services: ProviderServices, *, listen: Listen = listen_to_nothing
     ) -> None:
         self._target = target
+        self._kind = target.kind()
         self._agent = agent
         self._services = services
         self._listen = listen
@@ -98,18 +97,17 @@ class AgentProvider:
         """Run the agent once, with copies of the question's files in a workspace of its own."""
         if request.seed is not None:
             self._services.warn(f"{self._target.name}: seeds are not sent: the agent takes none")
-        async with workspace(self._agent.kind, request.files) as place:
+        async with workspace(self._kind, request.files) as place:
             prompt = prompt_document(request, place.links)
             try:
                 (place.folder / "prompt.md").write_text(prompt, encoding="utf-8", errors="replace")
             except OSError as error:
                 raise unwritable(error) from error
             finished = await self._run(prompt, place, request)
-            printed = PrintedOutput(stdout=finished.stdout, stderr=finished.stderr)
-            response = self._response(finished, printed)
+            response = self._response(finished)
         return replace(response, request={"prompt": prompt})
 
-    async def _run(self, prompt: str, place: Workspace, request: Request) -> Finished:
+    async def _run(self, prompt: str, place: Workspace, request: Request) -> ProcessResult:
         assert self._executable is not None, "a provider is checked before it is asked"
         argv = (self._executable, *self._agent.arguments(place.folder))
         timeout_s = number(self._target.timeout_seconds, request.timeout_s)
@@ -129,40 +127,31 @@ class AgentProvider:
             kind: ErrorKind = "timeout" if isinstance(error, ProcessTimedOut) else "process"
             hint = " (setting 'executable')" if isinstance(error, ProgramNotStarted) else ""
             last = _last_line(error.stderr)
-            said = f"; its last words: {last}" if last else ""
+            ending = f"; its last words: {last}" if last else ""
             printed = PrintedOutput(stdout=error.stdout, stderr=error.stderr)
-            raise ProviderError(kind, f"{self._agent.kind} {error}{hint}{said}", printed=printed) from error
+            raise ProviderError(kind, f"{self._kind} {error}{hint}{ending}", printed=printed) from error
 
-    def _response(self, finished: Finished, printed: PrintedOutput) -> Response:
-        heard = self._heard(finished, printed)
-        error, kind = heard.error, heard.kind
-        if error is None and finished.status != 0:
-            error = _last_line(finished.stderr) or "no reason given"
-        if error is None and heard.answer is None:
-            error, kind = "no message of the assistant", "malformed"
-        if error is not None:
-            status = f" (exit code {finished.status})" if finished.status else ""
-            raise ProviderError(_kind(kind, error), f"{self._agent.kind}: {error}{status}", printed=printed)
-        return Response(
-            answer=(heard.answer or "").strip(),
-            messages=heard.messages,
-            has_trace=True,
-            model=heard.model,
-            usage=heard.usage,
-            finish_reason=heard.finish_reason,
-            cost_usd=heard.cost_usd,
-        )
-
-    def _heard(self, finished: Finished, printed: PrintedOutput) -> Heard:
-        """What the agent said; what it says itself counts before its exit status and its standard error."""
+    def _response(self, finished: ProcessResult) -> Response:
+        """Read the output; what the agent reports itself counts before its exit status and its standard error."""
         try:
-            return self._agent.hear(finished)
+            return self._read(finished)
+        except AgentFailed as error:
+            reason = error.sentence or _last_line(finished.stderr) or "no reason given"
+            status = f" (exit code {finished.status})" if finished.status else ""
+            raise _failure(error.kind, f"{self._kind}: {reason}{status}", reason, finished) from error
         except NotEvents as error:
-            said = finished.stderr.strip() or finished.stdout.strip()
+            text = finished.stderr.strip() or finished.stdout.strip()
             what = "printed no JSON" if finished.stdout.strip() else "printed nothing"
-            detail = f"{self._agent.kind} {what} (exit code {finished.status})" + (f": {said}" if said else "")
-            kind: ErrorKind = "process" if finished.status else "malformed"
-            raise ProviderError(_kind(kind, said), detail, printed=printed) from error
+            detail = f"{self._kind} {what} (exit code {finished.status})" + (f": {text}" if text else "")
+            raise _failure("process" if finished.status else "malformed", detail, text, finished) from error
+
+    def _read(self, finished: ProcessResult) -> Response:
+        response = self._agent.read(finished)
+        if finished.status != 0:
+            raise AgentFailed(None)
+        if response is None:
+            raise AgentFailed("no message of the assistant", "malformed")
+        return response
 
     async def close(self) -> None:
         """Nothing outlives a question."""
@@ -186,9 +175,11 @@ def find_program(name: str, setting: str, *, services: ProviderServices, env: Ma
     return str(Path(found).absolute())
 
 
-def _kind(kind: ErrorKind, said: str) -> ErrorKind:
-    """What kind of failure it is, where only the words of an agent tell: asking again mends no missing login."""
-    return "auth" if kind == "process" and NOT_LOGGED_IN.search(said) else kind
+def _failure(kind: ErrorKind, detail: str, text: str, finished: ProcessResult) -> ProviderError:
+    """Return the failure of an agent that has ended; asking again mends no missing login, which `text` may show."""
+    is_login = kind == "process" and NOT_LOGGED_IN.search(text) is not None
+    printed = PrintedOutput(stdout=finished.stdout, stderr=finished.stderr)
+    return ProviderError("auth" if is_login else kind, detail, printed=printed)
 
 
 def _last_line(text: str) -> str | None:

@@ -19,22 +19,31 @@ from agentv_ci.text import printable
 
 NAMES = {1: "stdout", 2: "stderr"}
 
-Shown = Callable[[JsonObject], Iterator[str]]
-"""What a log says of an event; None: the event as it came."""
+Summarize = Callable[[JsonObject], Iterator[str]]
+"""Returns the lines of a log about an event."""
 
 
 @contextmanager
 def run_log(
-    folder: Path, target: str, request: Request, argv: Sequence[str], *, services: ProviderServices, shown: Shown | None
+    folder: Path,
+    target: str,
+    request: Request,
+    argv: Sequence[str],
+    *,
+    services: ProviderServices,
+    summarize: Summarize | None,
 ) -> Iterator[Listener | None]:
-    """Write a log while an agent runs; a folder that takes no files is told once and then goes without."""
+    """Write a log while an agent runs, of its events as they come where `summarize` is None.
+
+    Without a log, and with a warning, where the folder takes no files.
+    """
     try:
         file = _open(folder, target, request, services)
     except OSError as error:
         services.warn(f"{target}: no logs of agents: {error}")
         yield None
         return
-    log = _Log(file, services, shown)
+    log = _Log(file, services, summarize)
     log.write("\n".join(_head(target, request, argv, services)))
     try:
         yield log
@@ -64,10 +73,10 @@ def _head(target: str, request: Request, argv: Sequence[str], services: Provider
 class _Log:
     """A listener that writes whole lines."""
 
-    def __init__(self, file: TextIO, services: ProviderServices, shown: Shown | None) -> None:
+    def __init__(self, file: TextIO, services: ProviderServices, summarize: Summarize | None) -> None:
         self._file = file
         self._services = services
-        self._shown = shown
+        self._summarize = summarize
         self._begun = services.environment.monotonic()
         self._rests = {1: b"", 2: b""}
         self._is_full = False
@@ -93,11 +102,11 @@ class _Log:
 
     def _texts(self, line: str) -> Iterator[str]:
         try:
-            event = read_json(line) if self._shown is not None and line.startswith("{") else None
+            event = read_json(line) if self._summarize is not None and line.startswith("{") else None
         except ValueError:
             event = None
-        if isinstance(event, dict) and self._shown is not None:
-            yield from self._shown(event)
+        if isinstance(event, dict) and self._summarize is not None:
+            yield from self._summarize(event)
         else:
             yield line
 

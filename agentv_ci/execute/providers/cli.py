@@ -23,7 +23,7 @@ from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, HttpHealt
 from agentv_ci.execute.prompt import GUIDELINES_HEADING
 from agentv_ci.execute.services import ProviderServices, require_folder, unwritable
 from agentv_ci.json_access import read_json
-from agentv_ci.process import MAX_OUTPUT_BYTES, Finished, ProcessFailed, ProcessTimedOut, child_environment, run
+from agentv_ci.process import MAX_OUTPUT_BYTES, ProcessFailed, ProcessResult, ProcessTimedOut, child_environment, run
 
 HEALTHCHECK_TIMEOUT_S = 10.0
 
@@ -109,7 +109,7 @@ class CliProvider:
 
         return CLI_PLACEHOLDER.sub(put, template)
 
-    async def _run(self, command: str, cwd: Path, timeout_s: float) -> Finished:
+    async def _run(self, command: str, cwd: Path, timeout_s: float) -> ProcessResult:
         if self._target.verbose is True:
             self._services.log(f"{self._target.name}: runs {command}")
         try:

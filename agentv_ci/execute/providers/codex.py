@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 
 from agentv_ci.contracts.agent_targets import CodexTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ErrorKind, Request
+from agentv_ci.contracts.exchange import ErrorKind, Request, Response
 from agentv_ci.contracts.results import Usage
-from agentv_ci.execute.agents.events import Heard, Turns, kind_of_reported, read_events
-from agentv_ci.execute.agents.program import AgentProvider
+from agentv_ci.execute.agents.events import AgentFailed, Turns, kind_of_reported, last_event, read_events
+from agentv_ci.execute.agents.program import Agent, AgentProvider
 from agentv_ci.execute.agents.run_log import run_log
 from agentv_ci.execute.answers import error_message, summed
 from agentv_ci.execute.services import ProviderServices
 from agentv_ci.json_access import count_at, read_json, text_at, value_at
-from agentv_ci.process import Finished, Listener
+from agentv_ci.process import Listener, ProcessResult
 
 LOGS_SWITCH = "AGENTV_CODEX_STREAM_LOGS"
 OFF = frozenset({"false", "0", "off"})
@@ -38,64 +39,56 @@ DISCONNECTED = re.compile(
 
 def open_provider(target: CodexTarget, services: ProviderServices) -> AgentProvider:
     """Return the provider of a resolved target, which writes a log of every run."""
-    shown = None if target.log_format == "json" else summary
+    summarize = None if target.log_format == "json" else summary
 
     def listen(request: Request, argv: Sequence[str]) -> AbstractContextManager[Listener | None]:
         if services.environment.variables.get(LOGS_SWITCH, "").strip().lower() in OFF:
             return nullcontext()
         folder = services.place(target.log_dir) if target.log_dir else services.logs / "codex"
-        return run_log(folder, target.name, request, argv, services=services, shown=shown)
+        return run_log(folder, target.name, request, argv, services=services, summarize=summarize)
 
-    return AgentProvider(target, Codex(target), services, listen=listen)
-
-
-class Codex:
-    """See Agent."""
-
-    kind = "codex"
-    program = "codex"
-    environment: Mapping[str, str] = {}
-
-    def __init__(self, target: CodexTarget) -> None:
-        self._target = target
-
-    def arguments(self, workspace: Path) -> Sequence[str]:
-        """Return the arguments; `--ask-for-approval` is global and stands before `exec`, `-` is the prompt's place."""
-        target = self._target
-        chosen = {"--profile": target.profile, "--model": target.model, "--sandbox": target.sandbox}
-        return [
-            "--ask-for-approval",
-            target.approval or str(target.implied["approval"]),
-            *("exec", "--json", "--color", "never", "--skip-git-repo-check"),
-            *(word for option, value in chosen.items() if value is not None for word in (option, value)),
-            *(("--add-dir", str(workspace)) if target.cwd and target.sandbox == "workspace-write" else ()),
-            *(target.args or ()),
-            "-",
-        ]
-
-    def hear(self, finished: Finished) -> Heard:
-        """Return what the events say: the last message of the agent, once its turn is completed."""
-        turns, usage, completed = Turns(), None, False
-        failure = warning = None
-        for event in read_events(finished.stdout, KNOWN):
-            match text_at(event, "type"):
-                case "item.completed":
-                    _hear_item(turns, value_at(event, "item"))
-                case "turn.completed":
-                    completed, usage = True, _usage(event)
-                case "turn.failed":
-                    failure = text_at(event, "error", "message") or "the turn failed"
-                case "error" if not (text_at(event, "message") or "").startswith(PASSING):
-                    warning = text_at(event, "message")
-                case _:
-                    pass
-        error = failure or (None if completed else warning or "its events end before the turn is completed")
-        if error is not None:
-            return Heard(error=_sentence(error), kind=_kind(error), messages=turns.messages)
-        return Heard(turns.messages, answer=turns.last, usage=usage)
+    return AgentProvider(target, Agent("codex", partial(_arguments, target), read_output), services, listen=listen)
 
 
-def _hear_item(turns: Turns, item: JsonValue) -> None:
+def _arguments(target: CodexTarget, workspace: Path) -> Sequence[str]:
+    """`--ask-for-approval` is global and stands before `exec`; `-` is the prompt's place."""
+    chosen = {"--profile": target.profile, "--model": target.model, "--sandbox": target.sandbox}
+    return [
+        "--ask-for-approval",
+        target.approval or str(target.implied["approval"]),
+        *("exec", "--json", "--color", "never", "--skip-git-repo-check"),
+        *(word for option, value in chosen.items() if value is not None for word in (option, value)),
+        *(("--add-dir", str(workspace)) if target.cwd and target.sandbox == "workspace-write" else ()),
+        *(target.args or ()),
+        "-",
+    ]
+
+
+def read_output(finished: ProcessResult) -> Response | None:
+    """Read the events; the answer is the agent's last message, once its turn is completed."""
+    events = read_events(finished.stdout, KNOWN)
+    turns = Turns()
+    for event in events:
+        if text_at(event, "type") == "item.completed":
+            _read_item(turns, value_at(event, "item"))
+    completed = last_event(events, "turn.completed")
+    if error := _error(events, is_completed=completed is not None):
+        raise AgentFailed(_sentence(error), _kind(error))
+    return turns.response(turns.last, usage=_usage(value_at(completed, "usage")))
+
+
+def _error(events: Sequence[JsonObject], *, is_completed: bool) -> str | None:
+    """Return why there is no answer: a failure of the turn, or the last error before its events ended."""
+    if failed := last_event(events, "turn.failed"):
+        return text_at(failed, "error", "message") or "the turn failed"
+    if is_completed:
+        return None
+    errors = [text_at(event, "message") for event in events if text_at(event, "type") == "error"]
+    lasting = [message for message in errors if not (message or "").startswith(PASSING)]
+    return (lasting[-1] if lasting else None) or "its events end before the turn is completed"
+
+
+def _read_item(turns: Turns, item: JsonValue) -> None:
     match text_at(item, "type"):
         case "agent_message" if (text := text_at(item, "text")) is not None:
             turns.say(text)
@@ -112,9 +105,9 @@ def _hear_item(turns: Turns, item: JsonValue) -> None:
             pass
 
 
-def _usage(event: JsonObject) -> Usage:
-    read, written = count_at(event, "usage", "input_tokens"), count_at(event, "usage", "output_tokens")
-    return summed(read, written, count_at(event, "usage", "cached_input_tokens"))
+def _usage(usage: JsonValue) -> Usage:
+    read, written = count_at(usage, "input_tokens"), count_at(usage, "output_tokens")
+    return summed(read, written, count_at(usage, "cached_input_tokens"))
 
 
 def _sentence(error: str) -> str:
@@ -146,8 +139,8 @@ def summary(event: JsonObject) -> Iterator[str]:
         case "item.completed", str(kind):
             yield f"{kind}: {text_at(item, 'text') or text_at(item, 'message') or ''}"
         case ("turn.completed" | "turn.failed" | "error") as kind, _:
-            said = text_at(event, "message") or text_at(event, "error", "message")
-            yield f"{kind}: {said or json.dumps(value_at(event, 'usage'))}"
+            message = text_at(event, "message") or text_at(event, "error", "message")
+            yield f"{kind}: {message or json.dumps(value_at(event, 'usage'))}"
         case str(kind), None:
             yield kind
         case _:

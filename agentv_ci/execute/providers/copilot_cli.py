@@ -5,81 +5,58 @@ https://docs.github.com/copilot/how-tos/copilot-cli. It reports no tokens.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-
 from agentv_ci.contracts.agent_targets import CopilotCliTarget
-from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ErrorKind
-from agentv_ci.execute.agents.events import Heard, Turns, kind_of_reported, last_event, read_events
-from agentv_ci.execute.agents.program import AgentProvider
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.exchange import Response
+from agentv_ci.execute.agents.events import (
+    AgentFailed,
+    Turns,
+    kind_of_reported,
+    last_event,
+    read_events,
+    result_event,
+)
+from agentv_ci.execute.agents.program import Agent, AgentProvider, usual_arguments
 from agentv_ci.execute.services import ProviderServices
 from agentv_ci.json_access import count_at, text_at, value_at
-from agentv_ci.process import Finished
+from agentv_ci.process import ProcessResult
 
 KNOWN = frozenset({"assistant.message", "user.message", "session.error", "result", "assistant.turn_start"})
 
 
 def open_provider(target: CopilotCliTarget, services: ProviderServices) -> AgentProvider:
-    """Return the provider of a resolved target."""
-    return AgentProvider(target, CopilotCli(target), services)
+    """Return the provider of a resolved target; no tool asks for permission, as no person is there to give it."""
+    arguments = usual_arguments(target, "--output-format", "json", "--no-color", "--allow-all-tools")
+    return AgentProvider(target, Agent("copilot", arguments, read_output, {"CI": "1"}), services)
 
 
-class CopilotCli:
-    """See Agent."""
-
-    kind = "copilot-cli"
-    program = "copilot"
-    environment: Mapping[str, str] = {"CI": "1"}
-
-    def __init__(self, target: CopilotCliTarget) -> None:
-        self._target = target
-
-    def arguments(self, workspace: Path) -> Sequence[str]:
-        """Return the arguments; nobody is there to allow a tool, so all are."""
-        return [
-            *("--output-format", "json", "--no-color", "--allow-all-tools"),
-            *(("--model", self._target.model) if self._target.model else ()),
-            *(("--add-dir", str(workspace)) if self._target.cwd else ()),
-            *(self._target.args or ()),
-        ]
-
-    def hear(self, finished: Finished) -> Heard:
-        """Return what the events say: the last message of the assistant that has a text."""
-        events = read_events(finished.stdout, KNOWN)
-        turns = _turns(events)
-        result = last_event(events, "result")
-        failure = last_event(events, "session.error")
-        if failure is not None and (result is None or value_at(result, "exitCode") != 0):
-            return Heard(turns.messages, error=text_at(failure, "data", "message"), kind=_kind(failure))
-        if result is None:
-            return Heard(turns.messages, error="its events end before the result")
-        if value_at(result, "exitCode") != 0:
-            return Heard(turns.messages, error=f"its session ended with {value_at(result, 'exitCode')}")
-        model = next((found for event in events if (found := text_at(event, "data", "model"))), None)
-        return Heard(turns.messages, answer=turns.last, model=model)
-
-
-def _turns(events: Sequence[JsonObject]) -> Turns:
-    outputs: dict[str | None, JsonValue] = {}
-    for event in events:
-        if text_at(event, "type") == "tool.execution_complete":
-            returned = value_at(event, "data", "result", "content")
-            outputs[text_at(event, "data", "toolCallId")] = returned or value_at(event, "data", "error", "message")
+def read_output(finished: ProcessResult) -> Response | None:
+    """Read the events; the answer is the last message of the assistant that has a text."""
+    events = read_events(finished.stdout, KNOWN)
     turns = Turns()
     for event in events:
-        match text_at(event, "type"):
-            case "assistant.message" if text := text_at(event, "data", "content"):
-                turns.say(text)
-            case "tool.execution_start":
-                name = text_at(event, "data", "toolName") or ""
-                turns.call(
-                    name, value_at(event, "data", "arguments"), outputs.get(text_at(event, "data", "toolCallId"))
-                )
-            case _:
-                pass
-    return turns
+        _read_event(turns, event)
+    failure = last_event(events, "session.error")
+    if failure is not None and value_at(last_event(events, "result"), "exitCode") != 0:
+        raise AgentFailed(
+            text_at(failure, "data", "message"), kind_of_reported(count_at(failure, "data", "statusCode"))
+        )
+    status = value_at(result_event(events), "exitCode")
+    if status != 0:
+        raise AgentFailed(f"its session ended with {status}")
+    model = next((model for event in events if (model := text_at(event, "data", "model"))), None)
+    return turns.response(turns.last, model=model)
 
 
-def _kind(failure: JsonObject) -> ErrorKind:
-    return kind_of_reported(count_at(failure, "data", "statusCode"))
+def _read_event(turns: Turns, event: JsonObject) -> None:
+    call_id = text_at(event, "data", "toolCallId")
+    match text_at(event, "type"):
+        case "assistant.message" if text := text_at(event, "data", "content"):
+            turns.say(text)
+        case "tool.execution_start":
+            turns.call(text_at(event, "data", "toolName"), value_at(event, "data", "arguments"), call_id=call_id)
+        case "tool.execution_complete":
+            returned = value_at(event, "data", "result", "content")
+            turns.output(call_id, returned or value_at(event, "data", "error", "message"))
+        case _:
+            pass

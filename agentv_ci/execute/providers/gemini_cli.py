@@ -8,72 +8,63 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from agentv_ci.contracts.agent_targets import GeminiCliTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ErrorKind
+from agentv_ci.contracts.exchange import ErrorKind, Response
 from agentv_ci.contracts.results import Usage
-from agentv_ci.execute.agents.events import Heard, NotEvents, Turns, kind_of_reported, last_event, read_events
-from agentv_ci.execute.agents.program import AgentProvider
+from agentv_ci.execute.agents.events import (
+    AgentFailed,
+    NotEvents,
+    Turns,
+    kind_of_reported,
+    last_event,
+    read_events,
+    result_event,
+)
+from agentv_ci.execute.agents.program import Agent, AgentProvider, usual_arguments
 from agentv_ci.execute.answers import error_message
 from agentv_ci.execute.services import ProviderServices
 from agentv_ci.json_access import count_at, read_json, text_at, value_at
-from agentv_ci.process import Finished
+from agentv_ci.process import ProcessResult
 
+ENVIRONMENT = {"GEMINI_TELEMETRY_ENABLED": "false"}
 KNOWN = frozenset({"init", "message", "tool_use", "tool_result", "result", "error"})
 
 
 def open_provider(target: GeminiCliTarget, services: ProviderServices) -> AgentProvider:
-    """Return the provider of a resolved target."""
-    return AgentProvider(target, GeminiCli(target), services)
+    """Return the provider of a resolved target; the folder counts as trusted, as no person is there to trust it."""
+    first = ("-o", "stream-json", "--skip-trust")
+    arguments = usual_arguments(target, *first, model="-m", folder="--include-directories")
+    return AgentProvider(target, Agent("gemini", arguments, read_output, ENVIRONMENT), services)
 
 
-class GeminiCli:
-    """See Agent."""
-
-    kind = "gemini-cli"
-    program = "gemini"
-    environment: Mapping[str, str] = {"GEMINI_TELEMETRY_ENABLED": "false"}
-
-    def __init__(self, target: GeminiCliTarget) -> None:
-        self._target = target
-
-    def arguments(self, workspace: Path) -> Sequence[str]:
-        """Return the arguments; nobody is there to trust the folder."""
-        return [
-            *("-o", "stream-json", "--skip-trust"),
-            *(("-m", self._target.model) if self._target.model else ()),
-            *(("--include-directories", str(workspace)) if self._target.cwd else ()),
-            *(self._target.args or ()),
-        ]
-
-    def hear(self, finished: Finished) -> Heard:
-        """Return what the events say: the assistant's text after its last tool call."""
-        failure = _failure(finished.stderr) if finished.status else None
-        try:
-            events = read_events(finished.stdout, KNOWN)
-        except NotEvents:
-            if failure is None:
-                raise
-            events = []
-        turns, result = _turns(events), last_event(events, "result")
-        if failure is None and result is not None and value_at(result, "status") != "success":
-            failure = result if "error" in result else last_event(events, "error") or result
-        if failure is not None:
-            return Heard(turns.messages, error=_sentence(failure), kind=_kind(failure))
-        if result is None:
-            return Heard(turns.messages, error="its events end before the result")
-        model = text_at(last_event(events, "init"), "model")
-        return Heard(turns.messages, answer=turns.last, model=model, usage=_usage(value_at(result, "stats")))
+def read_output(finished: ProcessResult) -> Response | None:
+    """Read the events; the answer is the assistant's text after its last tool call."""
+    failure = _failure(finished.stderr) if finished.status else None
+    try:
+        events = read_events(finished.stdout, KNOWN)
+    except NotEvents:
+        if failure is None:
+            raise
+        events = []
+    result = last_event(events, "result")
+    if failure is None and result is not None and value_at(result, "status") != "success":
+        failure = result if "error" in result else last_event(events, "error") or result
+    if failure is not None:
+        raise AgentFailed(_sentence(failure), _kind(failure))
+    stats = value_at(result_event(events), "stats")
+    turns = _turns(events)
+    return turns.response(turns.last, model=text_at(last_event(events, "init"), "model"), usage=_usage(stats))
 
 
 def _turns(events: Sequence[JsonObject]) -> Turns:
     """A text comes in pieces; a tool call or the end makes it whole."""
-    outputs = {text_at(event, "tool_id"): value_at(event, "output") for event in events if "output" in event}
     turns, pieces = Turns(), ""
     for event in events:
+        if "output" in event:
+            turns.output(text_at(event, "tool_id"), event["output"])
         match text_at(event, "type"):
             case "message" if event.get("role") == "assistant":
                 pieces += text_at(event, "content") or ""
@@ -82,9 +73,7 @@ def _turns(events: Sequence[JsonObject]) -> Turns:
                     turns.say(pieces)
                 pieces = ""
                 turns.call(
-                    text_at(event, "tool_name") or "",
-                    value_at(event, "parameters"),
-                    outputs.get(text_at(event, "tool_id")),
+                    text_at(event, "tool_name"), value_at(event, "parameters"), call_id=text_at(event, "tool_id")
                 )
             case _:
                 pass

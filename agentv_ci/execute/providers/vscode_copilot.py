@@ -31,7 +31,7 @@ from agentv_ci.execute.agents.preread import (
 from agentv_ci.execute.agents.program import find_program
 from agentv_ci.execute.agents.subagents import Subagent, read_template, take_subagent
 from agentv_ci.execute.services import ProviderServices
-from agentv_ci.process import Finished, ProcessFailed, ProcessTimedOut, child_environment, run
+from agentv_ci.process import ProcessFailed, ProcessResult, ProcessTimedOut, child_environment, run
 
 POLL_S = 1.0
 WAKE_S = 60.0
@@ -195,7 +195,7 @@ class VsCodeProvider:
             said = finished.stderr.strip() or finished.stdout.strip()
             raise ProviderError("process", f"{self._command}: {said} (exit code {finished.status})")
 
-    async def _run(self, *arguments: str, timeout_s: float) -> Finished:
+    async def _run(self, *arguments: str, timeout_s: float) -> ProcessResult:
         assert self._program is not None, "a provider is checked before it is asked"
         self._services.log(f"{self._target.name}: runs {shlex.join([self._program, *arguments])}")
         # A list of arguments, no shell: a message may hold anything. What it starts is the editor, which stays.

@@ -22,8 +22,8 @@ def written(
     folder: Path, *chunks: tuple[int, bytes], around: ProviderServices | None = None, whole: bool = False
 ) -> str:
     """Listen to chunks; return what the log says below its head."""
-    shown = None if whole else summary
-    with run_log(folder, "my target", QUESTION, ["codex", "-"], services=around or context(), shown=shown) as listener:
+    services, summarize = around or context(), None if whole else summary
+    with run_log(folder, "my target", QUESTION, ["codex", "-"], services=services, summarize=summarize) as listener:
         assert listener is not None
         for output, data in chunks:
             listener(output, data)
@@ -58,7 +58,7 @@ def test_secrets_and_what_commands_a_terminal_stay_out(tmp_path: Path) -> None:
 def test_folder_that_takes_no_files_is_told_and_does_no_harm(tmp_path: Path) -> None:
     warned: list[str] = []
     (tmp_path / "file").write_text("", "utf-8")
-    with run_log(tmp_path / "file", "t", QUESTION, [], services=context(warned=warned), shown=None) as listener:
+    with run_log(tmp_path / "file", "t", QUESTION, [], services=context(warned=warned), summarize=None) as listener:
         assert listener is None
     assert [line.split(":")[:2] for line in warned] == [["t", " no logs of agents"]]
 

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agentv_ci.contracts.agent_targets import ClaudeCodeTarget, CodexTarget, CopilotCliTarget, GeminiCliTarget
-from agentv_ci.contracts.exchange import ErrorKind
+from agentv_ci.contracts.exchange import ErrorKind, Response
 from agentv_ci.contracts.results import ToolCall, Usage
-from agentv_ci.execute.agents.events import Heard, NotEvents
-from agentv_ci.execute.agents.program import Agent
-from agentv_ci.execute.providers.claude_code import ClaudeCode
-from agentv_ci.execute.providers.codex import Codex
-from agentv_ci.execute.providers.copilot_cli import CopilotCli
-from agentv_ci.execute.providers.gemini_cli import GeminiCli
-from agentv_ci.process import Finished
+from agentv_ci.execute.agents.events import AgentFailed, NotEvents
+from agentv_ci.execute.providers import claude_code, codex, copilot_cli, gemini_cli
+from agentv_ci.process import ProcessResult
 
 STREAMS = Path(__file__).parent / "streams"
 RECORDED = sorted(path.relative_to(STREAMS) for path in STREAMS.glob("*/*"))
 
-AGENTS: dict[str, Agent] = {
-    "claude": ClaudeCode(ClaudeCodeTarget(name="a", provider="claude-code")),
-    "codex": Codex(CodexTarget(name="a", provider="codex")),
-    "copilot": CopilotCli(CopilotCliTarget(name="a", provider="copilot-cli")),
-    "gemini": GeminiCli(GeminiCliTarget(name="a", provider="gemini-cli")),
+READERS: dict[str, Callable[[ProcessResult], Response | None]] = {
+    "claude": claude_code.read_output,
+    "codex": codex.read_output,
+    "copilot": copilot_cli.read_output,
+    "gemini": gemini_cli.read_output,
 }
 
 HELLO = "hello-from-tool"
@@ -66,12 +62,14 @@ FAILED: dict[str, tuple[ErrorKind, str]] = {
 """Recordings that end otherwise → kind and words of the failure."""
 
 
-def heard(recording: str) -> Heard:
+def heard(recording: str) -> Response:
     (path,) = STREAMS.glob(f"{recording}.*")
     text = path.read_text("utf-8")
     failed = recording in FAILED
-    finished = Finished(int(failed), "", text) if "stderr" in path.name else Finished(int(failed), text, "")
-    return AGENTS[path.parent.name].hear(finished)
+    is_error = "stderr" in path.name
+    response = READERS[path.parent.name](ProcessResult(int(failed), *(("", text) if is_error else (text, ""))))
+    assert response is not None
+    return response
 
 
 def test_every_recording_has_its_expectation() -> None:
@@ -81,17 +79,18 @@ def test_every_recording_has_its_expectation() -> None:
 @pytest.mark.parametrize("recording", ANSWERED)
 def test_answer_and_tools_are_heard(recording: str) -> None:
     found = heard(recording)
-    assert (found.answer, found.error) == ("MOCK-ANSWER 42", None)
+    assert found.answer == "MOCK-ANSWER 42"
     calls = [call for message in found.messages for call in message.tool_calls]
     assert [call.tool for call in calls] == ANSWERED[recording]
 
 
 @pytest.mark.parametrize("recording", FAILED)
 def test_failure_is_heard(recording: str) -> None:
-    found = heard(recording)
     kind, words = FAILED[recording]
-    assert (found.answer, found.kind) == (None, kind)
-    assert words in (found.error or "")
+    with pytest.raises(AgentFailed) as caught:
+        heard(recording)
+    assert caught.value.kind == kind
+    assert words in (caught.value.sentence or "")
 
 
 @pytest.mark.parametrize(
@@ -126,15 +125,17 @@ def test_text_before_a_tool_call_is_a_message_of_its_own() -> None:
     assert (second.content, [call.tool for call in second.tool_calls]) == ("MOCK-ANSWER 42", ["Bash"])
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", READERS)
 @pytest.mark.parametrize("text", ["", "no JSON", "[1]\n", '{"type": "unknown"}\n', "{\n"])
 def test_what_is_no_stream_is_not_taken_for_one(agent: str, text: str) -> None:
     with pytest.raises(NotEvents):
-        AGENTS[agent].hear(Finished(0, text, ""))
+        READERS[agent](ProcessResult(0, text, ""))
 
 
 @pytest.mark.parametrize("recording", ANSWERED)
 def test_lines_that_are_no_events_do_no_harm(recording: str) -> None:
     (path,) = STREAMS.glob(f"{recording}.*")
     text = f"Warning: something\n{path.read_text('utf-8')}\n\x1b[31mbye\x1b[0m\n"
-    assert AGENTS[path.parent.name].hear(Finished(0, text, "")).answer == "MOCK-ANSWER 42"
+    response = READERS[path.parent.name](ProcessResult(0, text, ""))
+    assert response is not None
+    assert response.answer == "MOCK-ANSWER 42"
