@@ -1,4 +1,4 @@
-"""What models cost: the author's prices over a table of public ones (`make prices`)."""
+"""What models and their answers cost: the author's prices over a table of public ones (`make prices`)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from agentv_ci.contracts.config import Price
+from agentv_ci.contracts.exchange import Response
+from agentv_ci.contracts.results import Usage
+from agentv_ci.contracts.targets import Target, model_name
 
 DATED = re.compile(r"(-latest|-\d{4}-\d{2}-\d{2}|-\d{8}|@\d{8})$")
 """How makers of models write which day's model is meant; a dated model costs what the undated one does."""
@@ -33,6 +36,37 @@ def prices_as_of() -> str:
 def load_prices() -> None:
     """Read the table now."""
     _table()
+
+
+def cost_of_response(target: Target, response: Response, prices: Mapping[str, Price]) -> float | None:
+    """Return what an answer cost, in US dollars: as the provider says, else by the price of its tokens.
+
+    The target's own model counts; the one that the answer names only where the other has no price. None when there
+    is no price, or no count of tokens.
+    """
+    if response.cost_usd is not None or response.usage is None:
+        return response.cost_usd
+    names = [name for name in (model_name(target), response.model) if name]
+    price = next((price for name in names if (price := price_of(name, prices)) is not None), None)
+    return None if price is None else cost_of(response.usage, price)
+
+
+def cost_of(usage: Usage, price: Price) -> float | None:
+    """Return what tokens cost, in US dollars; None when they are not counted."""
+    if usage.input_tokens is None or usage.output_tokens is None:
+        return None
+    cached = min(usage.cached_tokens or 0, usage.input_tokens)
+    rate = price.input_per_mtok if price.cached_input_per_mtok is None else price.cached_input_per_mtok
+    total = (usage.input_tokens - cached) * price.input_per_mtok + cached * rate
+    return round((total + usage.output_tokens * price.output_per_mtok) / 1e6, 9)
+
+
+def unpriced_name(target: Target, response: Response) -> str:
+    """Return how an answer is named whose cost is not known."""
+    name = model_name(target) or response.model or target.name
+    usage = response.usage
+    is_counted = usage is not None and usage.input_tokens is not None and usage.output_tokens is not None
+    return name if is_counted else f"{name} (which does not tell its tokens)"
 
 
 @cache

@@ -113,7 +113,7 @@ class Redactor:
         """Return a response without secrets; the same object when it holds none."""
         if self._pattern is None:
             return response
-        texts: list[JsonValue] = [response.answer, response.model, response.finish_reason, {**response.request}]
+        texts: list[object] = [response.answer, response.model, response.finish_reason, {**response.request}]
         everything = "\0".join(_strings([*texts, *(each.model_dump() for each in response.messages)]))
         if "\x1b" not in everything and self._pattern.search(everything) is None:
             return response
@@ -189,10 +189,14 @@ class Redactor:
         return OutputMessage(role=self.text(message.role), content=self.value(message.content), tool_calls=calls)
 
 
-def _strings(value: JsonValue) -> Iterator[str]:
+NO_SECRETS = Redactor(())
+"""Returns everything as it is."""
+
+
+def _strings(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    elif isinstance(value, list):
+    elif isinstance(value, (list, tuple)):
         for item in value:
             yield from _strings(item)
     elif isinstance(value, dict):

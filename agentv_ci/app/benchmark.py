@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from agentv_ci.analysis.scenarios import run_of
 from agentv_ci.app.compile import Compiled, Selection, compile_paths
 from agentv_ci.app.concluding import RunFiles
-from agentv_ci.app.run import Outside, Prior, Stored, carry_out
+from agentv_ci.app.run import run_trials
 from agentv_ci.app.runners import Answer, AnswerFunction, Ask, Message, call, messages_of, target_of, text_of
 from agentv_ci.app.workspace import Documents
 from agentv_ci.compile.cases import DEFAULT_TARGET
@@ -26,11 +26,11 @@ from agentv_ci.contracts.plan import Plan, case_key, seed_of
 from agentv_ci.contracts.results import OutputMessage, ResultRow
 from agentv_ci.contracts.targets import CliTarget, Target
 from agentv_ci.errors import UsageError
-from agentv_ci.execute.asking import Asking
 from agentv_ci.execute.prompt import build_request
-from agentv_ci.execute.run import RunSettings
+from agentv_ci.execute.run import RunOptions, RunServices, StoredAnswers
 from agentv_ci.execute.services import ProviderServices
 from agentv_ci.execute.settings import resolve_targets
+from agentv_ci.execute.targets import LoneTarget
 from agentv_ci.load.discover import find_dotenv
 from agentv_ci.load.environment import with_dotenv
 from agentv_ci.redaction import Redactor, secrets_of
@@ -84,15 +84,15 @@ class Engine:
         root = compiled.origin.root
         plan = _for_benchmark(compiled.plan, seeds)
         environment = self._with_dotenv(compiled.origin.dotenv_files)
-        prior = Prior()
+        stored = None
         if runner.function is not None:
             answers = [await _answered(plan, trial, runner, root, environment) for trial in _trials(plan)]
-            prior = Prior(stored=Stored(lambda: iter(answers), len(answers)))
-        outside = Outside(environment, None, self.warn, lambda _: None, lambda _: None)
+            stored = StoredAnswers(lambda: iter(answers), len(answers))
+        services = RunServices(environment, warn=self.warn)
         with TemporaryDirectory(prefix="agentv-benchmark-") as scratch:
             files = RunFiles(Path(scratch, "results.jsonl"), "jsonl")
-            settings = RunSettings(root=root, logs=Path(scratch, "logs"))
-            ending = await carry_out(plan, settings, files, outside, prior)
+            options = RunOptions(root=root, logs=Path(scratch, "logs"))
+            ending = await run_trials(plan, options, files, services, stored=stored)
             if ending.write_error is not None:
                 raise UsageError(f"the runs could not be kept: {ending.write_error}")
             rows = list(read_rows(files.results, files.form))
@@ -122,7 +122,7 @@ class Engine:
         finally:
             await asking.close()
 
-    def _resolved(self, runner: Runner) -> Callable[[], Asking]:
+    def _resolved(self, runner: Runner) -> Callable[[], LoneTarget]:
         """Resolve the target that a function asks; returns what makes the connection to it."""
         beside = self.cwd / "scenario"
         documents = Documents(self.cwd, None)
@@ -143,7 +143,7 @@ class Engine:
             redact=redactor.text,
             pause=lambda _, wait_s: environment.sleep(wait_s),
         )
-        return partial(Asking, resolved, services, redactor, context.prices)
+        return partial(LoneTarget, resolved, services, redactor, context.prices)
 
     def _compiled(self, path: str, runner: Runner) -> Compiled:
         file = self.cwd / path

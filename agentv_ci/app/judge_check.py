@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from agentv_ci.app.compile import Compiled, Origin
 from agentv_ci.app.concluding import RunFiles
-from agentv_ci.app.run import Outside, Prior, Stored, carry_out
+from agentv_ci.app.run import run_trials
 from agentv_ci.app.workspace import Documents, no_targets
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.judge_set import JudgeSetDocument, LabelledAnswer
 from agentv_ci.errors import Interrupted, InvalidInput, NothingToRun, UsageError
+from agentv_ci.execute.run import RunOptions, RunServices, StoredAnswers
 from agentv_ci.load.discover import discover, find_dotenv
 from agentv_ci.results.files import read_rows
 from agentv_ci.text import did_you_mean, listed
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from agentv_ci.contracts.plan import Plan
     from agentv_ci.contracts.results import ResultRow
     from agentv_ci.contracts.targets import Target
-    from agentv_ci.execute.run import RunSettings
 
 ANSWERS = "labelled answers"
 """What the plan calls the target that gives the answers of the set."""
@@ -129,7 +129,7 @@ def _as_case(item: LabelledAnswer) -> JsonObject:
 
 
 async def check_judge(
-    check: JudgeCheck, overrides: Overrides, settings: RunSettings, files: RunFiles, outside: Outside
+    check: JudgeCheck, overrides: Overrides, options: RunOptions, files: RunFiles, services: RunServices
 ) -> Agreement:
     """Have the judge judge every answer, and return how far it agrees with the labels; its rows stay in the file.
 
@@ -141,9 +141,9 @@ async def check_judge(
     files.require_writable(check.compiled.origin.sources)
     plan = override(check.compiled.plan, overrides)
     labels = {item.id: item for item in check.items}
-    now = outside.environment.now()
-    answers = Stored(lambda: _answers(plan, labels, now), sum(case.trials for case in plan.cases))
-    ending = await carry_out(plan, settings, files, outside, Prior(stored=answers))
+    now = services.environment.now()
+    answers = StoredAnswers(lambda: _answers(plan, labels, now), sum(case.trials for case in plan.cases))
+    ending = await run_trials(plan, options, files, services, stored=answers)
     if ending.stopped is not None:
         raise Interrupted("interrupted; finished rows are kept")
     return measure(labels, plan.cases, read_rows(files.results, files.form), write_error=ending.write_error)

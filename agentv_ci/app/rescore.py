@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from agentv_ci.app.compile import Compiled, Selection, compile_paths
 from agentv_ci.app.concluding import RunFiles, conclude
 from agentv_ci.app.report_files import Outcome
-from agentv_ci.app.run import Outside, Prior, Stored, carry_out
+from agentv_ci.app.run import run_trials
 from agentv_ci.contracts.plan import CaseKey, case_key
 from agentv_ci.errors import NothingToRun, UsageError
+from agentv_ci.execute.run import RunOptions, RunServices, StoredAnswers
 from agentv_ci.load.discover import find_root
 from agentv_ci.results.files import read_rows
 from agentv_ci.results.resume import unpriced_answer
@@ -21,7 +22,6 @@ from agentv_ci.text import listed
 if TYPE_CHECKING:
     from agentv_ci.compile.overrides import Overrides
     from agentv_ci.contracts.plan import Plan, PlanCase
-    from agentv_ci.execute.run import RunSettings
 
 
 @dataclass(slots=True)
@@ -50,9 +50,9 @@ class Rescoring:
     _keys: frozenset[CaseKey]
     _number: int
 
-    def stored(self) -> Stored:
+    def stored(self) -> StoredAnswers:
         """Return the rows of the plan's cases."""
-        return Stored(
+        return StoredAnswers(
             lambda: (row for row in read_rows(self.results) if (row.suite, row.eval_id) in self._keys), self._number
         )
 
@@ -140,7 +140,7 @@ def _reads_calls(case: PlanCase) -> bool:
 
 
 async def rescore(
-    rescoring: Rescoring, overrides: Overrides, settings: RunSettings, files: RunFiles, outside: Outside
+    rescoring: Rescoring, overrides: Overrides, options: RunOptions, files: RunFiles, services: RunServices
 ) -> Outcome:
     """Score stored answers with the plan's evaluators, and write results and reports as a run does.
 
@@ -151,12 +151,12 @@ async def rescore(
     files.require_writable(rescoring.compiled.origin.sources)
     plan = override(rescoring.compiled.plan, overrides)
     stored = rescoring.stored()
-    ending = await carry_out(plan, settings, files, outside, Prior(stored=stored))
-    unpriced = (*ending.unpriced_models, *_unpriced(plan, stored, dry_run=settings.dry_run))
+    ending = await run_trials(plan, options, files, services, stored=stored)
+    unpriced = (*ending.unpriced_models, *_unpriced(plan, stored, dry_run=options.dry_run))
     return conclude(plan, files, replace(ending, unpriced_models=tuple(dict.fromkeys(unpriced))))
 
 
-def _unpriced(plan: Plan, stored: Stored, *, dry_run: bool) -> Iterator[str]:
+def _unpriced(plan: Plan, stored: StoredAnswers, *, dry_run: bool) -> Iterator[str]:
     """Yield the models whose answers have no known cost: what they took is part of the run all the same."""
     targets = {case_key(case): plan.targets[case.target] for case in plan.cases}
     for row in stored.read():

@@ -11,7 +11,7 @@ import click
 
 from agentv_ci.app.compile import Compiled, compile_paths, only_changed
 from agentv_ci.app.concluding import RunFiles
-from agentv_ci.app.run import Scope, run_plan
+from agentv_ci.app.run import run_plan
 from agentv_ci.cli.console import ignoring_lost_output, show_diagnostics, show_line
 from agentv_ci.cli.options import (
     FILE,
@@ -36,7 +36,7 @@ from agentv_ci.cli.running import run, short, show_outcome, stamp
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.cache import CACHE
-from agentv_ci.execute.run import RunSettings
+from agentv_ci.execute.run import RunOptions
 from agentv_ci.execute.shard import Shard
 from agentv_ci.results.files import ResultsFormat, form_of
 
@@ -108,10 +108,10 @@ class EvalOptions(SelectionOptions, GateOptions, ReportOptions):
             max_errors=self.max_errors,
         )
 
-    def settings(self, root: Path, cwd: Path) -> RunSettings:
+    def run_options(self, root: Path, cwd: Path) -> RunOptions:
         """Return how the plan is run."""
         dumps = cwd / (self.dump_dir or ".agentv")
-        return RunSettings(
+        return RunOptions(
             root=root,
             workers=self.workers,
             dry_run=self.dry_run,
@@ -123,12 +123,7 @@ class EvalOptions(SelectionOptions, GateOptions, ReportOptions):
             replay=cwd / self.replay if self.replay else None,
             prompts=dumps / "prompts" if self.dump_prompts else None,
             traces=dumps / "traces" if self.dump_traces else None,
-        )
-
-    def scope(self, cwd: Path) -> Scope:
-        """Return how much of the plan runs."""
-        return Scope(
-            self.shard,
+            shard=self.shard,
             balance=cwd / self.balance if self.balance else None,
             resume=cwd / self.resume if self.resume else None,
             baseline=cwd / self.baseline if self.baseline else None,
@@ -236,9 +231,9 @@ def evaluate(options: EvalOptions, compiled: Compiled, cwd: Path) -> int:
         left_out = f"{everything - len(compiled.plan.cases)} of {everything} cases left out: as in {options.old_plan}"
         with ignoring_lost_output():
             show_line(left_out, "warn", err=True)
-    settings = options.settings(compiled.origin.root, cwd)
+    how = options.run_options(compiled.origin.root, cwd)
     files = options.files(cwd)
-    work = partial(run_plan, compiled, options.overrides(), settings, files, scope=options.scope(cwd))
+    work = partial(run_plan, compiled, options.overrides(), how, files)
     outcome = run(work, files, dotenv_files=compiled.origin.dotenv_files, verbose=options.verbose)
     show_outcome(outcome, files.written, cwd)
     if outcome.report.stopped is not None:

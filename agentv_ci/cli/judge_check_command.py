@@ -28,7 +28,7 @@ from agentv_ci.cli.options import (
 from agentv_ci.cli.running import run, stamp
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.errors import UsageError
-from agentv_ci.execute.run import RunSettings
+from agentv_ci.execute.run import RunOptions
 from agentv_ci.text import counted, shortened
 
 MAX_SHOWN = 20
@@ -118,7 +118,7 @@ def command(options: JudgeCheckOptions) -> int:
     results = Path(options.out) if options.out else Path(".agentv", "results", f"judge-check_{stamp()}.jsonl")
     files = RunFiles(cwd / results, "jsonl")
     overrides = Overrides(repeat=options.repeat, threshold=options.threshold)
-    work = partial(check_judge, check, overrides, RunSettings(root=origin.root, workers=options.workers), files)
+    work = partial(check_judge, check, overrides, RunOptions(root=origin.root, workers=options.workers), files)
     agreement = run(work, files, dotenv_files=origin.dotenv_files, verbose=options.verbose)
     code, reasons = judge_agreement(agreement, demands)
     if options.form == "json":

@@ -30,7 +30,7 @@ from agentv_ci.cli.options import (
 )
 from agentv_ci.cli.running import run, show_outcome
 from agentv_ci.compile.overrides import Overrides
-from agentv_ci.execute.run import RunSettings
+from agentv_ci.execute.run import RunOptions
 from agentv_ci.results.files import ResultsFormat
 
 
@@ -97,9 +97,9 @@ def command(options: RescoreOptions) -> int:
     for sentence in rescoring.left_out:
         show_warning(sentence)
     dry_run = options.dry_run or rescoring.is_dry_run
-    settings = RunSettings(root=origin.root, workers=options.workers, dry_run=dry_run)
+    how = RunOptions(root=origin.root, workers=options.workers, dry_run=dry_run)
     files = options.files(cwd)
-    work = partial(rescore, rescoring, options.overrides(), settings, files)
+    work = partial(rescore, rescoring, options.overrides(), how, files)
     outcome = run(work, files, dotenv_files=origin.dotenv_files, verbose=options.verbose)
     show_outcome(outcome, files.written, cwd)
     for sentence in rescoring.left_out:

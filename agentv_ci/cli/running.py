@@ -21,11 +21,10 @@ import click
 from agentv_ci.app.concluding import RunFiles
 from agentv_ci.app.environment import system_environment
 from agentv_ci.app.report_files import Outcome
-from agentv_ci.app.run import Outside
 from agentv_ci.cli.console import ignoring_lost_output, show_error, show_line, show_summary, show_warning
 from agentv_ci.cli.exit import interruptible
 from agentv_ci.errors import INTERRUPTED, Interrupted, UsageError
-from agentv_ci.execute.run import Progress
+from agentv_ci.execute.run import Progress, RunServices, ignore
 from agentv_ci.load.environment import with_dotenv
 from agentv_ci.process import kill_all
 from agentv_ci.report.renderers import terminal
@@ -50,7 +49,7 @@ def stamp() -> str:
 
 
 def run(
-    work: Callable[[Outside], Awaitable[T]],
+    work: Callable[[RunServices], Awaitable[T]],
     files: RunFiles,
     *,
     dotenv_files: Sequence[Path],
@@ -74,7 +73,7 @@ def run(
     async def main() -> T:
         _end_on_signals()
         async with show_progress(live=not verbose) as watch:
-            return await work(Outside(environment, log if verbose else None, warn, log, watch))
+            return await work(RunServices(environment, log if verbose else ignore, warn, log, watch))
 
     try:
         # The loop forgets the handlers before it.

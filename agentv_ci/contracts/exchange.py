@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, PrintedOutput, ToolCall, Usage
 
 ErrorKind = Literal[
@@ -202,10 +201,6 @@ class Grade:
     """None when a judge's price is not known."""
     masked: bool = False
     """Whether a secret stood in a judge's reply and was taken out."""
-
-
-GradeAnswer = Callable[[PlanCase, Request, Response, Ask], Awaitable[Grade]]
-"""How the engine has an answer scored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from agentv_ci.contracts.exchange import Response, Warn
 from agentv_ci.contracts.plan import PlanSuite
 from agentv_ci.contracts.targets import Target
-from agentv_ci.costs import unpriced_name
+from agentv_ci.prices import unpriced_name
+from agentv_ci.results.resume import FinishedTrials
 
 
 class Budget:
@@ -30,6 +31,13 @@ class Budget:
         """Count what somebody has spent on a suite."""
         self.spent_usd += cost_usd
         self._spent_by_suite[suite] += cost_usd  # type: ignore[assignment]  # dollars count like anything else
+
+    def add_earlier(self, finished: FinishedTrials) -> None:
+        """Count what an earlier run has spent."""
+        for suite, cost_usd in finished.cost_usd.items():
+            self.add(cost_usd, suite)
+        for model in finished.unpriced_models:
+            self.miss_price(model)
 
     def answered(self, target: Target, response: Response, suite: str) -> None:
         """Count what an answer cost; what the cache or a recording gives costs nothing."""

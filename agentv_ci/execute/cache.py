@@ -11,20 +11,16 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from agentv_ci.atomic import replacing
-from agentv_ci.canonical import digest_of, exact
-from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.environment_references import variable_of
-from agentv_ci.contracts.exchange import Request, Response
-from agentv_ci.contracts.targets import Target
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.exchange import Response
 from agentv_ci.json_access import read_json
-from agentv_ci.redaction import SECRET_WORDS
 
 CACHE = Path(".agentv", "cache")
 """Where the cache lies, relative to the working directory."""
@@ -35,8 +31,6 @@ SCRATCH = re.compile(r"\.[0-9a-f]{64}\.json\.[0-9]+\.new")
 HEAD = b'{\n "version": '
 """What every file of ours begins with."""
 TRIES = 3
-UNASKED = ("timeout_s", "attempt", "sample", "files", "cwd", "case_id")
-"""What of a request stands in its key in another way, or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,61 +151,3 @@ def _is_sound(response: Response) -> bool:
 @cache
 def _responses() -> TypeAdapter[Response]:
     return TypeAdapter(Response)
-
-
-def key_of(target: JsonObject, request: Request, *, trial: int, occurrence: int = 0, case: JsonValue = None) -> str:
-    """Return the key of a question to a target with these settings.
-
-    `occurrence` tells the questions of a trial apart that are alike, such as those of two judges; `case` is what the
-    target may know of the case besides the question.
-    """
-    question = {name: value for name, value in asdict(request).items() if name not in UNASKED}
-    files: list[JsonValue] = [[file.path.name, file.is_guideline, file.sha256] for file in request.files]
-    return digest_of(
-        json.dumps(
-            exact(
-                {
-                    "version": VERSION,
-                    "target": target,
-                    "question": _json(question),
-                    "files": files,
-                    "trial": trial,
-                    "occurrence": occurrence,
-                    "case": case,
-                }
-            )
-        )
-    )
-
-
-def _json(value: object) -> JsonValue:
-    loaded: JsonValue = json.loads(json.dumps(value))
-    return loaded
-
-
-def settings_of(authored: Target, resolved: Target | None) -> JsonObject:
-    """Return those settings of a target that can change an answer; secrets as they are written, never their values.
-
-    Without `resolved` all settings are those that are written: the environment plays no part.
-    """
-    unasked = set(authored.outside_digest)
-    written: JsonObject = authored.model_dump(mode="json", exclude_none=True, exclude=unasked)
-    if resolved is None:
-        return written
-    known: JsonObject = resolved.model_dump(mode="json", exclude_none=True, exclude=unasked)
-    return known | {
-        name: _veiled(value, known.get(name)) for name, value in written.items() if name in authored.secrets
-    }
-
-
-def _veiled(written: JsonValue, used: JsonValue) -> JsonValue:
-    """Return a secret setting as it is written; of a map, what only its contract calls secret is what is used."""
-    if not isinstance(written, dict) or not isinstance(used, dict):
-        return written
-    return {name: value if _names_secret(value) else used.get(name) for name, value in written.items()}
-
-
-def _names_secret(value: JsonValue) -> bool:
-    """Whether a value is a reference to a variable that its name calls secret."""
-    variable = variable_of(value)
-    return variable is not None and variable.upper().rsplit("_", 1)[-1] in SECRET_WORDS

@@ -1,19 +1,28 @@
-"""What a run is given, what it works with, and what it tells besides its rows."""
+"""How a plan is run, what the run works with, and how far it is."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agentv_ci.contracts.exchange import Environment, GradeAnswer, Log, Warn
-from agentv_ci.contracts.report import ConcurrencyChange, Stop
-from agentv_ci.execute.materials import Materials
-from agentv_ci.redaction import Redactor
-from agentv_ci.results.journal import Journal
+from agentv_ci.contracts.exchange import Ask, Environment, Grade, Log, Request, Response, Warn
+from agentv_ci.contracts.plan import PlanCase
+from agentv_ci.contracts.results import ResultRow
+from agentv_ci.execute.shard import Shard
+from agentv_ci.redaction import NO_SECRETS, Redactor
+from agentv_ci.text import shortened, without_commands
+
+GradeAnswer = Callable[[PlanCase, Request, Response, Ask], Awaitable[Grade]]
+"""How the engine has an answer scored."""
+
+MAX_LOG_LINE = 4_000
+MAX_WARNINGS = 1_000
+"""More different ones are not read, and to remember them all would take ever more memory."""
 
 
 @dataclass(frozen=True, slots=True)
-class RunSettings:
+class RunOptions:
     """How a plan is run; nothing here changes what a case means."""
 
     root: Path
@@ -26,8 +35,6 @@ class RunSettings:
     fail_fast: bool = False
     max_cost_usd: float | None = None
     """Bounds the whole run; the suites of the plan may have bounds of their own."""
-    shards: int = 1
-    """In how many parts the plan runs; each has its share of the budgets."""
     cache: Path | None = None
     record: Path | None = None
     replay: Path | None = None
@@ -35,6 +42,26 @@ class RunSettings:
     """Where prompts are dumped."""
     traces: Path | None = None
     """Where messages of answers are dumped."""
+    shard: Shard | None = None
+    """The part of the plan that runs; each has its share of the budgets."""
+    balance: Path | None = None
+    """Results whose durations balance the shards."""
+    resume: Path | None = None
+    """Results of an earlier run whose answers still hold."""
+    baseline: Path | None = None
+    """What the run is compared with."""
+    is_filtered: bool = False
+    """Whether the plan has only some of its documents' cases."""
+
+    @property
+    def shards(self) -> int:
+        """In how many parts the plan runs."""
+        return self.shard.total if self.shard is not None else 1
+
+    @property
+    def is_part(self) -> bool:
+        """Whether only some of the documents' cases run."""
+        return self.is_filtered or self.shard is not None
 
 
 @dataclass(slots=True)
@@ -53,33 +80,58 @@ class Progress:
     """Of answers and judges so far."""
 
 
-@dataclass(slots=True)
-class Account:
-    """What a run has to tell besides its rows; complete when it has ended, however it has."""
-
-    stopped: Stop | None = None
-    """Why there is more in the plan than has run."""
-    concurrency: list[ConcurrencyChange] = field(default_factory=list)
-    unpriced_models: tuple[str, ...] = ()
-    unrecorded: int = 0
-    """Questions of a replay that had no recording."""
-    write_error: str | None = None
-    """Why something is missing of what was to be kept."""
+def ignore(_: object) -> None:
+    """Take something that is not shown."""
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
-    """What a run works with."""
+class RunServices:
+    """What a run is given from outside."""
 
-    grade: GradeAnswer
-    journal: Journal
-    """Takes a row the moment its trial ends."""
-    materials: Materials
     environment: Environment
-    log: Log
-    warn: Warn
-    progress: Progress
-    """Kept up to date for whoever shows it."""
-    redactor: Redactor
+    log: Log = ignore
+    warn: Warn = ignore
+    note: Log = ignore
+    """Takes a sentence that people always see, and that is nothing to worry about."""
+    watch: Callable[[Progress], None] = ignore
+    """Is given the progress once, before the first case, and may look at it at any time."""
+    redactor: Redactor = NO_SECRETS
     """Takes secrets out of answers, errors and log lines, where they enter."""
-    account: Account
+
+    def without_secrets(self, redactor: Redactor) -> RunServices:
+        """Return services whose messages have no secrets."""
+        log = RunLog(self.log, self.warn, redactor)
+        return replace(self, log=ignore if self.log is ignore else log.log, warn=log.warn, redactor=redactor)
+
+
+class RunLog:
+    """Messages without secrets and without commands to terminals; each warning comes once."""
+
+    def __init__(self, log: Log, warn: Warn, redactor: Redactor) -> None:
+        self._log = log
+        self._warn = warn
+        self._redactor = redactor
+        self._warnings: set[str] = set()
+
+    def log(self, line: str) -> None:
+        """Pass on what only `--verbose` shows."""
+        self._log(self._clean(line))
+
+    def warn(self, sentence: str) -> None:
+        """Pass on what people always see."""
+        if (line := self._clean(sentence)) not in self._warnings and len(self._warnings) < MAX_WARNINGS:
+            self._warnings.add(line)
+            self._warn(line)
+
+    def _clean(self, line: str) -> str:
+        # One line: what an answer says must not begin one of its own, which the runner of a workflow may obey.
+        text = self._redactor.text(without_commands(line)).replace("\n", "\\n")
+        return shortened(text, MAX_LOG_LINE)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAnswers:
+    """Rows whose answers are scored; they are read when they are needed."""
+
+    read: Callable[[], Iterator[ResultRow]]
+    number: int

@@ -12,8 +12,8 @@ from agentv_ci.atomic import replacing
 from agentv_ci.contracts.plan import Plan, PlanCase, case_key, judges_of, seed_of
 from agentv_ci.contracts.results import ResultRow, RowSource
 from agentv_ci.contracts.targets import Target, model_name
-from agentv_ci.costs import unpriced_name
 from agentv_ci.errors import UsageError
+from agentv_ci.prices import unpriced_name
 from agentv_ci.results.files import ResultsFormat, form, read_items
 from agentv_ci.results.journal import Kept, claim
 from agentv_ci.results.rows import TrialKey, stored_response

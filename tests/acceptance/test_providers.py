@@ -13,10 +13,10 @@ import pytest
 
 from agentv_ci.app.compile import Selection, compile_paths
 from agentv_ci.app.concluding import RunFiles
-from agentv_ci.app.run import Outside, run_plan
+from agentv_ci.app.run import run_plan
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.exchange import Environment
-from agentv_ci.execute.run import RunSettings
+from agentv_ci.execute.run import RunOptions, RunServices
 from tests.conftest import Finished, Waits, agentv_ci, write
 from tests.servers import model_api as served
 from tests.servers.model_api import ModelApi, Step, model_api
@@ -278,9 +278,9 @@ class TestRetryConfiguration:
         await run_plan(
             compile_paths(Selection(["x.eval.yaml"]), cwd=repository.folder),
             Overrides(),
-            RunSettings(root=repository.folder),
+            RunOptions(root=repository.folder),
             RunFiles(repository.folder / "out.jsonl", "jsonl"),
-            Outside(
+            RunServices(
                 environment=world, log=lambda _: None, warn=lambda _: None, note=lambda _: None, watch=lambda _: None
             ),
         )

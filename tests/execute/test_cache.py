@@ -19,7 +19,8 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import ChatMessage, InputFile, Request, Response
 from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
 from agentv_ci.contracts.targets import MockTarget, OpenAITarget
-from agentv_ci.execute.cache import Store, key_of, settings_of
+from agentv_ci.execute.cache import Store
+from agentv_ci.execute.stores import answer_settings, question_key
 from tests.conftest import environment
 from tests.report.builders import well_formed_text
 
@@ -66,7 +67,7 @@ def question(tmp_path: Path, text: str = "rules") -> Request:
 
 def key(request: Request, trial: int = 1, *, of: OpenAITarget | None = None) -> str:
     asked = of or target()
-    return key_of(settings_of(asked, asked), request, trial=trial)
+    return question_key(answer_settings(asked, asked), request, trial=trial)
 
 
 def test_an_answer_comes_back_as_it_was_and_marked(tmp_path: Path) -> None:
@@ -129,8 +130,8 @@ CASES: tuple[JsonValue, ...] = (None, ["a.yaml", "one"], ["b.yaml", "one"])
 
 def test_the_case_and_the_order_of_alike_questions_tell_them_apart(tmp_path: Path) -> None:
     asked = question(tmp_path)
-    keys = {key_of({}, asked, trial=1, case=case) for case in CASES}
-    keys |= {key_of({}, asked, trial=1, occurrence=occurrence) for occurrence in (0, 1, 2)}
+    keys = {question_key({}, asked, trial=1, case=case) for case in CASES}
+    keys |= {question_key({}, asked, trial=1, occurrence=occurrence) for occurrence in (0, 1, 2)}
     assert len(keys) == 5
 
 
@@ -161,10 +162,10 @@ def test_a_setting_that_changes_no_answer_changes_no_key(change: dict[str, Any],
 def test_the_environment_plays_its_part_but_for_secrets_and_recordings() -> None:
     written = target(base_url="${{ URL }}", headers={"x-key": "${{ KEY }}"})
     used = target(base_url="http://used/v1", headers={"x-key": "sk-canary"}, api_key="sk-canary")
-    found = settings_of(written, used)
+    found = answer_settings(written, used)
     assert (found["base_url"], found["headers"]) == ("http://used/v1", {"x-key": "${{ KEY }}"})
     assert "sk-canary" not in json.dumps(found)
-    assert settings_of(written, None)["base_url"] == "${{ URL }}"
+    assert answer_settings(written, None)["base_url"] == "${{ URL }}"
 
 
 @pytest.mark.parametrize(
@@ -230,7 +231,7 @@ def test_a_half_written_answer_is_never_seen(tmp_path: Path) -> None:
 @pytest.mark.parametrize("provider", ["openai", "mock"])
 def test_settings_of_any_target_are_json(provider: str) -> None:
     asked = target() if provider == "openai" else MockTarget(name="m", provider="mock", response="x")
-    assert json.loads(json.dumps(settings_of(asked, asked)))["provider"] == provider
+    assert json.loads(json.dumps(answer_settings(asked, asked)))["provider"] == provider
 
 
 @given(st.text(max_size=5), st.text(max_size=5))

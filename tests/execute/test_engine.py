@@ -19,11 +19,11 @@ import pytest
 from agentv_ci.app.compile import Selection, compile_paths
 from agentv_ci.app.concluding import RunFiles
 from agentv_ci.app.report_files import Outcome
-from agentv_ci.app.run import EVERYTHING, Outside, Scope, run_plan
+from agentv_ci.app.run import run_plan
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import CannotGoOn, TargetUnavailable, UsageError
-from agentv_ci.execute.run import Progress, RunSettings
+from agentv_ci.execute.run import Progress, RunOptions, RunServices
 from agentv_ci.results.files import read_rows
 from tests.conftest import Waits, environment, has_ended, write
 from tests.servers.chat_api import Reply, Step, answers, chat_api, fails, says
@@ -71,25 +71,22 @@ class Run:
             },
         )
 
-    async def start(
-        self, *, between: Callable[[], None] = lambda: None, scope: Scope = EVERYTHING, **settings: Any
-    ) -> Outcome:
+    async def start(self, *, between: Callable[[], None] = lambda: None, **settings: Any) -> Outcome:
         """Compile and run; `between` happens after the one and before the other."""
         compiled = compile_paths(Selection(["evals"]), cwd=self.repository)
         between()
         return await run_plan(
             compiled,
             Overrides(),
-            RunSettings(root=self.repository, **settings),
+            RunOptions(root=self.repository, **settings),
             RunFiles(self.results, "jsonl"),
-            Outside(
+            RunServices(
                 environment=replace(Waits(self.environ).world(), monotonic=self.clock),
                 log=self.log.append,
                 warn=self.warned.append,
                 note=self.log.append,
                 watch=self._watch,
             ),
-            scope,
         )
 
     def _watch(self, progress: Progress) -> None:

@@ -10,7 +10,7 @@ import pytest
 from agentv_ci.analysis.run_report import report
 from agentv_ci.contracts.exchange import Verdict
 from agentv_ci.contracts.report import Ending
-from agentv_ci.execute.failures import Failures
+from agentv_ci.execute.trials import Failures
 from tests.report.builders import case, plan, row
 
 VERDICTS: tuple[Verdict, ...] = ("pass", "fail", "error")

@@ -25,14 +25,14 @@ import pytest
 from agentv_ci.app.compile import Selection, compile_paths
 from agentv_ci.app.concluding import RunFiles
 from agentv_ci.app.report_files import Outcome
-from agentv_ci.app.run import EVERYTHING, Outside, Scope, run_plan
+from agentv_ci.app.run import run_plan
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.exchange import Environment, ProviderError
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.errors import CannotGoOn, UsageError
 from agentv_ci.execute.limits import Limit, Limits
-from agentv_ci.execute.run import RunSettings
+from agentv_ci.execute.run import RunOptions, RunServices
 from agentv_ci.results.files import ResultsFormat, UnreadableResults, form, form_of, read_rows
 from tests.conftest import Waits, agentv_ci, environment, has_ended, write
 from tests.servers.chat_api import Reply, chat_api, fails, says
@@ -103,10 +103,9 @@ class Run:
         return await run_plan(
             compiled,
             overrides or Overrides(),
-            RunSettings(root=self.repository, **settings),
+            RunOptions(root=self.repository, resume=resume, **settings),
             RunFiles(out or self.results, self.form),
-            Outside(world, self.log.append, self.log.append, self.log.append, lambda _: None),
-            EVERYTHING if resume is None else Scope(resume=resume),
+            RunServices(world, self.log.append, self.log.append, self.log.append, lambda _: None),
         )
 
     def __call__(self, **arguments: Any) -> Outcome:

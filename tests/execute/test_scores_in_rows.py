@@ -11,15 +11,15 @@ import pytest
 
 from agentv_ci.app.compile import Selection, compile_paths
 from agentv_ci.app.concluding import RunFiles
-from agentv_ci.app.run import Outside, run_plan
+from agentv_ci.app.run import run_plan
 from agentv_ci.cli import run
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.exchange import Environment, Response
 from agentv_ci.contracts.results import Usage
 from agentv_ci.contracts.targets import OpenAITarget
-from agentv_ci.costs import cost_of_response
-from agentv_ci.execute.run import RunSettings
+from agentv_ci.execute.run import RunOptions, RunServices
+from agentv_ci.prices import cost_of_response
 from tests.conftest import NOW, write
 from tests.servers.model_api import model_api, says
 
@@ -148,9 +148,9 @@ def test_waiting_for_others_is_no_latency(folder: Path) -> None:
     work = run_plan(
         compiled,
         Overrides(repeat=4),
-        RunSettings(root=folder),
+        RunOptions(root=folder),
         RunFiles(folder / "r.jsonl", "jsonl"),
-        Outside(world, print, print, print, lambda _: None),
+        RunServices(world, print, print, print, lambda _: None),
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("agentv_ci.execute.limits.cases_at_once", lambda *_: 4)

@@ -12,11 +12,11 @@ from typing import Any
 
 from agentv_ci.app.compile import Selection, compile_paths
 from agentv_ci.app.concluding import RunFiles
-from agentv_ci.app.run import Outside, run_plan
+from agentv_ci.app.run import run_plan
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.exchange import Environment
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.execute.run import RunSettings
+from agentv_ci.execute.run import RunOptions, RunServices
 from agentv_ci.results.files import read_rows
 from tests.conftest import Finished, environment, write
 
@@ -71,13 +71,13 @@ def run(repository: Path, world: Environment, **settings: Any) -> list[ResultRow
     results = repository / "r.jsonl"
 
     async def main() -> None:
-        outside = Outside(world, log=ignore, warn=ignore, note=ignore, watch=ignore)
+        outside = RunServices(world, log=ignore, warn=ignore, note=ignore, watch=ignore)
         compiled = compile_paths(Selection(["evals"]), cwd=repository)
         async with asyncio.timeout(DEADLINE_S):
             await run_plan(
                 compiled,
                 Overrides(),
-                RunSettings(root=repository, **settings),
+                RunOptions(root=repository, **settings),
                 RunFiles(results, "jsonl"),
                 outside,
             )

@@ -19,8 +19,8 @@ from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.exchange import Response
 from agentv_ci.contracts.results import EvaluatorResult, Usage
 from agentv_ci.contracts.targets import MockTarget
-from agentv_ci.costs import cost_of_response
 from agentv_ci.evaluate.replies import first_object, last_score
+from agentv_ci.prices import cost_of_response
 from agentv_ci.redaction import Redactor
 from tests.conftest import REPOSITORY
 from tests.evaluate.evaluators.test_schema import check

@@ -11,7 +11,7 @@ from agentv_ci.contracts.evaluators import CostEvaluator, LatencyEvaluator, Toke
 from agentv_ci.contracts.exchange import Response
 from agentv_ci.contracts.plan import PlanEvaluator
 from agentv_ci.contracts.results import EvaluatorResult, ToolCall, Usage
-from agentv_ci.costs import cost_of
+from agentv_ci.prices import cost_of
 from tests.evaluate.builders import answered, assess, grade, plan_case
 
 LATENCY = LatencyEvaluator(name="l", type="latency", max_ms=100)

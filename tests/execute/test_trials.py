@@ -21,19 +21,19 @@ from agentv_ci.analysis.run_report import report
 from agentv_ci.app.compile import Selection, compile_paths
 from agentv_ci.app.concluding import RunFiles
 from agentv_ci.app.report_files import Outcome
-from agentv_ci.app.run import Outside, Scope, run_plan
+from agentv_ci.app.run import run_plan
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.exchange import Ask, Grade, ProviderError, Request, Response, Verdict
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import MockTarget, Target
-from agentv_ci.execute import execute, targets
-from agentv_ci.execute.deciding import Deciding, first_trials, trials_left
+from agentv_ci.execute import targets
+from agentv_ci.execute.engine import Engine
 from agentv_ci.execute.materials import Materials
-from agentv_ci.execute.run import Account, Means, Progress, RunSettings
+from agentv_ci.execute.run import Progress, RunOptions, RunServices
 from agentv_ci.execute.services import ProviderServices
-from agentv_ci.redaction import Redactor
+from agentv_ci.execute.trials import TrialSchedule, first_trials, trials_left
 from agentv_ci.results.files import form, read_rows
 from agentv_ci.results.journal import Journal
 from agentv_ci.results.resume import FinishedTrials
@@ -108,41 +108,41 @@ def test_trials_left_are_those_of_all_cases() -> None:
 
 
 def test_it_goes_on_when_all_that_run_side_by_side_have_ended() -> None:
-    one, left_out = adaptive(), list[int]()
-    deciding = Deciding({}, left_out.append)
-    assert deciding.begin(one) == [1, 2, 3]
-    assert deciding.go_on(one, row("pass", of=one, trial=3)) == ()
-    assert deciding.go_on(one, row("fail", of=one, trial=1)) == ()
-    assert deciding.go_on(one, row("pass", of=one, trial=2)) == [4]
-    assert left_out == []
-    assert deciding.go_on(one, row("pass", of=one, trial=4)) == []
-    assert left_out == [1]
+    one = adaptive()
+    schedule = TrialSchedule({})
+    assert schedule.begin(one) == [1, 2, 3]
+    assert schedule.next_trials(one, row("pass", of=one, trial=3)) == ()
+    assert schedule.next_trials(one, row("fail", of=one, trial=1)) == ()
+    assert schedule.next_trials(one, row("pass", of=one, trial=2)) == [4]
+    assert schedule.take_unneeded(one) == 0
+    assert schedule.next_trials(one, row("pass", of=one, trial=4)) == []
+    assert [schedule.take_unneeded(one) for _ in range(2)] == [1, 0]
 
 
 @pytest.mark.parametrize("order", list(permutations([1, 2, 3])))
 def test_order_in_which_trials_end_does_not_matter(order: tuple[int, ...]) -> None:
-    one, left_out = adaptive(), list[int]()
-    deciding = Deciding({}, left_out.append)
-    deciding.begin(one)
+    one = adaptive()
+    schedule = TrialSchedule({})
+    schedule.begin(one)
     letters = {1: "pass", 2: "fail", 3: "fail"}
     rows = [row("pass" if letters[number] == "pass" else "fail", of=one, trial=number) for number in order]
-    assert [list(deciding.go_on(one, each)) for each in rows] == [[], [], [4]]
+    assert [list(schedule.next_trials(one, each)) for each in rows] == [[], [], [4]]
 
 
 def test_case_that_runs_to_its_end_is_left_alone() -> None:
-    one, left_out = adaptive(stop_when=None), list[int]()
-    deciding = Deciding({}, left_out.append)
-    assert [*deciding.begin(one)] == [1, 2, 3, 4, 5]
-    assert [deciding.go_on(one, row("fail", 0.0, of=one, trial=number)) for number in range(1, 6)] == [()] * 5
-    assert left_out == []
+    one = adaptive(stop_when=None)
+    schedule = TrialSchedule({})
+    assert [*schedule.begin(one)] == [1, 2, 3, 4, 5]
+    assert [schedule.next_trials(one, row("fail", 0.0, of=one, trial=number)) for number in range(1, 6)] == [()] * 5
+    assert schedule.take_unneeded(one) == 0
 
 
 def test_what_an_earlier_run_found_counts() -> None:
-    one, left_out = adaptive(), list[int]()
-    deciding = Deciding(finished({1: PASS, 3: PASS}), left_out.append)
-    assert deciding.begin(one) == [2]
-    assert deciding.go_on(one, row("pass", of=one, trial=2)) == []
-    assert left_out == [2]
+    one = adaptive()
+    schedule = TrialSchedule(finished({1: PASS, 3: PASS}))
+    assert schedule.begin(one) == [2]
+    assert schedule.next_trials(one, row("pass", of=one, trial=2)) == []
+    assert [schedule.take_unneeded(one) for _ in range(2)] == [2, 0]
 
 
 # --- The engine, with answers that are graded by a script -------------------------------------------------------------
@@ -156,7 +156,7 @@ class Ran:
     rows: list[ResultRow]
     """As they were written."""
     progress: Progress
-    account: Account
+    ending: Ending
     most_at_once: dict[int, int]
     """Trials under way at most, while trials of that number were."""
 
@@ -209,27 +209,33 @@ def go(
 
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        progress, account = Progress(trials_left(of, known)), Account()
 
-        async def main() -> None:
+        async def main() -> Engine:
             results = Journal(root / "r.jsonl", form("jsonl").encode)
             with results as journal, Materials(of.files, root) as materials:
-                world, redactor = Waits().world(), Redactor([])
-                means = Means(
-                    grade, journal, materials, world, lambda _: None, lambda _: None, progress, redactor, account
+                engine = Engine(
+                    of,
+                    known_targets,
+                    RunOptions(root=root, workers=workers, fail_fast=fail_fast),
+                    RunServices(Waits().world()),
+                    grade=grade,
+                    journal=journal,
+                    materials=materials,
+                    finished=FinishedTrials(results=known),
                 )
-                how = RunSettings(root=root, workers=workers, fail_fast=fail_fast)
                 async with asyncio.timeout(30):
-                    await execute(of, known_targets, how, means, None, FinishedTrials(results=known))
+                    await engine.run()
                 journal.finish()
+            return engine
 
-        asyncio.run(main())
-        return Ran(of, list(read_rows(root / "r.jsonl", "jsonl")), progress, account, most)
+        engine = asyncio.run(main())
+        rows = list(read_rows(root / "r.jsonl", "jsonl"))
+        return Ran(of, rows, engine.progress, engine.ending(), most)
 
 
 def outcome_of(ran: Ran, rows: Sequence[ResultRow] | None = None) -> tuple[dict[str, Verdict], str, int]:
     """Verdicts of the cases, the gate's word, and how many trials are missing."""
-    found, outcomes = report(ran.plan, ran.rows if rows is None else rows, Ending(stopped=ran.account.stopped))
+    found, outcomes = report(ran.plan, ran.rows if rows is None else rows, Ending(stopped=ran.ending.stopped))
     verdicts = {each.case.id: each.verdict for each in outcomes}
     return verdicts, found.gate.verdict, sum(each.missing for each in outcomes)
 
@@ -274,7 +280,7 @@ chances = st.integers(0, 99)
 def test_no_more_trials_run_than_the_verdict_takes(letters: str, require: Require, ran: int, workers: int) -> None:
     found = go([adaptive(require=require)], {"one": scripted(letters)}, workers=workers)
     assert found.trials == [("one", number) for number in range(1, ran + 1)]
-    assert (found.progress.total, found.progress.done, found.account.stopped) == (ran, ran, None)
+    assert (found.progress.total, found.progress.done, found.ending.stopped) == (ran, ran, None)
 
 
 @settings(max_examples=30)
@@ -286,7 +292,7 @@ def test_any_number_of_workers_runs_the_same_trials(scripted: Cases, workers: in
     for ran in (alone, together):
         assert (ran.progress.total, ran.progress.running) == (ran.progress.done, 0)
         assert ran.progress.done == len(ran.rows)
-        assert ran.account.stopped is None
+        assert ran.ending.stopped is None
 
 
 @settings(max_examples=30)
@@ -340,7 +346,7 @@ def test_run_that_stops_at_the_first_failure_says_so_where_a_case_is_open(
 ) -> None:
     stopped = go(*scripted, workers=workers, chance=chance, fail_fast=True)
     _, word, missing = outcome_of(stopped)
-    assert (missing > 0) == (stopped.account.stopped == "fail-fast")
+    assert (missing > 0) == (stopped.ending.stopped == "fail-fast")
     assert (word == "pass") == (outcome_of(go(*scripted))[1] == "pass")
 
 
@@ -351,7 +357,7 @@ def test_case_in_flight_that_stays_open_has_been_stopped_although_nothing_waited
     for chance in range(200):
         found = go([adaptive("open"), adaptive("lost", 1)], script, workers=8, fail_fast=True, chance=chance)
         verdicts, word, missing = outcome_of(found)
-        assert (word, found.account.stopped == "fail-fast") == ("fail", missing > 0)
+        assert (word, found.ending.stopped == "fail-fast") == ("fail", missing > 0)
         assert (verdicts["open"] == "pass") == (missing == 0)
         left.add(missing)
     assert left == {0, 1, 2}, "chance has it stop at any moment"
@@ -361,7 +367,7 @@ def test_case_that_is_decided_by_what_is_in_flight_was_not_stopped() -> None:
     script = {"lost": scripted("f"), "decided": scripted("ppppp")}
     for chance in range(20):
         found = go([adaptive("decided"), adaptive("lost", 1)], script, workers=8, fail_fast=True, chance=chance)
-        assert (found.account.stopped, len(found.rows), outcome_of(found)[2]) == (None, 4, 0)
+        assert (found.ending.stopped, len(found.rows), outcome_of(found)[2]) == (None, 4, 0)
 
 
 @pytest.mark.parametrize("workers", WORKERS)
@@ -489,10 +495,9 @@ class Runs:
         return await run_plan(
             compile_paths(Selection(["evals"]), cwd=self.repository),
             Overrides(),
-            RunSettings(root=self.repository, **settings),
+            RunOptions(root=self.repository, resume=self.results if resume else None, **settings),
             RunFiles(self.results, "jsonl"),
-            Outside(Waits(self.environ).world(), None, lambda _: None, lambda _: None, self._watch),
-            Scope(resume=self.results if resume else None),
+            RunServices(Waits(self.environ).world(), watch=self._watch),
         )
 
     def __call__(self, **settings: Any) -> Outcome:
