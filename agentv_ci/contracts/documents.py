@@ -22,13 +22,16 @@ ReadYaml = Callable[[str], JsonValue]
 """Read a YAML (or JSON) text; raises ValueError."""
 
 
+FileState = Literal["text", "blank", "missing", "folder", "outside", "unreadable", "not UTF-8"]
+
+
 @dataclass(frozen=True, slots=True)
 class ReferencedFile:
     """What a path of the machine leads to."""
 
     real: Path
     """Where it leads when symbolic links are followed."""
-    state: Literal["text", "blank", "missing", "folder", "outside", "unreadable", "not UTF-8"]
+    state: FileState
     """`outside` of where it may lie: then it was not opened."""
     reason: str = ""
     """Why it is unreadable."""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import accumulate
+from pathlib import Path
 
-from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import RULES, Diagnostic
+from agentv_ci.contracts.documents import DocumentContext, ReferencedFile
 from agentv_ci.contracts.source import Pointer, Source, locate, spell
+from agentv_ci.json_access import text_at
 from agentv_ci.text import shortened
 
 STAND_IN = "(missing)"
 """The text in place of one that is missing."""
-
 
 _STEP = re.compile(r"(?=[.\[])")
 
@@ -22,33 +24,18 @@ LONGEST = 2_000
 """Characters of a message; names and lists in documents have no limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Losses:
-    """Where the understood document differs from the authored one."""
-
-    in_: frozenset[Pointer] = frozenset()
-    """What lost something directly inside it, because it is wrong; as authored."""
-    below: frozenset[Pointer] = frozenset()
-    """What lost something anywhere inside it."""
-    stand_ins: frozenset[str] = frozenset()
-    """What is missing and stood in for, so that the rest can be understood; spelled."""
-
-    @classmethod
-    def of(cls, dropped: Iterable[Pointer], stand_ins: Iterable[Pointer]) -> Losses:
-        """Return the losses when these are left out, and these put in."""
-        below = frozenset(each[:length] for each in dropped for length in range(len(each)))
-        return cls(frozenset(each[:-1] for each in dropped), below, frozenset(map(spell, stand_ins)))
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Finder:
-    """Writes diagnostics about one source."""
+    """Writes diagnostics about one source, checked in its context."""
 
     source: Source
+    context: DocumentContext
     survivors: Mapping[Pointer, tuple[int, ...]] = field(default_factory=dict)
     """Lists that lost wrong items: pointer (as authored) → authored index of each item that is left."""
-
-    losses: Losses = field(default_factory=Losses)
+    dropped: Collection[Pointer] = ()
+    """What is left out of the understood document, because it is wrong; as authored."""
+    stand_ins: Collection[Pointer] = ()
+    """What is missing and stood in for, so that the rest can be understood."""
 
     def lost_something(self, pointer: Pointer, *, deep: bool = False) -> bool:
         """Whether a mapping of the understood document lacks something that the author gave it.
@@ -56,18 +43,28 @@ class Finder:
         What is missing there may be what was meant, and one mistake is one diagnostic. With `deep`, anything below
         counts too.
         """
-        return self.authored(pointer) in (self.losses.below if deep else self.losses.in_)
+        return self.authored(pointer) in (self._holders if deep else self._parents)
+
+    @cached_property
+    def _parents(self) -> frozenset[Pointer]:
+        return frozenset(each[:-1] for each in self.dropped)
+
+    @cached_property
+    def _holders(self) -> frozenset[Pointer]:
+        return frozenset(each[:length] for each in self.dropped for length in range(len(each)))
+
+    @cached_property
+    def _missing(self) -> frozenset[str]:
+        return frozenset(map(spell, self.stand_ins))
 
     def is_missing(self, pointer: Pointer) -> bool:
         """Whether a field of the understood document is not the author's."""
-        return spell(self.authored(pointer)) in self.losses.stand_ins
+        return spell(self.authored(pointer)) in self._missing
 
     def is_stand_in(self, diagnostic: Diagnostic) -> bool:
-        """Whether a diagnostic is about something that nobody wrote."""
-        if not self.losses.stand_ins:
-            return False
-        steps = accumulate(_STEP.split(diagnostic.pointer or ""))
-        return any(way in self.losses.stand_ins for way in steps)
+        """Whether a diagnostic is about something that the author did not write."""
+        steps = accumulate(_STEP.split(diagnostic.pointer or "")) if self.stand_ins else ()
+        return any(way in self._missing for way in steps)
 
     def authored(self, pointer: Pointer) -> Pointer:
         """Return where a part of the understood document stands in the authored one."""
@@ -101,21 +98,27 @@ class Finder:
             hint=shortened(hint, LONGEST) if hint else None,
         )
 
+    def duplicates(self, what: str, names: Iterable[tuple[Pointer, str]]) -> Iterator[Diagnostic]:
+        """AV301 for every name that was given before."""
+        first: dict[str, Pointer] = {}
+        for pointer, name in names:
+            if name in first:
+                line = locate(self.source.mark, self.authored(first[name])).start[0] + 1
+                yield self.at("AV301", f"{what} '{name}' is given twice; first on line {line}", pointer)
+            else:
+                first[name] = pointer
+
+    def file(self, reference: str) -> tuple[Path, ReferencedFile]:
+        """Return the path that a file reference means, and what it leads to."""
+        path = self.source.resolve(reference)
+        return path, self.inspect(path)
+
+    def inspect(self, path: Path) -> ReferencedFile:
+        """Return what a path leads to, if it stays inside the document's repository."""
+        # A file outside of any repository may still refer to what lies beside it.
+        return self.context.inspect_file(path, (self.source.root, self.source.path.parent))
+
     def _label(self, pointer: Pointer, collection: str, key: str) -> str | None:
         if len(pointer) < 2 or pointer[0] != collection:
             return None
-        item = value_at(self.source.data, pointer[:2])
-        label = item.get(key) if isinstance(item, dict) else None
-        return label if isinstance(label, str) and label else spell(pointer[:2])
-
-
-def value_at(data: JsonValue, pointer: Pointer) -> JsonValue:
-    """Return the value at `pointer`, None when there is none."""
-    for step in pointer:
-        if isinstance(data, dict) and step in data:
-            data = data[str(step)]
-        elif isinstance(data, list) and isinstance(step, int) and step < len(data):
-            data = data[step]
-        else:
-            return None
-    return data
+        return text_at(self.source.data, *pointer[:2], key) or spell(pointer[:2])

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import UnionType
+from typing import Annotated, Literal, Union, get_args, get_origin
 
 from pydantic import ValidationError
 
-from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.base import Authored, JsonObject, JsonValue, fields_of
+from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import Document
-from agentv_ci.contracts.source import Kind, Pointer, Source
+from agentv_ci.contracts.evals import EvalDocument
+from agentv_ci.contracts.judge_set import JudgeSetDocument
+from agentv_ci.contracts.source import Kind, Pointer
+from agentv_ci.contracts.targets import TargetsDocument
+from agentv_ci.json_access import value_at
 from agentv_ci.jsonschema.schemas import SchemaName, Violation, violations
 from agentv_ci.model_errors import refusals
-from agentv_ci.validate.findings import Finder, value_at
-from agentv_ci.validate.repair import Repair
-from agentv_ci.validate.walk import contracts_of
+from agentv_ci.validate.findings import STAND_IN, Finder
+from agentv_ci.validate.walk import contracts_of, mappings
 from agentv_ci.validate.wording import diagnostics
 
 SCHEMAS: Mapping[Kind, SchemaName] = {
@@ -25,9 +31,18 @@ SCHEMAS: Mapping[Kind, SchemaName] = {
     "judge-set": "judge-set-v1",
 }
 
+CONTRACTS: Mapping[Kind, type[Document]] = {
+    "eval": EvalDocument,
+    "targets": TargetsDocument,
+    "config": ConfigDocument,
+    "judge-set": JudgeSetDocument,
+}
 
 TOO_MANY = 10_000
 """Refusals from which on the rest of a document is not worth the time."""
+
+KINDS = ("type", "provider")
+"""Fields that nothing can stand in for: what else belongs beside them depends on them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +54,22 @@ class Structure:
     find: Finder
 
 
-def check_structure(source: Source, kind: Kind) -> Structure:
-    """Read a source as a document of its kind.
+def check_structure(finder: Finder, kind: Kind) -> Structure:
+    """Read a source as a document of its kind; the finder is that of what is authored.
 
     Wrong parts are reported and left out, missing ones stood in for, again and again, until the rest is a document; so
     one pass can also report what is wrong with the right parts.
     """
-    finder = Finder(source)
-    document = _model(kind, source.data)
+    authored = finder.source.data
+    document = _model(kind, authored)
     if not isinstance(document, ValidationError):
         return Structure(document, (), finder)
-    refused = _refused(kind, document, source.data)
+    refused = _refused(kind, document, authored)
     found = tuple(diagnostics(finder, refused))
-    repair = Repair(contract_of(kind))
-    data = source.data
+    repair = _Repair(CONTRACTS[kind])
+    data = authored
     while 0 < len(refused) < TOO_MANY and repair.take(refused, finder, data):
-        data, finder = repair.apply(source)
+        data, finder = repair.apply(finder)
         document = _model(kind, data)
         if not isinstance(document, ValidationError):
             return Structure(document, found, finder)
@@ -62,39 +77,18 @@ def check_structure(source: Source, kind: Kind) -> Structure:
     return Structure(None, found, finder)
 
 
-def _refused(kind: Kind, error: ValidationError, data: JsonValue) -> list[Violation]:
-    return violations(SCHEMAS[kind], data) or list(_only_the_model_sees(error, data))
-
-
-def contract_of(kind: Kind) -> type[Document]:
-    """Return what documents of a kind must fulfil; the contracts load when they are needed."""
-    match kind:
-        case "eval":
-            from agentv_ci.contracts.evals import EvalDocument
-
-            return EvalDocument
-        case "targets":
-            from agentv_ci.contracts.targets import TargetsDocument
-
-            return TargetsDocument
-        case "config":
-            from agentv_ci.contracts.config import ConfigDocument
-
-            return ConfigDocument
-        case "judge-set":
-            from agentv_ci.contracts.judge_set import JudgeSetDocument
-
-            return JudgeSetDocument
-
-
 def _model(kind: Kind, data: JsonValue) -> Document | ValidationError:
-    contract = contract_of(kind)
+    contract = CONTRACTS[kind]
     # Builds those that refer to themselves; as a part of another one, pydantic would build them a second time.
     contracts_of(contract)
     try:
         return contract.model_validate(data)
     except ValidationError as error:
         return error
+
+
+def _refused(kind: Kind, error: ValidationError, data: JsonValue) -> list[Violation]:
+    return violations(SCHEMAS[kind], data) or list(_only_the_model_sees(error, data))
 
 
 def _only_the_model_sees(error: ValidationError, data: JsonValue) -> Iterator[Violation]:
@@ -104,10 +98,88 @@ def _only_the_model_sees(error: ValidationError, data: JsonValue) -> Iterator[Vi
         pointer: Pointer = ()
         for step in each.place:
             # The model names the branch of a union as if it were a key.
-            if value_at(data, (*pointer, step)) is not None:
+            if value_at(data, *pointer, step) is not None:
                 pointer = (*pointer, step)
         found.setdefault(pointer, each.message)
     for pointer, message in found.items():
         # A list that lost its only item to an error is then called too short, which is no mistake of its own.
         if not any(other[: len(pointer)] == pointer for other in found if other != pointer):
-            yield Violation("value", pointer, (), value_at(data, pointer), message)
+            yield Violation("value", pointer, (), value_at(data, *pointer), message)
+
+
+class _Repair:
+    """What of a document is left out, and what is put in the place of missing fields; all as authored."""
+
+    def __init__(self, contract: type[Authored]) -> None:
+        self._contract = contract
+        self._dropped: set[Pointer] = set()
+        self._added: dict[Pointer, JsonObject] = {}
+        """Mapping → the fields it gets."""
+
+    def take(self, refused: Iterable[Violation], find: Finder, data: JsonValue) -> bool:
+        """Note how to mend what was refused in `data`; False when nothing of the document would be left."""
+        known = self._size()
+        contracts = {way: contract for contract, _, way in mappings(self._contract, data)}
+        for violation in refused:
+            if violation.keyword != "required":
+                self._dropped.add(find.authored(violation.pointer))
+                continue
+            parent, key = violation.pointer[:-1], str(violation.pointer[-1])
+            place = find.authored(parent)
+            if not parent or parent not in contracts or key in KINDS or key in self._added.get(place, {}):
+                self._dropped.add(place)
+            else:
+                self._added.setdefault(place, {})[key] = _stand_in_for_field(contracts[parent], key)
+        return () not in self._dropped and self._size() > known
+
+    def _size(self) -> int:
+        return len(self._dropped) + sum(map(len, self._added.values()))
+
+    def apply(self, find: Finder) -> tuple[JsonValue, Finder]:
+        """Return the mended data, and how to speak of it."""
+        survivors: dict[Pointer, tuple[int, ...]] = {}
+        data = self._mended(find.source.data, (), survivors)
+        stand_ins = {(*place, key) for place, fields in self._added.items() for key in fields}
+        return data, replace(find, survivors=survivors, dropped=frozenset(self._dropped), stand_ins=stand_ins)
+
+    def _mended(self, value: JsonValue, way: Pointer, survivors: dict[Pointer, tuple[int, ...]]) -> JsonValue:
+        if isinstance(value, dict):
+            mended: JsonObject = {
+                key: self._mended(item, (*way, key), survivors)
+                for key, item in value.items()
+                if (*way, key) not in self._dropped
+            }
+            return mended | self._added.get(way, {})
+        if isinstance(value, list):
+            kept = tuple(index for index in range(len(value)) if (*way, index) not in self._dropped)
+            if len(kept) < len(value):
+                survivors[way] = kept
+            return [self._mended(value[index], (*way, index), survivors) for index in kept]
+        return value
+
+
+def _stand_in_for_field(contract: type[Authored], name: str) -> JsonValue:
+    field = fields_of(contract)[name]
+    return _stand_in(field.annotation, needs_items=_has_least(field.metadata))
+
+
+def _stand_in(annotation: object, *, needs_items: bool) -> JsonValue:
+    """Return a value that the type of a field takes."""
+    annotation = getattr(annotation, "__value__", annotation)
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _stand_in(arguments[0], needs_items=_has_least(arguments[1:]))
+    if origin is Literal:
+        return str(arguments[0])
+    if origin is tuple:
+        return [_stand_in(arguments[0], needs_items=False)] if needs_items else []
+    if origin in (Union, UnionType):
+        return _stand_in(arguments[0], needs_items=needs_items)
+    if isinstance(annotation, type) and issubclass(annotation, Authored):
+        required = [name for name, field in fields_of(annotation).items() if field.is_required()]
+        return {name: _stand_in_for_field(annotation, name) for name in required}
+    return STAND_IN if annotation is str else 1
+
+
+def _has_least(constraints: Iterable[object]) -> bool:
+    return any(getattr(each, "min_length", None) for each in constraints)

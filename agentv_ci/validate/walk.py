@@ -1,13 +1,15 @@
-"""Going through authored data along the contracts that speak of it."""
+"""Going through a document: its evaluators, and its data along the contracts that describe it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from types import UnionType
 from typing import Annotated, Literal, Union, get_args, get_origin
 
 from agentv_ci.contracts.base import Authored, JsonObject, JsonValue, fields_of, spellings
+from agentv_ci.contracts.evals import CaseExecution, EvalCase, EvalDocument
+from agentv_ci.contracts.evaluators import AuthoredEvaluator, CompositeEvaluator
 from agentv_ci.contracts.source import Pointer
 
 
@@ -77,3 +79,49 @@ def _is_other_kind(branch: object, data: JsonValue) -> bool:
         return False
     kinds = ((key, field.annotation) for key, field in fields_of(branch).items() if key in ("type", "provider"))
     return any(get_origin(kind) is Literal and data.get(key) not in get_args(kind) for key, kind in kinds)
+
+
+Evaluators = Sequence[tuple[Pointer, AuthoredEvaluator]]
+"""Evaluators, each with its place."""
+
+
+def all_evaluators(document: EvalDocument) -> Evaluators:
+    """Return every evaluator of a document, those inside composites too."""
+    return [
+        found
+        for pointer, evaluators in evaluator_lists(document)
+        for index, evaluator in enumerate(evaluators)
+        for found in flat((*pointer, index), evaluator)
+    ]
+
+
+def evaluator_lists(document: EvalDocument) -> Iterator[tuple[Pointer, Sequence[AuthoredEvaluator]]]:
+    """Yield the lists of evaluators of the file and of its cases, each with its place."""
+    owners: list[tuple[Pointer, CaseExecution | EvalCase | None]] = [(("execution",), document.execution)]
+    for index, case in enumerate(document.evalcases):
+        owners += [(("evalcases", index), case), (("evalcases", index, "execution"), case.execution)]
+    for pointer, owner in owners:
+        if owner and owner.evaluators:
+            yield (*pointer, "evaluators"), owner.evaluators
+
+
+def evaluators_of(document: EvalDocument, index: int) -> Evaluators:
+    """Return the evaluators that score a case; none when none are given."""
+    case = document.evalcases[index]
+    owners: tuple[tuple[Pointer, CaseExecution | EvalCase | None], ...] = (
+        (("evalcases", index, "execution"), case.execution),
+        (("evalcases", index), case),
+        (("execution",), document.execution),
+    )
+    pointer, evaluators = next(
+        ((place, each.evaluators) for place, each in owners if each and each.evaluators), ((), ())
+    )
+    return [((*pointer, "evaluators", number), evaluator) for number, evaluator in enumerate(evaluators)]
+
+
+def flat(pointer: Pointer, evaluator: AuthoredEvaluator) -> Iterator[tuple[Pointer, AuthoredEvaluator]]:
+    """Yield an evaluator and all those inside it."""
+    yield pointer, evaluator
+    if isinstance(evaluator, CompositeEvaluator):
+        for index, member in enumerate(evaluator.evaluators):
+            yield from flat((*pointer, "evaluators", index), member)

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.environment_references import ENVIRONMENT_REFERENCE
+from agentv_ci.contracts.evals import CaseExecution, SuiteExecution
 from agentv_ci.contracts.evaluators import FIELD_PATH
 from agentv_ci.contracts.source import Pointer
+from agentv_ci.json_access import text_at, value_at
 from agentv_ci.jsonschema.schemas import Violation
 from agentv_ci.text import did_you_mean, listed, nearest, shortened
-from agentv_ci.validate.findings import Finder, value_at
+from agentv_ci.validate.findings import Finder
 
 MANY = 8
 """A list longer than this stands in the hint."""
@@ -95,7 +97,7 @@ def _misspelt_kind(find: Finder, violation: Violation) -> str | None:
     """Return the key that was meant to say what kind a mapping is: until that is known, no key is unknown."""
     if violation.keyword != "required" or violation.pointer[-1] not in ("type", "provider"):
         return None
-    mapping = value_at(find.source.data, violation.pointer[:-1])
+    mapping = value_at(find.source.data, *violation.pointer[:-1])
     return nearest(str(violation.pointer[-1]), mapping) if isinstance(mapping, dict) else None
 
 
@@ -161,16 +163,12 @@ def _item(pointer: Pointer) -> str:
 
 def _owner(find: Finder, pointer: Pointer) -> str:
     """Name the evaluator that lacks a field; for cases and targets the label does."""
-    mapping = value_at(find.source.data, pointer[:-1])
-    if pointer[-3:-2] == ("evaluators",) and isinstance(mapping, dict) and isinstance(mapping.get("name"), str):
-        return f" of evaluator '{mapping['name']}'"
-    return ""
+    name = text_at(find.source.data, *pointer[:-1], "name") if pointer[-3:-2] == ("evaluators",) else None
+    return f" of evaluator '{name}'" if name is not None else ""
 
 
 def _belongs(find: Finder, pointer: Pointer) -> str | None:
     """Say where a field belongs that people expect at the top of a file, in a case, or in a case's `execution`."""
-    from agentv_ci.contracts.evals import CaseExecution, SuiteExecution
-
     key, parent = str(pointer[-1]), pointer[:-1]
     in_a_case = parent[:1] == ("evalcases",) and parent[2:] in ((), ("execution",))
     if find.source.kind != "eval" or not (parent == () or in_a_case):

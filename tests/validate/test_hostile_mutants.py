@@ -26,7 +26,7 @@ from agentv_ci.contracts.source import Mark, Pointer, locate
 from agentv_ci.jsonschema.schemas import violations
 from agentv_ci.load.document import load
 from agentv_ci.report.diagnostics import document, render
-from agentv_ci.validate.structure import SCHEMAS, contract_of
+from agentv_ci.validate.structure import CONTRACTS, SCHEMAS
 from tests.conftest import REPOSITORY, agentv_ci, write
 from tests.validate.test_hostile_input import CASE, time_limit
 
@@ -173,7 +173,7 @@ def test_model_and_published_schema_reach_one_verdict(mutant: tuple[str, str]) -
         return
     refused = violations(SCHEMAS[source.kind], source.data)
     try:
-        contract_of(source.kind).model_validate(source.data)
+        CONTRACTS[source.kind].model_validate(source.data)
     except ValidationError:
         assert refused
     else:

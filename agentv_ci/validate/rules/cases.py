@@ -1,25 +1,26 @@
-"""Cases: their ids, their rubrics, and what is said of the whole run."""
+"""Cases: their ids, messages and rubrics, and the validators of the whole run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.documents import DocumentContext
-from agentv_ci.contracts.evals import VALIDATORS, EvalDocument
+from agentv_ci.contracts.documents import ROLE_MARKER
+from agentv_ci.contracts.evals import VALIDATORS, ContentBlock, EvalDocument, ExpectedMessage, InputMessage
 from agentv_ci.contracts.evaluators import RUBRICS_NAME
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.text import did_you_mean, listed
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.evaluators import check_rubrics
-from agentv_ci.validate.rules.names import duplicates
 from agentv_ci.validator_settings import wrong_settings
 
+MARKER_HINT = "agents that get the conversation as one text take it for a turn; write each turn as a message of its own"
 
-def check(document: EvalDocument, find: Finder, context: DocumentContext) -> Iterator[Diagnostic]:
-    """AV301 for case ids and rubrics, AV311 and AV323 for validators."""
+
+def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
+    """AV301 for case ids and rubrics, AV201, AV206, AV308 and AV321 for messages, AV311 and AV323 for validators."""
     ids = ((("evalcases", index, "id"), case.id) for index, case in enumerate(document.evalcases))
-    yield from duplicates(find, "case id", ids)
+    yield from find.duplicates("case id", ids)
     for index, case in enumerate(document.evalcases):
         if case.rubrics:
             place: Pointer = ("evalcases", index, "rubrics")
@@ -27,21 +28,57 @@ def check(document: EvalDocument, find: Finder, context: DocumentContext) -> Ite
             if any(each.name == RUBRICS_NAME for each in document.execution_of(case).evaluators or ()):
                 message = f"an evaluator is called '{RUBRICS_NAME}', as the one that the case's own rubrics make"
                 yield find.at("AV301", message, place, key=True, hint="call the evaluator something else")
-    for pointer, name in _validators(document):
-        if name not in VALIDATORS and name not in (plugins := context.plugin_validators()):
+    yield from _check_validators(document, find)
+    for index, case in enumerate(document.evalcases):
+        yield from _check_messages(("evalcases", index, "input_messages"), case.input_messages, find)
+        for number, expected in enumerate(case.expected_messages):
+            yield from _check_expected(("evalcases", index, "expected_messages", number), expected, find)
+
+
+def _check_validators(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
+    for index, use in enumerate((document.execution.validators if document.execution else None) or ()):
+        pointer: Pointer = ("execution", "validators", index)
+        is_name = isinstance(use, str)
+        name, settings = (use, {}) if isinstance(use, str) else (use.key, use.__pydantic_extra__ or {})
+        if name not in VALIDATORS and name not in (plugins := find.context.plugin_validators()):
             known = sorted({*VALIDATORS, *plugins})
             message = f"unknown validator '{name}'{did_you_mean(name, known)}; validators are {listed(known)}"
-            yield find.at("AV311", message, pointer)
-    uses = (document.execution.validators if document.execution else None) or ()
-    for index, use in enumerate(uses):
-        key, settings = (use, {}) if isinstance(use, str) else (use.key, use.__pydantic_extra__ or {})
-        for place, message in wrong_settings(key, settings):
-            where: Pointer = ("execution", "validators", index, *place)
-            yield find.at("AV323", message, where, key=place[0] in settings)
+            yield find.at("AV311", message, pointer if is_name else (*pointer, "key"))
+        for place, message in wrong_settings(name, settings):
+            yield find.at("AV323", message, (*pointer, *place), key=place[0] in settings)
 
 
-def _validators(document: EvalDocument) -> Iterator[tuple[Pointer, str]]:
-    uses = (document.execution.validators if document.execution else None) or ()
-    for index, use in enumerate(uses):
-        pointer: Pointer = ("execution", "validators", index)
-        yield (pointer, use) if isinstance(use, str) else ((*pointer, "key"), use.key)
+def _check_messages(pointer: Pointer, messages: tuple[InputMessage, ...], find: Finder) -> Iterator[Diagnostic]:
+    for number, message in enumerate(messages):
+        for place, text in _texts(message.content):
+            # Nearly no text has one; looking for its beginning is much faster.
+            if "@[" in text and (marker := ROLE_MARKER.search(text)):
+                reason = f"the text holds the role marker '{marker[0]}'"
+                yield find.at("AV308", reason, (*pointer, number, "content", *place), hint=MARKER_HINT)
+    if messages[-1].role == "assistant":
+        yield find.at(
+            "AV321",
+            "the last input message is the assistant's, so nobody asks anything",
+            (*pointer, len(messages) - 1, "role"),
+            hint="end with a message of role 'user' or 'tool'; a good answer belongs in expected_messages",
+        )
+
+
+def _texts(content: str | tuple[str | ContentBlock, ...]) -> Iterator[tuple[Pointer, str]]:
+    if isinstance(content, str):
+        yield (), content
+        return
+    for part, block in enumerate(content):
+        if isinstance(block, str):
+            yield (part,), block
+        elif block.type == "text":
+            yield (part, "value"), block.value
+
+
+def _check_expected(pointer: Pointer, message: ExpectedMessage, find: Finder) -> Iterator[Diagnostic]:
+    if message.content is None and not (message.role == "assistant" and message.tool_calls):
+        if not find.lost_something(pointer, deep=True):
+            yield find.at("AV201", "missing field 'content'", (*pointer, "content"))
+    elif isinstance(message.content, dict) and message.role != "assistant":
+        refusal = f"only an assistant's content may be a mapping, not that of role '{message.role}'"
+        yield find.at("AV206", refusal, (*pointer, "content"))

@@ -1,11 +1,12 @@
-"""The config document."""
+"""What config documents make of rules."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
 
 from agentv_ci.contracts.config import ConfigDocument
-from agentv_ci.contracts.diagnostics import FIXED_RULES, RULES, Diagnostic
+from agentv_ci.contracts.diagnostics import FIXED_RULES, RULES, Diagnostic, RuleSetting
 from agentv_ci.text import did_you_mean
 from agentv_ci.validate.findings import Finder
 
@@ -21,3 +22,13 @@ def check(document: ConfigDocument, find: Finder) -> Iterator[Diagnostic]:
         elif rule in FIXED_RULES:
             message = f"rule {rule} ({RULES[rule].name}) cannot be changed: without it nothing can go on"
             yield find.at("AV317", message, ("rules", rule), key=True)
+
+
+def apply(settings: Mapping[str, RuleSetting], diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Yield the diagnostics with the severities of a config document, but for those that are off."""
+    for each in diagnostics:
+        severity = each.severity if each.rule in FIXED_RULES else settings.get(each.rule, each.severity)
+        if severity == each.severity:
+            yield each
+        elif severity != "off":
+            yield dataclasses.replace(each, severity=severity)

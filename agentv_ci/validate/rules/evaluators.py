@@ -4,35 +4,22 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
-from typing import assert_never
+from collections.abc import Iterator, Sequence
 
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.documents import DocumentContext
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.evaluators import (
     AuthoredEvaluator,
     CodeAggregator,
     CodeEvaluator,
     CompositeEvaluator,
-    ContainsAllEvaluator,
-    ContainsAnyEvaluator,
-    ContainsEvaluator,
-    CostEvaluator,
-    EndsWithEvaluator,
-    EqualsEvaluator,
     FieldAccuracyEvaluator,
-    IsJsonEvaluator,
-    LatencyEvaluator,
     LlmJudgeEvaluator,
     RegexEvaluator,
     RubricEvaluator,
     RubricItem,
     SchemaEvaluator,
-    SimilarityEvaluator,
-    StartsWithEvaluator,
     TokenUsageEvaluator,
-    ToolCallsEvaluator,
     ToolTrajectoryEvaluator,
     WeightedAverage,
     rubric_items,
@@ -41,87 +28,45 @@ from agentv_ci.contracts.source import Pointer
 from agentv_ci.patterns import NoPattern, compiled
 from agentv_ci.text import did_you_mean, listed
 from agentv_ci.validate.findings import STAND_IN, Finder
-from agentv_ci.validate.rules.names import duplicates
 from agentv_ci.validate.rules.schemas import check_schema
-
-EvaluatorList = tuple[Pointer, tuple[AuthoredEvaluator, ...]]
-
-
-def evaluator_lists(document: EvalDocument) -> Iterator[EvaluatorList]:
-    """Every list of evaluators in a document, those inside composites too, each with its place."""
-    execution = document.execution
-    if execution and execution.evaluators:
-        yield from _with_members(("execution", "evaluators"), execution.evaluators)
-    for index, case in enumerate(document.evalcases):
-        if case.evaluators:
-            yield from _with_members(("evalcases", index, "evaluators"), case.evaluators)
-        if case.execution and case.execution.evaluators:
-            yield from _with_members(("evalcases", index, "execution", "evaluators"), case.execution.evaluators)
+from agentv_ci.validate.walk import Evaluators, evaluator_lists
 
 
-def evaluators_of(document: EvalDocument, index: int) -> tuple[Pointer, tuple[AuthoredEvaluator, ...]]:
-    """Return the evaluators of a case and where they stand; () when none are given."""
-    case = document.evalcases[index]
-    if case.execution and case.execution.evaluators:
-        return ("evalcases", index, "execution", "evaluators"), case.execution.evaluators
-    if case.evaluators:
-        return ("evalcases", index, "evaluators"), case.evaluators
-    return ("execution", "evaluators"), (document.execution.evaluators if document.execution else None) or ()
+def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
+    """AV301 and AV319 for lists of evaluators; AV204, AV302, AV309, AV310, AV319 and AV320 for each of them."""
+    for pointer, together in evaluator_lists(document):
+        yield from _check_list(pointer, together, find)
+    for pointer, evaluator in evaluators:
+        yield from _check(pointer, evaluator, find)
 
 
-def _with_members(pointer: Pointer, evaluators: tuple[AuthoredEvaluator, ...]) -> Iterator[EvaluatorList]:
-    yield pointer, evaluators
-    for index, evaluator in enumerate(evaluators):
-        if isinstance(evaluator, CompositeEvaluator):
-            yield from _with_members((*pointer, index, "evaluators"), evaluator.evaluators)
+def _check_list(pointer: Pointer, evaluators: Sequence[AuthoredEvaluator], find: Finder) -> Iterator[Diagnostic]:
+    names = (((*pointer, index, "name"), each.name) for index, each in enumerate(evaluators))
+    yield from find.duplicates("evaluator name", names)
+    yield from _check_weights(pointer, [each.weight for each in evaluators], find)
 
 
-def check(lists: Iterable[EvaluatorList], find: Finder, context: DocumentContext) -> Iterator[Diagnostic]:
-    """AV301 and AV319 for lists of evaluators; AV204, AV301, AV302, AV309, AV310, AV319 and AV320 for each of them."""
-    for pointer, evaluators in lists:
-        names = (((*pointer, index, "name"), each.name) for index, each in enumerate(evaluators))
-        yield from duplicates(find, "evaluator name", names)
-        yield from _check_weights(pointer, [each.weight for each in evaluators], find)
-        for index, evaluator in enumerate(evaluators):
-            yield from _check((*pointer, index), evaluator, find, context)
-
-
-def _check(
-    pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder, context: DocumentContext
-) -> Iterator[Diagnostic]:
+def _check(pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder) -> Iterator[Diagnostic]:
     match evaluator:
         case CodeEvaluator():
             yield from _check_command((*pointer, "script"), evaluator, find)
         case RegexEvaluator():
             yield from _check_pattern(pointer, evaluator, find)
         case SchemaEvaluator():
-            yield from check_schema(pointer, evaluator, find, context)
+            yield from check_schema(pointer, evaluator, find)
         case ToolTrajectoryEvaluator():
             yield from _check_trajectory(pointer, evaluator, find)
         case LlmJudgeEvaluator() | RubricEvaluator():
             yield from _check_judge(pointer, evaluator, find)
         case CompositeEvaluator():
+            yield from _check_list((*pointer, "evaluators"), evaluator.evaluators, find)
             yield from _check_composite(pointer, evaluator, find)
         case FieldAccuracyEvaluator():
             yield from _check_fields(pointer, evaluator, find)
         case TokenUsageEvaluator():
             yield from _check_limits(pointer, evaluator, find)
-        case (
-            ContainsEvaluator()
-            | ContainsAnyEvaluator()
-            | ContainsAllEvaluator()
-            | EqualsEvaluator()
-            | StartsWithEvaluator()
-            | EndsWithEvaluator()
-            | IsJsonEvaluator()
-            | SimilarityEvaluator()
-            | LatencyEvaluator()
-            | CostEvaluator()
-            | ToolCallsEvaluator()
-        ):
-            pass
         case _:
-            assert_never(evaluator)
+            pass  # the schema says all there is to say
 
 
 def _check_command(pointer: Pointer, command: CodeEvaluator | CodeAggregator, find: Finder) -> Iterator[Diagnostic]:
@@ -224,7 +169,7 @@ def check_rubrics(pointer: Pointer, rubrics: Sequence[str | RubricItem], find: F
     """AV301 and AV319 for a list of rubrics."""
     items = rubric_items(tuple(rubrics))
     ids = [each.id or "" for each in items]
-    yield from duplicates(find, "rubric id", (((*pointer, index, "id"), name) for index, name in enumerate(ids)))
+    yield from find.duplicates("rubric id", (((*pointer, index, "id"), name) for index, name in enumerate(ids)))
     yield from _check_weights(pointer, [each.weight for each in items], find)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.evals import EvalCase, EvalDocument
 from agentv_ci.contracts.evaluators import (
     AuthoredEvaluator,
-    CompositeEvaluator,
     FieldAccuracyEvaluator,
     SimilarityEvaluator,
 )
@@ -17,22 +16,15 @@ from agentv_ci.contracts.source import Pointer
 from agentv_ci.json_access import read_answer
 from agentv_ci.json_values import unfit_reference
 from agentv_ci.validate.findings import Finder
-from agentv_ci.validate.rules.evaluators import evaluators_of
+from agentv_ci.validate.walk import evaluators_of, flat
 
 
 def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
     """AV320 for evaluators that have nothing to compare with, case by case."""
     for index, case in enumerate(document.evalcases):
-        pointer, evaluators = evaluators_of(document, index)
-        for place, evaluator in _flat(pointer, evaluators):
-            yield from _check(place, evaluator, case, ("evalcases", index, "expected_messages"), find)
-
-
-def _flat(pointer: Pointer, evaluators: Sequence[AuthoredEvaluator]) -> Iterator[tuple[Pointer, AuthoredEvaluator]]:
-    for number, each in enumerate(evaluators):
-        yield (*pointer, number), each
-        if isinstance(each, CompositeEvaluator):
-            yield from _flat((*pointer, number, "evaluators"), each.evaluators)
+        for pointer, evaluator in evaluators_of(document, index):
+            for place, each in flat(pointer, evaluator):
+                yield from _check(place, each, case, ("evalcases", index, "expected_messages"), find)
 
 
 def _check(

@@ -7,63 +7,55 @@ from pathlib import Path
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.documents import DocumentContext
 from agentv_ci.contracts.evaluators import SchemaEvaluator
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.jsonschema.references import bad_reference
 from agentv_ci.jsonschema.schemas import invalid_schema
 from agentv_ci.text import listed
 from agentv_ci.validate.findings import Finder
-from agentv_ci.validate.looking import look_at, look_inside
 
 SCHEMA_SUFFIXES = (".json", ".yaml", ".yml")
 
 
-def check_schema(
-    pointer: Pointer, evaluator: SchemaEvaluator, find: Finder, context: DocumentContext
-) -> Iterator[Diagnostic]:
+def check_schema(pointer: Pointer, evaluator: SchemaEvaluator, find: Finder) -> Iterator[Diagnostic]:
     """AV309 and AV320 for an evaluator that holds, or names, a JSON Schema."""
-    if evaluator.schema_file is None and evaluator.schema_inline is None:
-        if not find.lost_something(pointer):
-            message = "give either 'schema_file' or 'schema_inline'; neither is given"
-            yield find.at("AV320", message, (*pointer, "type"))
-    elif evaluator.schema_file is not None and evaluator.schema_inline is not None:
+    file, inline = evaluator.schema_file, evaluator.schema_inline
+    if file is None and inline is None and not find.lost_something(pointer):
+        message = "give either 'schema_file' or 'schema_inline'; neither is given"
+        yield find.at("AV320", message, (*pointer, "type"))
+    if file is not None and inline is not None:
         message = "give either 'schema_file' or 'schema_inline'; both are given"
         yield find.at("AV320", message, (*pointer, "schema_inline"), key=True)
-    if evaluator.schema_inline is not None:
-        place = (*pointer, "schema_inline")
-        yield from _check(place, evaluator.schema_inline, find.source.path, find, context)
-    if evaluator.schema_file is not None:
-        yield from _check_file((*pointer, "schema_file"), evaluator.schema_file, find, context)
+    if inline is not None:
+        yield from _check((*pointer, "schema_inline"), inline, find.source.path, find)
+    if file is not None:
+        yield from _check_file((*pointer, "schema_file"), file, find)
 
 
-def _check_file(pointer: Pointer, reference: str, find: Finder, context: DocumentContext) -> Iterator[Diagnostic]:
-    path, seen = look_at(reference, find, context)
-    state = seen.state
-    if state not in ("text", "blank"):
+def _check_file(pointer: Pointer, reference: str, find: Finder) -> Iterator[Diagnostic]:
+    path, file = find.file(reference)
+    if file.state not in ("text", "blank"):
         return  # said where files are checked
     if path.suffix not in SCHEMA_SUFFIXES:
         message = f"a schema file ends in {listed(SCHEMA_SUFFIXES)}, not '{path.suffix or path.name}'"
         yield find.at("AV309", message, pointer)
         return
-    if state == "blank":
+    if file.state == "blank":
         yield find.at("AV309", f"the schema file is empty: {path}", pointer)
         return
     try:
-        schema = context.read_yaml(path.read_text("utf-8"))
+        schema = find.context.read_yaml(path.read_text("utf-8"))
     except ValueError as error:
         yield find.at("AV309", f"'{path.name}' cannot be read: {error}", pointer)
         return
-    yield from _check(pointer, schema, path, find, context)
+    yield from _check(pointer, schema, path, find)
 
 
-def _check(
-    pointer: Pointer, schema: JsonValue, path: Path, find: Finder, context: DocumentContext
-) -> Iterator[Diagnostic]:
+def _check(pointer: Pointer, schema: JsonValue, path: Path, find: Finder) -> Iterator[Diagnostic]:
     def read(other: Path) -> JsonValue:
-        if look_inside(other, find, context).state != "text":
+        if find.inspect(other).state != "text":
             raise FileNotFoundError(other)
-        contents = context.read_yaml(other.read_text("utf-8"))
+        contents = find.context.read_yaml(other.read_text("utf-8"))
         if reason := invalid_schema(contents, schema):
             raise ValueError(f"not a JSON Schema: {reason}")
         return contents

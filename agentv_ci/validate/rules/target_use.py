@@ -2,32 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.documents import DocumentContext
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.evaluators import (
     AuthoredEvaluator,
     CompositeEvaluator,
+    CostEvaluator,
     LlmJudgeAggregator,
     LlmJudgeEvaluator,
     RubricEvaluator,
+    TokenUsageEvaluator,
+    ToolCallsEvaluator,
+    ToolTrajectoryEvaluator,
 )
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.contracts.targets import Target, judge_name
+from agentv_ci.contracts.targets import (
+    CliTarget,
+    CopilotCliTarget,
+    HttpTarget,
+    MockTarget,
+    Target,
+    VsCodeTarget,
+    judge_name,
+    model_name,
+)
+from agentv_ci.json_access import value_at
+from agentv_ci.prices import price_of
 from agentv_ci.text import listed
-from agentv_ci.validate.findings import Finder, value_at
-from agentv_ci.validate.rules.evaluators import evaluators_of
-from agentv_ci.validate.rules.measures import never_given
-from agentv_ci.validate.rules.targets import authored_names, has_nameless, unknown_name
+from agentv_ci.validate.findings import Finder
+from agentv_ci.validate.rules.targets import authored_names, unknown_name
+from agentv_ci.validate.walk import evaluators_of, flat
 
 
-def check(document: EvalDocument, find: Finder, context: DocumentContext) -> Iterator[Diagnostic]:
+def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
     """AV304, AV312 and AV316 for the targets an eval document is answered and judged by."""
-    if context.targets is None or context.targets.document is None:
+    targets = find.context.targets
+    if targets is None or targets.document is None:
         return  # what is wrong with the targets file is said there
-    use = _Use(document, find, context)
+    use = _Use(document, find, authored_names(targets.source), targets_are_valid=targets.valid)
     for index in range(len(document.evalcases)):
         yield from use.check_case(index)
 
@@ -35,30 +50,31 @@ def check(document: EvalDocument, find: Finder, context: DocumentContext) -> Ite
 class _Use:
     """Checks one eval document against its targets."""
 
-    def __init__(self, document: EvalDocument, find: Finder, context: DocumentContext) -> None:
-        assert context.targets is not None
+    def __init__(
+        self, document: EvalDocument, find: Finder, names: list[str] | None, *, targets_are_valid: bool
+    ) -> None:
         self._document = document
         self._find = find
-        self._override = context.target_override
-        self._targets = {target.name: target for target in context.target_list}
-        self._authored = authored_names(context.targets.source)
-        self._has_nameless = has_nameless(context.targets.source)
-        self._prices = context.prices
-        self._targets_are_valid = context.targets.valid
+        self._names = names
+        self._targets = {target.name: target for target in find.context.target_list}
+        self._prices = find.context.prices
+        self._targets_are_valid = targets_are_valid
         self._without_judge: set[str] = set()
 
     def check_case(self, index: int) -> Iterator[Diagnostic]:
         place, name = self._target_of(index)
-        target = self._targets.get(self._override or name or "default")
-        if target is None and self._override is None and (name or "default") not in self._authored:
-            yield from self._unknown_target(place, name)
-        pointer, evaluators = evaluators_of(self._document, index)
+        override = self._find.context.target_override
+        target = self._targets.get(override or name or "default")
+        if target is None and override is None:
+            yield from self._check_target(place, name)
+        evaluators = evaluators_of(self._document, index)
         if self._document.evalcases[index].rubrics:
             yield from self._check_rubrics(index, target)
         elif not evaluators:
             yield from self._check_default_judge(index, target)
-        for number, evaluator in enumerate(evaluators):
-            yield from self._check_evaluator((*pointer, number), evaluator, target)
+        for pointer, evaluator in evaluators:
+            for place, each in flat(pointer, evaluator):
+                yield from self._check_evaluator(place, each, target)
 
     def _target_of(self, index: int) -> tuple[Pointer, str | None]:
         """Return the target that answers a case, and where it is named."""
@@ -69,15 +85,16 @@ class _Use:
             return ("execution", "target"), document.execution.target
         return ("target",), document.target
 
-    def _unknown_target(self, place: Pointer, name: str | None) -> Iterator[Diagnostic]:
+    def _check_target(self, place: Pointer, name: str | None) -> Iterator[Diagnostic]:
         if name is not None:
-            yield from self._unknown(place, "target", name)
+            yield from unknown_name(self._find, place, "target", name, self._names)
         elif (
-            not self._has_nameless
+            self._names is not None
+            and "default" not in self._names
             and not self._find.lost_something(())
             and not self._find.lost_something(("execution",))
         ):
-            message = f"no target is named and none is called 'default'; targets are {listed(sorted(self._authored))}"
+            message = f"no target is named and none is called 'default'; targets are {listed(self._names)}"
             hint = "write execution: {target: NAME}, or call one of the targets 'default'"
             yield self._find.at("AV304", message, ("evalcases",), key=True, hint=hint)
 
@@ -100,12 +117,9 @@ class _Use:
     def _lists_evaluators(self, index: int) -> bool:
         """Whether the author lists evaluators all the same, and what is wrong with them is said already."""
         case = self._find.authored(("evalcases", index))
-        places: tuple[Pointer, ...] = (
-            (*case, "evaluators"),
-            (*case, "execution", "evaluators"),
-            ("execution", "evaluators"),
-        )
-        return self._lost_around(index) or any(value_at(self._find.source.data, place) for place in places)
+        owners: tuple[Pointer, ...] = (case, (*case, "execution"), ("execution",))
+        data = self._find.source.data
+        return self._lost_around(index) or any(value_at(data, *owner, "evaluators") for owner in owners)
 
     def _lost_around(self, index: int) -> bool:
         """Whether a wrong part was left out that might have said how the case runs."""
@@ -118,8 +132,6 @@ class _Use:
         if isinstance(evaluator, (LlmJudgeEvaluator, RubricEvaluator)):
             yield from self._check_judge(pointer, evaluator, target)
         elif isinstance(evaluator, CompositeEvaluator):
-            for number, member in enumerate(evaluator.evaluators):
-                yield from self._check_evaluator((*pointer, "evaluators", number), member, target)
             if isinstance(evaluator.aggregator, LlmJudgeAggregator) and target and judge_name(None, target) is None:
                 yield self._no_judge((*pointer, "aggregator", "type"), f"the aggregator of '{evaluator.name}'", target)
         elif target is not None and (missing := never_given(evaluator, target, self._prices)):
@@ -131,13 +143,9 @@ class _Use:
     ) -> Iterator[Diagnostic]:
         if evaluator.judge_target is not None:
             place = (*pointer, "judge_target")
-            yield from self._unknown(place, "judge target", evaluator.judge_target)
+            yield from unknown_name(self._find, place, "judge target", evaluator.judge_target, self._names)
         elif target is not None and judge_name(None, target) is None and not self._find.lost_something(pointer):
             yield self._no_judge((*pointer, "name"), f"evaluator '{evaluator.name}'", target, own=True)
-
-    def _unknown(self, place: Pointer, what: str, name: str) -> Iterator[Diagnostic]:
-        if not self._has_nameless:
-            yield from unknown_name(self._find, place, what, name, sorted(self._authored))
 
     def _no_judge(
         self, pointer: Pointer, who: str, target: Target, *, own: bool = False, key: bool = False
@@ -146,3 +154,24 @@ class _Use:
         message = f"{who} needs a judge: target '{target.name}' ({target.provider}) does not judge itself"
         hint = f"add judge_target to {'the evaluator or to ' if own else ''}target '{target.name}'"
         return self._find.at("AV312", message, pointer, key=key, hint=hint)
+
+
+def never_given(evaluator: AuthoredEvaluator, target: Target, prices: Mapping[str, Price]) -> str | None:
+    """Return what the evaluator needs and the target can never give; None when it may score."""
+    match evaluator, target:
+        case CostEvaluator(), HttpTarget() if (model := model_name(target)) and price_of(model, prices) is None:
+            return f"a cost: no price is known for '{model}'; set it under 'prices' in .agentv.yaml"
+        case CostEvaluator(), MockTarget() | CliTarget() | VsCodeTarget() | CopilotCliTarget():
+            return "a cost: it has no model with a price"
+        case TokenUsageEvaluator(), MockTarget(usage=None):
+            return "token counts: it has no 'usage'"
+        case TokenUsageEvaluator(), CliTarget() | VsCodeTarget() | CopilotCliTarget():
+            return "token counts"
+        case ((ToolTrajectoryEvaluator() | ToolCallsEvaluator()), MockTarget(tool_calls=None)):
+            return "tool calls: it has no 'tool_calls'"
+        case ((ToolTrajectoryEvaluator() | ToolCallsEvaluator()), VsCodeTarget()):
+            return "tool calls"
+        case ((ToolTrajectoryEvaluator() | ToolCallsEvaluator()), HttpTarget(extra_body=None)):
+            return "tool calls: it offers no tools; they stand in 'extra_body'"
+        case _:
+            return None

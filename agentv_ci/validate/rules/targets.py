@@ -17,22 +17,20 @@ from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.environment_references import OPENING, variable_of
 from agentv_ci.contracts.source import Pointer, Source
 from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, HttpTarget, TargetsDocument
+from agentv_ci.json_access import text_at, value_at
 from agentv_ci.text import did_you_mean, listed
-from agentv_ci.validate.findings import Finder, value_at
-from agentv_ci.validate.rules.names import duplicates
+from agentv_ci.validate.findings import Finder
 
 
 def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
     """AV301, AV304, AV305, AV313 and AV322 for the targets themselves."""
-    named: list[tuple[Pointer, str]] = [
-        (("targets", index, "name"), target.name) for index, target in enumerate(document.targets)
-    ]
-    yield from duplicates(find, "target name", named)
-    names, some_nameless = sorted(authored_names(find.source)), has_nameless(find.source)
+    named = ((("targets", index, "name"), target.name) for index, target in enumerate(document.targets))
+    yield from find.duplicates("target name", named)
+    names = authored_names(find.source)
     for index, target in enumerate(document.targets):
         pointer: Pointer = ("targets", index)
         judge = target.judge_target
-        if judge is not None and variable_of(judge) is None and not some_nameless:
+        if judge is not None and variable_of(judge) is None:
             yield from unknown_name(find, (*pointer, "judge_target"), "judge target", judge, names)
         if isinstance(target, CliTarget):
             yield from _check_templates(pointer, target, find)
@@ -85,24 +83,47 @@ def _literal_hint(name: str, template: str) -> str:
     return f"for the text itself write {{{{{name}}}}}"
 
 
-def authored_names(targets: Source) -> set[str]:
-    """Names of all targets, also of those that are wrong: that is said where they stand."""
-    return {name for name in _names(targets) if isinstance(name, str) and name}
+def authored_names(targets: Source) -> list[str] | None:
+    """Return the names of all targets, also of wrong ones; None if one has no name, which may be any that is meant."""
+    items = value_at(targets.data, "targets")
+    names = [text_at(item, "name") for item in (items if isinstance(items, list) else [])]
+    return sorted({name for name in names if name}) if all(names) else None
 
 
-def has_nameless(targets: Source) -> bool:
-    """Whether a target has no name, which is said there; anybody may mean that one."""
-    return not all(isinstance(name, str) and name for name in _names(targets))
-
-
-def _names(targets: Source) -> list[JsonValue]:
-    """What stands, or fails to stand, where each target's name belongs."""
-    items = value_at(targets.data, ("targets",))
-    return [item.get("name") if isinstance(item, dict) else None for item in (items if isinstance(items, list) else [])]
-
-
-def unknown_name(find: Finder, pointer: Pointer, what: str, name: str, names: Sequence[str]) -> Iterator[Diagnostic]:
+def unknown_name(
+    find: Finder, pointer: Pointer, what: str, name: str, names: Sequence[str] | None
+) -> Iterator[Diagnostic]:
     """AV304 for a name that is none of `names`."""
-    if name not in names:
+    if names is not None and name not in names:
         message = f"unknown {what} '{name}'{did_you_mean(name, names)}; targets are {listed(names)}"
         yield find.at("AV304", message, pointer)
+
+
+def check_environment_references(find: Finder) -> Iterator[Diagnostic]:
+    """AV315 for `${{` that is not a whole `${{ NAME }}` value."""
+    for pointer, text in _texts(find.source.data, ()):
+        if OPENING not in text or variable_of(text) is not None:
+            continue
+        if whole := re.fullmatch(r"\s*\$\{\{\s*([^{}]*?)\s*\}\}\s*", text):
+            message = f"'{whole[1]}' is no name of a variable; write ${{{{ NAME }}}}"
+            yield find.at(
+                "AV315",
+                message,
+                pointer,
+                hint="NAME is a variable of the environment; 'env.' and 'secrets.' are GitHub's",
+            )
+        else:
+            hint = "put the whole value into one environment variable and refer to that"
+            yield find.at("AV315", "a reference must be the whole value, written ${{ NAME }}", pointer, hint=hint)
+
+
+def _texts(value: JsonValue, pointer: Pointer) -> Iterator[tuple[Pointer, str]]:
+    if isinstance(value, str):
+        yield pointer, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if not key.startswith("x-"):
+                yield from _texts(item, (*pointer, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _texts(item, (*pointer, index))

@@ -1,0 +1,107 @@
+"""Files that documents refer to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.documents import FileState, ReferencedFile
+from agentv_ci.contracts.evals import ContentBlock, EvalDocument, ExpectedMessage, InputMessage
+from agentv_ci.contracts.evaluators import (
+    AuthoredEvaluator,
+    CodeAggregator,
+    CodeEvaluator,
+    CompositeEvaluator,
+    LlmJudgeAggregator,
+    LlmJudgeEvaluator,
+    SchemaEvaluator,
+    prompt_path,
+)
+from agentv_ci.contracts.source import Pointer
+from agentv_ci.validate.findings import Finder
+from agentv_ci.validate.rules.cases import MARKER_HINT
+from agentv_ci.validate.walk import Evaluators
+
+FileReference = tuple[Pointer, str]
+
+PROBLEMS: Mapping[FileState, tuple[str, str]] = {
+    "blank": ("AV303", "is empty"),
+    "outside": ("AV318", "lies outside the repository {root}"),
+    "missing": ("AV302", "is not found"),
+    "folder": ("AV302", "is a folder, not a file"),
+    "not UTF-8": ("AV105", "is not UTF-8"),
+    "unreadable": ("AV105", "cannot be read: {reason}"),
+}
+
+
+def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
+    """AV105, AV302, AV303, AV308 and AV318 for every file an eval document names."""
+    inspected: dict[str, tuple[tuple[str, str] | None, bool]] = {}
+    for is_message, references in ((True, _of_messages(document)), (False, _of_evaluators(evaluators))):
+        for pointer, reference in references:
+            if reference not in inspected:
+                path, file = find.file(reference)
+                inspected[reference] = _problem(reference, path, file, find), file.has_role_marker
+            problem, has_role_marker = inspected[reference]
+            # An empty schema is an error of its own.
+            if problem is not None and not (pointer[-1] == "schema_file" and problem[0] == "AV303"):
+                yield find.at(*problem, pointer)
+            if is_message and has_role_marker:
+                message = f"file '{reference}' holds a role marker: {find.source.resolve(reference)}"
+                yield find.at("AV308", message, pointer, hint=MARKER_HINT)
+
+
+def check_reference(pointer: Pointer, reference: str, find: Finder) -> Iterator[Diagnostic]:
+    """AV105, AV302, AV303 and AV318 for one file that a document names."""
+    if (problem := _problem(reference, *find.file(reference), find)) is not None:
+        yield find.at(*problem, pointer)
+
+
+def _problem(reference: str, path: Path, file: ReferencedFile, find: Finder) -> tuple[str, str] | None:
+    """Return a rule and its message."""
+    if not reference:
+        return "AV302", "the path is empty"
+    if "://" in reference:
+        return "AV302", f"'{reference}' is an address; only files of the repository are read"
+    if file.state == "text":
+        return None
+    rule, reason = PROBLEMS[file.state]
+    return rule, f"file '{reference}' {reason.format(root=find.source.root, reason=file.reason)}: {path}"
+
+
+def _of_messages(document: EvalDocument) -> Iterator[FileReference]:
+    for index, case in enumerate(document.evalcases):
+        yield from _in_messages(("evalcases", index, "input_messages"), case.input_messages)
+        yield from _in_messages(("evalcases", index, "expected_messages"), case.expected_messages)
+
+
+def _in_messages(pointer: Pointer, messages: Iterable[InputMessage | ExpectedMessage]) -> Iterator[FileReference]:
+    for number, message in enumerate(messages):
+        if isinstance(message.content, tuple):
+            for part, block in enumerate(message.content):
+                if isinstance(block, ContentBlock) and block.type == "file":
+                    yield (*pointer, number, "content", part, "value"), block.value
+
+
+def _of_evaluators(evaluators: Evaluators) -> Iterator[FileReference]:
+    for pointer, evaluator in evaluators:
+        yield from (((*pointer, *steps), reference) for steps, reference in _of_evaluator(evaluator))
+
+
+def _of_evaluator(evaluator: AuthoredEvaluator) -> Iterator[FileReference]:
+    match evaluator:
+        case LlmJudgeEvaluator() if evaluator.prompt_file is not None:
+            yield ("prompt_path" if evaluator.prompt_path else "prompt",), evaluator.prompt_file
+        case SchemaEvaluator() if evaluator.schema_file is not None:
+            yield ("schema_file",), evaluator.schema_file
+        case CodeEvaluator():
+            if evaluator.script_path is not None:
+                yield ("script",), evaluator.script_path
+            yield from ((("files", number), name) for number, name in enumerate(evaluator.files))
+        case CompositeEvaluator(aggregator=CodeAggregator() as aggregator) if aggregator.script_path is not None:
+            yield ("aggregator", "script"), aggregator.script_path
+        case CompositeEvaluator(aggregator=LlmJudgeAggregator(prompt=prompt)) if path := prompt_path(prompt):
+            yield ("aggregator", "prompt"), path
+        case _:
+            pass

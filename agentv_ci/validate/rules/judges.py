@@ -1,0 +1,130 @@
+"""Judges: the prompts that authors write for them, and the sets of answers they are measured with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.evaluators import (
+    AGGREGATOR_VARIABLES,
+    PROMPT_VARIABLES,
+    CompositeEvaluator,
+    LlmJudgeAggregator,
+    LlmJudgeEvaluator,
+    prompt_path,
+)
+from agentv_ci.contracts.judge_set import JudgeSetDocument
+from agentv_ci.contracts.source import Pointer
+from agentv_ci.text import did_you_mean, listed, nearest
+from agentv_ci.validate.findings import Finder
+from agentv_ci.validate.rules.file_references import check_reference
+from agentv_ci.validate.rules.targets import authored_names, unknown_name
+from agentv_ci.validate.walk import Evaluators
+
+# Bounded, so that no prompt takes long. `{{` before anything but a name is text, such as JSON.
+_BRACES = re.compile(r"\{\{(?P<inside>[^{}]{1,200})\}\}|\{%[^%\n]{0,200}%\}")
+_NAME = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<more>.*)")
+_ONE_BRACE = re.compile(r"(?<!\{)\{\s{0,9}(?:candidate_answer|expected_messages)\s{0,9}\}(?!\})")
+
+SHOWS_THE_ANSWER = frozenset({"candidate_answer", "generated_answer", "expected_messages"})
+
+
+def check(evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
+    """AV306 and AV307 for every prompt."""
+    for pointer, evaluator in evaluators:
+        match evaluator:
+            case LlmJudgeEvaluator() if evaluator.prompt_file or evaluator.prompt:
+                place = (*pointer, "prompt_path" if evaluator.prompt_path else "prompt")
+                title, text = _title_and_text(evaluator.name, evaluator.prompt_file, evaluator.prompt, find)
+                yield from _check_judge_prompt(place, title, text, find)
+            case CompositeEvaluator(aggregator=LlmJudgeAggregator(prompt=str() as prompt)):
+                title, text = _title_and_text(evaluator.name, prompt_path(prompt), prompt, find)
+                yield from _check_variables((*pointer, "aggregator", "prompt"), title, text, AGGREGATOR_VARIABLES, find)
+            case _:
+                pass
+
+
+def check_judge_set(document: JudgeSetDocument, find: Finder) -> Iterator[Diagnostic]:
+    """AV301, AV302, AV304, AV306, AV307 and AV320 for a judge set."""
+    yield from find.duplicates(
+        "item id", ((("items", index, "id"), each.id) for index, each in enumerate(document.items))
+    )
+    for index, item in enumerate(document.items):
+        if item.verdict is None and item.score is None and not find.lost_something(("items", index)):
+            yield find.at("AV320", "give 'verdict' or 'score'; neither is given", ("items", index, "id"))
+    if document.prompt_file is not None:
+        yield from check_reference(("prompt",), document.prompt_file, find)
+    if document.prompt is not None:
+        title, text = _title_and_text(None, document.prompt_file, document.prompt, find)
+        yield from _check_judge_prompt(("prompt",), title, text, find)
+    targets = find.context.targets
+    if targets is not None and targets.document is not None:
+        names = authored_names(targets.source)
+        yield from unknown_name(find, ("judge_target",), "judge target", document.judge_target, names)
+
+
+def _title_and_text(
+    evaluator: str | None, reference: str | None, prompt: str | None, find: Finder
+) -> tuple[str, str | None]:
+    """Return how a prompt is called and its text; None for a file that is reported elsewhere."""
+    if reference is None:
+        return f"'prompt' of evaluator '{evaluator}'" if evaluator is not None else "'prompt'", prompt
+    path, file = find.file(reference)
+    return str(path), path.read_text("utf-8") if file.state == "text" else None
+
+
+def _check_judge_prompt(pointer: Pointer, title: str, text: str | None, find: Finder) -> Iterator[Diagnostic]:
+    if text is not None:
+        yield from _check_shown(pointer, title, text, find)
+        yield from _check_variables(pointer, title, text, PROMPT_VARIABLES, find)
+
+
+@dataclass(frozen=True, slots=True)
+class _Variable:
+    """Something between braces that looks like a template's."""
+
+    written: str
+    name: str = ""
+    more: str = ""
+    """What other template languages know behind a name: filters, attributes."""
+
+
+def _variables(text: str) -> Iterator[_Variable]:
+    for match in _BRACES.finditer(text):
+        if match["inside"] is None:
+            yield _Variable(match[0])
+        elif named := _NAME.fullmatch(match["inside"].strip()):
+            yield _Variable(match[0], named["name"], named["more"])
+
+
+def _check_shown(pointer: Pointer, title: str, text: str, find: Finder) -> Iterator[Diagnostic]:
+    # One that is misspelt, or given to a filter, is a mistake of its own: AV307.
+    names = [variable.name for variable in _variables(text) if variable.name]
+    if not any(nearest(name, SHOWS_THE_ANSWER) for name in names):
+        braces = "; a variable has two braces on each side" if _ONE_BRACE.search(text) else ""
+        yield find.at(
+            "AV306",
+            f"Custom evaluator template at {title} is missing required fields: "
+            "{{ candidate_answer }} or {{ expected_messages }}",
+            pointer,
+            hint=f"Without these, there is nothing to evaluate against{braces}",
+        )
+
+
+def _check_variables(
+    pointer: Pointer, title: str, text: str | None, known: Sequence[str], find: Finder
+) -> Iterator[Diagnostic]:
+    variables = list(_variables(text or ""))
+    unknown = dict.fromkeys(each.written for each in variables if each.more or each.name not in known)
+    if not unknown:
+        return
+    names = [each.name for each in variables if each.name]
+    close = "".join(dict.fromkeys(did_you_mean(name, known) for name in names if name not in known))
+    yield find.at(
+        "AV307",
+        f"Custom evaluator template at {title} has unknown variables: {listed(unknown)}{close}",
+        pointer,
+        hint=f"valid variables: {listed(f'{{{{ {name} }}}}' for name in known)}; anything else stays as written",
+    )
