@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv_ci.contracts.exchange import ErrorKind, ProviderError
+from agentv_ci.contracts.base import ErrorKind
+from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.retry import RetryPolicy, retry_hint_s, with_retries
 from tests.conftest import NOW, Waits
 

@@ -19,8 +19,8 @@ from agentv_ci.analysis.inference import change_interval, detectable_mean_drop, 
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.sides import Side, SideCase, paired
 from agentv_ci.analysis.statistics import apart, p_text
+from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.compared import Change, ComparedCase, Comparison, Figure
-from agentv_ci.contracts.exchange import Verdict
 from agentv_ci.contracts.results import PRECISION
 from agentv_ci.text import counted, shortened
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from agentv_ci.analysis.spending import EvaluatorTally, Spending, sum_of
-from agentv_ci.contracts.exchange import Verdict
+from agentv_ci.contracts.base import Require, Verdict
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.results import EvaluatorResult, ResultRow, RowSource
-from agentv_ci.results.trials import Require, Result, is_settled, verdict_of
+from agentv_ci.results.trials import Result, is_settled, verdict_of
 from agentv_ci.text import shortened
 
 MAX_FINDING = 300

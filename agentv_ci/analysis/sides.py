@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.baseline import BaselineDocument
 from agentv_ci.contracts.compared import Rate
-from agentv_ci.contracts.exchange import Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from typing import TypeVar, get_args
 
 from pydantic import ValidationError
 
-from agentv_ci.contracts.base import JsonObject, JsonValue, members_of
+from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue, members_of
 from agentv_ci.contracts.benchmark import RunnerSpec
 from agentv_ci.contracts.evals import Role
-from agentv_ci.contracts.exchange import ErrorKind, ProviderError, Response
+from agentv_ci.contracts.exchange import ProviderError, Response
 from agentv_ci.contracts.plan import PlanMessage, TextPart
 from agentv_ci.contracts.targets import Target, TargetsDocument
 from agentv_ci.errors import UsageError

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, ClassVar, TypeVar, get_args
+from typing import Annotated, ClassVar, Literal, TypeVar, get_args
 
 from pydantic import (
     AliasGenerator,
@@ -26,6 +26,9 @@ __all__ = [
     "Authored",
     "ByKind",
     "Compiled",
+    "ErrorKind",
+    "EvaluatorVerdict",
+    "GradedVerdict",
     "Integer",
     "Items",
     "JsonObject",
@@ -35,10 +38,23 @@ __all__ = [
     "NonNegative",
     "Positive",
     "Recorded",
+    "Require",
     "Share",
+    "Verdict",
     "fields_of",
     "members_of",
 ]
+
+GradedVerdict = Literal["pass", "borderline", "fail"]
+Verdict = Literal["pass", "borderline", "fail", "error"]
+"""Of an answer or a case; `error` is neither pass nor fail."""
+EvaluatorVerdict = Literal["pass", "borderline", "fail", "error", "skipped"]
+Require = Literal["majority", "all", "any"]
+"""How many trials of a case must pass."""
+ErrorKind = Literal[
+    "timeout", "rate_limit", "auth", "network", "server", "request", "malformed", "process", "evaluator", "cancelled"
+]
+"""What failed."""
 
 T = TypeVar("T")
 

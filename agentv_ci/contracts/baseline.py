@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import Items, Name, Recorded, Share
+from agentv_ci.contracts.base import GradedVerdict, Items, Name, Recorded, Share
 from agentv_ci.contracts.plan import Sha256
 
 BASELINE_SCHEMA = "agentv-baseline-v1"
@@ -21,7 +21,7 @@ class BaselineCase(Recorded):
     suite: str = Field(description="The eval file.")
     id: Name = Field(description="The case's id.")
     target: str = Field(description="The target's name.")
-    verdict: Literal["pass", "borderline", "fail"] = Field(description="The case's.")
+    verdict: GradedVerdict = Field(description="The case's.")
     mean: Share = Field(description="Mean score of its graded trials.")
     passed: Items[TrialNumber] = Field(description="Trials that passed, from 1.")
     missed: Items[TrialNumber] = Field(description="Graded trials that did not.")

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import Items, Recorded, Share
+from agentv_ci.contracts.base import Items, Recorded, Share, Verdict
 
 Change = Literal["regressed", "improved", "flaky", "unchanged", "new", "removed", "not enough evidence"]
 
@@ -14,7 +14,7 @@ Change = Literal["regressed", "improved", "flaky", "unchanged", "new", "removed"
 class Rate(Recorded):
     """How often a case passed on one side."""
 
-    verdict: Literal["pass", "borderline", "fail", "error"] = Field(description="The case's.")
+    verdict: Verdict = Field(description="The case's.")
     passed: int = Field(description="Trials that passed.")
     graded: int = Field(description="Trials with a verdict.")
     mean: float | None = Field(description="Mean score of those.")

@@ -18,6 +18,7 @@ from agentv_ci.contracts.base import (
     Name,
     NonNegative,
     Positive,
+    Require,
     Share,
 )
 from agentv_ci.contracts.evaluators import AuthoredEvaluator, Rubrics
@@ -80,7 +81,7 @@ class Repeat(Authored):
     """Several trials of a case and how they make one verdict."""
 
     max: AtLeastOne = Field(description="Number of trials.")
-    require: Literal["majority", "all", "any"] = Field("majority", description="How many trials must pass.")
+    require: Require = Field("majority", description="How many trials must pass.")
     stop_when: Maybe[Literal["decided"]] = Field(
         None, description="`decided`: end the case's trials when the rest cannot change the verdict."
     )

@@ -8,12 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol
 
-from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.base import ErrorKind, JsonValue, Verdict
 from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, PrintedOutput, ToolCall, Usage
-
-ErrorKind = Literal[
-    "timeout", "rate_limit", "auth", "network", "server", "request", "malformed", "process", "evaluator", "cancelled"
-]
 
 Log = Callable[[str], None]
 """Takes one line for `--verbose`."""
@@ -157,9 +153,6 @@ class Ask(Protocol):
     async def __call__(self, target: str, question: JudgeQuestion) -> Response:
         """Return the answer of the plan's target `target`; raises ProviderError."""
         ...
-
-
-Verdict = Literal["pass", "borderline", "fail", "error"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """The judge set: answers with the verdicts of people, to measure a judge with."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import Authored, Items, Maybe, Name, Share
+from agentv_ci.contracts.base import Authored, GradedVerdict, Items, Maybe, Name, Share
 from agentv_ci.contracts.evaluators import prompt_path
 
 JUDGE_SET_SCHEMA = "agentv-judge-set-v1"
@@ -18,9 +18,7 @@ class LabelledAnswer(Authored):
     expected_outcome: Name = Field(description="What a good answer achieves.")
     reference_answer: Maybe[str] = Field(None, description="An example of a good answer.")
     answer: str = Field(description="The answer that was judged.")
-    verdict: Maybe[Literal["pass", "borderline", "fail"]] = Field(
-        None, description="What people say of it; default: by `score`."
-    )
+    verdict: Maybe[GradedVerdict] = Field(None, description="What people say of it; default: by `score`.")
     score: Maybe[Share] = Field(None, description="The score that people give it.")
 
 

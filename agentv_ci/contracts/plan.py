@@ -23,6 +23,7 @@ from agentv_ci.contracts.base import (
     Name,
     NonNegative,
     Positive,
+    Require,
     Share,
 )
 from agentv_ci.contracts.config import Price
@@ -288,7 +289,7 @@ class PlanCase(Compiled):
     guidelines: Items[FileReference] = Field(description="Files the agent must follow.")
     evaluators: Annotated[Items[PlanEvaluator], Field(min_length=1)] = Field(description="How the answer is scored.")
     trials: AtLeastOne = Field(description="How often it runs.")
-    require: Literal["majority", "all", "any"] = Field(description="How many trials must pass.")
+    require: Require = Field(description="How many trials must pass.")
     stop_when: Literal["decided"] | None = Field(
         None, description="Whether trials end when the rest cannot change the verdict."
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import Items, JsonObject, Name, Recorded, Share
+from agentv_ci.contracts.base import Items, JsonObject, Name, Recorded, Share, Verdict
 from agentv_ci.contracts.compared import Comparison
 from agentv_ci.contracts.diagnostics import Severity
 from agentv_ci.contracts.plan import Sha256
@@ -77,7 +77,7 @@ class RepeatedCase(Recorded):
     suite: str = Field(description="The eval file.")
     id: str = Field(description="The case's id.")
     target: str = Field(description="The target's name.")
-    verdict: Literal["pass", "borderline", "fail", "error"] = Field(description="The case's.")
+    verdict: Verdict = Field(description="The case's.")
     flaky: bool = Field(description="Whether its graded trials disagree.")
     trials: int = Field(description="Trials that ran.")
     graded: int = Field(description="Of those, the ones with a verdict.")

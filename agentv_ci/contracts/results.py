@@ -8,7 +8,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import Items, JsonObject, JsonValue, Name, Recorded, Share
+from agentv_ci.contracts.base import (
+    ErrorKind,
+    EvaluatorVerdict,
+    Items,
+    JsonObject,
+    JsonValue,
+    Name,
+    Recorded,
+    Require,
+    Share,
+    Verdict,
+)
 
 RESULT_VERSION = 1
 
@@ -57,7 +68,7 @@ class EvaluatorResult(Recorded):
     score: Share = Field(description="From 0 to 1.")
     weight: float = Field(description="Its share in the case's score.")
     required: bool = Field(description="Whether failing it fails the case.")
-    verdict: Literal["pass", "borderline", "fail", "error", "skipped"] = Field(
+    verdict: EvaluatorVerdict = Field(
         description="The score against its pass line; `fail` too when a required part is missing."
     )
     hits: Items[str] = Field(description="What was right.")
@@ -140,7 +151,7 @@ class ResultRow(Recorded):
     model: str | None = Field(None, description="The model that answered, as the provider names it.")
     trial: Annotated[int, Field(ge=1)] = Field(description="Which trial, from 1.")
     trials: Annotated[int, Field(ge=1)] = Field(1, description="How many the case has at the most.")
-    require: Literal["majority", "all", "any"] = Field("majority", description="How many of them must pass.")
+    require: Require = Field("majority", description="How many of them must pass.")
     stop_when: Literal["decided"] | None = Field(
         None, description="Whether its trials end when the rest cannot change the verdict."
     )
@@ -150,7 +161,7 @@ class ResultRow(Recorded):
     expected_outcome: str | None = Field(None, description="What a good answer achieves.")
     reference_answer: str | None = Field(None, description="A good answer.")
     status: Literal["ok", "error"] = Field(description="Whether there is a verdict.")
-    verdict: Literal["pass", "borderline", "fail", "error"] = Field(description="`error` is neither pass nor fail.")
+    verdict: Verdict = Field(description="`error` is neither pass nor fail.")
     score: Share = Field(description="From 0 to 1; of an errored row what could be scored, else 0.")
     hits: Items[str] = Field(description="What was right.")
     misses: Items[str] = Field(description="What was wrong.")
@@ -158,21 +169,7 @@ class ResultRow(Recorded):
     candidate_answer: str = Field(description="The answer.")
     evaluator_results: Items[EvaluatorResult] = Field(description="What each evaluator found.")
     error: str | None = Field(None, description="Why there is no verdict.")
-    error_kind: (
-        Literal[
-            "timeout",
-            "rate_limit",
-            "auth",
-            "network",
-            "server",
-            "request",
-            "malformed",
-            "process",
-            "evaluator",
-            "cancelled",
-        ]
-        | None
-    ) = Field(None, description="What failed.")
+    error_kind: ErrorKind | None = Field(None, description="What failed.")
     printed: PrintedOutput | None = Field(None, description="What the target's command printed before it failed.")
     finish_reason: str | None = Field(None, description="Why the model stopped, in the API's own word.")
     attempts: Annotated[int, Field(ge=1)] = Field(description="Attempts of the engine.")

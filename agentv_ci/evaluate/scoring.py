@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from agentv_ci.contracts.exchange import Grade, Score, Verdict
+from agentv_ci.contracts.base import EvaluatorVerdict, Verdict
+from agentv_ci.contracts.exchange import Grade, Score
 from agentv_ci.contracts.plan import PlanEvaluator
 from agentv_ci.contracts.results import BORDERLINE, PRECISION, EvaluatorResult
 
@@ -51,7 +51,7 @@ def assessment_of(evaluator: PlanEvaluator, score: Score, threshold: float) -> A
 def _result(
     evaluator: PlanEvaluator,
     score: Score,
-    verdict: Verdict | Literal["skipped"],
+    verdict: EvaluatorVerdict,
     *,
     reasoning: str,
     value: float = 0.0,

@@ -9,16 +9,8 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from itertools import count
 
-from agentv_ci.contracts.exchange import (
-    Ask,
-    ChatMessage,
-    ErrorKind,
-    Grade,
-    JudgeQuestion,
-    ProviderError,
-    Request,
-    Response,
-)
+from agentv_ci.contracts.base import ErrorKind
+from agentv_ci.contracts.exchange import Ask, ChatMessage, Grade, JudgeQuestion, ProviderError, Request, Response
 from agentv_ci.contracts.plan import Plan, PlanCase, case_key, seed_of, targets_of
 from agentv_ci.contracts.report import Ending, Stop
 from agentv_ci.contracts.results import ResultRow

@@ -12,7 +12,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC
 
-from agentv_ci.contracts.exchange import Environment, ErrorKind, Log, ProviderError
+from agentv_ci.contracts.base import ErrorKind
+from agentv_ci.contracts.exchange import Environment, Log, ProviderError
 from agentv_ci.contracts.report import ConcurrencyChange
 from agentv_ci.contracts.targets import Target, at_most, cases_at_once, own_workers
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from agentv_ci.contracts.exchange import Verdict
+from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.plan import CaseKey, Plan, PlanCase, case_key
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.results.rows import TrialKey

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from agentv_ci.contracts.exchange import ErrorKind, Grade, ProviderError, Response
+from agentv_ci.contracts.base import ErrorKind
+from agentv_ci.contracts.exchange import Grade, ProviderError, Response
 from agentv_ci.contracts.plan import PlanCase, PlanMessage, PlanSuite
 from agentv_ci.contracts.results import (
     InputMessageRecord,

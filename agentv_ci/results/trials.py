@@ -9,12 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple, assert_never
+from typing import NamedTuple, assert_never
 
-from agentv_ci.contracts.exchange import Verdict
+from agentv_ci.contracts.base import Require, Verdict
 from agentv_ci.contracts.results import BORDERLINE, PRECISION
-
-Require = Literal["majority", "all", "any"]
 
 
 class Result(NamedTuple):

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.evaluators import ContainsEvaluator, RegexEvaluator, ToolTrajectoryEvaluator
-from agentv_ci.contracts.exchange import Grade, Score, Verdict
+from agentv_ci.contracts.exchange import Grade, Score
 from agentv_ci.contracts.plan import PlanCodeEvaluator, PlanLlmJudgeEvaluator, PlanSchemaEvaluator
 from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.evaluate.scoring import Assessment, assessment_of, combine, verdict_of

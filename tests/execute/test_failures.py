@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 
 from agentv_ci.analysis.run_report import report
-from agentv_ci.contracts.exchange import Verdict
+from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.report import Ending
 from agentv_ci.execute.trials import Failures
 from tests.report.builders import case, plan, row

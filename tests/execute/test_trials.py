@@ -23,7 +23,8 @@ from agentv_ci.app.concluding import RunFiles
 from agentv_ci.app.report_files import Outcome
 from agentv_ci.app.run import run_plan
 from agentv_ci.compile.overrides import Overrides
-from agentv_ci.contracts.exchange import Ask, Grade, ProviderError, Request, Response, Verdict
+from agentv_ci.contracts.base import Require, Verdict
+from agentv_ci.contracts.exchange import Ask, Grade, ProviderError, Request, Response
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow
@@ -38,7 +39,7 @@ from agentv_ci.results.files import form, read_rows
 from agentv_ci.results.journal import Journal
 from agentv_ci.results.resume import FinishedTrials
 from agentv_ci.results.rows import TrialKey
-from agentv_ci.results.trials import Require, Result
+from agentv_ci.results.trials import Result
 from tests.conftest import Waits, environment, write
 from tests.report.builders import SUITE, case, plan, row, whole
 from tests.servers.chat_api import ChatApi, Reply, chat_api, fails, says

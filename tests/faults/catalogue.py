@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import repeat
 
-from agentv_ci.contracts.exchange import ErrorKind
+from agentv_ci.contracts.base import ErrorKind
 from tests.faults.server import SOUND, End, Play, completion
 
 RETRIES = 3

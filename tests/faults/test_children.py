@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agentv_ci import process
-from agentv_ci.contracts.exchange import ErrorKind
+from agentv_ci.contracts.base import ErrorKind
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.results.files import read_rows
 from tests.conftest import Waits, environment, has_ended, write

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agentv_ci.contracts.exchange import Verdict
-from agentv_ci.results.trials import Require, Result, enough, is_settled, needed, verdict_of
+from agentv_ci.contracts.base import Require, Verdict
+from agentv_ci.results.trials import Result, enough, is_settled, needed, verdict_of
 
 SCORES = (0.0, 0.3, 0.5999999, 0.6, 0.7, 1.0)
 ERROR = Result("error", 0.0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from typing import NamedTuple
 
-from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ErrorKind, Response, kind_of_status
+from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
+from agentv_ci.contracts.exchange import Response, kind_of_status
 from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
 from agentv_ci.json_access import read_json, text_at
 

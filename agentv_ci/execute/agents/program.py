@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentv_ci.contracts.agent_targets import AgentTarget
-from agentv_ci.contracts.exchange import ErrorKind, ProviderError, Request, Response
+from agentv_ci.contracts.base import ErrorKind
+from agentv_ci.contracts.exchange import ProviderError, Request, Response
 from agentv_ci.contracts.results import PrintedOutput
 from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.agents.events import AgentFailed, NotEvents

@@ -7,8 +7,8 @@ Its events: https://code.claude.com/docs/en/headless. The words of a result lie:
 from __future__ import annotations
 
 from agentv_ci.contracts.agent_targets import ClaudeCodeTarget
-from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.exchange import ErrorKind, Response
+from agentv_ci.contracts.base import ErrorKind, JsonObject
+from agentv_ci.contracts.exchange import Response
 from agentv_ci.execute.agents.events import AgentFailed, Turns, kind_of_reported, read_events, result_event
 from agentv_ci.execute.agents.program import Agent, AgentProvider, usual_arguments
 from agentv_ci.execute.answers import anthropic_usage

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 
 from agentv_ci.contracts.agent_targets import CodexTarget
-from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ErrorKind, Request, Response
+from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
+from agentv_ci.contracts.exchange import Request, Response
 from agentv_ci.contracts.results import Usage
 from agentv_ci.execute.agents.events import AgentFailed, Turns, kind_of_reported, last_event, read_events
 from agentv_ci.execute.agents.program import Agent, AgentProvider

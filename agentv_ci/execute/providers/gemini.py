@@ -11,8 +11,8 @@ from functools import partial
 from urllib.parse import quote
 
 from agentv_ci.contracts.api_targets import GeminiTarget
-from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ErrorKind, ProviderError, Request, Response
+from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
+from agentv_ci.contracts.exchange import ProviderError, Request, Response
 from agentv_ci.contracts.results import ToolCall
 from agentv_ci.execute.answers import answered, gemini_usage
 from agentv_ci.execute.apis.provider import Api, ApiProvider

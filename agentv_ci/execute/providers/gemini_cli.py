@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 
 from agentv_ci.contracts.agent_targets import GeminiCliTarget
-from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import ErrorKind, Response
+from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
+from agentv_ci.contracts.exchange import Response
 from agentv_ci.contracts.results import Usage
 from agentv_ci.execute.agents.events import (
     AgentFailed,

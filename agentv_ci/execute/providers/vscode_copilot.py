@@ -16,8 +16,8 @@ from itertools import chain, count
 from pathlib import Path
 
 from agentv_ci.contracts.agent_targets import VsCodeTarget
-from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.exchange import Environment, ErrorKind, ProviderError, Request, Response
+from agentv_ci.contracts.base import ErrorKind, JsonObject
+from agentv_ci.contracts.exchange import Environment, ProviderError, Request, Response
 from agentv_ci.contracts.results import OutputMessage
 from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.agents.preread import (

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.contracts.exchange import ErrorKind, Response
+from agentv_ci.contracts.base import ErrorKind
+from agentv_ci.contracts.exchange import Response
 from agentv_ci.contracts.results import ToolCall, Usage
 from agentv_ci.execute.agents.events import AgentFailed, NotEvents
 from agentv_ci.execute.providers import claude_code, codex, copilot_cli, gemini_cli

@@ -8,9 +8,8 @@ from datetime import datetime, timedelta
 
 from agentv_ci.analysis.outcomes import CaseOutcome, key_of
 from agentv_ci.analysis.spending import dollars, parts
-from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.base import JsonObject, JsonValue, Verdict
 from agentv_ci.contracts.compared import ComparedCase, Comparison, Rate
-from agentv_ci.contracts.exchange import Verdict
 from agentv_ci.contracts.report import RepeatedCase
 from agentv_ci.contracts.results import ResultRow, sum_of_known
 from agentv_ci.report.links import Links

@@ -9,7 +9,7 @@ from typing import Literal
 
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.statistics import BINS, bin_of
-from agentv_ci.contracts.exchange import Verdict
+from agentv_ci.contracts.base import Verdict
 from agentv_ci.report.renderers.html.numbers import duration, money, score
 from agentv_ci.report.renderers.html.payload import Point
 
