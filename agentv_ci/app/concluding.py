@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from agentv_ci.analysis.comparison import Yardstick
+from agentv_ci.analysis.gate import gate_settings
+from agentv_ci.analysis.run_report import report
 from agentv_ci.app.report_files import NO_REPORTS, Outcome, Reports, publish, require_writable
 from agentv_ci.app.scenarios import validate_runs
+from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.report import Ending, ScenarioReport
+from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import UsageError
 from agentv_ci.results.files import ResultsFormat, UnreadableResults, read_rows
-
-if TYPE_CHECKING:
-    from agentv_ci.analysis.comparison import Yardstick
-    from agentv_ci.contracts.plan import Plan
-    from agentv_ci.contracts.report import Ending, ScenarioReport
-    from agentv_ci.contracts.results import ResultRow
 
 
 def report_of(results: Path) -> Path:
@@ -60,9 +59,6 @@ def conclude(
     yardstick: Yardstick | None = None,
 ) -> Outcome:
     """Write the reports of a run whose rows are written: all that are in the file, or `rows`. Raises OSError."""
-    from agentv_ci.analysis.gate import gate_settings
-    from agentv_ci.analysis.run_report import report
-
     read = rows or (lambda: read_rows(files.results, files.form))
     scenarios: tuple[ScenarioReport, ...] = ()
 

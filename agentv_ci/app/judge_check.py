@@ -7,28 +7,27 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from agentv_ci.analysis.agreement import Agreement, measure
 from agentv_ci.app.compile import Compiled, Origin
 from agentv_ci.app.concluding import RunFiles
 from agentv_ci.app.run import run_trials
 from agentv_ci.app.workspace import Documents, no_targets
+from agentv_ci.compile.compilation import Compilation
+from agentv_ci.compile.overrides import Overrides, override
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
+from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.judge_set import JudgeSetDocument, LabelledAnswer
+from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.targets import MockTarget, Target, TargetsDocument
 from agentv_ci.errors import Interrupted, InvalidInput, NothingToRun, UsageError
 from agentv_ci.execute.run import RunOptions, RunServices, StoredAnswers
 from agentv_ci.load.discover import discover, find_dotenv
 from agentv_ci.results.files import read_rows
+from agentv_ci.results.rows import Trial, unscored_row
 from agentv_ci.text import did_you_mean, listed
-
-if TYPE_CHECKING:
-    from agentv_ci.analysis.agreement import Agreement
-    from agentv_ci.compile.overrides import Overrides
-    from agentv_ci.contracts.evals import EvalDocument
-    from agentv_ci.contracts.plan import Plan
-    from agentv_ci.contracts.results import ResultRow
-    from agentv_ci.contracts.targets import Target
 
 ANSWERS = "labelled answers"
 """What the plan calls the target that gives the answers of the set."""
@@ -78,9 +77,6 @@ def _judge(context: DocumentContext, name: str) -> Target:
 def _compiled(
     checked: CheckedDocument, document: JudgeSetDocument, context: DocumentContext, judge: Target, cwd: Path
 ) -> Compiled:
-    from agentv_ci.compile.compilation import Compilation
-    from agentv_ci.contracts.targets import MockTarget, TargetsDocument
-
     assert context.targets is not None, "there are targets, or nothing is compiled"
     names = {target.name for target in context.target_list}
     name = next(each for each in chain([ANSWERS], (f"{ANSWERS} {n}" for n in count(2))) if each not in names)
@@ -135,9 +131,6 @@ async def check_judge(
 
     Raises what `run_plan` raises.
     """
-    from agentv_ci.analysis.agreement import measure
-    from agentv_ci.compile.overrides import override
-
     files.require_writable(check.compiled.origin.sources)
     plan = override(check.compiled.plan, overrides)
     labels = {item.id: item for item in check.items}
@@ -151,8 +144,6 @@ async def check_judge(
 
 def _answers(plan: Plan, labels: Mapping[str, LabelledAnswer], now: datetime) -> Iterator[ResultRow]:
     """Yield the set's answers as if a target had given them."""
-    from agentv_ci.results.rows import Trial, unscored_row
-
     for case in plan.cases:
         for number in range(1, case.trials + 1):
             trial = Trial(case, plan.suites[0], plan.targets[case.target], number, seed=None, dry_run=False)

@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from agentv_ci.app.compile import Compiled, Selection, compile_paths
 from agentv_ci.app.concluding import RunFiles, conclude
 from agentv_ci.app.report_files import Outcome
 from agentv_ci.app.run import run_trials
-from agentv_ci.contracts.plan import CaseKey, case_key
+from agentv_ci.compile.overrides import Overrides, override, with_trials
+from agentv_ci.compile.selection import narrowed
+from agentv_ci.contracts.evaluators import ToolCallsEvaluator, ToolTrajectoryEvaluator
+from agentv_ci.contracts.plan import CaseKey, Plan, PlanCase, PlanCodeEvaluator, case_key, flat
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.execute.run import RunOptions, RunServices, StoredAnswers
 from agentv_ci.load.discover import find_root
 from agentv_ci.results.files import read_rows
 from agentv_ci.results.resume import unpriced_answer
 from agentv_ci.text import listed
-
-if TYPE_CHECKING:
-    from agentv_ci.compile.overrides import Overrides
-    from agentv_ci.contracts.plan import Plan, PlanCase
 
 
 @dataclass(slots=True)
@@ -88,9 +86,6 @@ def _suites(contents: _Contents, root: Path) -> Sequence[str]:
 
 
 def _matched(compiled: Compiled, contents: _Contents, results: Path) -> Rescoring:
-    from agentv_ci.compile.overrides import with_trials
-    from agentv_ci.compile.selection import narrowed
-
     plan = compiled.plan
     answered = {
         case_key(case): plan.targets[case.target].name for case in plan.cases if case_key(case) in contents.trials
@@ -132,9 +127,6 @@ def _matched(compiled: Compiled, contents: _Contents, results: Path) -> Rescorin
 
 def _reads_calls(case: PlanCase) -> bool:
     """Whether an evaluator of a case looks at tool calls."""
-    from agentv_ci.contracts.evaluators import ToolCallsEvaluator, ToolTrajectoryEvaluator
-    from agentv_ci.contracts.plan import PlanCodeEvaluator, flat
-
     readers = (ToolTrajectoryEvaluator, ToolCallsEvaluator, PlanCodeEvaluator)
     return any(isinstance(each, readers) for each in flat(case.evaluators))
 
@@ -146,8 +138,6 @@ async def rescore(
 
     Rows without an answer stay as they are. Raises what `run_plan` raises.
     """
-    from agentv_ci.compile.overrides import override
-
     files.require_writable(rescoring.compiled.origin.sources)
     plan = override(rescoring.compiled.plan, overrides)
     stored = rescoring.stored()

@@ -19,11 +19,10 @@ from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.prompt import build_request
-from agentv_ci.execute.queue import Lane, Queue
 from agentv_ci.execute.run import GradeAnswer, Progress, RunOptions, RunServices, StoredAnswers
 from agentv_ci.execute.services import unwritable
 from agentv_ci.execute.targets import OpenTargets
-from agentv_ci.execute.trials import Failures, TrialSchedule, first_trials, trials_left
+from agentv_ci.execute.trials import Failures, Lane, Queue, TrialSchedule, first_trials, trials_left
 from agentv_ci.results.journal import Journal
 from agentv_ci.results.resume import NOTHING_FINISHED, FinishedTrials
 from agentv_ci.results.rows import Effort, Trial, failed_row, graded_row, regraded_row, stored_response
