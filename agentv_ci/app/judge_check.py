@@ -102,8 +102,6 @@ def _compiled(
 
 def _as_evals(document: JudgeSetDocument, judge: str) -> EvalDocument:
     """Return the set as cases that one judge judges."""
-    from agentv_ci.contracts.evals import EvalDocument
-
     evaluator: JsonObject = {"name": "judge", "type": "llm_judge", "judge_target": judge}
     if document.prompt is not None:
         evaluator["prompt"] = document.prompt

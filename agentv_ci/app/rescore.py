@@ -26,12 +26,10 @@ from agentv_ci.text import listed
 class _Contents:
     """What a results file holds, without its answers."""
 
-    rows: int = 0
     trials: dict[CaseKey, set[int]] = field(default_factory=dict)
-    targets: dict[str, None] = field(default_factory=dict)
     target_of: dict[CaseKey, str] = field(default_factory=dict)
     is_dry_run: bool = False
-    has_no_messages: int = 0
+    without_messages: int = 0
     """Rows whose tool calls are known to have been reported, and are not there."""
 
 
@@ -40,19 +38,12 @@ class Rescoring:
     """Stored answers, and the plan that scores them."""
 
     compiled: Compiled
-    results: Path
+    answers: StoredAnswers
+    """The rows of the plan's cases."""
     left_out: tuple[str, ...]
     """Sentences about what is not scored."""
     is_dry_run: bool
     """Whether the answers are the mock's."""
-    _keys: frozenset[CaseKey]
-    _number: int
-
-    def stored(self) -> StoredAnswers:
-        """Return the rows of the plan's cases."""
-        return StoredAnswers(
-            lambda: (row for row in read_rows(self.results) if (row.suite, row.eval_id) in self._keys), self._number
-        )
 
 
 def prepare_rescoring(results: Path, selection: Selection, *, cwd: Path) -> Rescoring:
@@ -62,14 +53,15 @@ def prepare_rescoring(results: Path, selection: Selection, *, cwd: Path) -> Resc
     that cannot be read or hold a trial twice, NothingToRun, and what `compile_paths` raises.
     """
     contents = _contents(results)
-    if not contents.rows:
+    if not contents.trials:
         raise NothingToRun(f"'{results}' has no rows")
     root = find_root(cwd / "results", cwd)
     patterns = selection.patterns or _suites(contents, root)
     is_plan = any(pattern.endswith(".json") for pattern in patterns)
     target = selection.target
-    if target is None and not is_plan and len(contents.targets) == 1:
-        (target,) = contents.targets
+    targets = set(contents.target_of.values())
+    if target is None and not is_plan and len(targets) == 1:
+        (target,) = targets
     compiled = compile_paths(replace(selection, patterns=patterns, target=target), cwd=cwd)
     return _matched(compiled, contents, results)
 
@@ -86,43 +78,42 @@ def _suites(contents: _Contents, root: Path) -> Sequence[str]:
 
 
 def _matched(compiled: Compiled, contents: _Contents, results: Path) -> Rescoring:
+    """Return the cases whose target has answered, with as many trials as there are answers."""
     plan = compiled.plan
-    answered = {
-        case_key(case): plan.targets[case.target].name for case in plan.cases if case_key(case) in contents.trials
-    }
-    others = [key for key, name in answered.items() if contents.target_of[key] != name]
-    keys = frozenset(answered.keys() - set(others))
-    sentences = []
-    if unknown := [case_id for suite, case_id in contents.trials if (suite, case_id) not in answered]:
-        sentences.append(f"no case any more, left out: {listed(unknown)}")
-    if others:
-        sentences.append(f"answered by another target, left out: {listed(case_id for _, case_id in others)}")
-    if missing := [case.id for case in plan.cases if case_key(case) not in contents.trials]:
-        sentences.append(f"no stored answer, left out: {listed(missing)}")
-    kept = [case for case in plan.cases if case_key(case) in keys]
-    # Of a case that stops when it is decided, fewer are enough; whether they still are is seen when they are scored.
-    fewer = [case.id for case in kept if case.stop_when is None and len(contents.trials[case_key(case)]) < case.trials]
-    if fewer:
-        sentences.append(f"fewer trials stored than the case wants, judged by those: {listed(fewer)}")
-    if contents.has_no_messages and any(map(_reads_calls, kept)):
-        rows = "1 row has" if contents.has_no_messages == 1 else f"{contents.has_no_messages} rows have"
-        sentences.append(f"{rows} no messages of the answer, so tool calls are not known; run with --include-trace")
-    if not keys:
-        raise NothingToRun(f"no row of '{results}' is of a case of these documents", hint="; ".join(sentences) or None)
-    narrow = narrowed(plan, lambda case: case_key(case) in keys)
+    scored = [case for case in plan.cases if contents.target_of.get(case_key(case)) == plan.targets[case.target].name]
+    left_out = tuple(_left_out(plan, scored, contents))
+    if not scored:
+        raise NothingToRun(f"no row of '{results}' is of a case of these documents", hint="; ".join(left_out) or None)
     trials = {
         case_key(case): max((*contents.trials[case_key(case)], case.trials if case.stop_when is not None else 1))
-        for case in kept
+        for case in scored
     }
-    origin = replace(compiled.origin, sources=(*compiled.origin.sources, results))
-    return Rescoring(
-        Compiled(with_trials(narrow, trials), origin),
-        results,
-        tuple(sentences),
-        contents.is_dry_run,
-        keys,
-        sum(len(contents.trials[key]) for key in keys),
+    answers = StoredAnswers(
+        lambda: (row for row in read_rows(results) if (row.suite, row.eval_id) in trials),
+        sum(len(contents.trials[key]) for key in trials),
     )
+    origin = replace(compiled.origin, sources=(*compiled.origin.sources, results))
+    part = with_trials(narrowed(plan, lambda case: case_key(case) in trials), trials)
+    return Rescoring(Compiled(part, origin), answers, left_out, contents.is_dry_run)
+
+
+def _left_out(plan: Plan, scored: Sequence[PlanCase], contents: _Contents) -> Iterator[str]:
+    """Yield sentences about what is not scored, or not as the documents say."""
+    planned = {case_key(case): case.id for case in plan.cases}
+    if unknown := [case_id for suite, case_id in contents.trials if (suite, case_id) not in planned]:
+        yield f"no case any more, left out: {listed(unknown)}"
+    keys = {case_key(case) for case in scored}
+    if others := [name for key, name in planned.items() if key in contents.trials and key not in keys]:
+        yield f"answered by another target, left out: {listed(others)}"
+    if missing := [name for key, name in planned.items() if key not in contents.trials]:
+        yield f"no stored answer, left out: {listed(missing)}"
+    # Of a case that stops when it is decided, fewer are enough; whether they still are is seen when they are scored.
+    whole = [case for case in scored if case.stop_when is None]
+    if fewer := [case.id for case in whole if len(contents.trials[case_key(case)]) < case.trials]:
+        yield f"fewer trials stored than the case wants, judged by those: {listed(fewer)}"
+    if contents.without_messages and any(map(_reads_calls, scored)):
+        rows = "1 row has" if contents.without_messages == 1 else f"{contents.without_messages} rows have"
+        yield f"{rows} no messages of the answer, so tool calls are not known; run with --include-trace"
 
 
 def _reads_calls(case: PlanCase) -> bool:
@@ -140,16 +131,15 @@ async def rescore(
     """
     files.require_writable(rescoring.compiled.origin.sources)
     plan = override(rescoring.compiled.plan, overrides)
-    stored = rescoring.stored()
-    ending = await run_trials(plan, options, files, services, stored=stored)
-    unpriced = (*ending.unpriced_models, *_unpriced(plan, stored, dry_run=options.dry_run))
+    ending = await run_trials(plan, options, files, services, stored=rescoring.answers)
+    unpriced = (*ending.unpriced_models, *_unpriced(plan, rescoring.answers, dry_run=options.dry_run))
     return conclude(plan, files, replace(ending, unpriced_models=tuple(dict.fromkeys(unpriced))))
 
 
-def _unpriced(plan: Plan, stored: StoredAnswers, *, dry_run: bool) -> Iterator[str]:
+def _unpriced(plan: Plan, answers: StoredAnswers, *, dry_run: bool) -> Iterator[str]:
     """Yield the models whose answers have no known cost: what they took is part of the run all the same."""
     targets = {case_key(case): plan.targets[case.target] for case in plan.cases}
-    for row in stored.read():
+    for row in answers.read():
         if not dry_run and not row.dry_run and row.error_kind in (None, "evaluator"):
             yield from unpriced_answer(row, targets[row.suite, row.eval_id])
 
@@ -170,8 +160,6 @@ def _contents(results: Path) -> _Contents:
                 hint="rescore the results of one run, with one target for each case",
             )
         trials.add(row.trial)
-        contents.rows += 1
-        contents.targets[row.target] = None
         contents.is_dry_run |= row.dry_run
-        contents.has_no_messages += row.trace_summary is not None and row.output_messages is None
+        contents.without_messages += row.trace_summary is not None and row.output_messages is None
     return contents
