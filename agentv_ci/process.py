@@ -8,18 +8,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
-import os
 import signal
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from agentv_ci.process_tree import ProcessId, bury_orphans, signal_group, signal_tree
 
 MAX_OUTPUT_BYTES = 10 * 1024 * 1024
 PIPE_BYTES = 1024 * 1024
 GRACE_S = 5.0
-MAX_ROUNDS = 100
-"""How often is looked for processes that are left; a killed one may have started another one just before."""
 DRAIN_S = 0.5
 """How long output may still come after the command itself has ended."""
 
@@ -36,15 +34,8 @@ RUNNER_VARIABLES = frozenset(
 )
 """What belongs to the workflow and not to an agent; so does everything that begins with ACTIONS_."""
 
-
-_Id = tuple[int, int]
-"""Number and start of a process: its number may be another one's when it has ended."""
-
 _running: set[int] = set()
 """Leaders of sessions that would outlive this process."""
-
-_adopts = False
-"""Whether this process is the parent of orphans."""
 
 Listener = Callable[[int, bytes], None]
 """Takes what a process prints as it comes: 1 or 2 for the output it came through, and bytes."""
@@ -92,96 +83,9 @@ def without_runner(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def kill_all() -> None:
-    """End everything that runs now, for whoever cannot wait for it to be ended in order."""
+    """End everything that runs now, at once, for a process that cannot wait for an orderly end."""
     for leader in tuple(_running):
-        _signal_all(leader, signal.SIGKILL)
-
-
-def adopt_orphans() -> None:
-    """Become the parent of all descendants whose own parent ends, so that none gets lost; on Linux alone.
-
-    `PR_SET_CHILD_SUBREAPER`, see prctl(2).
-    """
-    global _adopts  # noqa: PLW0603  # it is the process's own
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
-        _adopts = True
-
-
-def _bury_orphans() -> None:
-    """Forget the adopted processes that have ended; else they would take up numbers until this process ends.
-
-    Those that lead a session may be commands whose end somebody else waits for: they are left to the end.
-    """
-    for listed in Path("/proc/self/task").glob("*/children"):
-        with contextlib.suppress(OSError, ValueError):
-            for pid in map(int, listed.read_text().split()):
-                with contextlib.suppress(OSError):
-                    if os.getsid(pid) != pid:
-                        os.waitpid(pid, os.WNOHANG)
-
-
-def end_descendants() -> None:
-    """Kill all that this process has started, and all that was started by it in turn; on Linux alone."""
-    for _ in range(MAX_ROUNDS):
-        left = _descendants(os.getpid())
-        if not left:
-            return
-        for pid in left:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        with contextlib.suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-
-
-def _descendants(ancestor: int) -> list[int]:
-    """Return the processes below one that have not ended."""
-    return [each.pid for each in _below([ancestor], _processes())]
-
-
-@dataclass(frozen=True, slots=True)
-class _Process:
-    """A process that has not ended, as the system lists it (proc(5))."""
-
-    pid: int
-    parent: int
-    session: int
-    started: int
-
-    @property
-    def id(self) -> _Id:
-        """What no other process has."""
-        return self.pid, self.started
-
-
-def _processes() -> list[_Process]:
-    """Return all processes, where the system lists them."""
-    found: list[_Process] = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            # The name in parentheses may hold anything.
-            fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
-        except OSError:
-            continue
-        if len(fields) > 19 and fields[0] != b"Z":
-            found.append(_Process(int(entry.name), int(fields[1]), int(fields[3]), int(fields[19])))
-    return found
-
-
-def _below(ancestors: Iterable[int], processes: Iterable[_Process]) -> list[_Process]:
-    """Return the processes that others have started, and those that these have started in turn."""
-    children: dict[int, list[_Process]] = {}
-    for each in processes:
-        children.setdefault(each.parent, []).append(each)
-    found: list[_Process] = []
-    next_ones = [child for pid in ancestors for child in children.get(pid, ())]
-    while next_ones:
-        found += next_ones
-        next_ones = [child for parent in next_ones for child in children.get(parent.pid, ())]
-    return found
+        signal_tree(leader, signal.SIGKILL)
 
 
 async def run(
@@ -197,7 +101,7 @@ async def run(
     """Run a shell text or a list of arguments to its end; raises ProcessFailed.
 
     A command that ends but leaves children holding its output has answered: what is left is killed, unless the command
-    is there to start something that lasts (`spares_children`). `listener` is told the output as it comes.
+    is there to start something that lasts (`spares_children`). `listener` gets the output as it comes.
     """
     argv = ("/bin/sh", "-c", command) if isinstance(command, str) else tuple(command)
     transport, output = await _start(argv, cwd, env, listener, feeds=bool(stdin))
@@ -211,8 +115,7 @@ async def run(
         raise ProcessTimedOut(f"timed out after {timeout_s:g} s", output.text(STDOUT), output.text(STDERR)) from error
     finally:
         await _end(transport, output, spares_children=spares_children and transport.get_returncode() is not None)
-        if _adopts:
-            _bury_orphans()
+        bury_orphans()
     if output.is_flooded:
         raise ProcessFailed(
             f"printed more than {MAX_OUTPUT_BYTES // 1024 // 1024} MiB", output.text(STDOUT), output.text(STDERR)
@@ -241,8 +144,8 @@ class _Output(asyncio.SubprocessProtocol):
         self._size = 0
         self._open = {STDOUT, STDERR}
         self._drained = loop.create_future()
-        self.asked_to_end: frozenset[_Id] = frozenset()
-        """Who was asked to end with the command: one that does not is not found again when its parent has."""
+        self.asked_to_end: frozenset[ProcessId] = frozenset()
+        """The processes asked to end; one that goes on is not found again when its parent has ended."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.SubprocessTransport)
@@ -271,12 +174,12 @@ class _Output(asyncio.SubprocessProtocol):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether the command has ended, and nobody can print in its name any more."""
+        """Whether the command has ended and nothing holds its output any more."""
         return self.ended.done() and not self._open
 
     async def answered(self) -> None:
         """Wait until the process has ended, and a moment longer for what it printed last."""
-        # Not `await self.ended`: a time-out would cancel it, and nobody would know any more when it comes.
+        # Not `await self.ended`: a time-out would cancel it, and its end would go unnoticed.
         await asyncio.wait((self.ended,))
         if not self.is_flooded:
             await asyncio.wait((self._drained,), timeout=DRAIN_S)
@@ -343,43 +246,22 @@ def _feed(transport: asyncio.SubprocessTransport, data: bytes) -> None:
 
 
 async def _ask_to_end(transport: asyncio.SubprocessTransport, output: _Output) -> None:
-    output.asked_to_end = _signal_all(transport.get_pid(), signal.SIGTERM)
+    output.asked_to_end = signal_tree(transport.get_pid(), signal.SIGTERM)
     await asyncio.wait((output.ended,), timeout=GRACE_S)
 
 
 async def _end(transport: asyncio.SubprocessTransport, output: _Output, *, spares_children: bool = False) -> None:
-    """End a process with everything it started, and close its pipes, whoever else holds them."""
+    """End a process with everything it started, and close its pipes, whatever else holds them."""
     try:
         if not spares_children:
-            # Who has ended and holds no output any more is looked for by group alone: that takes no time.
+            # A command that has ended and holds no output any more is looked for by group alone: that takes no time.
             if output.is_quiet and not output.asked_to_end:
-                _signal_group(transport.get_pid(), signal.SIGKILL)
+                signal_group(transport.get_pid(), signal.SIGKILL)
             else:
-                _signal_all(transport.get_pid(), signal.SIGKILL, output.asked_to_end)
+                signal_tree(transport.get_pid(), signal.SIGKILL, output.asked_to_end)
             # Closed before it has ended, a process may be waited for twice, and its status is lost.
             await asyncio.wait((output.ended,), timeout=GRACE_S)
     finally:
         transport.close()
         _running.discard(transport.get_pid())
     await output.closed
-
-
-def _signal_group(leader: int, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader, number)
-
-
-def _signal_all(leader: int, number: signal.Signals, known: frozenset[_Id] = frozenset()) -> frozenset[_Id]:
-    """Signal a process with everything it started, whatever groups and sessions that has made of its own.
-
-    `known` are signalled too, though nobody knows by now who has started them; returns whom the signal went to.
-    """
-    # Looked for first: the children of one that has ended are nobody's.
-    processes = _processes()
-    session = [each for each in processes if each.session == leader or each.id in known]
-    found = {each.id for each in (*session, *_below([each.pid for each in session], processes))}
-    _signal_group(leader, number)
-    for pid, _ in found:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, number)
-    return frozenset(found)
