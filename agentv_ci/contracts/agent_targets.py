@@ -20,6 +20,7 @@ class VsCodeTarget(TargetSettings):
     essential: ClassVar[frozenset[str]] = frozenset({"command", "subagent_root", "workspace_template"})
     implied: ClassVar[Mapping[str, JsonValue]] = {"wait": True, "command": "code", "dry_run": False}
     most_workers: ClassVar[int | None] = 1
+    reports: ClassVar[frozenset[str]] = frozenset()
 
     provider: Literal["vscode-copilot", "vscode", "vscode-insiders"] = Field(description="Ask Copilot in VS Code.")
     command: Maybe[Name] = Field(None, description="The program; default code, or code-insiders for vscode-insiders.")
@@ -93,6 +94,8 @@ class ClaudeCodeTarget(AgentTarget):
 
 class CopilotCliTarget(AgentTarget):
     """GitHub's Copilot CLI."""
+
+    reports: ClassVar[frozenset[str]] = frozenset({"tool_calls"})
 
     provider: Literal["copilot-cli", "copilot"] = Field(description="Ask the Copilot CLI.")
 

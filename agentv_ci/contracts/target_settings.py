@@ -55,11 +55,14 @@ class TargetSettings(Authored):
     fallbacks: ClassVar[Mapping[str, str]] = {}
     """Field → its value when it is absent and no variable names another one."""
     most_workers: ClassVar[int | None] = None
-    """Questions it can take at once at most, whatever anybody says."""
+    """Questions it can take at once at most, whatever `workers` says."""
     charges: ClassVar[bool] = True
     """Whether its answers cost money."""
     judges_itself: ClassVar[bool] = False
     """Whether it may judge its own answers: models may, agents and commands may not."""
+
+    reports: ClassVar[frozenset[str]] = frozenset({"cost", "tokens", "tool_calls"})
+    """What it can report beside its answers."""
 
     name: Name = Field(description="How evals and the command line call this target.")
     judge_target: Maybe[Name] = Field(None, description="The target that judges this one's answers.")

@@ -96,6 +96,7 @@ class CliTarget(TargetSettings):
         "keep_temp_files",
     }
     charges: ClassVar[bool] = False
+    reports: ClassVar[frozenset[str]] = frozenset({"tool_calls"})
     secrets: ClassVar[frozenset[str]] = frozenset({"env"})
     paths: ClassVar[frozenset[str]] = frozenset({"cwd"})
     implied: ClassVar[Mapping[str, JsonValue]] = {"files_format": "{path}", "attachments_format": "{path}", "env": {}}
@@ -141,6 +142,7 @@ class MockTarget(TargetSettings):
     """Answers that were written down beforehand; nothing leaves the machine."""
 
     charges: ClassVar[bool] = False
+    reports: ClassVar[frozenset[str]] = frozenset({"tokens", "tool_calls"})
     judges_itself: ClassVar[bool] = True
 
     outside_digest: ClassVar[frozenset[str]] = TargetSettings.outside_digest | {"delay_ms"}

@@ -19,16 +19,7 @@ from agentv_ci.contracts.evaluators import (
     ToolTrajectoryEvaluator,
 )
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.contracts.targets import (
-    CliTarget,
-    CopilotCliTarget,
-    HttpTarget,
-    MockTarget,
-    Target,
-    VsCodeTarget,
-    judge_name,
-    model_name,
-)
+from agentv_ci.contracts.targets import HttpTarget, MockTarget, Target, judge_name, model_name
 from agentv_ci.json_access import value_at
 from agentv_ci.prices import price_of
 from agentv_ci.text import listed
@@ -161,15 +152,15 @@ def never_given(evaluator: AuthoredEvaluator, target: Target, prices: Mapping[st
     match evaluator, target:
         case CostEvaluator(), HttpTarget() if (model := model_name(target)) and price_of(model, prices) is None:
             return f"a cost: no price is known for '{model}'; set it under 'prices' in .agentv.yaml"
-        case CostEvaluator(), MockTarget() | CliTarget() | VsCodeTarget() | CopilotCliTarget():
+        case CostEvaluator(), _ if "cost" not in target.reports:
             return "a cost: it has no model with a price"
         case TokenUsageEvaluator(), MockTarget(usage=None):
             return "token counts: it has no 'usage'"
-        case TokenUsageEvaluator(), CliTarget() | VsCodeTarget() | CopilotCliTarget():
+        case TokenUsageEvaluator(), _ if "tokens" not in target.reports:
             return "token counts"
         case ((ToolTrajectoryEvaluator() | ToolCallsEvaluator()), MockTarget(tool_calls=None)):
             return "tool calls: it has no 'tool_calls'"
-        case ((ToolTrajectoryEvaluator() | ToolCallsEvaluator()), VsCodeTarget()):
+        case ((ToolTrajectoryEvaluator() | ToolCallsEvaluator()), _) if "tool_calls" not in target.reports:
             return "tool calls"
         case ((ToolTrajectoryEvaluator() | ToolCallsEvaluator()), HttpTarget(extra_body=None)):
             return "tool calls: it offers no tools; they stand in 'extra_body'"
