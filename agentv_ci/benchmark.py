@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agentv_ci.app import benchmark as engine
+from agentv_ci.app.check import apply_validators, context_of
 from agentv_ci.app.environment import system_environment
 from agentv_ci.app.runners import Answer, AnswerFunction, Ask, Message, error_text, in_a_thread, json_copy, private_copy
-from agentv_ci.app.scenarios import apply_validators, context_of
 from agentv_ci.canonical import digest_of_value
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.benchmark import (

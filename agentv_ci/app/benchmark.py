@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from agentv_ci.analysis.scenarios import run_of
 from agentv_ci.app.compile import Compiled, Selection, compile_paths
-from agentv_ci.app.concluding import RunFiles
+from agentv_ci.app.report_files import RunFiles
 from agentv_ci.app.run import run_trials
 from agentv_ci.app.runners import Answer, AnswerFunction, Ask, Message, call, messages_of, target_of, text_of
 from agentv_ci.app.workspace import Documents

@@ -6,22 +6,22 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from agentv_ci.app.concluding import report_of
-from agentv_ci.app.report import part_of
-from agentv_ci.app.report_files import require_writable, write_whole
+from pydantic import ValidationError
+
+from agentv_ci.analysis.baseline import baseline_of, baseline_text
+from agentv_ci.analysis.comparison import Yardstick, compare_sides
+from agentv_ci.analysis.outcomes import CaseOutcome, OutcomeKey, Tally, key_of
+from agentv_ci.analysis.sides import Side
+from agentv_ci.app.report_files import read_run_report, report_path, require_writable, write_whole
+from agentv_ci.contracts.baseline import BASELINE_SCHEMA, BaselineDocument
+from agentv_ci.contracts.compared import Comparison
+from agentv_ci.contracts.report import RunReport
 from agentv_ci.errors import NothingToRun, UsageError
+from agentv_ci.jsonschema.schemas import schema_id
+from agentv_ci.model_errors import sentence
 from agentv_ci.results.files import read_rows
 from agentv_ci.text import counted, shortened
-
-if TYPE_CHECKING:
-    from agentv_ci.analysis.comparison import Yardstick
-    from agentv_ci.analysis.outcomes import CaseOutcome
-    from agentv_ci.analysis.sides import Side
-    from agentv_ci.contracts.baseline import BaselineDocument
-    from agentv_ci.contracts.compared import Comparison
-    from agentv_ci.contracts.report import RunReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,6 @@ def compare_files(base: Path, head: Path, *, names: tuple[str, str], confidence:
 
     Raises UsageError for what cannot be read or compared, NothingToRun when no case is on both sides.
     """
-    from agentv_ci.analysis.comparison import Yardstick, compare_sides
-
     older, newer = _side(base, names[0]), _side(head, names[1])
     comparison = compare_sides(older, newer, Yardstick(older, newer.name, now, confidence))
     if not comparison.shares_cases:
@@ -50,54 +48,34 @@ def compare_files(base: Path, head: Path, *, names: tuple[str, str], confidence:
 
 def yardstick_of(path: Path, *, head: str, now: datetime, is_part: bool = False) -> Yardstick:
     """Return what a run is compared with; raises UsageError for a file that cannot be read."""
-    from agentv_ci.analysis.comparison import Yardstick
-
     try:
         return Yardstick(_side(path, path.name), head, now, is_part=is_part)
     except NothingToRun as error:
         raise UsageError(error.message) from error
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """A baseline that was written."""
-
-    document: BaselineDocument
-    warnings: tuple[str, ...]
-    """What people should know of it."""
-
-
-def accept_baseline(results: Path, out: Path) -> Accepted:
-    """Write the baseline of results.
+def accept_baseline(results: Path, out: Path) -> tuple[BaselineDocument, list[str]]:
+    """Write the baseline of results; return it, and what people should know of it.
 
     Raises UsageError for results that cannot be a baseline, NothingToRun when nothing in them was graded, OSError.
     """
-    from agentv_ci.analysis.baseline import baseline_of, baseline_text
-
-    _refuse_json(results)
-    require_writable([out], (results, report_of(results)))
-    found = _read(results, results.name)
-    plan_digest = found.report.plan_digest if found.report is not None else None
-    document = baseline_of(found.outcomes, plan_digest=plan_digest, measured=found.measured)
+    if results.suffix == ".json":
+        raise UsageError(f"'{results}' is no results file: results are .jsonl or .yaml")
+    require_writable([out], (results, report_path(results)))
+    rows = _read(results, results.name)
+    plan_digest = rows.report.plan_digest if rows.report is not None else None
+    document = baseline_of(rows.outcomes, plan_digest=plan_digest, measured=rows.measured)
     if document is None:
         raise NothingToRun(f"no case of '{results}' was graded")
     write_whole(out, lambda: [baseline_text(document).encode("utf-8")])
     warnings = []
-    if found.report is None:
+    if rows.report is None:
         warnings.append(f"there is no run report beside '{results.name}': nobody knows whether its run came to its end")
-    if left_out := len(found.outcomes) - len(document.cases):
+    if left_out := len(rows.outcomes) - len(document.cases):
         warnings.append(f"{counted(left_out, 'case')} without a verdict left out")
     if all(len(case.passed) + len(case.missed) == 1 for case in document.cases):
         warnings.append("one trial a case: later runs cannot tell noise from change; use --repeat")
-    return Accepted(document, tuple(warnings))
-
-
-def _refuse_unfit(results: Path, name: str) -> RunReport | None:
-    """Return the run report of results, if there is one; raises UsageError where it says that they are not whole."""
-    report = part_of(results, results.name).report
-    if report is not None and (reason := _unfit(report)):
-        raise UsageError(f"'{name}' {reason}; only whole runs are compared")
-    return report
+    return document, warnings
 
 
 def _unfit(report: RunReport) -> str | None:
@@ -112,24 +90,17 @@ def _unfit(report: RunReport) -> str | None:
 
 
 def _side(path: Path, name: str) -> Side:
-    from agentv_ci.analysis.sides import Side
-
     if path.suffix == ".json":
         return Side.of_baseline(name, _baseline(path))
-    found = _read(path, name)
-    return Side.of_outcomes(name, found.outcomes, found.measured)
-
-
-def _refuse_json(results: Path) -> None:
-    if results.suffix == ".json":
-        raise UsageError(f"'{results}' is no results file: results are .jsonl or .yaml")
+    rows = _read(path, name)
+    return Side.of_outcomes(name, rows.outcomes, rows.measured)
 
 
 def _read(results: Path, name: str) -> _Results:
     """Return results that are whole; raises UsageError for others, and NothingToRun for empty ones."""
-    from agentv_ci.analysis.outcomes import OutcomeKey, Tally, key_of
-
-    report = _refuse_unfit(results, name)
+    report = read_run_report(results)
+    if report is not None and (reason := _unfit(report)):
+        raise UsageError(f"'{name}' {reason}; only whole runs are compared")
     tally, measured = Tally(), ""
     seen: set[tuple[OutcomeKey, int]] = set()
     for row in read_rows(results):
@@ -149,12 +120,6 @@ def _read(results: Path, name: str) -> _Results:
 
 
 def _baseline(path: Path) -> BaselineDocument:
-    from pydantic import ValidationError
-
-    from agentv_ci.contracts.baseline import BASELINE_SCHEMA, BaselineDocument
-    from agentv_ci.jsonschema.schemas import schema_id
-    from agentv_ci.model_errors import sentence
-
     try:
         data = json.loads(path.read_bytes())
     except OSError as error:

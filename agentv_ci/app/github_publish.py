@@ -14,11 +14,9 @@ from typing import Literal, TypeVar, assert_never
 from pydantic import BaseModel, ValidationError
 
 from agentv_ci.analysis.outcomes import Tally
-from agentv_ci.app.concluding import report_of
 from agentv_ci.app.evaluator_lines import EvaluatorLines
 from agentv_ci.app.github_run import action_run, this_use
-from agentv_ci.app.report import part_of
-from agentv_ci.app.report_files import why
+from agentv_ci.app.report_files import read_run_report, report_path, why
 from agentv_ci.atomic import replacing
 from agentv_ci.contracts.action import (
     COMMENT,
@@ -154,10 +152,10 @@ def _concluded(run: ActionRun, reported: RunView | None) -> ActionRun:
 
 
 def _reported(results: Path, links: Links) -> RunView | None:
-    if not _is_there(report_of(results)):
+    if not _is_there(report_path(results)):
         return None
-    _require_file(report_of(results))
-    report = part_of(results, results.name).report
+    _require_file(report_path(results))
+    report = read_run_report(results)
     assert report is not None, "its file is there"
     if not _is_there(results):
         return RunView(report, (), tuple, links)
@@ -213,7 +211,7 @@ def _outputs(run: ActionRun, report: RunReport | None, folder: Path) -> Mapping[
     """Return the step's outputs: words of ours, figures and paths, and never what an agent has said."""
     files = {
         "results": RESULTS,
-        "report": report_of(Path(RESULTS)).name,
+        "report": report_path(Path(RESULTS)).name,
         "junit": JUNIT,
         "html": HTML,
         "plan": PLAN,

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from agentv_ci.app.compile import Compiled, write_compiled
-from agentv_ci.app.concluding import report_of
+from agentv_ci.app.report_files import report_path
 from agentv_ci.atomic import replacing
 from agentv_ci.contracts.action import (
     COMMENT,
@@ -32,7 +32,7 @@ from agentv_ci.errors import BUDGET, BUG, FAILED, INFRASTRUCTURE, PASSED, UsageE
 from agentv_ci.json_access import well_formed
 from agentv_ci.report.diagnostics import document
 
-FILES = (RESULTS, report_of(Path(RESULTS)).name, JUNIT, HTML, PLAN, PLAN_DIFF, DIAGNOSTICS, RUN, COMMENT)
+FILES = (RESULTS, report_path(Path(RESULTS)).name, JUNIT, HTML, PLAN, PLAN_DIFF, DIAGNOSTICS, RUN, COMMENT)
 """What lies in the folder when both steps have ended."""
 
 VERDICTS: Mapping[int, ActionVerdict] = {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agentv_ci.analysis.agreement import Agreement, measure
 from agentv_ci.app.compile import Compiled, Origin
-from agentv_ci.app.concluding import RunFiles
+from agentv_ci.app.report_files import RunFiles
 from agentv_ci.app.run import run_trials
 from agentv_ci.app.workspace import Documents, no_targets
 from agentv_ci.compile.compilation import Compilation

@@ -1,4 +1,4 @@
-"""A run's verdict → its reports, in files that all say the same."""
+"""The files of a run: its results, the run report beside them, and further reports that all say the same."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
+from agentv_ci.analysis.outcomes import CaseOutcome, OutcomeKey, key_of
 from agentv_ci.app.workspace import refuse_to_overwrite
 from agentv_ci.atomic import replacing
+from agentv_ci.contracts.report import RunReport
+from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import UsageError
+from agentv_ci.jsonschema.schemas import schema_id
+from agentv_ci.model_errors import sentence
 from agentv_ci.report.links import NO_LINKS, Links
-
-if TYPE_CHECKING:
-    from agentv_ci.analysis.outcomes import CaseOutcome, OutcomeKey
-    from agentv_ci.contracts.report import RunReport
-    from agentv_ci.contracts.results import ResultRow
-    from agentv_ci.report.renderers import ReportFormat
-
-Pieces = Callable[[], Iterable[bytes]]
-"""Makes the content of a file anew."""
+from agentv_ci.report.renderers import ReportFormat, renderer
+from agentv_ci.report.view import RunView
+from agentv_ci.results.files import ResultsFormat
 
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """Which reports are wanted of a run, and where."""
+    """Which reports are written of a run, and where."""
 
     files: Mapping[ReportFormat, Path] = field(default_factory=dict)
     links: Links = NO_LINKS
@@ -45,6 +45,33 @@ NO_REPORTS = Reports()
 
 
 @dataclass(frozen=True, slots=True)
+class RunFiles:
+    """Where a run leaves what it found."""
+
+    results: Path
+    form: ResultsFormat
+    reports: Reports = NO_REPORTS
+
+    @property
+    def report(self) -> Path:
+        """The run report lies beside the results."""
+        return report_path(self.results)
+
+    @property
+    def written(self) -> dict[str, Path]:
+        """What lies where when a run has ended."""
+        return {"results": self.results, "report": self.report, **self.reports.named}
+
+    def require_writable(self, inputs: Iterable[Path]) -> None:
+        """Raise UsageError when what a run leaves would lie where something else does, or cannot lie."""
+        if self.results.name == "-":
+            raise UsageError("rows go into a file that later commands read; name one with --out")
+        require_writable(self.written.values(), inputs)
+        if self.results.exists() and not self.results.is_file():
+            raise UsageError(f"results go into a file that can be read again, and '{self.results}' is none")
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What a run came to."""
 
@@ -54,15 +81,50 @@ class Outcome:
     """Reports that could not be written; the verdict says why."""
 
 
-def require_writable(outputs: Sequence[Path], inputs: Iterable[Path]) -> None:
+def report_path(results: Path) -> Path:
+    """Return where the run report of a results file lies."""
+    known = results.suffix in (".jsonl", ".yaml", ".yml")
+    return results.with_suffix(".report.json") if known else results.with_name(f"{results.name}.report.json")
+
+
+def read_run_report(results: Path) -> RunReport | None:
+    """Return the run report beside a results file, None where there is none.
+
+    Raises UsageError for a report that cannot be read, and for results that can be read once only.
+    """
+    path = report_path(results)
+    if results.exists() and not results.is_file():
+        raise UsageError(f"results are read more than once, and '{results}' is no file")
+    unreadable = f"'{path}' is not a run report that this version reads"
+    try:
+        data = json.loads(path.read_bytes())
+        if isinstance(data, dict) and data.get("$schema") != schema_id("report-v1"):
+            raise UsageError(f"{unreadable}: its $schema is {data.get('$schema')}")
+        return RunReport.model_validate(data)
+    except FileNotFoundError:
+        return None
+    except ValidationError as error:
+        raise UsageError(f"{unreadable}: {sentence(error)}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{unreadable}: {error}") from error
+
+
+def require_distinct(results: Sequence[Path]) -> None:
+    """Raise UsageError where a file is named twice."""
+    if len({path.resolve() for path in results}) < len(results):
+        raise UsageError("a results file is named twice")
+
+
+def require_writable(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
     """Raise UsageError where something is to be written and something else, or a folder, lies."""
+    outputs = list(outputs)
     refuse_to_overwrite(outputs, inputs)
     for path in outputs:
         if path.is_dir():
             raise UsageError(f"results and reports go into files, and '{path}' is none")
 
 
-def publish(
+def write_reports(
     outcome: Outcome,
     judge: Callable[[str], Outcome],
     rows: Callable[[], Iterable[ResultRow]],
@@ -75,15 +137,25 @@ def publish(
     cannot be written does not stay either, since it would say something else. What cannot be written twice, such as a
     pipe, comes when nothing else can be lost any more.
     """
+    formats: dict[Path, ReportFormat | None] = {report: None} if report is not None else {}
+    formats |= {path: name for name, path in reports.files.items()}
+    kinds = {path: "appended" if path in reports.appended else _kind(path) for path in formats}
+    files = [path for path, kind in kinds.items() if kind == "file"]
     lost: dict[Path, str] = {}
-    groups = _groups(report, reports)
-    for group in groups:
-        found = _write_all(group, outcome, rows, reports)
-        lost |= found
-        if found:
+
+    def write(paths: Iterable[Path]) -> dict[Path, str]:
+        """Write what the outcome says now; returns which are not there, and why."""
+        cases = {each.key for each in outcome.cases}
+        run = RunView(outcome.report, outcome.cases, lambda: _counted(rows(), cases), reports.links)
+        return {path: reason for path in paths if (reason := _write(path, formats[path], run, reports)) is not None}
+
+    devices = [path for path, kind in kinds.items() if kind == "device"]
+    for group in (files, devices, [path for path in formats if path not in files and path not in devices]):
+        failed = write(group)
+        if failed:
+            lost |= failed
             outcome = judge(next(iter(lost.values())))
-            again = {path: name for path, name in groups[0].items() if path not in lost}
-            stale = _write_all(again, outcome, rows, reports)
+            stale = write(path for path in files if path not in lost)
             for path in stale:
                 with contextlib.suppress(OSError):
                     path.unlink()
@@ -92,61 +164,36 @@ def publish(
     return outcome
 
 
-_Group = Mapping[Path, "ReportFormat | None"]
-"""Where what is written; None is the run report."""
-
-
-def _groups(report: Path | None, reports: Reports) -> tuple[_Group, _Group, _Group]:
-    """Return what is written first, second and last: files, devices, and what is written to once."""
-    wanted: dict[Path, ReportFormat | None] = {report: None} if report is not None else {}
-    wanted |= {path: name for name, path in reports.files.items()}
-    kinds = {path: _kind(path, reports.appended) for path in wanted}
-    files, devices, once = ({path: wanted[path] for path in wanted if kinds[path] == kind} for kind in range(3))
-    return files, devices, once
-
-
-def _kind(path: Path, appended: frozenset[Path]) -> int:
-    if path in appended:
-        return 2
+def _kind(path: Path) -> str:
+    """Whether a path is that of a file, which can be written again, of a device, or of a stream."""
     try:
         mode = path.stat().st_mode
     except OSError:
-        return 0
-    return 0 if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else 1 if stat.S_ISCHR(mode) else 2
+        return "file"
+    return "file" if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else "device" if stat.S_ISCHR(mode) else "stream"
 
 
-def _write_all(
-    group: _Group, outcome: Outcome, rows: Callable[[], Iterable[ResultRow]], reports: Reports
-) -> dict[Path, str]:
-    """Write a group; returns which are not there, and why."""
-    from agentv_ci.report.renderers import renderer
-    from agentv_ci.report.view import RunView
-
-    known = {each.key for each in outcome.cases}
-    run = RunView(outcome.report, outcome.cases, lambda: _counted(rows(), known), reports.links)
-    found: dict[Path, str] = {}
-    for path, name in group.items():
-        pieces: Pieces = partial(renderer(name).render, run) if name is not None else partial(_encoded, outcome.report)
-        try:
-            write_whole(path, pieces, is_appended=path in reports.appended)
-        except OSError as error:
-            found[path] = why(error, path)
-    return found
+def _write(path: Path, name: ReportFormat | None, run: RunView, reports: Reports) -> str | None:
+    """Write one report, or the run report (None); returns why it is not there."""
+    pieces = partial(renderer(name).render, run) if name is not None else partial(_encoded, run.report)
+    try:
+        write_whole(path, pieces, is_appended=path in reports.appended)
+    except OSError as error:
+        return why(error, path)
+    return None
 
 
-def _counted(rows: Iterable[ResultRow], known: set[OutcomeKey]) -> Iterator[ResultRow]:
+def _counted(rows: Iterable[ResultRow], cases: set[OutcomeKey]) -> Iterator[ResultRow]:
     """Yield the rows that the verdict is of: those of known cases, of each trial the first."""
-    from agentv_ci.analysis.outcomes import key_of
-
     seen: set[tuple[OutcomeKey, int]] = set()
     for row in rows:
         trial = key_of(row), row.trial
-        if trial[0] in known and trial not in seen:
+        if trial[0] in cases and trial not in seen:
             seen.add(trial)
             yield row
 
 
-def write_whole(path: Path, pieces: Pieces, *, is_appended: bool = False) -> None:
+def write_whole(path: Path, pieces: Callable[[], Iterable[bytes]], *, is_appended: bool = False) -> None:
     """Put a file in its place when all of it is written; what is no file is written to. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if is_appended or (path.exists() and not path.is_file()):
@@ -158,7 +205,7 @@ def write_whole(path: Path, pieces: Pieces, *, is_appended: bool = False) -> Non
 
 
 def why(error: Exception, path: Path) -> str:
-    """Return why a file is not as it should be, for people."""
+    """Return why a file is not as it should be."""
     return f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error)
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentv_ci.app.compile import Compiled, Selection, compile_paths
-from agentv_ci.app.concluding import RunFiles, conclude
-from agentv_ci.app.report_files import Outcome
+from agentv_ci.app.concluding import conclude
+from agentv_ci.app.report_files import Outcome, RunFiles
 from agentv_ci.app.run import run_trials
 from agentv_ci.compile.overrides import Overrides, override, with_trials
 from agentv_ci.compile.selection import narrowed

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from agentv_ci.app.compare import yardstick_of
 from agentv_ci.app.compile import Compiled
-from agentv_ci.app.concluding import RunFiles, conclude
-from agentv_ci.app.report_files import Outcome, why
+from agentv_ci.app.concluding import conclude
+from agentv_ci.app.report_files import Outcome, RunFiles, why
 from agentv_ci.app.workspace import read_yaml
 from agentv_ci.compile.overrides import Overrides, override
 from agentv_ci.contracts.exchange import Ask, Grade, Request, Response, Warn

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from agentv_ci.app.compare import accept_baseline
-from agentv_ci.cli.console import show_line
+from agentv_ci.cli.console import show_line, show_warning
 from agentv_ci.cli.options import FILE, color_option
 from agentv_ci.errors import UsageError
 from agentv_ci.text import counted
@@ -42,8 +42,8 @@ def accept(results: str, out: str | None) -> int:
     path = Path(out) if out else BASELINE
     if path.suffix != ".json":
         raise UsageError(f"a baseline is JSON, and '{path}' is not called so", hint="give it a name in .json")
-    accepted = accept_baseline(cwd / results, cwd / path)
-    for warning in accepted.warnings:
-        show_line(f"warning: {warning}", "warn", err=True)
-    show_line(f"baseline of {counted(len(accepted.document.cases), 'case')}: {path}", "good")
+    baseline, warnings = accept_baseline(cwd / results, cwd / path)
+    for warning in warnings:
+        show_warning(warning)
+    show_line(f"baseline of {counted(len(baseline.cases), 'case')}: {path}", "good")
     return 0

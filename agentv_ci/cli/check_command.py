@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from agentv_ci.app.report import check_results
+from agentv_ci.app.check import check_results
 from agentv_ci.cli.console import show_line, show_summary
 from agentv_ci.cli.options import FILE, color_option
 from agentv_ci.contracts.base import JsonObject

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from agentv_ci.app.compile import Compiled, compile_paths, only_changed
-from agentv_ci.app.concluding import RunFiles
+from agentv_ci.app.report_files import RunFiles
 from agentv_ci.app.run import run_plan
 from agentv_ci.cli.console import ignoring_lost_output, show_diagnostics, show_line
 from agentv_ci.cli.options import (

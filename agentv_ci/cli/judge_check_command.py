@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 
 from agentv_ci.analysis.agreement import Agreement, Demands, JudgedItem, judge_agreement
-from agentv_ci.app.concluding import RunFiles
 from agentv_ci.app.judge_check import JudgeCheck, check_judge, prepare_judge_check
+from agentv_ci.app.report_files import RunFiles
 from agentv_ci.cli.console import one_line, show_diagnostics, show_line
 from agentv_ci.cli.options import (
     FILE,

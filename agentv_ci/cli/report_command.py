@@ -8,9 +8,8 @@ from pathlib import Path
 
 import click
 
-from agentv_ci.app.compare import yardstick_of
-from agentv_ci.app.concluding import RunFiles
 from agentv_ci.app.report import Merging, report_results
+from agentv_ci.app.report_files import RunFiles
 from agentv_ci.cli.options import FILE, Count, ReportOptions, color_option, report_options, takes
 from agentv_ci.cli.running import show_outcome
 from agentv_ci.results.files import form_of
@@ -56,10 +55,14 @@ def command(options: ReportCommandOptions) -> int:
     out = cwd / options.out if options.out else None
     files = RunFiles(out, form_of(out)) if out is not None else None
     reports = options.reports(cwd)
-    head = out.name if out is not None else "these results"
-    source = cwd / options.baseline if options.baseline else None
-    yardstick = yardstick_of(source, head=head, now=datetime.now(UTC)) if source is not None else None
-    paths = tuple(cwd / each for each in options.results)
-    outcome = report_results(Merging(paths, options.results, options.expect_shards, files, reports, yardstick, source))
+    merging = Merging(
+        results=[cwd / each for each in options.results],
+        names=options.results,
+        expected_shards=options.expect_shards,
+        out=files,
+        reports=reports,
+        baseline=cwd / options.baseline if options.baseline else None,
+    )
+    outcome = report_results(merging, now=datetime.now(UTC))
     show_outcome(outcome, {**(files.written if files is not None else {}), **reports.named}, cwd)
     return outcome.report.gate.exit_code

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from agentv_ci.app.concluding import RunFiles
+from agentv_ci.app.report_files import RunFiles
 from agentv_ci.app.rescore import prepare_rescoring, rescore
 from agentv_ci.cli.console import ignoring_lost_output, show_diagnostics, show_line, show_warning
 from agentv_ci.cli.options import (

@@ -18,9 +18,8 @@ from typing import TypeVar
 
 import click
 
-from agentv_ci.app.concluding import RunFiles
 from agentv_ci.app.environment import system_environment
-from agentv_ci.app.report_files import Outcome
+from agentv_ci.app.report_files import Outcome, RunFiles
 from agentv_ci.cli.console import ignoring_lost_output, show_error, show_line, show_summary, show_warning
 from agentv_ci.cli.exit import interruptible
 from agentv_ci.errors import INTERRUPTED, Interrupted, UsageError

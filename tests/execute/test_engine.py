@@ -17,8 +17,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.app.compile import Selection, compile_paths
-from agentv_ci.app.concluding import RunFiles
-from agentv_ci.app.report_files import Outcome
+from agentv_ci.app.report_files import Outcome, RunFiles
 from agentv_ci.app.run import run_plan
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.results import ResultRow

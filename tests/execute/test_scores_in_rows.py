@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.app.compile import Selection, compile_paths
-from agentv_ci.app.concluding import RunFiles
+from agentv_ci.app.report_files import RunFiles
 from agentv_ci.app.run import run_plan
 from agentv_ci.cli import run
 from agentv_ci.compile.overrides import Overrides

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agentv_ci.app.compile import Selection, compile_paths
-from agentv_ci.app.concluding import RunFiles
+from agentv_ci.app.report_files import RunFiles
 from agentv_ci.app.run import run_plan
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.exchange import Environment
