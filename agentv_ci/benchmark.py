@@ -94,19 +94,19 @@ class AsyncRunner:
 
 def register_scenario(key: str, fn: ScenarioFunction) -> None:
     """Make a function known as a scenario; it replaces one of the same key."""
-    _scenarios[_named(key, fn)] = fn
+    _scenarios[_checked_key(key, fn)] = fn
 
 
 def register_runner(key: str, fn: Callable[[list[Message], JsonObject], Answer | Awaitable[Answer]]) -> None:
     """Make a function known as a runner: `fn(messages, config)` returns a text or a dict, or an awaitable of one."""
-    _runners[_named(key, fn)] = fn
+    _runners[_checked_key(key, fn)] = fn
 
 
 def run_benchmark(config: EngineConfig, environ: Mapping[str, str] | None = None) -> EngineReport:
     """Run every scenario with every runner, and apply the validators to each scenario's runs.
 
     `environ` is what `${{ NAME }}` in targets refers to; the process's own where it is left out. Raises UsageError for
-    a scenario or runner that nobody knows, InvalidInput for documents with errors, and TargetUnavailable.
+    an unknown scenario or runner, InvalidInput for documents with errors, and TargetUnavailable.
     """
     environment = system_environment(dict(os.environ if environ is None else environ))
     benchmark = _Benchmark(config, environment, Path.cwd())
@@ -142,7 +142,7 @@ class _Benchmark:
         return EngineReport(scenario_reports=reports, config_digest=self._digest, warnings=list(self._warnings))
 
     def _require(self, spec: ScenarioSpec) -> None:
-        """Raise UsageError for a scenario that nobody knows, before anything runs."""
+        """Raise UsageError for an unknown scenario, before anything runs."""
         if spec.key not in _scenarios and not _is_file(self._engine.cwd / spec.key):
             close = did_you_mean(spec.key, _scenarios)
             known = f"; registered are {listed(sorted(_scenarios))}" if _scenarios else ""
@@ -232,7 +232,7 @@ async def _outcome(
             output = await function(asking, payload)
         else:
             output = await in_a_thread(function, Runner(asking, asyncio.get_running_loop()), payload)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # the scenario is somebody's program
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # the scenario is a program of its own
         is_timeout = isinstance(error, TimeoutError) or (isinstance(error, ProviderError) and error.kind == "timeout")
         return None, error_text(error), "timeout" if is_timeout else "error"
     if inspect.iscoroutine(output):
@@ -282,7 +282,7 @@ def _own_context(key: str, context: Mapping[str, Any]) -> JsonObject:
     return dict(own) if isinstance(own, dict) else {}
 
 
-def _named(key: str, fn: object) -> str:
+def _checked_key(key: str, fn: object) -> str:
     if not key:
         raise ValueError("a key is not empty")
     if not callable(fn):

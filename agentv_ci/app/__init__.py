@@ -1,5 +1,5 @@
-"""Where the stages meet; every command is a stretch of these modules.
+"""Where the stages meet: one module per command, and what they share.
 
 files → load → validate → compile → plan → execute ⇄ evaluate → results → report
-        `checking`       `compiling`      `running`
+        `validate`        `compile`        `run`                          `report`
 """

@@ -86,7 +86,7 @@ def compile_paths(selection: Selection, *, cwd: Path) -> Compiled:
 def write_plan(selection: Selection, *, cwd: Path, scratch: BinaryIO, watch: Callable[[int], None]) -> Written:
     """Compile eval files into a plan's text, or read one plan.
 
-    The text lies in `scratch` until it is copied; `watch` is told how many cases there are by now. Raises what
+    The text lies in `scratch` until it is copied; `watch` gets the number of cases so far. Raises what
     `compile_paths` raises, and OSError.
     """
     found = discover(selection.patterns, cwd)
@@ -243,7 +243,7 @@ def estimate_run(compiled: Compiled, *, workers: int | None) -> Estimate:
 
 
 def read_plan(path: Path) -> Plan:
-    """Return the plan in a file, when it is one that the published schema accepts and nobody has changed since.
+    """Return the plan in a file, when it is one that the published schema accepts and that was not changed since.
 
     Raises UsageError, or InvalidInput with what the schema refuses.
     """

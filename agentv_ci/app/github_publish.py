@@ -1,7 +1,7 @@
 """The second step of the GitHub Action: what the first one left is published.
 
-Between the two steps whoever ran in the first one may have changed its files, so here they are data: of limited size,
-and never behind a symbolic link.
+Agents that ran in the first step may have changed its files since, so here they are data: of limited size, and never
+behind a symbolic link.
 """
 
 from __future__ import annotations
@@ -14,30 +14,21 @@ from typing import Literal, TypeVar, assert_never
 from pydantic import BaseModel, ValidationError
 
 from agentv_ci.analysis.outcomes import Tally
-from agentv_ci.app.evaluator_lines import EvaluatorLines
 from agentv_ci.app.github_run import action_run, this_use
 from agentv_ci.app.report_files import read_run_report, report_path, why
 from agentv_ci.atomic import replacing
-from agentv_ci.contracts.action import (
-    COMMENT,
-    DIAGNOSTICS,
-    HTML,
-    JUNIT,
-    PLAN,
-    PLAN_DIFF,
-    RESULTS,
-    RUN,
-    ActionRun,
-    ActionVerdict,
-    Annotation,
-    PastRun,
-)
+from agentv_ci.contracts import action
+from agentv_ci.contracts.action import ActionRun, ActionVerdict, Annotation, PastRun
 from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
+from agentv_ci.contracts.evaluators import RUBRICS_NAME
 from agentv_ci.contracts.exchange import Environment
 from agentv_ci.contracts.plan_diff import PlanDiff
 from agentv_ci.contracts.report import RunReport
+from agentv_ci.contracts.source import Pointer, Source, locate
 from agentv_ci.errors import BUG, FAILED, INTERRUPTED, PASSED, UsageError
+from agentv_ci.json_access import objects_at, text_at, value_at
 from agentv_ci.load.discover import find_root
+from agentv_ci.load.document import load
 from agentv_ci.publish.publishing import Publication, PublishOptions, publish
 from agentv_ci.publish.workflow import Workflow
 from agentv_ci.report.diagnostics import github
@@ -85,16 +76,16 @@ async def publish_run(
     try:
         _write_comment(folder, comment)
     except OSError as error:
-        problem = why(error, folder / COMMENT)
-        say(annotation_command(Annotation("notice", f"{COMMENT} could not be written", problem)))
+        problem = why(error, folder / action.COMMENT)
+        say(annotation_command(Annotation("notice", f"{action.COMMENT} could not be written", problem)))
     return job.run, url
 
 
 def _write_comment(folder: Path, comment: str) -> None:
     """Write the comment for other ways to publish it, and not into what a link leads to; raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / COMMENT).unlink(missing_ok=True)
-    with replacing(folder / COMMENT) as file:
+    (folder / action.COMMENT).unlink(missing_ok=True)
+    with replacing(folder / action.COMMENT) as file:
         file.write(comment.encode("utf-8", "replace"))
 
 
@@ -115,23 +106,23 @@ def _job(folder: Path, workflow: Workflow, use: str | None) -> Job:
     if folder.is_symlink():
         raise UsageError(f"'{folder}' is a symbolic link; results lie in a folder")
     links = Links.of_commit(workflow.server_url, workflow.repository, workflow.shown_commit)
-    left = _document(folder / RUN, ActionRun)
+    left = _document(folder / action.RUN, ActionRun)
     if use is not None and (left is None or left.use != use):
         # Whatever lies there was there before.
-        return Job(_told_by(None, folder), None, None, None, links, str)
-    reported = _reported(folder / RESULTS, links)
+        return Job(_run_of_results(None, folder), None, None, None, links, str)
+    reported = _reported(folder / action.RESULTS, links)
     if left is not None and workflow.event != "workflow_run" and left.run_id not in (0, workflow.run_id):
         raise UsageError(f"what lies in '{folder}' is of run {left.run_id}, and this is run {workflow.run_id}")
-    run = _concluded(left or _told_by(reported, folder), reported)
-    diagnostics = _document(folder / DIAGNOSTICS, DiagnosticsDocument)
-    changes = _document(folder / PLAN_DIFF, PlanDiff)
+    run = _concluded(left or _run_of_results(reported, folder), reported)
+    diagnostics = _document(folder / action.DIAGNOSTICS, DiagnosticsDocument)
+    changes = _document(folder / action.PLAN_DIFF, PlanDiff)
     prefix = f"{run.root.rstrip('/')}/"
     return Job(run, reported, diagnostics, changes, links, lambda path: path.removeprefix(prefix))
 
 
-def _told_by(reported: RunView | None, folder: Path) -> ActionRun:
-    """Return what results alone say, such as those of `report`."""
-    root = find_root(folder / RUN, folder)
+def _run_of_results(reported: RunView | None, folder: Path) -> ActionRun:
+    """Return how the run of a results file ended, such as one of `report`."""
+    root = find_root(folder / action.RUN, folder)
     if reported is None:
         return action_run(
             BUG, root=root, reason=f"there are no results in '{folder}': the run ended before it left any"
@@ -146,8 +137,8 @@ def _concluded(run: ActionRun, reported: RunView | None) -> ActionRun:
     gate = reported.report.gate
     if run.exit_code not in (PASSED, gate.exit_code):
         return run
-    # The word of a shard's gate does not decide how it ends. Otherwise, where run and gate disagree, somebody has had
-    # their hands on one of them.
+    # The gate of a shard does not decide how it ends. Otherwise, where run and gate disagree, one of their files was
+    # changed.
     return run.model_copy(update={"exit_code": gate.exit_code, "verdict": _verdict(run, reported.report)})
 
 
@@ -210,13 +201,13 @@ def _annotations(job: Job) -> Iterator[Annotation]:
 def _outputs(run: ActionRun, report: RunReport | None, folder: Path) -> Mapping[str, str]:
     """Return the step's outputs: words of ours, figures and paths, and never what an agent has said."""
     files = {
-        "results": RESULTS,
-        "report": report_path(Path(RESULTS)).name,
-        "junit": JUNIT,
-        "html": HTML,
-        "plan": PLAN,
+        "results": action.RESULTS,
+        "report": report_path(Path(action.RESULTS)).name,
+        "junit": action.JUNIT,
+        "html": action.HTML,
+        "plan": action.PLAN,
     }
-    # Whoever uploads a link uploads what it leads to.
+    # Uploading a link uploads what it leads to.
     paths = {name: str(path) if _is_file(path := folder / file) else "" for name, file in files.items()}
     if report is None:
         figures = dict.fromkeys(("passed", "failed", "errored", "total"), "0")
@@ -263,3 +254,38 @@ def _past(run: ActionRun, report: RunReport | None, workflow: Workflow, now: dat
         mean=report.statistics.mean if report is not None else None,
         cost_usd=report.cost_usd if report is not None else None,
     )
+
+
+class EvaluatorLines:
+    """Finds the lines of evaluators in the eval files of a repository; each file is read once."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._suites: dict[str, tuple[Source, dict[str, int]]] = {}
+        """Each eval file, and where in it the cases stand."""
+
+    def find(self, suite: str, case: str, evaluator: str) -> int | None:
+        """Return the line of an evaluator that stands in its case; None: it does not, or the file says otherwise."""
+        source, cases = self._suite(suite)
+        index = cases.get(case)
+        pointer = _in_case(source, index, evaluator) if index is not None else None
+        return locate(source.mark, pointer).start[0] + 1 if pointer is not None else None
+
+    def _suite(self, path: str) -> tuple[Source, dict[str, int]]:
+        if path not in self._suites:
+            source = load(self._root / path, self._root, named=True)
+            listed = value_at(source.data, "evalcases")
+            cases = enumerate(listed if isinstance(listed, list) else ())
+            indexes = {case_id: index for index, case in cases if (case_id := text_at(case, "id")) is not None}
+            self._suites[path] = source, indexes
+        return self._suites[path]
+
+
+def _in_case(source: Source, index: int, evaluator: str) -> Pointer | None:
+    for rest in (("evaluators",), ("execution", "evaluators")):
+        pointer: Pointer = ("evalcases", index, *rest)
+        for place, each in enumerate(objects_at(source.data, *pointer)):
+            if text_at(each, "name") == evaluator:
+                return (*pointer, place)
+    rubrics: Pointer = ("evalcases", index, "rubrics")
+    return rubrics if evaluator == RUBRICS_NAME and value_at(source.data, *rubrics) is not None else None

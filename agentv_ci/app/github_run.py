@@ -13,18 +13,8 @@ from pydantic import BaseModel
 from agentv_ci.app.compile import Compiled, write_compiled
 from agentv_ci.app.report_files import report_path
 from agentv_ci.atomic import replacing
-from agentv_ci.contracts.action import (
-    COMMENT,
-    DIAGNOSTICS,
-    HTML,
-    JUNIT,
-    PLAN,
-    PLAN_DIFF,
-    RESULTS,
-    RUN,
-    ActionRun,
-    ActionVerdict,
-)
+from agentv_ci.contracts import action
+from agentv_ci.contracts.action import ActionRun, ActionVerdict
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import FileDiagnostics
 from agentv_ci.contracts.plan_diff import PlanDiff
@@ -32,7 +22,17 @@ from agentv_ci.errors import BUDGET, BUG, FAILED, INFRASTRUCTURE, PASSED, UsageE
 from agentv_ci.json_access import well_formed
 from agentv_ci.report.diagnostics import document
 
-FILES = (RESULTS, report_path(Path(RESULTS)).name, JUNIT, HTML, PLAN, PLAN_DIFF, DIAGNOSTICS, RUN, COMMENT)
+FILES = (
+    action.RESULTS,
+    report_path(Path(action.RESULTS)).name,
+    action.JUNIT,
+    action.HTML,
+    action.PLAN,
+    action.PLAN_DIFF,
+    action.DIAGNOSTICS,
+    action.RUN,
+    action.COMMENT,
+)
 """What lies in the folder when both steps have ended."""
 
 VERDICTS: Mapping[int, ActionVerdict] = {
@@ -57,7 +57,7 @@ def prepare(folder: Path, inputs: Collection[Path], use: str | None) -> None:
         raise UsageError(f"'{folder}' is a symbolic link; results go into a folder")
     folder.mkdir(parents=True, exist_ok=True)
     left = [path for name in FILES if (path := folder / name).is_symlink() or path.exists()]
-    if left and folder / RUN not in left:
+    if left and folder / action.RUN not in left:
         raise UsageError(f"'{left[0]}' would be overwritten, and no earlier run has left it there", hint=OWN_FOLDER)
     for path in left:
         if path.resolve() in inputs:
@@ -69,9 +69,9 @@ def prepare(folder: Path, inputs: Collection[Path], use: str | None) -> None:
 
 
 def this_use(environ: Mapping[str, str]) -> str | None:
-    """Return what tells this use of the action from all others; None outside of it.
+    """Return what distinguishes this use of the action from all others; None outside of it.
 
-    Each installs the tool into a folder of its own, whose name nobody knows before.
+    Each installs the tool into a folder of its own, whose name cannot be guessed.
     """
     command = environ.get("AGENTV_CI")
     return sha256(command.encode("utf-8", "surrogateescape")).hexdigest() if command else None
@@ -94,17 +94,17 @@ def action_run(
 
 def write_plan(folder: Path, compiled: Compiled, changes: PlanDiff | None) -> None:
     """Write a plan, and what changed since an older one; raises OSError."""
-    with replacing(folder / PLAN) as file, tempfile.TemporaryFile() as scratch:
+    with replacing(folder / action.PLAN) as file, tempfile.TemporaryFile() as scratch:
         write_compiled(compiled, scratch).document.copy_to(file)
     if changes is not None:
-        _write(folder / PLAN_DIFF, changes)
+        _write(folder / action.PLAN_DIFF, changes)
 
 
 def write_run(folder: Path, run: ActionRun, files: Sequence[FileDiagnostics]) -> None:
     """Write how the run ended, and what is wrong with documents; raises OSError."""
     if files:
-        _write(folder / DIAGNOSTICS, document(files, 0, strict=False))
-    _write(folder / RUN, run)
+        _write(folder / action.DIAGNOSTICS, document(files, 0, strict=False))
+    _write(folder / action.RUN, run)
 
 
 def by_file(diagnostics: Iterable[Diagnostic], root: Path) -> list[FileDiagnostics]:

@@ -65,7 +65,7 @@ def plan_start(folder: Path, choices: Choices) -> Start:
 
 
 def write_start(start: Start) -> None:
-    """Write what is planned; nothing that is there is overwritten, whoever put it there meanwhile.
+    """Write what is planned; nothing that is there is overwritten, even what was put there meanwhile.
 
     Raises UsageError when that fails, and Interrupted; both say what was written.
     """

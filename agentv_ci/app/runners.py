@@ -19,6 +19,7 @@ from agentv_ci.contracts.plan import PlanMessage, TextPart
 from agentv_ci.contracts.targets import Target, TargetsDocument
 from agentv_ci.errors import UsageError
 from agentv_ci.json_access import read_json
+from agentv_ci.model_errors import refusals
 from agentv_ci.text import did_you_mean, listed, well_formed_text
 
 T = TypeVar("T")
@@ -27,7 +28,7 @@ Message = JsonObject
 """`{"role": ..., "content": ...}`"""
 Answer = str | JsonObject
 AnswerFunction = Callable[[list[Message], JsonObject], Answer | Awaitable[Answer]]
-"""Given a conversation and a configuration, returns what the runner says to it."""
+"""Given a conversation and a configuration, returns what the runner answers."""
 Ask = Callable[[str | Sequence[Message], int | None], Awaitable[tuple[Answer, Response]]]
 """Asks a runner, with a text or a conversation and a seed; returns its answer, and what that took."""
 
@@ -39,19 +40,16 @@ def target_of(spec: RunnerSpec, known: Sequence[Target]) -> Target:
         return named[spec.key]
     if spec.key in named:
         authored = named[spec.key].model_dump(mode="json", exclude_none=True)
-        return _made({**authored, **spec.config, "name": f"{spec.key} (configured)"}, spec.key, named)
+        return _configured({**authored, **spec.config, "name": f"{spec.key} (configured)"}, spec.key, named)
     kinds = members_of(Target, "provider")
     if spec.key not in kinds:
         choices = [*named, *kinds]
         close = did_you_mean(spec.key, choices)
         raise UsageError(f"unknown runner '{spec.key}'{close}; there are targets and kinds {listed(choices)}")
-    return _made({"name": spec.key, "provider": spec.key, **spec.config}, spec.key, named)
+    return _configured({"name": spec.key, "provider": spec.key, **spec.config}, spec.key, named)
 
 
-def _made(data: JsonObject, key: str, known: Collection[str]) -> Target:
-
-    from agentv_ci.model_errors import refusals
-
+def _configured(data: JsonObject, key: str, known: Collection[str]) -> Target:
     try:
         (target,) = TargetsDocument.model_validate({"targets": [data]}).targets
     except ValidationError as error:

@@ -74,7 +74,7 @@ def run_step(inputs: Inputs) -> int:
     except (CannotGoOn, click.ClickException) as error:
         # It is raised again where the command would run.
         context, refused = None, error
-    named = _named(inputs, context)
+    named = _named_paths(inputs, context)
     # Where that fails, what lies there is not of this run, and must not be published as if it were.
     prepare(inputs.folder, named, inputs.use)
     root = (_root_of(cwd / inputs.paths[0]) if inputs.paths else None) or cwd
@@ -103,7 +103,7 @@ def run_step(inputs: Inputs) -> int:
     return run.exit_code
 
 
-def _named(inputs: Inputs, context: click.Context | None) -> set[Path]:
+def _named_paths(inputs: Inputs, context: click.Context | None) -> set[Path]:
     """Return where all files and folders lie that an input names; `context` is None where options are wrong."""
     values = [value for value in context.params.values() if isinstance(value, str)] if context is not None else []
     paths: set[Path] = set()
@@ -115,7 +115,7 @@ def _named(inputs: Inputs, context: click.Context | None) -> set[Path]:
 
 
 def _root_of(path: Path) -> Path | None:
-    """Return the repository that a path, or what lies there, belongs to; None: none, or nobody can say."""
+    """Return the repository that a path, or what lies there, belongs to; None: none, or it is not known."""
     try:
         root = find_root(path / "any", path)
     except (OSError, ValueError):

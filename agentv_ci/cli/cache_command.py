@@ -31,7 +31,7 @@ def command() -> None:
 @color_option
 def info(cache_dir: str) -> int:
     """Say how many answers there are, and how large they are."""
-    click.echo(f"{cache_dir}: {_said(_store(cache_dir).contents())}")
+    click.echo(f"{cache_dir}: {_described(_store(cache_dir).contents())}")
     return 0
 
 
@@ -40,7 +40,7 @@ def info(cache_dir: str) -> int:
 @color_option
 def clear(cache_dir: str) -> int:
     """Remove all answers; other files stay."""
-    click.echo(f"{cache_dir}: {_said(_store(cache_dir).clear())} removed")
+    click.echo(f"{cache_dir}: {_described(_store(cache_dir).clear())} removed")
     return 0
 
 
@@ -51,6 +51,6 @@ def _store(cache_dir: str) -> Store:
     return Store(folder)
 
 
-def _said(contents: Contents) -> str:
+def _described(contents: Contents) -> str:
     size = contents.size_bytes / 1024
     return f"{contents.files} {'answer' if contents.files == 1 else 'answers'}, {size:,.1f} KiB"

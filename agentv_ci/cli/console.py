@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,7 @@ import click
 from agentv_ci.text import without_commands
 
 if TYPE_CHECKING:
+    from agentv_ci.app.report_files import Outcome
     from agentv_ci.contracts.diagnostics import Diagnostic
     from agentv_ci.report.sections import Line
 
@@ -93,6 +95,27 @@ def show_summary(lines: Iterable[Line]) -> None:
         parts = line.parts or ((line.text, line.style),)
         bars = ((text.replace("#", "█") if solid and style == "bar" else text, style) for text, style in parts)
         click.echo("".join(_styled(text, style) for text, style in bars).rstrip())
+
+
+def show_outcome(outcome: Outcome, written: Mapping[str, Path], cwd: Path) -> None:
+    """Print the summary, and where everything lies that was written."""
+    from agentv_ci.report.renderers import terminal
+    from agentv_ci.report.view import RunView
+
+    show_summary(terminal.render(RunView(outcome.report, outcome.cases)))
+    for name, path in written.items():
+        if path in outcome.lost:
+            show_line(f"{name}: could not be written", "bad")
+        else:
+            show_line(f"{name}: {short(path, cwd)}", "plain")
+    if outcome.report.stopped == "interrupted":
+        with ignoring_lost_output():  # the terminal has gone, which is what ended the run
+            show_error("interrupted; finished rows are kept", None)
+
+
+def short(path: Path, cwd: Path) -> Path:
+    """Return a path as people would name it from where they are."""
+    return path.relative_to(cwd) if path.is_relative_to(cwd) else path
 
 
 def _styled(text: str, style: str) -> str:

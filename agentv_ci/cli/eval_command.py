@@ -12,7 +12,7 @@ import click
 from agentv_ci.app.compile import Compiled, compile_paths, only_changed
 from agentv_ci.app.report_files import RunFiles
 from agentv_ci.app.run import run_plan
-from agentv_ci.cli.console import ignoring_lost_output, show_diagnostics, show_line
+from agentv_ci.cli.console import ignoring_lost_output, short, show_diagnostics, show_line, show_outcome
 from agentv_ci.cli.options import (
     FILE,
     Count,
@@ -32,7 +32,7 @@ from agentv_ci.cli.options import (
     verbose_option,
     workers_option,
 )
-from agentv_ci.cli.running import run, short, show_outcome, stamp
+from agentv_ci.cli.running import run, stamp
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.cache import CACHE

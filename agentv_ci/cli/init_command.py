@@ -58,14 +58,14 @@ def command(
     is_open = all(each is None for each in (provider, model, template, workflow, editor)) and not silent
     if is_open and sys.stdin.isatty() and sys.stdout.isatty():
         plan_start(place, choices)  # what stands in the way is said before anything is asked
-        choices = _asked()
+        choices = _prompt_choices()
     start = plan_start(place, choices)
     write_start(start)
     _show(start)
     return PASSED
 
 
-def _asked() -> Choices:
+def _prompt_choices() -> Choices:
     width = max(map(len, STARTERS))
     for name, starter in STARTERS.items():
         click.echo(f"  {name:<{width}}  {starter.says}")

@@ -172,8 +172,8 @@ def _section(title: str, items: Sequence[JudgedItem], file: str, style: str) -> 
         return
     yield f"{title}:", "plain"
     for item in items[:MAX_SHOWN]:
-        said = "error" if title == "errors" else _said(item)
-        yield f"  {one_line(item.id)}  ({file}:{item.line})  expected {item.expected}: {said}", style
+        judged = "error" if title == "errors" else _judged(item)
+        yield f"  {one_line(item.id)}  ({file}:{item.line})  expected {item.expected}: {judged}", style
         reason = item.errors[0] if title == "errors" else _reason(item)
         if reason:
             yield f"    {one_line(shortened(' '.join(reason.split()), MAX_REASON))}", "plain"
@@ -181,7 +181,7 @@ def _section(title: str, items: Sequence[JudgedItem], file: str, style: str) -> 
         yield f"  … and {len(items) - MAX_SHOWN} more", "plain"
 
 
-def _said(item: JudgedItem) -> str:
+def _judged(item: JudgedItem) -> str:
     if len(item.judgements) == 1:
         return f"judged {item.judgements[0].verdict} {item.judgements[0].score:.3f}"
     scores = ", ".join(f"{each.score:.3f}" for each in item.judgements)

@@ -150,7 +150,7 @@ SHARE = Range(0, 1)
 def form_and_name(form: ResultsFormat | None, out: str | None) -> ResultsFormat:
     """Return how rows are written: as is said, else as the name says; raises UsageError where the two disagree.
 
-    Whoever reads the file goes by its name.
+    Readers of the file go by its name.
     """
     from agentv_ci.results.files import form_of
 

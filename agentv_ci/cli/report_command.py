@@ -10,8 +10,8 @@ import click
 
 from agentv_ci.app.report import Merging, report_results
 from agentv_ci.app.report_files import RunFiles
+from agentv_ci.cli.console import show_outcome
 from agentv_ci.cli.options import FILE, Count, ReportOptions, color_option, report_options, takes
-from agentv_ci.cli.running import show_outcome
 from agentv_ci.results.files import form_of
 
 

@@ -10,7 +10,7 @@ import click
 
 from agentv_ci.app.report_files import RunFiles
 from agentv_ci.app.rescore import prepare_rescoring, rescore
-from agentv_ci.cli.console import ignoring_lost_output, show_diagnostics, show_line, show_warning
+from agentv_ci.cli.console import ignoring_lost_output, show_diagnostics, show_line, show_outcome, show_warning
 from agentv_ci.cli.options import (
     FILE,
     GateOptions,
@@ -28,7 +28,7 @@ from agentv_ci.cli.options import (
     verbose_option,
     workers_option,
 )
-from agentv_ci.cli.running import run, show_outcome
+from agentv_ci.cli.running import run
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.execute.run import RunOptions
 from agentv_ci.results.files import ResultsFormat

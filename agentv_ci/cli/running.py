@@ -10,7 +10,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,15 +19,13 @@ from typing import TypeVar
 import click
 
 from agentv_ci.app.environment import system_environment
-from agentv_ci.app.report_files import Outcome, RunFiles
-from agentv_ci.cli.console import ignoring_lost_output, show_error, show_line, show_summary, show_warning
+from agentv_ci.app.report_files import RunFiles
+from agentv_ci.cli.console import ignoring_lost_output, show_warning
 from agentv_ci.cli.exit import interruptible
 from agentv_ci.errors import INTERRUPTED, Interrupted, UsageError
 from agentv_ci.execute.run import Progress, RunServices, ignore
 from agentv_ci.load.environment import with_dotenv
 from agentv_ci.process import kill_all
-from agentv_ci.report.renderers import terminal
-from agentv_ci.report.view import RunView
 from agentv_ci.report.wrapping import clipped
 from agentv_ci.text import counted, without_commands
 
@@ -117,24 +115,6 @@ def _end_on_signals() -> None:
 def _end_at_once(*_: object) -> None:
     kill_all()
     os._exit(INTERRUPTED)
-
-
-def show_outcome(outcome: Outcome, written: Mapping[str, Path], cwd: Path) -> None:
-    """Print the summary, and where everything lies that was written."""
-    show_summary(terminal.render(RunView(outcome.report, outcome.cases)))
-    for name, path in written.items():
-        if path in outcome.lost:
-            show_line(f"{name}: could not be written", "bad")
-        else:
-            show_line(f"{name}: {short(path, cwd)}", "plain")
-    if outcome.report.stopped == "interrupted":
-        with contextlib.suppress(OSError):  # the terminal has gone, which is what ended the run
-            show_error("interrupted; finished rows are kept", None)
-
-
-def short(path: Path, cwd: Path) -> Path:
-    """Return a path as people would name it from where they are."""
-    return path.relative_to(cwd) if path.is_relative_to(cwd) else path
 
 
 @asynccontextmanager

@@ -1,7 +1,7 @@
 """What is checked out, and whether it may be run.
 
 Under `pull_request_target` and `workflow_run` a job has secrets and a token that may write. Evals run the agents,
-scripts and prompts of the checkout, so there a checkout of somebody else's code is refused (GitHub Security Lab,
+scripts and prompts of the checkout, so there a checkout of a fork's code is refused (GitHub Security Lab,
 "Preventing pwn requests").
 """
 
@@ -102,7 +102,7 @@ async def _checkout(folder: Path, environ: Mapping[str, str]) -> _Checkout | Non
 
 
 async def _git(folder: Path, environ: Mapping[str, str], *words: str) -> str | None:
-    # In a container the checkout belongs to somebody else, which git refuses to read by itself. Files that look like a
+    # In a container the checkout belongs to another user, which git refuses to read by itself. Files that look like a
     # bare repository could say of themselves what they like.
     trusting = ("-c", "safe.directory=*", "-c", "safe.bareRepository=explicit")
     env = {name: value for name, value in child_environment(environ).items() if not name.startswith("GIT_")}

@@ -102,7 +102,7 @@ async def _upsert(api: _Api, comment: Comment, workflow: Workflow, number: int) 
             except GitHubError as error:
                 if error.status != NOT_FOUND:
                     raise
-            # Somebody has deleted it meanwhile.
+            # It was deleted meanwhile.
             break
     return _address(await api.ask("POST", comments, {"body": comment.text(None)}))
 
@@ -135,7 +135,7 @@ class _Author:
 
 
 async def _author(api: _Api, workflow: Workflow) -> _Author:
-    """Return who writes with this token. REST does not tell it of a workflow's own token, and GraphQL does."""
+    """Return who writes with this token. For a workflow's own token only GraphQL has that."""
     try:
         answer = await api.ask("POST", workflow.graphql_url, {"query": "{viewer{login}}"})
     except GitHubError as error:
@@ -150,7 +150,7 @@ async def _author(api: _Api, workflow: Workflow) -> _Author:
 def _address(comment: JsonValue) -> str:
     """Return where a comment is that was just written; raises GitHubError where there is none."""
     if count_at(comment, "id") is None:
-        # A page of somebody else, such as a login, is no success.
+        # Another page, such as a login, is no success.
         raise GitHubError("what answers is not GitHub's API", is_passing=True)
     return text_at(comment, "html_url") or ""
 

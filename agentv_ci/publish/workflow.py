@@ -14,7 +14,7 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.json_access import count_at, read_json, text_at, value_at
 
 GUARDED_EVENTS = frozenset({"pull_request_target", "workflow_run"})
-"""Events whose workflows have secrets and a token that may write, whoever caused them."""
+"""Events whose workflows have secrets and a token that may write, also when a stranger caused them."""
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 OF_PULL_REQUESTS = frozenset({"pull_request", "pull_request_review", "pull_request_review_comment"})
 """Events of pull requests; those of forks have no secrets."""
@@ -25,7 +25,7 @@ DEPENDABOT = "dependabot[bot]"
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What somebody wants merged."""
+    """What is to be merged."""
 
     sha: str
     repository: str | None
@@ -45,7 +45,7 @@ class Workflow:
     api_url: str
     graphql_url: str
     commit: str
-    """The commit that is checked out unless the workflow says otherwise; empty: nobody knows it."""
+    """The commit that is checked out unless the workflow says otherwise; empty: it is unknown."""
     name: str
     job: str
     run_id: int
@@ -53,7 +53,7 @@ class Workflow:
     actor: str
     """Who caused the event."""
     pull_request: int | None
-    """Its number, when the event tells."""
+    """Its number, when the event has it."""
     head: Head | None
     """Of the pull request or, of a `workflow_run`, of what the other workflow ran for."""
     base_commit: str | None
@@ -74,7 +74,7 @@ class Workflow:
 
     @property
     def is_guarded(self) -> bool:
-        """Whether secrets are in reach while somebody else may have caused the event; also when nobody can say who."""
+        """Whether secrets are in reach while a stranger may have caused the event; also when its author is unknown."""
         return self.event in GUARDED_EVENTS and (self.head is None or self.is_from_fork)
 
     @property

@@ -43,7 +43,7 @@ class Choices:
 
     provider: Kind = "mock"
     is_chosen: bool = False
-    """Whether somebody named the provider."""
+    """Whether the provider was named."""
     model: str | None = None
     command: str | None = None
     workflow: bool = True

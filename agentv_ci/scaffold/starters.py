@@ -29,9 +29,9 @@ class Starter:
     """What answers, in a few words."""
     takes_model: bool = True
     model: str | None = None
-    """What the model is called when nobody says; None leaves it to the agent."""
+    """What the model is called by default; None leaves it to the agent."""
     variables: tuple[str, ...] = ()
-    """What identifies whoever asks."""
+    """What identifies the user."""
     is_agent: bool = False
     """Whether it is a program of its own, to which people also log in."""
     judges: bool = False

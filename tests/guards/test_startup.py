@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
+
+from tests.conftest import agentv_ci
+
+ROOT = Path(__file__).parents[2]
 
 HEAVY = (
     *("click", "pydantic", "httpx", "jinja2", "jsonschema", "ruamel", "rich"),
@@ -35,9 +42,42 @@ def test_light_commands_import_little(arguments: list[str], needed: set[str]) ->
     assert imported_by(*arguments) == needed
 
 
-def test_validate_imports_nothing_that_only_a_run_needs() -> None:
-    needless = {"httpx", "jinja2", "tenacity", "rich", "asyncio", "junit_xml"}
-    assert imported_by("validate", "docs/examples") & needless == set()
+RUNNING = ("agentv_ci.execute", "agentv_ci.evaluate", "httpx", "jinja2", "tenacity", "rich", "asyncio", "junit_xml")
+REPORTING = ("agentv_ci.report", "agentv_ci.publish", "agentv_ci.results", "agentv_ci.analysis")
+FORBIDDEN: Mapping[str, tuple[str, ...]] = {
+    "validate": (*RUNNING, *REPORTING, "agentv_ci.compile", "agentv_ci.scaffold", "agentv_ci.validators"),
+    "compile": (*RUNNING, *REPORTING, "agentv_ci.scaffold", "agentv_ci.validators"),
+    "schema": (*RUNNING, *REPORTING, "agentv_ci.app", "agentv_ci.load", "agentv_ci.validate", "jsonschema", "ruamel"),
+    "init": (*RUNNING, *REPORTING, "agentv_ci.compile", "agentv_ci.validate", "jsonschema"),
+    "report": (*RUNNING, "agentv_ci.compile", "agentv_ci.scaffold", "jsonschema"),
+}
+"""What commands must not load: what only others need."""
+ARGUMENTS: Mapping[str, tuple[str, ...]] = {
+    "validate": ("simple",),
+    "compile": ("simple",),
+    "schema": ("eval-v2",),
+    "init": ("new", "--yes"),
+    "report": ("results.jsonl",),
+}
+
+
+@pytest.mark.parametrize("command", FORBIDDEN)
+def test_commands_load_only_what_they_need(command: str, repository: Path) -> None:
+    shutil.copytree(ROOT / "docs/examples/simple", repository / "simple")
+    if command == "report":
+        ran = agentv_ci("eval", "simple", "--dry-run", "--out", "results.jsonl", cwd=repository)
+        assert ran.code == 0
+    program = (
+        "import sys\n"
+        "from agentv_ci.cli import run\n"
+        f"status = run({[command, *ARGUMENTS[command]]!r})\n"
+        f"print('loaded:', *(name for name in {FORBIDDEN[command]!r} if name in sys.modules), file=sys.stderr)\n"
+        "sys.exit(status)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=repository, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stderr.split("loaded:")[1].split() == []
 
 
 def test_validate_builds_only_the_kinds_that_occur() -> None:

@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.app.environment import system_environment
-from agentv_ci.app.evaluator_lines import EvaluatorLines
+from agentv_ci.app.github_publish import EvaluatorLines
 from agentv_ci.contracts.action import ActionRun
 from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
 from agentv_ci.contracts.exchange import Environment
@@ -202,7 +202,7 @@ class TestAnnotations:
             looked += 1
             return text_at(*where)
 
-        monkeypatch.setattr("agentv_ci.app.evaluator_lines.text_at", counted)
+        monkeypatch.setattr("agentv_ci.app.github_publish.text_at", counted)
         many = 200
         one = "  - id: case-{}\n    evaluators: [{{name: judge, type: contains, value: x}}]\n"
         cases = "".join(one.format(number) for number in range(many))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv_ci.app.evaluator_lines import EvaluatorLines
+from agentv_ci.app.github_publish import EvaluatorLines
 from tests.conftest import write
 
 SUITE = """\
