@@ -177,7 +177,8 @@ class TestAnnotations:
         st.sampled_from([*ATTACKS, "##[error]x", "::error::x", "\n::stop-commands::x\n", "\r##[add-mask]e", "%0A::x"])
     )
     def test_is_one_command_that_says_what_it_says(self, attack: str) -> None:
-        bad = finding(attack * 3, name=attack or "x")
+        # No row holds an evaluator's name with half a character.
+        bad = finding(attack * 3, name=attack if attack and is_text(attack) else "x")
         outcome = row("fail", eval_id=f"{attack}x", target=attack or "x", evaluator_results=(bad,))
         said = [*annotate(reported([outcome]), lambda *_: None), *told_of(hostile_diagnostics(attack, attack))]
         for each in map(annotation_command, said):
