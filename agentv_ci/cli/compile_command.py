@@ -28,10 +28,8 @@ from agentv_ci.cli.options import (
     Count,
     SelectionOptions,
     color_option,
-    eval_id_option,
+    selection_options,
     takes,
-    target_option,
-    targets_option,
 )
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.jsonschema.schemas import TITLES, text
@@ -72,9 +70,7 @@ class CompileOptions(SelectionOptions):
     help="Where the plan goes; - is standard output. With --diff or --estimate only a file is written.",
     show_default=True,
 )
-@targets_option
-@target_option
-@eval_id_option
+@selection_options
 @click.option(
     "--schemas", type=FILE, metavar="DIR", help="Write the published schemas there; without a PATH, nothing else."
 )

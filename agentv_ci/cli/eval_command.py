@@ -21,14 +21,12 @@ from agentv_ci.cli.options import (
     ReportOptions,
     SelectionOptions,
     color_option,
-    eval_id_option,
     form_and_name,
     form_option,
     gate_options,
     report_options,
+    selection_options,
     takes,
-    target_option,
-    targets_option,
     verbose_option,
     workers_option,
 )
@@ -143,9 +141,7 @@ class EvalOptions(SelectionOptions, GateOptions, ReportOptions):
 
 @click.command("eval")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…")
-@targets_option
-@target_option
-@eval_id_option
+@selection_options
 @click.option(
     "--only-changed",
     "old_plan",

@@ -92,6 +92,11 @@ eval_id_option = click.option(
 )
 
 
+def selection_options(command: F) -> F:
+    """Which cases, and what answers them; `SelectionOptions` has them with the paths."""
+    return targets_option(target_option(eval_id_option(command)))
+
+
 @dataclass(frozen=True, kw_only=True)
 class SelectionOptions:
     """Which cases, and what answers them."""

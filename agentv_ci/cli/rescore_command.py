@@ -17,14 +17,12 @@ from agentv_ci.cli.options import (
     ReportOptions,
     SelectionOptions,
     color_option,
-    eval_id_option,
     form_and_name,
     form_option,
     gate_options,
     report_options,
+    selection_options,
     takes,
-    target_option,
-    targets_option,
     verbose_option,
     workers_option,
 )
@@ -64,9 +62,7 @@ class RescoreOptions(SelectionOptions, GateOptions, ReportOptions):
 @click.command("rescore")
 @click.argument("results", metavar="RESULTS")
 @click.argument("paths", nargs=-1, metavar="[PATH…]")
-@targets_option
-@target_option
-@eval_id_option
+@selection_options
 @click.option("--out", type=FILE, metavar="PATH", help="Results file; default: <results>.rescored.<format>.")
 @form_option
 @workers_option

@@ -93,7 +93,7 @@ async def _upsert(api: _Api, comment: Comment, workflow: Workflow, number: int) 
     author = await _author(api, workflow)
     async for each in api.pages(comments):
         body = text_at(each, "body") or ""
-        if body.startswith(comment.marker) and author.has_written(each):
+        if body.startswith(comment.marker) and text_at(each, "user", "login") == author:
             if comment.is_older_than(body):
                 raise NotCommented("a later run has commented already")
             path = f"/repos/{workflow.repository}/issues/comments/{count_at(each, 'id')}"
@@ -121,21 +121,8 @@ async def _find(api: _Api, workflow: Workflow) -> int:
     raise NotCommented(f"no open pull request has commit {head.sha[:7]} as its head any more")
 
 
-@dataclass(frozen=True, slots=True)
-class _Author:
-    """Whose a token is: a person's or, as that of every workflow, an app's."""
-
-    login: str
-    is_app: bool
-
-    def has_written(self, comment: JsonObject) -> bool:
-        """Whether a comment is theirs; REST puts `[bot]` behind the logins of apps, which no person's can have."""
-        login = f"{self.login}[bot]" if self.is_app else self.login
-        return text_at(comment, "user", "login") == login
-
-
-async def _author(api: _Api, workflow: Workflow) -> _Author:
-    """Return who writes with this token. For a workflow's own token only GraphQL has that."""
+async def _author(api: _Api, workflow: Workflow) -> str:
+    """Return the login that REST gives for comments of this token. For a workflow's own token only GraphQL has that."""
     try:
         answer = await api.ask("POST", workflow.graphql_url, {"query": "{viewer{login}}"})
     except GitHubError as error:
@@ -144,7 +131,9 @@ async def _author(api: _Api, workflow: Workflow) -> _Author:
         # A server that does not say it.
         answer = None
     login = (text_at(answer, "data", "viewer", "login") or WORKFLOW_BOT).removesuffix("[bot]")
-    return _Author(login, is_app=api.token.startswith(OF_APPS) or login == WORKFLOW_BOT)
+    # REST puts `[bot]` behind the logins of apps, which no person's can have.
+    is_app = api.token.startswith(OF_APPS) or login == WORKFLOW_BOT
+    return f"{login}[bot]" if is_app else login
 
 
 def _address(comment: JsonValue) -> str:
