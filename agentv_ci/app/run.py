@@ -16,7 +16,7 @@ from agentv_ci.compile.overrides import Overrides, override
 from agentv_ci.contracts.exchange import Ask, Grade, Request, Response, Warn
 from agentv_ci.contracts.plan import Plan, PlanCase, flat, judges_of, runs_in_suite, targets_of
 from agentv_ci.contracts.report import Ending, ShardRecord
-from agentv_ci.contracts.results import OutputMessage
+from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
 from agentv_ci.contracts.targets import MockTarget, Target, cases_at_once
 from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.evaluate import evaluate
@@ -181,8 +181,9 @@ def _require_folders(plan: Plan, options: RunOptions, *, answering: bool) -> Non
 def _grader(plan: Plan, options: RunOptions, materials: Materials, services: RunServices) -> GradeAnswer:
     # In the middle of a run there may be no free file number for what is loaded when it is needed.
     load_prices()
-    # Built with the first answer, it would be part of the time that this answer takes.
-    OutputMessage.model_rebuild()
+    for contract in (ToolCall, OutputMessage, Usage):
+        # Built with the first answer, they would be part of the time that this answer takes.
+        contract.model_rebuild()
     load_evaluators(each for case in plan.cases for each in flat(case.evaluators))
     folders = {suite.path: (options.root / suite.path).parent for suite in plan.suites}
 
