@@ -131,12 +131,10 @@ class OpenTargets:
 
     async def _batched(self, trial: Trial, request: Request) -> Response | None:
         batch = self._batches.get(trial.case.target)
-        if batch is None or request.attempt or trial.key not in batch:
-            return None
-        question = self.stores.question(trial.case.target, request, trial)
-        response = await batch.answer(trial.key)
+        response = await batch.answer(trial.key) if batch is not None and not request.attempt else None
         if response is None:
             return None
+        question = self.stores.question(trial.case.target, request, trial)
         self._dumps.prompt(trial, question.target, request)
         return self._accepted(question, self._services.redactor.response(response))
 
