@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
 from dataclasses import replace
 
 from agentv_ci.app.compare import yardstick_of
@@ -13,20 +12,19 @@ from agentv_ci.app.concluding import conclude
 from agentv_ci.app.report_files import Outcome, RunFiles, why
 from agentv_ci.app.workspace import read_yaml
 from agentv_ci.compile.overrides import Overrides, override
-from agentv_ci.contracts.exchange import Ask, Grade, Request, Response, Warn
-from agentv_ci.contracts.plan import Plan, PlanCase, flat, judges_of, runs_in_suite, targets_of
+from agentv_ci.contracts.exchange import Ask, Grade, Request, Response
+from agentv_ci.contracts.plan import Plan, PlanCase, flat, runs_in_suite
 from agentv_ci.contracts.report import Ending, ShardRecord
 from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
-from agentv_ci.contracts.targets import MockTarget, Target, cases_at_once
 from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.evaluate import evaluate
 from agentv_ci.evaluate.evaluators import Tools, load_evaluators
 from agentv_ci.evaluate.requirements import require_packages
 from agentv_ci.evaluate.submission import Submission
-from agentv_ci.execute.engine import Engine, still_asked
+from agentv_ci.execute.engine import Engine
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.run import GradeAnswer, RunOptions, RunServices, StoredAnswers
-from agentv_ci.execute.settings import resolve_targets
+from agentv_ci.execute.settings import resolve_plan
 from agentv_ci.execute.shard import part_of
 from agentv_ci.prices import load_prices
 from agentv_ci.redaction import Redactor, secrets_of
@@ -110,10 +108,8 @@ async def run_trials(
     require_packages(plan)
     _require_folders(plan, options, answering=stored is None and not options.dry_run and options.replay is None)
     finished = earlier.finished if earlier is not None else NOTHING_FINISHED
-    asked = _asked(plan) if stored is None else _judging(plan)
-    needed = still_asked(plan, finished) if stored is None else asked.keys()
     variables, left_out = services.environment.variables, list[str]()
-    targets = asked | _resolved({key: asked[key] for key in needed}, options, variables, left_out.append)
+    targets = resolve_plan(plan, options, finished, variables, left_out.append, only_judges=stored is not None)
     clean = services.without_secrets(Redactor(secrets_of(plan.targets, targets, variables)))
     for sentence in left_out:
         clean.warn(sentence)
@@ -139,31 +135,6 @@ async def run_trials(
         journal.finish()
     ending = engine.ending()
     return replace(ending, stopped="interrupted") if is_interrupted else ending
-
-
-def _resolved(
-    asked: Mapping[str, Target], options: RunOptions, variables: Mapping[str, str], warn: Warn
-) -> dict[str, Target]:
-    """Return targets ready for use; those that will not be asked need nothing of the environment."""
-    if options.dry_run:
-        return dict(asked)
-    others = {key: target for key, target in asked.items() if options.replay is None or isinstance(target, MockTarget)}
-    return {**asked, **resolve_targets(others, variables, warn)}
-
-
-def _asked(plan: Plan) -> dict[str, Target]:
-    """Return the targets that a run asks."""
-    return {key: plan.targets[key] for key in sorted({key for case in plan.cases for key in targets_of(case)})}
-
-
-def _judging(plan: Plan) -> dict[str, Target]:
-    """Return the targets that judge and, for those that only answer, a stand-in that is never asked."""
-    judges = {key for case in plan.cases for key in judges_of(case)}
-    width = cases_at_once(None, [plan.targets[key] for key in judges])
-    return {
-        key: target if key in judges else MockTarget(name=target.name, provider="mock", workers=width)
-        for key, target in _asked(plan).items()
-    }
 
 
 def _require_folders(plan: Plan, options: RunOptions, *, answering: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
@@ -12,15 +13,55 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.cli_template import CLI_PLACEHOLDERS, placeholders, quoted_placeholders
 from agentv_ci.contracts.environment_references import variable_of
 from agentv_ci.contracts.exchange import Warn
-from agentv_ci.contracts.targets import AzureOpenAITarget, CliTarget, HttpTarget, Target
+from agentv_ci.contracts.plan import Plan, judges_of, targets_of
+from agentv_ci.contracts.targets import AzureOpenAITarget, CliTarget, HttpTarget, MockTarget, Target, cases_at_once
 from agentv_ci.errors import MissingVariables, UsageError
+from agentv_ci.execute.run import RunOptions
+from agentv_ci.execute.trials import still_asked
 from agentv_ci.model_errors import refusals
+from agentv_ci.results.resume import FinishedTrials
 
 ADDRESSES = ("base_url", "endpoint")
 FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding", "connection", "upgrade"})
 """Headers that say where a request ends, and in which protocol; the client's own."""
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 NO_ADDRESS = "it does not begin with http:// or https:// and a host"
+
+
+def resolve_plan(
+    plan: Plan,
+    options: RunOptions,
+    finished: FinishedTrials,
+    environ: Mapping[str, str],
+    warn: Warn,
+    *,
+    only_judges: bool,
+) -> dict[str, Target]:
+    """Return the targets of a plan that runs: ready for use where they are asked, else as they are written.
+
+    Those that only answer have a stand-in where `only_judges` are asked. Raises what `resolve_targets` raises.
+    """
+    targets = {key: plan.targets[key] for key in sorted({key for case in plan.cases for key in targets_of(case)})}
+    asked: AbstractSet[str] = still_asked(plan, finished.results)
+    if only_judges:
+        targets, asked = _with_stand_ins(plan, targets), targets.keys()
+    if options.dry_run:
+        return targets
+    ready = {
+        key: target
+        for key, target in targets.items()
+        if key in asked and (options.replay is None or isinstance(target, MockTarget))
+    }
+    return targets | resolve_targets(ready, environ, warn)
+
+
+def _with_stand_ins(plan: Plan, targets: Mapping[str, Target]) -> dict[str, Target]:
+    judges = {key for case in plan.cases for key in judges_of(case)}
+    width = cases_at_once(None, [targets[key] for key in judges])
+    return {
+        key: target if key in judges else MockTarget(name=target.name, provider="mock", workers=width)
+        for key, target in targets.items()
+    }
 
 
 def resolve_targets(

@@ -46,6 +46,7 @@ class OpenTargets:
     ) -> None:
         self.unrecorded = 0
         """Questions of a replay that had no recording."""
+        self.keys = resolved.keys()
         self._resolved = resolved
         self._options = options
         self._services = services
@@ -98,7 +99,7 @@ class OpenTargets:
     def open_batch(self, key: str, questions: Iterable[tuple[Trial, Request]], stack: AsyncExitStack) -> None:
         """Have all questions to a target that wants so asked in one session, if it can."""
         target, provider = self._resolved[key], self._providers.get(key)
-        if self._options.dry_run or provider is None:
+        if target.provider_batching is not True or self._options.dry_run or provider is None:
             return
         if not isinstance(provider, BatchProvider):
             self._services.log(

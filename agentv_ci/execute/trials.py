@@ -1,20 +1,22 @@
-"""Which trials run, and which one is next.
-
-A case runs all its trials, or with `stop_when: decided` no more than its verdict takes. Next is the first trial, in the
-plan's order, whose target has room for it.
-"""
+"""Which trials of a case run: all, or with `stop_when: decided` no more than its verdict takes."""
 
 from __future__ import annotations
 
-import asyncio
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
 from agentv_ci.contracts.base import Verdict
-from agentv_ci.contracts.plan import CaseKey, Plan, PlanCase, case_key
+from agentv_ci.contracts.plan import CaseKey, Plan, PlanCase, case_key, seed_of, targets_of
+from agentv_ci.contracts.report import Stop
 from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.targets import Target
+from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.limits import Limits
+from agentv_ci.execute.queue import Lane, Queue
+from agentv_ci.execute.run import RunOptions
+from agentv_ci.results.resume import FinishedTrials
 from agentv_ci.results.rows import Trial, TrialKey
 from agentv_ci.results.trials import Result, enough, needed
 
@@ -35,6 +37,109 @@ def trials_left(plan: Plan, finished: Mapping[TrialKey, Result]) -> int:
     """Return how many trials a run has to make at the most."""
     done = Counter(key[:2] for key in finished)
     return sum(case.trials - done[case_key(case)] for case in plan.cases if first_trials(case, finished))
+
+
+def still_asked(plan: Plan, finished: Mapping[TrialKey, Result]) -> AbstractSet[str]:
+    """Return the keys of the targets that are asked anything yet."""
+    left = (case for case in plan.cases if first_trials(case, finished))
+    return {key for case in left for key in targets_of(case)}
+
+
+class RunTrials:
+    """The trials of a run: hands them out, and takes in what they come to."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        targets: Mapping[str, Target],
+        options: RunOptions,
+        finished: FinishedTrials,
+        *,
+        limits: Limits,
+        budget: Budget,
+    ) -> None:
+        self.stopped: Stop | None = None
+        """Why there is more in the plan than has run."""
+        self.number = trials_left(plan, finished.results)
+        self.asked = still_asked(plan, finished.results)
+        """Keys of the targets that are asked anything yet."""
+        self._plan = plan
+        self._targets = targets
+        self._options = options
+        self._finished = finished.results
+        self._budget = budget
+        self._suites = {suite.path: suite for suite in plan.suites}
+        self._cases = {case_key(case): case for case in plan.cases}
+        self._places = {key: place for place, key in enumerate(self._cases)}
+        self._schedule = TrialSchedule(finished.results)
+        self._failures = Failures()
+        self._queue = Queue(self._lanes(), limits, self._is_wanted)
+        self.next = self._queue.next
+        self.running = self._queue.running
+
+    def _lanes(self) -> Iterator[Lane]:
+        own: dict[str, list[PlanCase]] = {}
+        for case in self._plan.cases:
+            own.setdefault(case.target, []).append(case)
+        for target, cases in own.items():
+            yield Lane(target, (placed for case in cases for placed in self._begin(case)))
+
+    def _begin(self, case: PlanCase) -> Iterator[tuple[int, Trial]]:
+        place = self._places[case_key(case)]
+        return ((place, self._trial(case, number)) for number in self._schedule.begin(case))
+
+    def _trial(self, case: PlanCase, number: int) -> Trial:
+        return Trial(
+            case=case,
+            suite=self._suites[case.suite],
+            target=self._targets[case.target],
+            number=number,
+            seed=seed_of(case, number),
+            dry_run=self._options.dry_run,
+        )
+
+    def of_row(self, row: ResultRow) -> Trial:
+        """Return the trial that a stored answer is of."""
+        return replace(self._trial(self._cases[row.suite, row.eval_id], row.trial), seed=row.seed)
+
+    def first(self, target: str) -> Iterator[Trial]:
+        """Yield the trials that the cases of a target begin with."""
+        for case in self._plan.cases:
+            if case.target == target:
+                yield from (self._trial(case, number) for number in first_trials(case, self._finished))
+
+    def finish(self, trial: Trial, row: ResultRow) -> int:
+        """Take in a trial's row; returns how many further trials of its case need not run.
+
+        While the verdict of the case is open, others of its trials follow.
+        """
+        case = trial.case
+        for number in self._schedule.next_trials(case, row):
+            if not self._queue.add(self._places[case_key(case)], self._trial(case, number)):
+                self.stopped = self.stopped or "fail-fast"
+        if self._options.fail_fast and self._failures.add(case, row.verdict):
+            self._stop()
+        return self._schedule.take_unneeded(case)
+
+    def stop_if_failed(self) -> None:
+        """With --fail-fast, begin nothing when a case of an earlier run cannot pass any more."""
+        if self._options.fail_fast:
+            failed = [
+                self._failures.add(self._cases[key[:2]], result.verdict) for key, result in self._finished.items()
+            ]
+            if any(failed):
+                self._stop()
+
+    def _stop(self) -> None:
+        if self._queue.stop():
+            self.stopped = self.stopped or "fail-fast"
+
+    def _is_wanted(self, trial: Trial) -> bool:
+        """Whether a trial whose turn it is runs; a suite without money left does not hold up the others."""
+        if self._budget.is_exhausted(trial.case.suite):
+            self.stopped = "budget"
+            return False
+        return True
 
 
 class TrialSchedule:
@@ -104,106 +209,3 @@ def _next(case: PlanCase, known: Mapping[int, Result]) -> Sequence[int]:
 
 def _numbers(case: PlanCase) -> range:
     return range(1, case.trials + 1)
-
-
-class Lane:
-    """The trials of one target, in order."""
-
-    def __init__(self, target: str, trials: Iterator[tuple[int, Trial]]) -> None:
-        self.target = target
-        self.running = 0
-        """Trials under way: asked, or judged."""
-        self._trials = trials
-        self._next = next(trials, None)
-        self._again: deque[tuple[int, Trial]] = deque()
-        """Further trials of cases that have begun; they go first."""
-
-    @property
-    def place(self) -> int | None:
-        """Where the next trial stands in the run; None when there is none."""
-        coming = self._again[0] if self._again else self._next
-        return None if coming is None else coming[0]
-
-    def add(self, place: int, trial: Trial) -> None:
-        """Have a trial run before those that have not begun."""
-        self._again.append((place, trial))
-
-    def rest(self) -> Iterator[Trial]:
-        """Take all that is left."""
-        while self.place is not None:
-            yield self.take()
-
-    def take(self) -> Trial:
-        """Return the next trial."""
-        if self._again:
-            return self._again.popleft()[1]
-        assert self._next is not None, "there is a next trial, or nobody takes it"
-        (_, trial), self._next = self._next, next(self._trials, None)
-        return trial
-
-
-class Queue:
-    """Hands out trials to all workers of a run; one that is free gets the next at once."""
-
-    def __init__(self, lanes: Iterable[Lane], limits: Limits, is_wanted: Callable[[Trial], bool]) -> None:
-        self._lanes = {lane.target: lane for lane in lanes}
-        self._limits = limits
-        self._is_wanted = is_wanted
-        self._waiting: list[asyncio.Future[None]] = []
-        self._is_stopped = False
-        for lane in self._lanes.values():
-            limits.of(lane.target).on_room = self._wake
-
-    def stop(self) -> bool:
-        """Hand out nothing more; returns whether anything was left."""
-        self._is_stopped = True
-        self._wake()
-        return any(self._is_wanted(trial) for lane in self._lanes.values() for trial in lane.rest())
-
-    def add(self, place: int, trial: Trial) -> bool:
-        """Have a further trial of a case run; returns whether it will."""
-        if not self._is_stopped:
-            self._lanes[trial.case.target].add(place, trial)
-            self._wake()
-        return not self._is_stopped
-
-    async def next(self) -> Trial | None:
-        """Return the next trial; waits until there is room for one. None: there are no more."""
-        while not self._is_stopped:
-            coming = [lane for lane in self._lanes.values() if lane.place is not None]
-            if not coming:
-                if not any(lane.running for lane in self._lanes.values()):
-                    return None
-                # A case that runs may need further trials.
-                await self._room()
-                continue
-            free = [lane for lane in coming if lane.running < self._limits.of(lane.target).width]
-            if not free:
-                await self._room()
-                continue
-            trial = min(free, key=lambda lane: lane.place or 0).take()
-            if self._is_wanted(trial):
-                return trial
-        return None
-
-    @contextmanager
-    def running(self, trial: Trial) -> Iterator[None]:
-        """Count a trial as under way; one that waits for a slow judge takes no place that another target brings."""
-        lane = self._lanes[trial.case.target]
-        lane.running += 1
-        try:
-            yield
-        finally:
-            lane.running -= 1
-            self._wake()
-
-    async def _room(self) -> None:
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        await turn
-
-    def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for turn in waiting:
-            if not turn.done():
-                turn.set_result(None)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.execute.limits import Limits
-from agentv_ci.execute.trials import Lane, Queue
+from agentv_ci.execute.queue import Lane, Queue
 from agentv_ci.results.rows import Trial
 from tests.conftest import Waits
 from tests.report.builders import case, suite
