@@ -100,9 +100,9 @@ def _as_there(targets: Path, choices: Choices) -> Choices:
     data = load(targets, targets.parent, named=True).data
     there = {name: each for each in objects_at(data, "targets") if (name := text_at(each, "name"))}
     asked = "default" if "default" in there or not there else next(iter(there))
-    provider = text_at(there.get(asked), "provider")
+    provider = text_at(there.get(asked), "provider") or ""
     return Choices(
-        provider=next((kind for kind in STARTERS if kind == provider), "mock"),
+        provider=provider if provider in STARTERS else "mock",
         workflow=choices.workflow,
         editor=choices.editor,
         target=asked,

@@ -9,6 +9,7 @@ import click
 from agentv_ci.cli.options import FILE, color_option
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.cache import CACHE, Contents, Store
+from agentv_ci.text import counted
 
 folder_option = click.option(
     "--cache-dir", type=FILE, metavar="DIR", default=str(CACHE), show_default=True, help="Where the cache lies."
@@ -52,5 +53,4 @@ def _store(cache_dir: str) -> Store:
 
 
 def _described(contents: Contents) -> str:
-    size = contents.size_bytes / 1024
-    return f"{contents.files} {'answer' if contents.files == 1 else 'answers'}, {size:,.1f} KiB"
+    return f"{counted(contents.files, 'answer')}, {contents.size_bytes / 1024:,.1f} KiB"

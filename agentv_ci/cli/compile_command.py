@@ -33,6 +33,7 @@ from agentv_ci.cli.options import (
 )
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.jsonschema.schemas import TITLES, text
+from agentv_ci.text import counted
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.estimate import Estimate
@@ -169,7 +170,7 @@ def _write(written: Written, out: str) -> None:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
             raise
         raise UsageError(f"cannot write '{out}': {error.strerror}") from error
-    click.echo(f"{_count(written.cases, 'case')} compiled to {out}", err=True)
+    click.echo(f"{counted(written.cases, 'case')} compiled to {out}", err=True)
 
 
 def _replace(path: Path, written: Written) -> None:
@@ -218,17 +219,13 @@ def _show_estimate(found: Estimate, form: Literal["text", "json"]) -> None:
         left = [cell.ljust(width) for cell, width in zip(cells[:2], widths[:2], strict=True)]
         right = [cell.rjust(width) for cell, width in zip(cells[2:], widths[2:], strict=True)]
         click.echo("  ".join([*left, *right]).rstrip())
-    trials, cases = _count(found.trials, "trial"), _count(found.cases, "case")
+    trials, cases = counted(found.trials, "trial"), counted(found.cases, "case")
     click.echo(f"{trials} of {cases}, about {_time(found.seconds)} with {found.workers} at once")
     for each in found.targets:
         if each.target in found.unpriced:
             what = f"model '{each.model}' of target '{each.target}'" if each.model else f"target '{each.target}'"
             show_line(f"no price is known for {one_line(what)}: the cost is without it; `prices` can name one", "warn")
     click.echo(f"approximate, without retries; public prices of {found.prices_as_of}; `prices` in .agentv.yaml win")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _dollars(cost: float | None) -> str:

@@ -15,7 +15,7 @@ from agentv_ci.cli.console import one_line, show_line
 from agentv_ci.cli.options import FILE, color_option
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.scaffold.drafts import AGENT_COMMAND, Choices
-from agentv_ci.scaffold.starters import STARTERS, Kind
+from agentv_ci.scaffold.starters import STARTERS
 
 
 @click.command("init")
@@ -29,7 +29,7 @@ from agentv_ci.scaffold.starters import STARTERS, Kind
 @color_option
 def command(
     folder: str,
-    provider: Kind | None,
+    provider: str | None,
     model: str | None,
     template: str | None,
     workflow: bool | None,
@@ -70,7 +70,7 @@ def _prompt_choices() -> Choices:
     for name, starter in STARTERS.items():
         click.echo(f"  {name:<{width}}  {starter.says}")
     kinds = click.Choice([*STARTERS])
-    provider: Kind = click.prompt("Provider", default="mock", type=kinds, show_choices=False)
+    provider: str = click.prompt("Provider", default="mock", type=kinds, show_choices=False)
     choices = Choices(provider, is_chosen=True)
     if provider == "cli":
         choices = click.prompt("Command", AGENT_COMMAND, value_proc=_fitting(_with_command))

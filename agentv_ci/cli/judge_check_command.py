@@ -141,8 +141,10 @@ def _as_json(check: JudgeCheck, found: Agreement, demands: Demands, code: int, r
 
 def _lines(check: JudgeCheck, found: Agreement, repeat: int, file: str) -> Iterator[tuple[str, str]]:
     times = "once" if repeat == 1 else f"{repeat} times"
-    answers = "1 answer" if len(found.items) == 1 else f"{len(found.items)} answers"
-    yield f"{answers}, judged {times} by '{check.judge.name}' ({check.judge.provider})", "plain"
+    yield (
+        f"{counted(len(found.items), 'answer')}, judged {times} by '{check.judge.name}' ({check.judge.provider})",
+        "plain",
+    )
     yield from _section("errors", [each for each in found.items if each.errors], file, "bad")
     yield from _section("disagreements", [each for each in found.items if each.wrong], file, "warn")
     flipping = [each for each in found.items if each.flips]

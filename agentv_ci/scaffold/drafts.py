@@ -12,7 +12,7 @@ from agentv_ci.contracts.cli_template import CLI_PLACEHOLDERS, placeholders, quo
 from agentv_ci.contracts.environment_references import OPENING, variable_of, variables_in
 from agentv_ci.errors import UsageError
 from agentv_ci.jsonschema.schemas import SchemaName, text
-from agentv_ci.scaffold.starters import STARTERS, Kind, Starter
+from agentv_ci.scaffold.starters import STARTERS, Starter
 from agentv_ci.text import did_you_mean, listed
 
 FILES = Path(__file__).parent / "files"
@@ -41,7 +41,7 @@ Among evals lie other files, too. Editors look into `.agentv` only where a patte
 class Choices:
     """What the user wants."""
 
-    provider: Kind = "mock"
+    provider: str = "mock"
     is_chosen: bool = False
     """Whether the provider was named."""
     model: str | None = None

@@ -4,21 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
-
-Kind = Literal[
-    "mock",
-    "cli",
-    "openai",
-    "azure-openai",
-    "anthropic",
-    "gemini",
-    "codex",
-    "claude-code",
-    "copilot-cli",
-    "gemini-cli",
-    "vscode-copilot",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +26,7 @@ class Starter:
     runs_on_servers: bool = True
 
 
-STARTERS: Mapping[Kind, Starter] = {
+STARTERS: Mapping[str, Starter] = {
     "mock": Starter("answers written down beforehand, for a look around", takes_model=False, judges=True),
     "cli": Starter("any command that prints an answer", takes_model=False),
     "openai": Starter(

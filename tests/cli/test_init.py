@@ -28,7 +28,7 @@ from agentv_ci.cli import run
 from agentv_ci.contracts.targets import Target
 from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.scaffold.drafts import AGENT_COMMAND, Choices
-from agentv_ci.scaffold.starters import STARTERS, Kind
+from agentv_ci.scaffold.starters import STARTERS
 from tests.conftest import REPOSITORY, agentv_ci, environment, write
 from tests.guards.test_families import kinds
 from tests.servers.model_api import model_api, says
@@ -75,7 +75,7 @@ class TestWhatIsWritten:
         assert {*STARTERS} == {*kinds(Target, "provider")}, "add it to scaffold/starters.py and scaffold/files/targets/"
 
     @each_kind
-    def test_it_validates_strictly(self, kind: Kind, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_it_validates_strictly(self, kind: str, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["init", "--provider", kind]) == 0
         assert {*files(project)} == WRITTEN | ({"agents/example.py"} if kind == "cli" else set())
         capsys.readouterr()
@@ -84,7 +84,7 @@ class TestWhatIsWritten:
 
     @each_kind
     def test_it_compiles_without_a_warning_and_runs_dry(
-        self, kind: Kind, project: Path, capsys: pytest.CaptureFixture[str]
+        self, kind: str, project: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         begin(project, Choices(kind))
         assert run(["eval", "evals/", "--dry-run", "--out", "r.jsonl"]) == 0
@@ -93,13 +93,13 @@ class TestWhatIsWritten:
         assert "warning" not in capsys.readouterr().err
 
     @pytest.mark.parametrize("kind", ["mock", "cli"])
-    def test_what_needs_no_key_passes_at_once(self, kind: Kind, project: Path) -> None:
+    def test_what_needs_no_key_passes_at_once(self, kind: str, project: Path) -> None:
         begin(project, Choices(kind))
         assert run(["eval", "evals/", "--out", "r.jsonl"]) == 0
 
     @pytest.mark.parametrize("kind", ADDRESSES)
     def test_a_model_is_asked_and_judges_itself(
-        self, kind: Kind, project: Path, monkeypatch: pytest.MonkeyPatch
+        self, kind: str, project: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         begin(project, Choices(kind, model="mock-model"))
         steps = [says("Paris."), says("Ada."), says("You offer changes."), says(json.dumps(JUDGED))]
@@ -113,7 +113,7 @@ class TestWhatIsWritten:
 
     @pytest.mark.parametrize("kind", ADDRESSES)
     def test_its_variables_are_all_that_a_run_misses(
-        self, kind: Kind, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+        self, kind: str, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         starter = STARTERS[kind]
         for name in starter.variables:
@@ -124,7 +124,7 @@ class TestWhatIsWritten:
         assert [name for name in starter.variables if name not in told] == []
 
     @each_kind
-    def test_what_is_commented_out_is_valid_too(self, kind: Kind, project: Path) -> None:
+    def test_what_is_commented_out_is_valid_too(self, kind: str, project: Path) -> None:
         begin(project, Choices(kind))
         assert without_marks(project) == (
             [] if STARTERS[kind].judges else [".agentv/targets.yaml", "evals/example.test.yaml"]
