@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agentv_ci.analysis.comparison import CONFIDENCE, Yardstick, compare_sides
+from agentv_ci.analysis.comparison import CONFIDENCE, Side, compare_sides
 from agentv_ci.analysis.gate import judge_run
 from agentv_ci.analysis.outcomes import CaseOutcome, RowCase, Tally, TrialOutcome
-from agentv_ci.analysis.sides import Side
 from agentv_ci.contracts.report import Ending, GateSettings
 from agentv_ci.contracts.results import RowSource
 from agentv_ci.results.trials import Result, verdict_of
@@ -66,7 +65,7 @@ def gate_fails(outcomes: Sequence[CaseOutcome], min_pass_rate: float) -> bool:
 def compare_fails(base: Sequence[CaseOutcome], head: Sequence[CaseOutcome], confidence: float) -> bool:
     """Whether a run is a regression against another."""
     sides = Side.of_outcomes("base", base), Side.of_outcomes("head", head)
-    return bool(compare_sides(*sides, Yardstick(sides[0], "head", NOW, confidence)).reasons)
+    return bool(compare_sides(*sides, now=NOW, confidence=confidence).reasons)
 
 
 @dataclass(frozen=True, slots=True)

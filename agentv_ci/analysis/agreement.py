@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from agentv_ci.contracts.judge_set import LabelledAnswer
 from agentv_ci.contracts.plan import PlanCase
@@ -19,7 +20,7 @@ from agentv_ci.text import counted
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the judge said once."""
+    """One verdict of the judge."""
 
     verdict: str
     score: float
@@ -102,15 +103,13 @@ def measure(
     write_error: str | None = None,
 ) -> Agreement:
     """Compare rows of a judge with the labels of their cases, by id."""
-    judged: dict[str, list[tuple[int, Judgement]]] = {case.id: [] for case in cases}
-    errors: dict[str, list[tuple[int, str]]] = {case.id: [] for case in cases}
+    results: dict[str, list[tuple[int, Judgement | str]]] = {case.id: [] for case in cases}
     for row in rows:
-        if row.status == "ok":
-            said = Judgement(row.verdict, row.score, row.evaluator_results[0].reasoning)
-            judged[row.eval_id].append((row.trial, said))
-        else:
-            errors[row.eval_id].append((row.trial, row.error or "no reason given"))
-    items = tuple(_item(case, labels[case.id], judged[case.id], errors[case.id]) for case in cases)
+        is_judged = row.status == "ok"
+        error = row.error or "no reason given"
+        judgement = Judgement(row.verdict, row.score, row.evaluator_results[0].reasoning) if is_judged else error
+        results[row.eval_id].append((row.trial, judgement))
+    items = tuple(_item(case, labels[case.id], results[case.id]) for case in cases)
     pairs = [(item.passes, each.passes) for item in items for each in item.judgements]
     distances = [
         abs(each.score - item.expected_score)
@@ -145,55 +144,46 @@ def kappa(pairs: Sequence[tuple[bool, bool]]) -> float | None:
     return round((observed - by_chance) / (1 - by_chance), PRECISION)
 
 
-def judge_agreement(found: Agreement, demands: Demands) -> tuple[int, tuple[str, ...]]:
+def judge_agreement(agreement: Agreement, demands: Demands) -> tuple[int, tuple[str, ...]]:
     """Return the exit code, and what was not reached."""
-    too_many = f"{counted(found.errors, 'error')}, at most {demands.max_errors} are allowed"
-    broken = [too_many] if found.errors > demands.max_errors else []
-    if found.write_error is not None:
-        broken.append(f"results could not be written: {found.write_error}")
-    if not found.judgements:
+    too_many = f"{counted(agreement.errors, 'error')}, at most {demands.max_errors} are allowed"
+    broken = [too_many] if agreement.errors > demands.max_errors else []
+    if agreement.write_error is not None:
+        broken.append(f"results could not be written: {agreement.write_error}")
+    if not agreement.judgements:
         return (INFRASTRUCTURE if broken else FAILED), ("nothing was judged", *broken)
     reasons = [
-        *_below("agreement", found.agreement, demands.min_agreement),
-        *_below("kappa", found.kappa, demands.min_kappa),
-        *_above("mean absolute error", found.mean_absolute_error, demands.max_error),
-        *_above("flip rate", found.flip_rate, demands.max_flip_rate),
+        *_missed("agreement", agreement.agreement, demands.min_agreement, is_least=True),
+        *_missed("kappa", agreement.kappa, demands.min_kappa, is_least=True),
+        *_missed("mean absolute error", agreement.mean_absolute_error, demands.max_error, is_least=False),
+        *_missed("flip rate", agreement.flip_rate, demands.max_flip_rate, is_least=False),
     ]
     return (FAILED if reasons else INFRASTRUCTURE if broken else PASSED), (*reasons, *broken)
 
 
-def _item(
-    case: PlanCase,
-    label: LabelledAnswer,
-    judged: Sequence[tuple[int, Judgement]],
-    errors: Sequence[tuple[int, str]],
-) -> JudgedItem:
+def _item(case: PlanCase, label: LabelledAnswer, results: Iterable[tuple[int, Judgement | str]]) -> JudgedItem:
     by_score = "pass" if label.score is not None and label.score >= case.threshold else "fail"
+    in_order = [result for _, result in sorted(results, key=itemgetter(0))]
     return JudgedItem(
         id=case.id,
         line=case.source.line,
         expected=label.verdict or by_score,
         expected_score=label.score,
-        judgements=tuple(said for _, said in sorted(judged, key=_trial)),
-        errors=tuple(said for _, said in sorted(errors, key=_trial)),
+        judgements=tuple(each for each in in_order if isinstance(each, Judgement)),
+        errors=tuple(each for each in in_order if isinstance(each, str)),
     )
-
-
-def _trial(numbered: tuple[int, object]) -> int:
-    return numbered[0]
 
 
 def _mean(values: Sequence[float]) -> float | None:
     return round(math.fsum(values) / len(values), PRECISION) if values else None
 
 
-def _below(name: str, reached: float | None, least: float | None) -> list[str]:
-    if least is None or (reached is not None and reached >= round(least, PRECISION)):
+def _missed(name: str, reached: float | None, limit: float | None, *, is_least: bool) -> list[str]:
+    """Return why a limit is not kept; nothing when it is, or there is none."""
+    if limit is None:
         return []
-    return [f"{name} {reached:.4g} is below {least:g}" if reached is not None else f"{name} cannot be measured here"]
-
-
-def _above(name: str, reached: float | None, most: float | None) -> list[str]:
-    if most is None or (reached is not None and reached <= round(most, PRECISION)):
-        return []
-    return [f"{name} {reached:.4g} is above {most:g}" if reached is not None else f"{name} cannot be measured here"]
+    if reached is None:
+        return [f"{name} cannot be measured here"]
+    bound = round(limit, PRECISION)
+    is_kept = reached >= bound if is_least else reached <= bound
+    return [] if is_kept else [f"{name} {reached:.4g} is {'below' if is_least else 'above'} {limit:g}"]

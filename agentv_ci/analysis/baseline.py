@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 
 from agentv_ci.analysis.outcomes import CaseOutcome
-from agentv_ci.contracts.baseline import BASELINE_SCHEMA, BaselineCase, BaselineDocument
+from agentv_ci.contracts.comparison import BASELINE_SCHEMA, BaselineCase, BaselineDocument
 
 
 def baseline_of(outcomes: Iterable[CaseOutcome], *, plan_digest: str | None, measured: str) -> BaselineDocument | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
 from agentv_ci.analysis.statistics import apart, describe
-from agentv_ci.contracts.compared import Comparison
+from agentv_ci.contracts.comparison import Comparison
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import (
     Ending,
@@ -27,7 +27,7 @@ from agentv_ci.text import counted, shortened
 
 MAX_ISSUE = 200
 
-WORST_FIRST = (INTERRUPTED, BUDGET, FAILED, INFRASTRUCTURE, PASSED)
+CODES_WORST_FIRST = (INTERRUPTED, BUDGET, FAILED, INFRASTRUCTURE, PASSED)
 
 VERDICTS: dict[int, GateVerdict] = {
     PASSED: "pass",
@@ -86,17 +86,17 @@ def judge_run(
 
     The quality of a shard is judged and reported, but not enforced: `report` does that over the whole.
     """
-    found = [*_ended_badly(settings, outcomes, ending)]
+    findings = [*_ended_badly(settings, outcomes, ending)]
     if ending.dry_run:
-        return _result(None if found else "dry-run", found, settings, ending)
-    if not settings and not found:
+        return _result(None if findings else "dry-run", findings, settings, ending)
+    if not settings and not findings:
         nothing = "no case was left to run" if ending.shard is None else "the shard is empty"
         return _result("nothing", [_Finding(PASSED, "nothing-ran", f"nothing ran: {nothing}")], (), ending)
-    found += _costs(settings, tally, ending)
-    found += _judge_suites(settings, outcomes, tally, ending, scenarios)
+    findings += _costs(settings, tally, ending)
+    findings += _judge_suites(settings, outcomes, tally, ending, scenarios)
     if comparison is not None:
-        found += _regressions(comparison, outcomes)
-    result = _result(None, found, settings, ending)
+        findings += _regressions(comparison, outcomes)
+    result = _result(None, findings, settings, ending)
     if ending.shard is None:
         return result
     code = _of_shard(result.exit_code, outcomes, ending)
@@ -105,15 +105,15 @@ def judge_run(
 
 
 def _result(
-    verdict: GateVerdict | None, found: Sequence[_Finding], settings: Sequence[GateSettings], ending: Ending
+    verdict: GateVerdict | None, findings: Sequence[_Finding], settings: Sequence[GateSettings], ending: Ending
 ) -> GateResult:
-    codes = {each.code for each in found} | {PASSED}
-    worst = next(code for code in WORST_FIRST if code in codes)
+    codes = {each.code for each in findings} | {PASSED}
+    worst = next(code for code in CODES_WORST_FIRST if code in codes)
     return GateResult(
         verdict=verdict or VERDICTS[worst],
         exit_code=worst,
-        reasons=tuple(each.sentence(names_suite=len(settings) > 1) for each in found),
-        causes=tuple(GateReason(kind=each.kind, suite=each.suite, message=each.message) for each in found),
+        reasons=tuple(each.sentence(names_suite=len(settings) > 1) for each in findings),
+        causes=tuple(GateReason(kind=each.kind, suite=each.suite, message=each.message) for each in findings),
         settings=tuple(settings),
         max_cost_usd=ending.max_cost_usd,
     )

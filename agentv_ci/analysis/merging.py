@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
-from agentv_ci.analysis.comparison import Yardstick, compare
-from agentv_ci.analysis.outcomes import CaseOutcome, Tally, key_of
-from agentv_ci.analysis.summing import sum_up
+from agentv_ci.analysis.comparison import BaselineComparison, compare, first_few
+from agentv_ci.analysis.outcomes import CaseOutcome, Tally
+from agentv_ci.analysis.run_report import run_report_of
 from agentv_ci.contracts.report import (
     Ending,
     FailedValidation,
@@ -19,9 +19,7 @@ from agentv_ci.contracts.report import (
     Stop,
     Validation,
 )
-from agentv_ci.contracts.results import ResultRow
-
-MAX_NAMED = 5
+from agentv_ci.contracts.results import OutcomeKey, ResultRow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +37,7 @@ def merge(
     expected_shards: int | None,
     *,
     validate: Callable[[Sequence[GateSettings]], Sequence[ScenarioReport]],
-    yardstick: Yardstick | None,
+    against: BaselineComparison | None,
     write_error: str | None = None,
 ) -> tuple[RunReport, tuple[CaseOutcome, ...]]:
     """Return what several files come to together; the gate is the one that their reports hold.
@@ -50,33 +48,32 @@ def merge(
     doubled or foreign is a reason of the gate. So is a row that is there twice, whatever is expected.
     """
     tally = Tally()
-    seen = _Seen()
+    merged = _Rows()
     for part, row in rows:
-        if seen.is_new(part, row):
+        if merged.is_new(part, row):
             tally.add(row)
     outcomes = tally.outcomes()
     reports = [part.report for part in parts if part.report is not None]
     settings = _settings(reports, outcomes)
     expected = expected_shards or next((each.shard.total for each in reports if each.shard is not None), None)
     scenarios = validate(settings)
-    found = [*_unfinished(parts), *_incomplete(parts, expected), *_differing(reports), *seen.doubled()]
-    found += [*seen.mocked(), *seen.lost(parts), *(reason for report in reports for reason in report.incomplete)]
-    found += [*_unheard(reports, scenarios)]
+    problems = [*_unfinished(parts), *_incomplete(parts, expected), *_differing(reports), *merged.problems(parts)]
+    problems += [*(reason for report in reports for reason in report.incomplete), *_unrepeated(reports, scenarios)]
     ending = _ending(reports)
     comparison = None
-    if yardstick is not None and not ending.dry_run:
-        comparison = compare(yardstick, outcomes)
+    if against is not None and not ending.dry_run:
+        comparison = compare(against, outcomes)
     elif len(parts) == 1 and reports and reports[0].shard is None:
-        # What was said of the same rows still holds.
+        # What is known of the same rows still holds.
         comparison = reports[0].comparison
     else:
-        found += [*_uncompared(reports)]
+        problems += [*_uncompared(reports)]
     plans = {each.plan_digest for each in reports}
-    run_report = sum_up(
+    run_report = run_report_of(
         tally,
         outcomes,
         settings,
-        replace(ending, incomplete=tuple(dict.fromkeys(found)), write_error=write_error or ending.write_error),
+        replace(ending, incomplete=tuple(dict.fromkeys(problems)), write_error=write_error or ending.write_error),
         plan_digest=plans.pop() if len(plans) == 1 else None,
         scenarios=scenarios,
         comparison=comparison,
@@ -84,41 +81,35 @@ def merge(
     return run_report, outcomes
 
 
-class _Seen:
+class _Rows:
     """Which trials stand in which files."""
 
     def __init__(self) -> None:
-        self._keys: set[tuple[str, str, str, int]] = set()
+        self._trials: set[tuple[OutcomeKey, int]] = set()
         self._doubled: dict[str, None] = {}
-        self._rows: Counter[Part] = Counter()
-        self._dry: dict[Part, set[bool]] = {}
+        self._counts: Counter[Part] = Counter()
+        self._dry_runs: dict[Part, set[bool]] = {}
 
     def is_new(self, part: Part, row: ResultRow) -> bool:
-        self._rows[part] += 1
-        self._dry.setdefault(part, set()).add(row.dry_run)
-        key = (*key_of(row), row.trial)
-        if key in self._keys:
+        self._counts[part] += 1
+        self._dry_runs.setdefault(part, set()).add(row.dry_run)
+        trial = (row.outcome_key, row.trial)
+        if trial in self._trials:
             self._doubled[f"trial {row.trial} of '{row.eval_id}' ({row.target}) in {part.name}"] = None
             return False
-        self._keys.add(key)
+        self._trials.add(trial)
         return True
 
-    def doubled(self) -> Iterator[str]:
+    def problems(self, parts: Iterable[Part]) -> Iterator[str]:
+        """Yield what does not fit the run reports of the parts."""
         if self._doubled:
-            named = list(self._doubled)
-            more = f" and {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else ""
-            yield f"there twice: {', '.join(named[:MAX_NAMED])}{more}"
-
-    def mocked(self) -> Iterator[str]:
-        """Yield the files whose rows are not of the run that their report tells of."""
-        for part, found in self._dry.items():
-            if part.report is not None and found != {part.report.dry_run}:
+            yield f"there twice: {first_few(list(self._doubled))}"
+        for part, dry_runs in self._dry_runs.items():
+            if part.report is not None and dry_runs != {part.report.dry_run}:
                 which = "a dry run" if part.report.dry_run else "no dry run"
                 yield f"the run report of {part.name} is that of {which}, and not all of its rows are"
-
-    def lost(self, parts: Iterable[Part]) -> Iterator[str]:
         for part in parts:
-            rows = self._rows[part]
+            rows = self._counts[part]
             if part.report is not None and part.report.counts.rows != rows:
                 yield f"{part.name} has {rows} rows, and its run report says {part.report.counts.rows}"
 
@@ -158,24 +149,25 @@ def _unfinished(parts: Iterable[Part]) -> Iterator[str]:
 def _incomplete(parts: Sequence[Part], expected: int | None) -> Iterator[str]:
     if expected is None:
         return
-    plan = _plan_of(parts)
-    found: dict[int, list[str]] = {}
-    for part in parts:
-        if part.report is None:
-            continue
-        foreign = _foreign(part.name, part.report, plan, expected)
+    reported = [(part.name, part.report) for part in parts if part.report is not None]
+    digests = [report.plan_digest for _, report in reported]
+    # The plan that most parts are of; of as many, the first one's.
+    plan = max(dict.fromkeys(digests), key=digests.count, default=None)
+    names: dict[int, list[str]] = {}
+    for name, report in reported:
+        foreign = _foreign(name, report, plan, expected)
         if foreign is not None:
             yield foreign
         else:
-            found.setdefault(part.report.shard.index if part.report.shard is not None else 1, []).append(part.name)
-    missing = [f"{index}/{expected}" for index in range(1, expected + 1) if index not in found]
+            names.setdefault(report.shard.index if report.shard is not None else 1, []).append(name)
+    missing = [f"{index}/{expected}" for index in range(1, expected + 1) if index not in names]
     if missing:
         yield f"{'shard' if len(missing) == 1 else 'shards'} {', '.join(missing)} missing"
-    if not missing:
-        yield from _split_otherwise(parts, expected)
-    for index, names in sorted(found.items()):
-        if len(names) > 1:
-            yield f"shard {index}/{expected} is there {len(names)} times: {', '.join(names)}"
+    else:
+        yield from _split_otherwise([report for _, report in reported], expected)
+    for index, of_shard in sorted(names.items()):
+        if len(of_shard) > 1:
+            yield f"shard {index}/{expected} is there {len(of_shard)} times: {', '.join(of_shard)}"
 
 
 def _foreign(name: str, report: RunReport, plan: str | None, expected: int) -> str | None:
@@ -190,23 +182,18 @@ def _foreign(name: str, report: RunReport, plan: str | None, expected: int) -> s
     return None
 
 
-def _split_otherwise(parts: Sequence[Part], expected: int) -> Iterator[str]:
+def _split_otherwise(reports: Sequence[RunReport], expected: int) -> Iterator[str]:
     """All parts are there, but not of one split: of other durations, other parts come out."""
-    reports = [part.report for part in parts if part.report is not None and part.report.shard is not None]
-    of_plan = {report.shard.cases for report in reports if report.shard is not None}
-    there = sum(report.counts.cases for report in reports)
-    if of_plan and of_plan != {there} and len(reports) == expected:
+    shards = [report for report in reports if report.shard is not None]
+    of_plan = {report.shard.cases for report in shards if report.shard is not None}
+    together = sum(report.counts.cases for report in shards)
+    if of_plan and of_plan != {together} and len(shards) == expected:
         cases = " or ".join(map(str, sorted(of_plan)))
-        yield f"the shards have {there} cases together and the plan has {cases}: they were not split alike (--balance)"
+        counts = f"the shards have {together} cases together and the plan has {cases}"
+        yield f"{counts}: they were not split alike (--balance)"
 
 
-def _plan_of(parts: Sequence[Part]) -> str | None:
-    """The plan that most parts are of; of as many, the first one's."""
-    digests = [part.report.plan_digest for part in parts if part.report is not None]
-    return max(dict.fromkeys(digests), key=digests.count, default=None)
-
-
-def _unheard(reports: Iterable[RunReport], scenarios: Iterable[ScenarioReport]) -> Iterator[str]:
+def _unrepeated(reports: Iterable[RunReport], scenarios: Iterable[ScenarioReport]) -> Iterator[str]:
     """Errors that a validator found when a part ran, and that cannot be looked for here."""
     silent = {
         (scenario.scenario_key, each.validator)

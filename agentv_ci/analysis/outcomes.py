@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from agentv_ci.analysis.spending import EvaluatorTally, Spending, sum_of
 from agentv_ci.contracts.base import Require, Verdict
 from agentv_ci.contracts.plan import Plan, PlanCase
-from agentv_ci.contracts.results import EvaluatorResult, ResultRow, RowSource
+from agentv_ci.contracts.results import EvaluatorResult, OutcomeKey, ResultRow, RowSource
 from agentv_ci.results.trials import Result, is_settled, verdict_of
 from agentv_ci.text import shortened
 
 MAX_FINDING = 300
 MAX_FINDINGS = 10_000
-"""Findings and answers that are kept; of a run with more, those of the worst trials."""
+"""Findings and answers that are held; of a run with more, those of the worst trials."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one evaluator said of an answer that did not pass."""
+    """What one evaluator found in an answer that did not pass."""
 
     name: str
     type: str
@@ -52,16 +52,8 @@ class TrialOutcome:
     """What was answered, shortened; empty when it passed."""
 
 
-OutcomeKey = tuple[str, str, str]
-"""Suite, case id and the name of the target that answers."""
-
 _Rank = tuple[bool, float, OutcomeKey, int]
 """How bad a trial is, errors first, and which one it is."""
-
-
-def key_of(row: ResultRow) -> OutcomeKey:
-    """Return which case a row is of."""
-    return row.suite, row.eval_id, row.target
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +154,8 @@ class Tally:
         self.rows = 0
         self.evaluators = EvaluatorTally()
         self._findings = 0
-        self._told: list[tuple[_Rank, tuple[Finding, ...], str]] = []
-        """What was said of answers that did not pass, the worst first."""
+        self._detailed: list[tuple[_Rank, int]] = []
+        """Trials that did not pass and have findings, the worst first, and their places among those of their case."""
         self._spending: dict[tuple[str, str], Spending] = {}
         """What rows took, by suite and target."""
         self._cases: dict[OutcomeKey, Case] = {}
@@ -184,16 +176,16 @@ class Tally:
         self._trials[key] = []
 
     def add(self, row: ResultRow) -> None:
-        """Take in a row; without a plan it tells its case too."""
-        key = key_of(row)
+        """Take in a row; without a plan it also describes its case."""
+        key = row.outcome_key
         if self._learns:
             self._learn(key, _case_of(row))
         elif key not in self._cases:
             return
         self.rows += 1
-        summary = "" if row.verdict == "pass" else shortened(_summary(row), MAX_FINDING)
-        self._trials[key].append(TrialOutcome(row.trial, row.verdict, row.score, summary))
-        self._keep(key, row)
+        self._trials[key].append(_trial_outcome(row))
+        if row.verdict != "pass":
+            self._bound_findings((row.verdict != "error", row.score, key, row.trial))
         self._spending.setdefault((row.suite, row.target), Spending()).add(row)
         self.evaluators.add(row.evaluator_results)
 
@@ -205,17 +197,16 @@ class Tally:
         elif isinstance(known, RowCase) and known.demand < case.demand:
             self._cases[key] = case
 
-    def _keep(self, key: OutcomeKey, row: ResultRow) -> None:
-        """Keep what was said of an answer; of too many, that of the worst, whichever comes first."""
-        if row.verdict == "pass":
-            return
-        findings, answer = _told(row)
-        rank = (row.verdict != "error", row.score, key, row.trial)
-        insort(self._told, (rank, findings, answer), key=lambda each: each[0])
-        self._findings += len(findings) + 1
+    def _bound_findings(self, rank: _Rank) -> None:
+        """Count the findings of a case's newest trial; of too many, those of the worst stay, whatever comes first."""
+        trials = self._trials[rank[2]]
+        insort(self._detailed, (rank, len(trials) - 1))
+        self._findings += len(trials[-1].findings) + 1
         while self._findings > MAX_FINDINGS:
-            _, gone, _ = self._told.pop()
-            self._findings -= len(gone) + 1
+            (_, _, key, _), place = self._detailed.pop()
+            trial = self._trials[key][place]
+            self._findings -= len(trial.findings) + 1
+            self._trials[key][place] = replace(trial, findings=(), answer="")
 
     @property
     def spending(self) -> Spending:
@@ -234,43 +225,46 @@ class Tally:
         cases: Iterable[tuple[OutcomeKey, Case]] = self._cases.items()
         if self._learns:
             cases = sorted(cases, key=lambda known: (known[0][0], known[1].source.line, known[0]))
-        told = {rank[2:]: (findings, answer) for rank, findings, answer in self._told}
-        return tuple(_outcome(case, key, self._trials[key], told) for key, case in cases)
+        return tuple(_outcome(case, key, self._trials[key]) for key, case in cases)
 
 
 def _case_of(row: ResultRow) -> RowCase:
     return RowCase(row.eval_id, row.suite, row.digest, row.source, row.trials, row.require, row.stop_when)
 
 
-_Told = Mapping[tuple[OutcomeKey, int], tuple[tuple[Finding, ...], str]]
-
-
-def _outcome(case: Case, key: OutcomeKey, trials: Sequence[TrialOutcome], told: _Told) -> CaseOutcome:
-    said = ((trial, told.get((key, trial.number), ((), ""))) for trial in sorted(trials, key=lambda each: each.number))
-    ran = tuple(replace(trial, findings=findings, answer=answer) for trial, (findings, answer) in said)
+def _outcome(case: Case, key: OutcomeKey, trials: Iterable[TrialOutcome]) -> CaseOutcome:
+    ran = tuple(sorted(trials, key=lambda each: each.number))
     verdict, score = verdict_of([Result(each.verdict, each.score) for each in ran], case.trials, case.require)
     return CaseOutcome(case, key[2], verdict, score, ran)
 
 
-def _told(row: ResultRow) -> tuple[tuple[Finding, ...], str]:
-    """Return what evaluators said of an answer, and its beginning and end."""
-    findings = (
-        Finding(
-            each.name,
-            each.type,
-            each.verdict,
-            each.score,
-            shortened(_text(each), MAX_FINDING),
-            each.required and each.verdict != "pass",
-        )
-        for each in row.evaluator_results
+def _trial_outcome(row: ResultRow) -> TrialOutcome:
+    if row.verdict == "pass":
+        return TrialOutcome(row.trial, row.verdict, row.score, "")
+    return TrialOutcome(
+        row.trial,
+        row.verdict,
+        row.score,
+        summary=shortened(_summary(row), MAX_FINDING),
+        findings=tuple(map(_finding, row.evaluator_results)),
+        answer=shortened(row.candidate_answer, MAX_FINDING),
     )
-    return tuple(findings), shortened(row.candidate_answer, MAX_FINDING)
+
+
+def _finding(result: EvaluatorResult) -> Finding:
+    return Finding(
+        result.name,
+        result.type,
+        result.verdict,
+        result.score,
+        shortened(_text(result), MAX_FINDING),
+        result.required and result.verdict != "pass",
+    )
 
 
 def _text(result: EvaluatorResult) -> str:
-    said = result.hits if result.verdict == "pass" else result.misses
-    return "; ".join(said) or result.reasoning
+    reasons = result.hits if result.verdict == "pass" else result.misses
+    return "; ".join(reasons) or result.reasoning
 
 
 def _summary(row: ResultRow) -> str:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import Literal
 
-from agentv_ci.analysis.gate import gate_settings
+from agentv_ci.analysis.comparison import BaselineComparison, compare
+from agentv_ci.analysis.gate import gate_settings, judge_run
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
-from agentv_ci.analysis.summing import sum_up
+from agentv_ci.analysis.spending import Spending
+from agentv_ci.analysis.statistics import count, describe, group, repeated
+from agentv_ci.contracts.comparison import Comparison
 from agentv_ci.contracts.plan import Plan
-from agentv_ci.contracts.report import Ending, RunReport, ScenarioReport
+from agentv_ci.contracts.report import Ending, GateSettings, Group, RunReport, ScenarioReport
 from agentv_ci.contracts.results import ResultRow
-
-if TYPE_CHECKING:
-    from agentv_ci.analysis.comparison import Yardstick
-
-__all__ = ["report"]
+from agentv_ci.jsonschema.schemas import schema_id
 
 
 def report(
@@ -24,23 +23,19 @@ def report(
     ending: Ending,
     *,
     scenarios: Sequence[ScenarioReport] = (),
-    yardstick: Yardstick | None = None,
+    against: BaselineComparison | None = None,
 ) -> tuple[RunReport, tuple[CaseOutcome, ...]]:
     """Return what a run came to, and every case's outcome in the plan's order.
 
     The rows may come in any order and are looked at once; the figures do not depend on it. `scenarios` is what
-    validators say, `yardstick` what the run is compared with.
+    validators say, `against` what the run is compared with.
     """
     tally = Tally.of(plan)
     for row in rows:
         tally.add(row)
     outcomes = tally.outcomes()
-    comparison = None
-    if yardstick is not None and not ending.dry_run:
-        from agentv_ci.analysis.comparison import compare  # most runs are compared with nothing
-
-        comparison = compare(yardstick, outcomes)
-    run_report = sum_up(
+    comparison = compare(against, outcomes) if against is not None and not ending.dry_run else None
+    run_report = run_report_of(
         tally,
         outcomes,
         gate_settings(plan),
@@ -50,3 +45,48 @@ def report(
         comparison=comparison,
     )
     return run_report, outcomes
+
+
+def run_report_of(
+    tally: Tally,
+    outcomes: Sequence[CaseOutcome],
+    settings: Sequence[GateSettings],
+    ending: Ending,
+    *,
+    plan_digest: str | None,
+    scenarios: Sequence[ScenarioReport],
+    comparison: Comparison | None,
+) -> RunReport:
+    """Return the run report of rows that were tallied, gate and all; `outcomes` are those of the tally."""
+    spent = tally.spending
+    return RunReport(
+        schema_=schema_id("report-v1"),
+        plan_digest=plan_digest,
+        shard=ending.shard,
+        stopped=ending.stopped,
+        incomplete=ending.incomplete,
+        unrecorded=ending.unrecorded,
+        dry_run=ending.dry_run,
+        counts=count(outcomes, rows=tally.rows, cases=sum(each.cases for each in settings)),
+        statistics=describe(outcomes),
+        gate=judge_run(settings, outcomes, tally, ending, scenarios, comparison),
+        suites=_groups("suite", tally, outcomes),
+        targets=_groups("target", tally, outcomes),
+        evaluators=tally.evaluators.figures(),
+        repeated=tuple(repeated(each) for each in outcomes if len(each.trials) > 1),
+        comparison=comparison,
+        scenario_reports=tuple(scenarios),
+        usage=spent.all_usage,
+        cost_usd=spent.cost_usd,
+        unpriced_models=ending.unpriced_models,
+        concurrency=ending.concurrency,
+        write_error=ending.write_error,
+    )
+
+
+def _groups(what: Literal["suite", "target"], tally: Tally, outcomes: Iterable[CaseOutcome]) -> tuple[Group, ...]:
+    by_name: dict[str, list[CaseOutcome]] = {}
+    for each in outcomes:
+        by_name.setdefault(each.case.suite if what == "suite" else each.target, []).append(each)
+    spending = tally.spending_by(what)
+    return tuple(group(name, by_name[name], spending.get(name, Spending())) for name in sorted(by_name))

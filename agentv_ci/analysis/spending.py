@@ -62,7 +62,7 @@ def sum_of(spent: Iterable[Spending]) -> Spending:
 
 
 @dataclass(slots=True)
-class _Found:
+class _Counts:
     scored: int = 0
     passed: int = 0
     errors: int = 0
@@ -74,18 +74,18 @@ class EvaluatorTally:
     """Counts what evaluators found, by name and type."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str], _Found] = {}
+        self._counts: dict[tuple[str, str], _Counts] = {}
 
     def add(self, results: Iterable[EvaluatorResult]) -> None:
         """Take in the evaluators of a row; members of composites are part of them."""
         for each in results:
-            found = self._found.setdefault((each.name, each.type), _Found())
-            found.errors += each.status == "error"
-            found.skipped += each.status == "skipped"
+            counts = self._counts.setdefault((each.name, each.type), _Counts())
+            counts.errors += each.status == "error"
+            counts.skipped += each.status == "skipped"
             if each.status == "ok":
-                found.scored += 1
-                found.passed += each.verdict == "pass"
-                found.total += parts(each.score) or 0
+                counts.scored += 1
+                counts.passed += each.verdict == "pass"
+                counts.total += parts(each.score) or 0
 
     def figures(self) -> tuple[EvaluatorFigures, ...]:
         """Return them by name."""
@@ -93,13 +93,13 @@ class EvaluatorTally:
             EvaluatorFigures(
                 name=name,
                 type=kind,
-                scored=found.scored,
-                passed=found.passed,
-                errors=found.errors,
-                skipped=found.skipped,
-                mean=round(found.total / PARTS / found.scored, PRECISION) if found.scored else None,
+                scored=counts.scored,
+                passed=counts.passed,
+                errors=counts.errors,
+                skipped=counts.skipped,
+                mean=round(counts.total / PARTS / counts.scored, PRECISION) if counts.scored else None,
             )
-            for (name, kind), found in sorted(self._found.items())
+            for (name, kind), counts in sorted(self._counts.items())
         )
 
 

@@ -1,4 +1,4 @@
-"""Counts and scores of a run; the same for any number of workers."""
+"""Counts and scores of a run, the same for any number of workers, and whether two runs' differ by more than chance."""
 
 from __future__ import annotations
 
@@ -6,9 +6,18 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from agentv_ci.analysis.inference import pass_at, pass_hat, rate_interval
+from agentv_ci.analysis.inference import (
+    detectable_mean_drop,
+    mcnemar,
+    pass_at,
+    pass_hat,
+    rate_interval,
+    smallest_loss,
+    wilcoxon,
+)
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.spending import Spending
+from agentv_ci.contracts.comparison import Figure
 from agentv_ci.contracts.report import Counts, Group, RepeatedCase, Statistics
 from agentv_ci.contracts.results import PRECISION
 
@@ -17,6 +26,10 @@ MAX_DRAWS = 20
 """The largest k of pass@k and pass^k."""
 CONFIDENCE = 0.95
 """Of the interval of a case's pass rate."""
+ALPHA = 0.05
+"""Of the tests over all cases, two-sided."""
+POWER = 0.8
+"""Of the smallest drop of the mean that is named."""
 
 
 def count(outcomes: Sequence[CaseOutcome], *, rows: int, cases: int = 0) -> Counts:
@@ -97,15 +110,52 @@ def repeated(outcome: CaseOutcome) -> RepeatedCase:
     )
 
 
-def apart(reached: float, wanted: float, form: str, *, least: int) -> tuple[str, str]:
+def pass_rate_change(passes: Sequence[tuple[bool, bool]]) -> Figure | None:
+    """Return how the share of cases that pass changes, from before and now of each case; None without cases."""
+    if not passes:
+        return None
+    worse, better = passes.count((True, False)), passes.count((False, True))
+    before, now = (sum(each) / len(passes) for each in zip(*passes, strict=True))
+    loss = smallest_loss(better, sum(one for one, _ in passes), ALPHA)
+    p_value = mcnemar(worse, better)
+    return Figure(
+        base=round(before, PRECISION),
+        head=round(now, PRECISION),
+        p_value=p_value,
+        falls=worse > better and p_value <= ALPHA,
+        detectable=round((loss - better) / len(passes), PRECISION) if loss is not None else None,
+    )
+
+
+def mean_score_change(scores: Sequence[tuple[float, float]]) -> Figure | None:
+    """Return how the mean of scores changes, from before and now of each case; None without cases."""
+    if not scores:
+        return None
+    differences = [round(now - before, PRECISION) for before, now in scores]
+    before, now = (math.fsum(each) / len(scores) for each in zip(*scores, strict=True))
+    p_value, points_down = wilcoxon(differences)
+    # Fewer differences have no pattern of signs that is rare enough.
+    is_enough = 2 * 0.5 ** sum(each != 0 for each in differences) <= ALPHA
+    drop = detectable_mean_drop(differences, 1 - ALPHA, POWER) if is_enough else None
+    return Figure(
+        base=round(before, PRECISION),
+        head=round(now, PRECISION),
+        p_value=p_value,
+        falls=points_down and p_value <= ALPHA,
+        # Of differences that are all the same nothing can be said.
+        detectable=drop if drop and drop <= before else None,
+    )
+
+
+def apart(reached: float, threshold: float, form: str, *, least: int) -> tuple[str, str]:
     """Write two different figures with as many digits as it takes to see that they are."""
     for digits in range(least, PRECISION):
-        texts = format(reached, form.format(digits)), format(wanted, form.format(digits))
+        texts = format(reached, form.format(digits)), format(threshold, form.format(digits))
         if texts[0] != texts[1]:
             return texts
-    return repr(reached), repr(wanted)
+    return repr(reached), repr(threshold)
 
 
 def p_text(value: float) -> str:
-    """Write a p-value; how far it is below one in a thousand says nothing to anybody."""
+    """Write a p-value; how far it is below one in a thousand says nothing."""
     return "p < 0.001" if value < 0.001 else f"p = {value:.2g}"

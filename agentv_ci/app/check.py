@@ -11,7 +11,7 @@ from agentv_ci.app.report_files import read_run_report, require_distinct
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.evals import VALIDATORS
 from agentv_ci.contracts.report import (
-    WORST_FIRST,
+    SEVERITIES_WORST_FIRST,
     FailedValidation,
     GateSettings,
     ScenarioAggregates,
@@ -135,7 +135,7 @@ def _worst(opinion: JsonObject) -> JsonObject:
     )
     if len(issues) <= MAX_ISSUES:
         return opinion
-    ranks: dict[str, int] = {severity: rank for rank, severity in enumerate(WORST_FIRST)}
+    ranks: dict[str, int] = {severity: rank for rank, severity in enumerate(SEVERITIES_WORST_FIRST)}
     return {**opinion, "issues": [*sorted(issues, key=lambda each: ranks[str(each["severity"])])[:MAX_ISSUES]]}
 
 

@@ -10,13 +10,12 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from agentv_ci.analysis.baseline import baseline_of, baseline_text
-from agentv_ci.analysis.comparison import Yardstick, compare_sides
-from agentv_ci.analysis.outcomes import CaseOutcome, OutcomeKey, Tally, key_of
-from agentv_ci.analysis.sides import Side
+from agentv_ci.analysis.comparison import BaselineComparison, Side, compare_sides
+from agentv_ci.analysis.outcomes import CaseOutcome, Tally
 from agentv_ci.app.report_files import read_run_report, report_path, require_writable, write_whole
-from agentv_ci.contracts.baseline import BASELINE_SCHEMA, BaselineDocument
-from agentv_ci.contracts.compared import Comparison
+from agentv_ci.contracts.comparison import BASELINE_SCHEMA, BaselineDocument, Comparison
 from agentv_ci.contracts.report import RunReport
+from agentv_ci.contracts.results import OutcomeKey
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.model_errors import sentence
@@ -40,16 +39,16 @@ def compare_files(base: Path, head: Path, *, names: tuple[str, str], confidence:
     Raises UsageError for what cannot be read or compared, NothingToRun when no case is on both sides.
     """
     older, newer = _side(base, names[0]), _side(head, names[1])
-    comparison = compare_sides(older, newer, Yardstick(older, newer.name, now, confidence))
+    comparison = compare_sides(older, newer, now=now, confidence=confidence)
     if not comparison.shares_cases:
         raise NothingToRun(f"no case is in both '{names[0]}' and '{names[1]}'")
     return comparison
 
 
-def yardstick_of(path: Path, *, head: str, now: datetime, is_part: bool = False) -> Yardstick:
+def baseline_comparison(path: Path, *, head: str, now: datetime, is_part: bool = False) -> BaselineComparison:
     """Return what a run is compared with; raises UsageError for a file that cannot be read."""
     try:
-        return Yardstick(_side(path, path.name), head, now, is_part=is_part)
+        return BaselineComparison(_side(path, path.name), head, now, is_part=is_part)
     except NothingToRun as error:
         raise UsageError(error.message) from error
 
@@ -104,7 +103,7 @@ def _read(results: Path, name: str) -> _Results:
     tally, measured = Tally(), ""
     seen: set[tuple[OutcomeKey, int]] = set()
     for row in read_rows(results):
-        key = key_of(row), row.trial
+        key = row.outcome_key, row.trial
         if key in seen:
             raise UsageError(f"'{results}' holds trial {row.trial} of case '{row.eval_id}' twice")
         if row.dry_run:

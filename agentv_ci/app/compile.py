@@ -17,9 +17,8 @@ from agentv_ci.compile.files import relative
 from agentv_ci.compile.selection import is_selected, narrowed
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
-from agentv_ci.contracts.estimate import Estimate
 from agentv_ci.contracts.plan import Plan
-from agentv_ci.contracts.plan_diff import PlanDiff
+from agentv_ci.contracts.plan_summaries import Estimate, PlanDiff
 from agentv_ci.contracts.targets import Target
 from agentv_ci.errors import InvalidInput, NothingToRun, UsageError
 from agentv_ci.jsonschema.schemas import schema_id

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from agentv_ci.analysis.comparison import Yardstick
+from agentv_ci.analysis.comparison import BaselineComparison
 from agentv_ci.analysis.gate import gate_settings
 from agentv_ci.analysis.run_report import report
 from agentv_ci.app.check import validate_runs
@@ -21,7 +21,7 @@ def conclude(
     files: RunFiles,
     ending: Ending,
     rows: Callable[[], Iterable[ResultRow]] | None = None,
-    yardstick: Yardstick | None = None,
+    against: BaselineComparison | None = None,
 ) -> Outcome:
     """Write the reports of a run whose rows are written: all that are in the file, or `rows`. Raises OSError."""
     read = rows or (lambda: read_rows(files.results, files.form))
@@ -29,13 +29,13 @@ def conclude(
 
     def judge(lost: str | None) -> Outcome:
         ended = replace(ending, write_error=ending.write_error or lost)
-        return Outcome(*report(plan, read(), ended, scenarios=scenarios, yardstick=yardstick))
+        return Outcome(*report(plan, read(), ended, scenarios=scenarios, against=against))
 
     try:
         scenarios = validate_runs(gate_settings(plan), ((row, plan.digest) for row in read()))
         outcome = judge(None)
     except UnreadableResults as error:
         # Another program has changed the file.
-        read, yardstick, scenarios = tuple, None, ()
+        read, against, scenarios = tuple, None, ()
         outcome = judge(str(error))
     return write_reports(outcome, judge, read, files.report, files.reports)

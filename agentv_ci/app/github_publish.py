@@ -22,7 +22,7 @@ from agentv_ci.contracts.action import ActionRun, ActionVerdict, Annotation, Pas
 from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
 from agentv_ci.contracts.evaluators import RUBRICS_NAME
 from agentv_ci.contracts.exchange import Environment
-from agentv_ci.contracts.plan_diff import PlanDiff
+from agentv_ci.contracts.plan_summaries import PlanDiff
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.source import Pointer, Source, locate
 from agentv_ci.errors import BUG, FAILED, INTERRUPTED, PASSED, UsageError

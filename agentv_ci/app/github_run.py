@@ -17,7 +17,7 @@ from agentv_ci.contracts import action
 from agentv_ci.contracts.action import ActionRun, ActionVerdict
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import FileDiagnostics
-from agentv_ci.contracts.plan_diff import PlanDiff
+from agentv_ci.contracts.plan_summaries import PlanDiff
 from agentv_ci.errors import BUDGET, BUG, FAILED, INFRASTRUCTURE, PASSED, UsageError
 from agentv_ci.json_access import well_formed
 from agentv_ci.report.diagnostics import document

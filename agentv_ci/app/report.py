@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agentv_ci.analysis.merging import Part, merge
 from agentv_ci.app.check import validate_runs
-from agentv_ci.app.compare import yardstick_of
+from agentv_ci.app.compare import baseline_comparison
 from agentv_ci.app.report_files import (
     Outcome,
     Reports,
@@ -50,10 +50,10 @@ def report_results(merging: Merging, *, now: datetime) -> Outcome:
 
     Raises UsageError for what cannot be read, NothingToRun when there is nothing in them, OSError.
     """
-    yardstick = None
+    against = None
     if merging.baseline is not None:
         head = merging.out.results.name if merging.out is not None else "these results"
-        yardstick = yardstick_of(merging.baseline, head=head, now=now)
+        against = baseline_comparison(merging.baseline, head=head, now=now)
     _require_writable(merging)
     parts = [Part(name, read_run_report(path)) for path, name in zip(merging.results, merging.names, strict=True)]
 
@@ -71,7 +71,7 @@ def report_results(merging: Merging, *, now: datetime) -> Outcome:
 
     def judge(lost: str | None = None) -> Outcome:
         expected = merging.expected_shards
-        return Outcome(*merge(parts, located(), expected, validate=validate, yardstick=yardstick, write_error=lost))
+        return Outcome(*merge(parts, located(), expected, validate=validate, against=against, write_error=lost))
 
     if all(part.report is None for part in parts) and next(rows(), None) is None:
         raise NothingToRun("these files have no rows")

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from agentv_ci.analysis.outcomes import CaseOutcome, OutcomeKey, key_of
+from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.app.workspace import refuse_to_overwrite
 from agentv_ci.atomic import replacing
 from agentv_ci.contracts.report import RunReport
-from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.results import OutcomeKey, ResultRow
 from agentv_ci.errors import UsageError
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.model_errors import sentence
@@ -187,7 +187,7 @@ def _counted(rows: Iterable[ResultRow], cases: set[OutcomeKey]) -> Iterator[Resu
     """Yield the rows that the verdict is of: those of known cases, of each trial the first."""
     seen: set[tuple[OutcomeKey, int]] = set()
     for row in rows:
-        trial = key_of(row), row.trial
+        trial = row.outcome_key, row.trial
         if trial[0] in cases and trial not in seen:
             seen.add(trial)
             yield row

@@ -6,7 +6,7 @@ import asyncio
 import os
 from dataclasses import replace
 
-from agentv_ci.app.compare import yardstick_of
+from agentv_ci.app.compare import baseline_comparison
 from agentv_ci.app.compile import Compiled
 from agentv_ci.app.concluding import conclude
 from agentv_ci.app.report_files import Outcome, RunFiles, why
@@ -46,22 +46,22 @@ async def run_plan(
     files.require_writable((*compiled.origin.sources, *read))
     plan, shard = _part(override(compiled.plan, overrides), options)
     _require_recordings(options)
-    yardstick = None
+    against = None
     if options.baseline is not None:
         now = services.environment.now()
-        yardstick = yardstick_of(options.baseline, head=files.results.name, now=now, is_part=options.is_part)
+        against = baseline_comparison(options.baseline, head=files.results.name, now=now, is_part=options.is_part)
     results = ResumedResults(files.results, files.form, plan, options.root, dry_run=options.dry_run)
     earlier = results.read_earlier(options.resume, is_part=options.is_part) if options.resume is not None else None
     ending = replace(await run_trials(plan, options, files, services, earlier=earlier), shard=shard)
     if earlier is None:
-        return conclude(plan, files, ending, yardstick=yardstick)
+        return conclude(plan, files, ending, against=against)
     # Who ends a run may have seen that it is not the one that was meant.
     if ending.stopped != "interrupted":
         try:
             results.remove_other_rows()
         except (OSError, UsageError) as error:
             ending = replace(ending, write_error=ending.write_error or why(error, files.results))
-    return conclude(plan, files, ending, results.rows, yardstick)
+    return conclude(plan, files, ending, results.rows, against)
 
 
 def _require_recordings(options: RunOptions) -> None:

@@ -36,8 +36,7 @@ from agentv_ci.jsonschema.schemas import TITLES, text
 from agentv_ci.text import counted
 
 if TYPE_CHECKING:
-    from agentv_ci.contracts.estimate import Estimate
-    from agentv_ci.contracts.plan_diff import NamedCase, PlanDiff
+    from agentv_ci.contracts.plan_summaries import Estimate, NamedCase, PlanDiff
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,7 @@ from agentv_ci.contracts.plan import (
     PlanWeightedAverage,
     TextPart,
 )
-from agentv_ci.contracts.plan_diff import ChangedCase, NamedCase, PlanDiff
+from agentv_ci.contracts.plan_summaries import ChangedCase, NamedCase, PlanDiff
 from agentv_ci.contracts.targets import Target
 
 MAX_VALUE = 60

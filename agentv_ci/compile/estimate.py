@@ -9,7 +9,6 @@ from math import isfinite
 
 from agentv_ci.compile.document import prices_by_suite
 from agentv_ci.contracts.config import Price
-from agentv_ci.contracts.estimate import Estimate, TargetEstimate
 from agentv_ci.contracts.plan import (
     FilePart,
     Part,
@@ -24,6 +23,7 @@ from agentv_ci.contracts.plan import (
     TextPart,
     flat,
 )
+from agentv_ci.contracts.plan_summaries import Estimate, TargetEstimate
 from agentv_ci.contracts.targets import (
     CliTarget,
     HttpTarget,

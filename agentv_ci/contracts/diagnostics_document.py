@@ -50,3 +50,9 @@ class DiagnosticsDocument(Recorded):
     schema_: str = Field(alias="$schema", description="This schema's $id.")
     files: Items[FileRecord] = Field(description="The checked files.")
     summary: DiagnosticsSummary = Field(description="Counts over all files.")
+
+    @property
+    def errors_first(self) -> list[DiagnosticRecord]:
+        """The diagnostics of all files, errors before warnings."""
+        diagnostics = [each for file in self.files for each in file.diagnostics]
+        return sorted(diagnostics, key=lambda each: each.severity != "error")

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from agentv_ci.contracts.base import Items, JsonObject, Name, Recorded, Share, Verdict
-from agentv_ci.contracts.compared import Comparison
+from agentv_ci.contracts.comparison import Comparison
 from agentv_ci.contracts.diagnostics import Severity
 from agentv_ci.contracts.plan import Sha256
 from agentv_ci.contracts.results import Dollars, Usage
@@ -90,7 +90,7 @@ class RepeatedCase(Recorded):
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What tells it from all other cases of a run."""
+        """What identifies it among all cases of a run."""
         return self.suite, self.id, self.target
 
 
@@ -101,7 +101,7 @@ class ValidatorSettings(Recorded):
     context: JsonObject = Field(default_factory=dict, description="Its settings.")
 
 
-WORST_FIRST: tuple[Severity, ...] = ("error", "warning", "info")
+SEVERITIES_WORST_FIRST: tuple[Severity, ...] = ("error", "warning", "info")
 
 
 class ValidatorIssue(Recorded):
@@ -128,14 +128,14 @@ class Validation(Recorded):
     @property
     def worst_first(self) -> list[ValidatorIssue]:
         """What it found, errors before warnings before notes."""
-        return sorted(self.issues, key=lambda issue: WORST_FIRST.index(issue.severity))
+        return sorted(self.issues, key=lambda issue: SEVERITIES_WORST_FIRST.index(issue.severity))
 
     def count(self, severity: Severity) -> int:
         """Return how many issues there were, also where not all are kept."""
         by_severity = self.summary.get("by_severity")
-        said = by_severity.get(severity) if isinstance(by_severity, dict) else None
-        kept = sum(issue.severity == severity for issue in self.issues)
-        return max(said, kept) if isinstance(said, int) else kept
+        counted = by_severity.get(severity) if isinstance(by_severity, dict) else None
+        listed = sum(issue.severity == severity for issue in self.issues)
+        return max(counted, listed) if isinstance(counted, int) else listed
 
 
 class FailedValidation(Recorded):

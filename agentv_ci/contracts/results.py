@@ -137,6 +137,10 @@ class RowSource(Recorded):
     line: int = Field(description="First line of the case.")
 
 
+OutcomeKey = tuple[str, str, str]
+"""Suite, case id and the name of the target that answers."""
+
+
 class ResultRow(Recorded):
     """One trial of one case."""
 
@@ -192,3 +196,8 @@ class ResultRow(Recorded):
     masked: bool = Field(False, description="Whether a secret stood in the answer and was taken out.")
     # The last field is always written: a row that was torn while it was written lacks it.
     dry_run: bool = Field(False, description="Whether the mock answered in place of the target.")
+
+    @property
+    def outcome_key(self) -> OutcomeKey:
+        """What tells its case from all other cases of a run."""
+        return self.suite, self.eval_id, self.target

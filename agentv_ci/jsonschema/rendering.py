@@ -12,7 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaV
 from pydantic_core.core_schema import definition_reference_schema
 
 from agentv_ci.contracts.base import NOT_SETTINGS, Authored, JsonValue, spellings
-from agentv_ci.contracts.baseline import BaselineDocument
+from agentv_ci.contracts.comparison import BaselineDocument
 from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
 from agentv_ci.contracts.evals import EvalDocument

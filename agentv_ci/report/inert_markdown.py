@@ -1,4 +1,4 @@
-"""Pieces of GitHub Flavored Markdown in which a text of anybody's is only read.
+"""Pieces of GitHub Flavored Markdown in which no text means anything but itself.
 
 Agents and authors of pull requests write what they like: mentions that notify people, images that count who looks,
 HTML, fences that end ours. In code none of these means anything, so that is where all such text stands.
@@ -18,7 +18,7 @@ def code(text: str) -> str:
     """Return a text as a code span of one line."""
     line = on_one_line(text) or NOTHING
     ticks = "`" * (_longest_run(line) + 1)
-    # A space is taken off both ends, and tells ticks of the text from ours.
+    # A space is taken off both ends, and separates ticks of the text from ours.
     padded = f" {line} " if line.startswith("`") or line.endswith("`") else line
     return f"{ticks}{padded}{ticks}"
 
@@ -40,9 +40,9 @@ def verbatim(text: str, language: str) -> str:
     return f"{ticks}{language}\n{text}\n{ticks}"
 
 
-def link(shown: str, address: str | None) -> str:
+def link(piece: str, address: str | None) -> str:
     """Return such a piece as a link, where there is an address; that is a quoted one of ours."""
-    return shown if address is None else f"[{shown}]({address})"
+    return piece if address is None else f"[{piece}]({address})"
 
 
 def folded(title: str, body: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agentv_ci.contracts.action import ActionRun, ActionVerdict
 from agentv_ci.contracts.diagnostics_document import DiagnosticRecord, DiagnosticsDocument
-from agentv_ci.contracts.plan_diff import NamedCase, PlanDiff
+from agentv_ci.contracts.plan_summaries import NamedCase, PlanDiff
 from agentv_ci.report.inert_markdown import code, fence, folded, link
 from agentv_ci.report.links import Links
 from agentv_ci.report.renderers import markdown
@@ -80,24 +80,23 @@ def _no_run(run: ActionRun) -> str:
 def _diagnostics(job: Job, most: int) -> Iterator[str]:
     if job.diagnostics is None:
         return
-    found = [each for file in job.diagnostics.files for each in file.diagnostics]
+    diagnostics = job.diagnostics.errors_first
     summary = job.diagnostics.summary
     counts = f"{counted(summary.errors, 'error')}, {counted(summary.warnings, 'warning')}"
     if job.run.validate_only:
         yield f"**{counted(summary.files, 'file')} checked: {counts}**"
-    if not found:
+    if not diagnostics:
         return
-    found.sort(key=lambda each: each.severity != "error")
-    lines = _cut([_diagnostic(each, job) for each in found[:most]], len(found))
+    lines = _cut([_diagnostic(each, job) for each in diagnostics[:most]], len(diagnostics))
     yield lines if summary.errors or job.run.validate_only else folded(f"In the documents: {counts}", lines)
 
 
-def _diagnostic(found: DiagnosticRecord, job: Job) -> str:
-    path = job.relative(found.path)
-    place = link(code(f"{path}:{found.line}:{found.column}"), job.links.to(path, found.line))
-    hint = f"; {code(shortened(found.hint, MAX_TEXT))}" if found.hint else ""
-    sign = "❌" if found.severity == "error" else "🟡"
-    return f"- {sign} {place} {code(shortened(found.message, MAX_TEXT))} {found.rule}{hint}"
+def _diagnostic(diagnostic: DiagnosticRecord, job: Job) -> str:
+    path = job.relative(diagnostic.path)
+    place = link(code(f"{path}:{diagnostic.line}:{diagnostic.column}"), job.links.to(path, diagnostic.line))
+    hint = f"; {code(shortened(diagnostic.hint, MAX_TEXT))}" if diagnostic.hint else ""
+    sign = "❌" if diagnostic.severity == "error" else "🟡"
+    return f"- {sign} {place} {code(shortened(diagnostic.message, MAX_TEXT))} {diagnostic.rule}{hint}"
 
 
 def _cut(lines: Sequence[str], number: int) -> str:

@@ -14,7 +14,7 @@ class Links:
     """Addresses of lines in a repository's files."""
 
     base: str | None = None
-    """The address of the repository's folder at one commit; None: nobody knows one."""
+    """The address of the repository's folder at one commit; None: it is not known."""
 
     @classmethod
     def of_commit(cls, server: str, repository: str, commit: str) -> Links:

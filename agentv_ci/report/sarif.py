@@ -50,7 +50,7 @@ def without_links(text: str) -> str:
 
 
 def fingerprint(known: Sequence[str], seen: Counter[str]) -> JsonObject:
-    """Return what tells a result from all others of its log, and finds it again in later ones."""
+    """Return what identifies a result in its log, and in later ones."""
     joined = "\0".join(known)
     seen[joined] += 1
     return {FINGERPRINT: hashlib.sha256(f"{joined}\0{seen[joined]}".encode(errors="surrogatepass")).hexdigest()}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from agentv_ci.contracts.compared import Change, Comparison
+from agentv_ci.contracts.comparison import Change, Comparison
 from agentv_ci.contracts.report import (
     EvaluatorFigures,
     FailedValidation,

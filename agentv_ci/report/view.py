@@ -11,9 +11,9 @@ from shlex import quote
 
 from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome
 from agentv_ci.analysis.statistics import p_text
-from agentv_ci.contracts.compared import ComparedCase, Comparison, Figure, Rate
+from agentv_ci.contracts.comparison import ComparedCase, Comparison, Figure, Rate
 from agentv_ci.contracts.diagnostics import Severity
-from agentv_ci.contracts.report import WORST_FIRST, EvaluatorFigures, Group, RunReport, Stop, Validation
+from agentv_ci.contracts.report import SEVERITIES_WORST_FIRST, EvaluatorFigures, Group, RunReport, Stop, Validation
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report.links import NO_LINKS, Links
 from agentv_ci.text import counted, printable
@@ -146,7 +146,9 @@ def badness(figures: Group | EvaluatorFigures) -> tuple[float, int, str]:
 
 def issues_text(validation: Validation) -> str:
     """Return how many issues a validator found, by severity."""
-    counts = [counted(number, SEVERITIES[name]) for name in WORST_FIRST if (number := validation.count(name))]
+    counts = [
+        counted(number, SEVERITIES[name]) for name in SEVERITIES_WORST_FIRST if (number := validation.count(name))
+    ]
     return ", ".join(counts) or "nothing found"
 
 

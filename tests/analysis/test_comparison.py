@@ -6,10 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from agentv_ci.analysis.comparison import Yardstick, compare_sides
+from agentv_ci.analysis.comparison import Side, SideCase, compare_sides
 from agentv_ci.analysis.inference import mcnemar
-from agentv_ci.analysis.sides import Side, SideCase
-from agentv_ci.contracts.compared import Comparison
+from agentv_ci.contracts.comparison import Comparison
 from tests.conftest import NOW
 
 
@@ -23,7 +22,7 @@ def side(passes: list[bool], *, measured: str | None = None, digest: str = "d") 
 
 
 def compared(base: Side, head: Side) -> Comparison:
-    return compare_sides(base, head, Yardstick(base, "head", NOW))
+    return compare_sides(base, head, now=NOW)
 
 
 @pytest.mark.parametrize(("days", "said"), [(29, ()), (30, ()), (31, ("base.json is 31 days old",)), (-5, ())])

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv_ci.analysis.comparison import Yardstick
+from agentv_ci.analysis.comparison import BaselineComparison, Side
 from agentv_ci.analysis.merging import Part, merge
 from agentv_ci.analysis.run_report import report
-from agentv_ci.analysis.sides import Side
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import (
     Ending,
@@ -51,7 +50,7 @@ def ran(name: str, of: Plan, rows: Iterable[ResultRow], **ending: Any) -> File:
 def merged(*files: File, expect: int | None = None) -> RunReport:
     rows = [(file.part, each) for file in files for each in file.rows]
     parts = [file.part for file in files]
-    return merge(parts, rows, expect, validate=lambda _: (), yardstick=None)[0]
+    return merge(parts, rows, expect, validate=lambda _: (), against=None)[0]
 
 
 def shard(index: int, total: int, *, of: Plan | None = None, verdict: Any = "pass", **ending: Any) -> File:
@@ -214,16 +213,16 @@ def test_any_split_in_any_order_comes_to_what_the_whole_run_comes_to(
     assert len(outcomes) == together.counts.cases
 
 
-def compared(of: Plan, verdict: Any) -> Yardstick:
+def compared(of: Plan, verdict: Any) -> BaselineComparison:
     """What a run is compared with that ended like this."""
     outcomes = report(of, [row(verdict, of=each) for each in of.cases], Ending())[1]
-    return Yardstick(Side.of_outcomes("base.json", outcomes), "head", NOW)
+    return BaselineComparison(Side.of_outcomes("base.json", outcomes), "head", NOW)
 
 
 def test_a_whole_run_keeps_what_was_said_of_it_against_its_baseline() -> None:
     of = plan(case("a"), case("b"), suites=[suite(min_pass_rate=0)])
     rows = [row("fail", of=each) for each in of.cases]
-    known = report(of, rows, Ending(), yardstick=compared(of, "pass"))[0]
+    known = report(of, rows, Ending(), against=compared(of, "pass"))[0]
     assert known.gate.exit_code == 1
     again = merged(File(Part("r.jsonl", known), rows))
     assert (again.comparison, again.gate) == (known.comparison, known.gate)
@@ -236,8 +235,8 @@ def test_parts_that_were_compared_are_compared_together_or_do_not_pass() -> None
         part = part_of(of, Shard(index, 2), {})
         rows = [row(of=each) for each in part.cases]
         ending = Ending(shard=ShardRecord(index=index, total=2, cases=2))
-        yardstick = replace(compared(of, "pass"), is_part=True)
-        files.append(File(Part(f"{index}.jsonl", report(part, rows, ending, yardstick=yardstick)[0]), rows))
+        against = replace(compared(of, "pass"), is_part=True)
+        files.append(File(Part(f"{index}.jsonl", report(part, rows, ending, against=against)[0]), rows))
     found = merged(*files)
     assert found.gate.exit_code == 1
     assert "these runs were compared with base.json, and together they are not; name it with --baseline" in (
@@ -245,7 +244,7 @@ def test_parts_that_were_compared_are_compared_together_or_do_not_pass() -> None
     )
     parts = [file.part for file in files]
     located = [(file.part, each) for file in files for each in file.rows]
-    together = merge(parts, located, None, validate=lambda _: (), yardstick=compared(of, "pass"))[0]
+    together = merge(parts, located, None, validate=lambda _: (), against=compared(of, "pass"))[0]
     assert (together.gate.exit_code, together.gate.reasons) == (0, ())
 
 
@@ -261,6 +260,6 @@ def test_errors_of_a_validator_that_cannot_run_here_are_not_forgotten() -> None:
     known = report(of, rows, Ending(), scenarios=[scenario(Validation(validator="v", issues=(issue,), summary={}))])[0]
     part = Part("r.jsonl", known)
     silent = scenario(FailedValidation(validator="v", error="unknown validator 'v'"))
-    found = merge([part], [(part, rows[0])], None, validate=lambda _: (silent,), yardstick=None)[0]
+    found = merge([part], [(part, rows[0])], None, validate=lambda _: (silent,), against=None)[0]
     assert found.gate.exit_code == 1
     assert found.gate.reasons == ("evals/a.yaml: validator v found errors, and cannot run here",)

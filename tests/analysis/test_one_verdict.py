@@ -16,11 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentv_ci.analysis.comparison import Yardstick
+from agentv_ci.analysis.comparison import BaselineComparison, Side
 from agentv_ci.analysis.merging import Part, merge
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.run_report import report
-from agentv_ci.analysis.sides import Side
 from agentv_ci.app import concluding
 from agentv_ci.cli import run
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanSuite
@@ -70,10 +69,10 @@ class Run:
     rows: tuple[ResultRow, ...]
     ending: Ending
     scenarios: tuple[ScenarioReport, ...]
-    yardstick: Yardstick | None
+    against: BaselineComparison | None
 
     def report(self) -> tuple[RunReport, tuple[CaseOutcome, ...]]:
-        return report(self.plan, self.rows, self.ending, scenarios=self.scenarios, yardstick=self.yardstick)
+        return report(self.plan, self.rows, self.ending, scenarios=self.scenarios, against=self.against)
 
 
 @st.composite
@@ -173,13 +172,13 @@ def scenario_reports(draw: st.DrawFn, of: Plan) -> tuple[ScenarioReport, ...]:
 def runs(draw: st.DrawFn) -> Run:
     """Any run, however it ended."""
     of = draw(plans())
-    yardstick = None
+    against = None
     if draw(st.booleans()):
         older = outcomes_of(of, draw(rows_of(of)))
-        yardstick = Yardstick(Side.of_outcomes("main.json", older), "r.jsonl", NOW)
+        against = BaselineComparison(Side.of_outcomes("main.json", older), "r.jsonl", NOW)
     ending = draw(endings(of))
     rows = tuple(each.model_copy(update={"dry_run": ending.dry_run}) for each in draw(rows_of(of)))
-    return Run(of, rows, ending, draw(scenario_reports(of)), yardstick)
+    return Run(of, rows, ending, draw(scenario_reports(of)), against)
 
 
 def printed(found: RunReport, outcomes: Sequence[CaseOutcome]) -> tuple[str, list[str]]:
@@ -307,7 +306,7 @@ def test_what_passes_has_nothing_against_it(each: Run) -> None:
             assert not any(isinstance(v, Validation) and v.errors for v in said)
     assert ending.max_cost_usd is None or not ending.unpriced_models
     assert found.comparison is None or not found.comparison.reasons
-    assert (each.yardstick is None) == (found.comparison is None)
+    assert (each.against is None) == (found.comparison is None)
 
 
 @settings(derandomize=True, max_examples=200)
@@ -344,12 +343,12 @@ def test_parts_together_have_the_verdict_of_the_whole_and_a_missing_part_never_p
         keys = {(part.suite, part.id) for part in of.cases}
         own = tuple(found for found in each.rows if (found.suite, found.eval_id) in keys)
         record = ShardRecord(index=index, total=total, cases=len(each.plan.cases))
-        shard = Run(of, own, replace(ending, shard=record), (), each.yardstick)
+        shard = Run(of, own, replace(ending, shard=record), (), each.against)
         part = Part(f"{index}.jsonl", agrees(shard))
         parts.append(part)
         rows += [(part, found) for found in own]
     # Without rows nothing tells of a case but its part's report: only how many there are.
-    merged, outcomes = merge(parts, rows, total, validate=lambda _: (), yardstick=each.yardstick)
+    merged, outcomes = merge(parts, rows, total, validate=lambda _: (), against=each.against)
     agree(merged, *printed(merged, outcomes), xml_of(merged, outcomes, [found for _, found in rows]))
     known, _ = whole.report()
     assert (merged.gate.verdict, merged.gate.exit_code) == (known.gate.verdict, known.gate.exit_code)
@@ -357,7 +356,7 @@ def test_parts_together_have_the_verdict_of_the_whole_and_a_missing_part_never_p
     fewer = [(part, found) for part, found in rows if part in kept]
     if absent >= total:
         return
-    lacking, outcomes = merge(kept, fewer, None, validate=lambda _: (), yardstick=each.yardstick)
+    lacking, outcomes = merge(kept, fewer, None, validate=lambda _: (), against=each.against)
     agree(lacking, *printed(lacking, outcomes), xml_of(lacking, outcomes, [found for _, found in fewer]))
     assert lacking.gate.exit_code != 0, "a missing shard never passes"
     assert any("missing" in reason for reason in lacking.gate.reasons)

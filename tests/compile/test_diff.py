@@ -9,7 +9,7 @@ import pytest
 
 from agentv_ci.compile.diff import diff
 from agentv_ci.contracts.plan import Plan
-from agentv_ci.contracts.plan_diff import PlanDiff
+from agentv_ci.contracts.plan_summaries import PlanDiff
 from tests.compile.builders import EVAL, MOCK, case, compile_here, contains, evals, targets
 from tests.compile.test_digest import (
     HARMLESS,

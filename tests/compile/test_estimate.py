@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.compile.estimate import ANSWER_TOKENS, JUDGE_REPLY_TOKENS, estimate, tokens
-from agentv_ci.contracts.estimate import Estimate
+from agentv_ci.contracts.plan_summaries import Estimate
 from tests.compile.builders import EVAL, case, compile_here, contains, evals, targets
 
 GPT = {"name": "default", "provider": "openai", "model": "gpt-5", "api_key": "${{ KEY }}"}

@@ -25,7 +25,7 @@ from agentv_ci.app.github_publish import EvaluatorLines
 from agentv_ci.contracts.action import ActionRun
 from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
 from agentv_ci.contracts.exchange import Environment
-from agentv_ci.contracts.plan_diff import ChangedCase, NamedCase, PlanDiff
+from agentv_ci.contracts.plan_summaries import ChangedCase, NamedCase, PlanDiff
 from agentv_ci.json_access import text_at
 from agentv_ci.publish import pull_request
 from agentv_ci.publish.checkout import refusal, refuse_fork_code
@@ -48,7 +48,7 @@ from tests.action import events
 from tests.conftest import NOW, write
 from tests.publish.test_checkout import git
 from tests.publish.workflows import HEAD, PULL_REQUEST, past
-from tests.report.builders import case, reported, row
+from tests.report.builders import case, reported, row, well_formed
 from tests.report.renderers.test_markdown import ATTACKS, OURS, Page, finding
 from tests.report.test_job import job, wrong
 
@@ -177,8 +177,7 @@ class TestAnnotations:
         st.sampled_from([*ATTACKS, "##[error]x", "::error::x", "\n::stop-commands::x\n", "\r##[add-mask]e", "%0A::x"])
     )
     def test_is_one_command_that_says_what_it_says(self, attack: str) -> None:
-        # No row holds an evaluator's name with half a character.
-        bad = finding(attack * 3, name=attack if attack and is_text(attack) else "x")
+        bad = finding(attack * 3, name=well_formed(attack) or "x")
         outcome = row("fail", eval_id=f"{attack}x", target=attack or "x", evaluator_results=(bad,))
         said = [*annotate(reported([outcome]), lambda *_: None), *told_of(hostile_diagnostics(attack, attack))]
         for each in map(annotation_command, said):

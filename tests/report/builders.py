@@ -8,8 +8,7 @@ from typing import Any, Literal
 from hypothesis import strategies as st
 
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
-from agentv_ci.analysis.run_report import report
-from agentv_ci.analysis.summing import sum_up
+from agentv_ci.analysis.run_report import report, run_report_of
 from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanGate, PlanSource, PlanSuite
 from agentv_ci.contracts.report import Ending, GateSettings, RunReport
@@ -150,7 +149,7 @@ def whole(rows: Iterable[ResultRow], ending: Ending | None = None) -> tuple[RunR
     ]
     outcomes = tally.outcomes()
     ended = ending or Ending()
-    found = sum_up(tally, outcomes, settings, ended, plan_digest=None, scenarios=(), comparison=None)
+    found = run_report_of(tally, outcomes, settings, ended, plan_digest=None, scenarios=(), comparison=None)
     return found, outcomes
 
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from agentv_ci.analysis.comparison import Yardstick
+from agentv_ci.analysis.comparison import BaselineComparison, Side
 from agentv_ci.analysis.run_report import report
-from agentv_ci.analysis.sides import Side
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanSource
 from agentv_ci.contracts.report import (
     Ending,
@@ -219,8 +218,8 @@ def shop_run() -> RunView:
     rows = list(_rows(cases, _BAD, seed=7))
     before = _plan(tuple(each for each in cases if each.id != "merge-two-accounts"))
     base = report(before, list(_rows(before.cases, _BEFORE, seed=3)), Ending())[1]
-    yardstick = Yardstick(Side.of_outcomes("baselines/main.json", base), "this run", NOW)
-    found = report(_plan(cases), rows, Ending(), scenarios=_scenarios(), yardstick=yardstick)
+    against = BaselineComparison(Side.of_outcomes("baselines/main.json", base), "this run", NOW)
+    found = report(_plan(cases), rows, Ending(), scenarios=_scenarios(), against=against)
     return RunView(*found, lambda: rows, LINKS)
 
 

@@ -157,7 +157,7 @@ class TestVerdict:
     def test_answer_is_that_of_the_row_that_was_judged(self) -> None:
         rows = [row("fail", candidate_answer="The wrong one"), row("pass", candidate_answer="The right one")]
         parts = [Part(name, None) for name in ("a.jsonl", "b.jsonl")]
-        found, outcomes = merge(parts, zip(parts, rows, strict=True), None, validate=lambda _: (), yardstick=None)
+        found, outcomes = merge(parts, zip(parts, rows, strict=True), None, validate=lambda _: (), against=None)
         assert "The wrong one" in shown(RunView(found, outcomes, lambda: rows))
 
     def test_cases_are_not_looked_at_once_for_every_suite(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,7 +179,7 @@ class TestVerdict:
         monkeypatch.setattr(merging, "Tally", WatchedTally)
         part = Part("a.jsonl", None)
         rows = [(part, row(of=case(suite=f"{number}.yaml"))) for number in range(100)]
-        merge([part], rows, None, validate=lambda _: (), yardstick=None)
+        merge([part], rows, None, validate=lambda _: (), against=None)
         assert looked <= 100 * 40
 
     def test_last_row_with_an_unknown_field_is_refused_like_any_other(

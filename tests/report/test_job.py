@@ -13,7 +13,7 @@ from agentv_ci.contracts.diagnostics_document import (
     DiagnosticsSummary,
     FileRecord,
 )
-from agentv_ci.contracts.plan_diff import ChangedCase, NamedCase, PlanDiff
+from agentv_ci.contracts.plan_summaries import ChangedCase, NamedCase, PlanDiff
 from agentv_ci.report.job import TITLES, Job, text
 from agentv_ci.report.links import NO_LINKS, Links
 from tests.report.builders import reported, row

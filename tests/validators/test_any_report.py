@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.evals import VALIDATORS
-from agentv_ci.contracts.report import WORST_FIRST
+from agentv_ci.contracts.report import SEVERITIES_WORST_FIRST
 from agentv_ci.validators import get_validator
 from agentv_ci.validators.issues import normalized
 
@@ -116,7 +116,7 @@ def test_any_report_has_a_result_in_the_normalized_form(key: str, report: Any, c
     issues, summary = result["issues"], result["summary"]
     assert [*summary] == ["count", "by_severity", "details"]
     severities = [each["severity"] for each in issues]
-    assert summary["by_severity"] == {each: severities.count(each) for each in WORST_FIRST}
+    assert summary["by_severity"] == {each: severities.count(each) for each in SEVERITIES_WORST_FIRST}
     assert summary["count"] == len(severities)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable, Iterable
 from typing import Literal, assert_never
 
@@ -14,6 +15,7 @@ from agentv_ci.contracts.diagnostics_document import (
 )
 from agentv_ci.contracts.documents import FileDiagnostics
 from agentv_ci.jsonschema.schemas import schema_id
+from agentv_ci.report.diagnostics import github, sarif
 
 DiagnosticsFormat = Literal["json", "github", "sarif"]
 
@@ -22,17 +24,17 @@ Relative = Callable[[str], str]
 
 
 def document(files: Iterable[FileDiagnostics], skipped: int, *, strict: bool) -> DiagnosticsDocument:
-    """Return what is to be said of all files; with `strict`, warnings make a file invalid too."""
+    """Return the diagnostics of all files; with `strict`, warnings make a file invalid too."""
     records = tuple(
         FileRecord(
             path=str(each.path),
             kind=each.kind,
             valid=each.is_valid(strict=strict),
-            diagnostics=tuple(DiagnosticRecord(**dataclasses.asdict(found)) for found in each.diagnostics),
+            diagnostics=tuple(DiagnosticRecord(**dataclasses.asdict(diagnostic)) for diagnostic in each.diagnostics),
         )
         for each in files
     )
-    severities = [found.severity for each in records for found in each.diagnostics]
+    severities = [diagnostic.severity for each in records for diagnostic in each.diagnostics]
     passed = sum(each.valid for each in records)
     summary = DiagnosticsSummary(
         files=len(records),
@@ -49,16 +51,10 @@ def render(document: DiagnosticsDocument, form: DiagnosticsFormat, relative: Rel
     """Return the whole text, with a line break at its end where there is any text."""
     match form:
         case "json":
-            from agentv_ci.report.diagnostics import document_json
-
-            return document_json.render(document)
+            return json.dumps(document.model_dump(by_alias=True), indent=2) + "\n"
         case "github":
-            from agentv_ci.report.diagnostics import github
-
             return github.render(document, relative)
         case "sarif":
-            from agentv_ci.report.diagnostics import sarif
-
             return sarif.render(document, relative)
         case _:
             assert_never(form)

@@ -16,22 +16,21 @@ def render(document: DiagnosticsDocument, relative: Callable[[str], str]) -> str
 
 
 def annotate(document: DiagnosticsDocument, relative: Callable[[str], str]) -> Iterator[Annotation]:
-    """Yield what is to be shown on the lines of the documents."""
-    found = [each for file in document.files for each in file.diagnostics]
-    ordered = sorted(found, key=lambda each: each.severity != "error")
-    return (_annotation(each, relative(each.path)) for each in ordered)
+    """Yield annotations on the lines of the documents."""
+    return (_annotation(each, relative(each.path)) for each in document.errors_first)
 
 
-def _annotation(found: DiagnosticRecord, path: str) -> Annotation:
-    about = found.case or found.target or found.pointer
-    rule = RULES.get(found.rule)
+def _annotation(diagnostic: DiagnosticRecord, path: str) -> Annotation:
+    about = diagnostic.case or diagnostic.target or diagnostic.pointer
+    hint = f"\n{diagnostic.hint}" if diagnostic.hint else ""
+    rule = RULES.get(diagnostic.rule)
     return Annotation(
-        level=found.severity,
-        title=f"{found.rule} {rule.name}" if rule is not None else found.rule,
-        message=found.message + (f" ({about})" if about else "") + (f"\n{found.hint}" if found.hint else ""),
+        level=diagnostic.severity,
+        title=f"{diagnostic.rule} {rule.name}" if rule is not None else diagnostic.rule,
+        message=diagnostic.message + (f" ({about})" if about else "") + hint,
         path=path,
-        line=found.line,
-        end_line=found.end_line,
-        column=found.column,
-        end_column=found.end_column,
+        line=diagnostic.line,
+        end_line=diagnostic.end_line,
+        column=diagnostic.column,
+        end_column=diagnostic.end_column,
     )

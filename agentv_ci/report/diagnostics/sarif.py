@@ -18,32 +18,32 @@ def render(document: DiagnosticsDocument, relative: Callable[[str], str]) -> str
     """Return a log with one run."""
     seen: Counter[str] = Counter()
     rules = [rule(rule_id, each.name, each.says, LEVELS[each.severity]) for rule_id, each in RULES.items()]
-    found = [each for file in document.files for each in file.diagnostics]
-    return log(rules, [_result(each, relative(each.path), seen) for each in found])
+    diagnostics = [each for file in document.files for each in file.diagnostics]
+    return log(rules, [_result(each, relative(each.path), seen) for each in diagnostics])
 
 
-def _result(found: DiagnosticRecord, path: str, seen: Counter[str]) -> JsonObject:
+def _result(diagnostic: DiagnosticRecord, path: str, seen: Counter[str]) -> JsonObject:
     region: JsonObject = {
-        "startLine": found.line,
-        "startColumn": found.column,
-        "endLine": found.end_line,
-        "endColumn": found.end_column,
+        "startLine": diagnostic.line,
+        "startColumn": diagnostic.column,
+        "endLine": diagnostic.end_line,
+        "endColumn": diagnostic.end_column,
     }
     place = location(path, region)
-    if found.pointer:
-        place["logicalLocations"] = [{"fullyQualifiedName": found.pointer}]
+    if diagnostic.pointer:
+        place["logicalLocations"] = [{"fullyQualifiedName": diagnostic.pointer}]
     return {
-        "ruleId": found.rule,
-        "ruleIndex": list(RULES).index(found.rule),
-        "level": found.severity,
-        "message": message(found.message + (f"\n{found.hint}" if found.hint else "")),
+        "ruleId": diagnostic.rule,
+        "ruleIndex": list(RULES).index(diagnostic.rule),
+        "level": diagnostic.severity,
+        "message": message(diagnostic.message + (f"\n{diagnostic.hint}" if diagnostic.hint else "")),
         "locations": [place],
-        "partialFingerprints": fingerprint(_known(found, path), seen),
+        "partialFingerprints": fingerprint(_identity(diagnostic, path), seen),
     }
 
 
-def _known(found: DiagnosticRecord, path: str) -> tuple[str, ...]:
+def _identity(diagnostic: DiagnosticRecord, path: str) -> tuple[str, ...]:
     """Return what stays when lines are added above or cases are moved: no lines, no indices, no folder of a machine."""
-    pointer = re.sub(r"\[\d+\]", "[]", found.pointer or "")
-    said = found.message.replace(found.path.removesuffix(path), "")
-    return found.rule, path, found.case or found.target or "", pointer, said
+    pointer = re.sub(r"\[\d+\]", "[]", diagnostic.pointer or "")
+    text = diagnostic.message.replace(diagnostic.path.removesuffix(path), "")
+    return diagnostic.rule, path, diagnostic.case or diagnostic.target or "", pointer, text

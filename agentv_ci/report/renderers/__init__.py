@@ -11,7 +11,7 @@ ReportFormat = Literal["html", "junit", "markdown", "sarif"]
 
 
 class Renderer(Protocol):
-    """How a whole run is told."""
+    """Turns a run into a file."""
 
     def render(self, run: RunView) -> Iterable[bytes]:
         """Return the file, in pieces; raises what reading the rows raises."""

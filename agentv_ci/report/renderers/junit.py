@@ -23,7 +23,7 @@ from typing import Literal
 
 from junit_xml import TestCase, TestSuite
 
-from agentv_ci.analysis.outcomes import CaseOutcome, key_of
+from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import PASSED
@@ -153,7 +153,7 @@ def _entries(run: RunView) -> Iterator[_Entry]:
     """Yield a test for every trial, and one for what is left of a case that was not run."""
     made_up_for = {each.key for each in run.outcomes if each.verdict == "pass" and each.flaky}
     for row in run.rows():
-        yield _of_row(row, is_made_up_for=key_of(row) in made_up_for)
+        yield _of_row(row, is_made_up_for=row.outcome_key in made_up_for)
     for outcome in run.outcomes:
         if outcome.missing > 0:
             yield _of_missing(outcome, run.report)

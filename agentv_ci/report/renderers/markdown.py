@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 from itertools import count
 
-from agentv_ci.analysis.outcomes import CaseOutcome, Finding, OutcomeKey, TrialOutcome, key_of
-from agentv_ci.contracts.compared import Change, ComparedCase, Comparison
+from agentv_ci.analysis.outcomes import CaseOutcome, Finding, TrialOutcome
+from agentv_ci.contracts.comparison import Change, ComparedCase, Comparison
 from agentv_ci.contracts.plan import PlanSource
-from agentv_ci.contracts.results import ResultRow, RowSource
+from agentv_ci.contracts.results import OutcomeKey, ResultRow, RowSource
 from agentv_ci.report.inert_markdown import cell_code, code, fence, folded, link, verbatim
 from agentv_ci.report.links import Links
 from agentv_ci.report.sections import figure_lines, flaky_lines, scenario_lines
@@ -44,7 +44,7 @@ MAX_FINDINGS = 10
 MAX_LINES = 100
 MAX_COMMAND = 1_000
 MAX_WITH_ANSWERS = 200
-"""Cases whose rows are kept to show what was asked and answered."""
+"""Cases whose rows are held to show what was asked and answered."""
 
 SIGNS: Mapping[str, str] = {
     "pass": "✅",
@@ -69,7 +69,7 @@ Source = PlanSource | RowSource
 
 
 class Rank(IntEnum):
-    """What matters most is kept longest."""
+    """What matters most stays longest."""
 
     VERDICT = 0
     COMPARISON = 1
@@ -102,17 +102,17 @@ def text(run: RunView, limit: int) -> str:
 def _fitted(blocks: Sequence[Block], limit: int) -> str:
     """Keep what matters most, in the order in which it stands."""
     left = limit - len(_left_out(blocks, limit)) - 2
-    kept: set[int] = set()
+    fitting: set[int] = set()
     cases: set[int | None] = {None}
     for place, block in sorted(enumerate(blocks), key=lambda each: each[1].rank):
         size = len(block.text) + 2
         if size > left or (block.rank is Rank.ANSWER and block.case not in cases):
             continue
         left -= size
-        kept.add(place)
+        fitting.add(place)
         cases.add(block.case)
-    parts = [block.text for place, block in enumerate(blocks) if place in kept]
-    gone = [block for place, block in enumerate(blocks) if place not in kept]
+    parts = [block.text for place, block in enumerate(blocks) if place in fitting]
+    gone = [block for place, block in enumerate(blocks) if place not in fitting]
     return "\n\n".join([*parts, *([_left_out(gone, limit)] if gone else [])]) + "\n"
 
 
@@ -223,14 +223,14 @@ def _finding(finding: Finding) -> str:
 
 def _rows_of(outcomes: Iterable[CaseOutcome], rows: Iterable[ResultRow]) -> dict[OutcomeKey, ResultRow]:
     """Return the row that says why, case by case."""
-    wanted = {each.key: each.worst.number for each in outcomes if each.worst is not None}
-    found: dict[OutcomeKey, ResultRow] = {}
-    for row in rows if wanted else ():
-        if wanted.get(key_of(row)) == row.trial:
-            found.setdefault(key_of(row), row)
-            if len(found) == len(wanted):
+    worst_trials = {each.key: each.worst.number for each in outcomes if each.worst is not None}
+    rows_by_case: dict[OutcomeKey, ResultRow] = {}
+    for row in rows if worst_trials else ():
+        if worst_trials.get(row.outcome_key) == row.trial:
+            rows_by_case.setdefault(row.outcome_key, row)
+            if len(rows_by_case) == len(worst_trials):
                 break
-    return found
+    return rows_by_case
 
 
 def _answer(row: ResultRow) -> str:

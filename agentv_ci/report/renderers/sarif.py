@@ -38,7 +38,7 @@ def render(run: RunView) -> Iterable[bytes]:
     cases, lost = ([], []) if report.dry_run else ([*run.errors, *run.failures], run.lost_trials)
     cases.sort(key=lambda each: ORDER.index(RULE_OF[each.verdict]))
     seen: Counter[str] = Counter()
-    # In the plan's order: what tells a case from its twin in another file is no matter of their scores.
+    # In the plan's order: what separates a case from its twin in another file does not depend on scores.
     known = {each.key: fingerprint((each.case.digest, each.target), seen) for each in run.outcomes}
     results = [_result(each, known[each.key]) for each in cases[:MAX_RESULTS]]
     results += [_lost(case, trial, known[case.key]) for case, trial in lost[:MAX_RESULTS]]

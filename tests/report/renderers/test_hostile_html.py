@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.analysis.comparison import Yardstick
+from agentv_ci.analysis.comparison import BaselineComparison, Side
 from agentv_ci.analysis.run_report import report
-from agentv_ci.analysis.sides import Side
 from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import OutputMessage, ResultRow, ToolCall, TraceSummary
 from agentv_ci.report.links import Links
@@ -180,8 +179,8 @@ def test_every_removed_case_is_named_or_not_promised() -> None:
     cases = [case(f"case-{number:02}", line=number + 1) for number in range(30)]
     base = Side.of_outcomes("old.json", reported([row(of=each) for each in cases]).outcomes)
     rows = [row("fail" if number < 8 else "pass", of=each) for number, each in enumerate(cases[:20])]
-    yardstick = Yardstick(base, "this run", datetime(2030, 1, 2, tzinfo=UTC))
-    found = report(plan(*cases[:20]), rows, Ending(), yardstick=yardstick)
+    against = BaselineComparison(base, "this run", datetime(2030, 1, 2, tzinfo=UTC))
+    found = report(plan(*cases[:20]), rows, Ending(), against=against)
     document = Document(rendered(RunView(*found, lambda: rows)).decode())
     (promised,) = re.findall(r"… and (\d+) more; the table below filters by change", document.text) or ["0"]
     in_table = sum(each["change"] not in ("new", "unchanged") for each in document.data("cases"))

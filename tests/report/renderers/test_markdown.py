@@ -15,8 +15,7 @@ from cmarkgfm.cmark import Options
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentv_ci.analysis.comparison import Yardstick, compare
-from agentv_ci.analysis.sides import Side
+from agentv_ci.analysis.comparison import BaselineComparison, Side, compare
 from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import EvaluatorResult, InputMessageRecord, ResultRow, RowSource
 from agentv_ci.report.inert_markdown import cell_code, code, fence, folded
@@ -92,8 +91,8 @@ def finding(text: str, **given: Any) -> EvaluatorResult:
 def compared(rows: Sequence[ResultRow], older: Sequence[ResultRow], name: str = "main.json") -> RunView:
     """A run that was compared with an older one."""
     found, outcomes = whole(rows)
-    yardstick = Yardstick(Side.of_outcomes(name, whole(older)[1]), "now.jsonl", datetime(2030, 1, 1, tzinfo=UTC))
-    return RunView(found.model_copy(update={"comparison": compare(yardstick, outcomes)}), outcomes, lambda: rows, LINKS)
+    against = BaselineComparison(Side.of_outcomes(name, whole(older)[1]), "now.jsonl", datetime(2030, 1, 1, tzinfo=UTC))
+    return RunView(found.model_copy(update={"comparison": compare(against, outcomes)}), outcomes, lambda: rows, LINKS)
 
 
 def test_verdict_comes_first_then_the_figures_of_the_run() -> None:

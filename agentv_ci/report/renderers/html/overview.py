@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
 
-from agentv_ci.analysis.outcomes import CaseOutcome, OutcomeKey
-from agentv_ci.contracts.compared import ComparedCase, Comparison
+from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.contracts.comparison import ComparedCase, Comparison
 from agentv_ci.contracts.report import (
     FailedValidation,
     GateResult,
     RunReport,
     ScenarioReport,
 )
+from agentv_ci.contracts.results import OutcomeKey
 from agentv_ci.report.links import Links
 from agentv_ci.report.renderers.html.numbers import duration, large, money, score
 from agentv_ci.report.renderers.html.payload import Trials
@@ -159,8 +160,8 @@ def when(first: datetime | None, last: datetime | None) -> str:
 
 def commit_of(links: Links) -> tuple[str, str] | None:
     """Return the address and the name of the commit to which a run's links lead; None when they lead nowhere."""
-    repository, found, commit = (links.base or "").partition("/blob/")
-    return (f"{repository}/commit/{commit}", commit[:12]) if found and commit else None
+    repository, separator, commit = (links.base or "").partition("/blob/")
+    return (f"{repository}/commit/{commit}", commit[:12]) if separator and commit else None
 
 
 def warnings(report: RunReport, reasons: Sequence[str]) -> Iterator[str]:
@@ -202,22 +203,22 @@ def findings(scenarios: Sequence[ScenarioReport]) -> Iterator[ValidatorFinding]:
             if isinstance(each, FailedValidation):
                 yield ValidatorFinding(line(each.validator), suite, "error", f"could not run: {line(each.error)}")
                 continue
-            found = sum(each.count(name) for name in SEVERITIES)
+            number = sum(each.count(name) for name in SEVERITIES)
             yield ValidatorFinding(
                 line(each.validator),
                 suite,
                 "fail" if each.count("error") else "borderline" if each.count("warning") else "pass",
                 issues_text(each),
                 tuple((SEVERITIES[issue.severity], line(issue.message)) for issue in each.worst_first[:MAX_ISSUES]),
-                max(0, found - MAX_ISSUES),
+                max(0, number - MAX_ISSUES),
             )
 
 
 def changes_of(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Changes:
     """Return the changes that are named at the top, and how many are not."""
     numbers: dict[OutcomeKey, int] = {outcome.key: number for number, outcome in enumerate(outcomes)}
-    found = [(numbers.get(each.key), each) for each in comparison.cases if each.change != "new"]
-    named, others = found[:MAX_CHANGES], found[MAX_CHANGES:]
+    changed = [(numbers.get(each.key), each) for each in comparison.cases if each.change != "new"]
+    named, others = changed[:MAX_CHANGES], changed[MAX_CHANGES:]
     removed = [line(each.id) for _, each in others if each.change == "removed"]
     return Changes(tuple(named), len(others) - len(removed), tuple(removed[:MAX_FOLDED]))
 

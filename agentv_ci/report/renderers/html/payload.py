@@ -6,10 +6,10 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from agentv_ci.analysis.outcomes import CaseOutcome, key_of
+from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.spending import dollars, parts
 from agentv_ci.contracts.base import JsonObject, JsonValue, Verdict
-from agentv_ci.contracts.compared import ComparedCase, Comparison, Rate
+from agentv_ci.contracts.comparison import ComparedCase, Comparison, Rate
 from agentv_ci.contracts.report import RepeatedCase
 from agentv_ci.contracts.results import ResultRow, sum_of_known
 from agentv_ci.report.links import Links
@@ -124,7 +124,7 @@ class Trials:
         numbers = {outcome.key: number for number, outcome in enumerate(run.outcomes)}
         seen: set[tuple[int, int]] = set()
         for row in run.rows():
-            number = numbers.get(key_of(row))
+            number = numbers.get(row.outcome_key)
             if number is None:
                 continue
             trials._add(number, row)

@@ -180,14 +180,14 @@ def scatter(points: Sequence[Point], outcomes: Sequence[CaseOutcome]) -> Scatter
     """
     priced = [point for point in points if point.cost_usd]
     measure: Literal["cost", "score"] = "cost" if len(priced) > 1 else "score"
-    shown = priced if measure == "cost" else [point for point in points if point.verdict != "error"]
-    if len(shown) < 2:
+    plottable = priced if measure == "cost" else [point for point in points if point.verdict != "error"]
+    if len(plottable) < 2:
         return None
-    x = Scale.of([_time(point) for point in shown], TRIALS.left, TRIALS.right)
+    x = Scale.of([_time(point) for point in plottable], TRIALS.left, TRIALS.right)
     y = Scale(0.0, 1.0, TRIALS.bottom, TRIALS.top, is_log=False)
     if measure == "cost":
-        y = Scale.of([_cost(point) for point in shown], TRIALS.bottom, TRIALS.top)
-    drawn = thinned(shown)
+        y = Scale.of([_cost(point) for point in plottable], TRIALS.bottom, TRIALS.top)
+    drawn = thinned(plottable)
     marks = (_mark(point, outcomes[point.case].case.id, x, y, measure) for point in drawn)
     return Scatter(
         # What passed lies below what did not.
@@ -196,8 +196,8 @@ def scatter(points: Sequence[Point], outcomes: Sequence[CaseOutcome]) -> Scatter
         y=tuple(Tick(_at(y.at(each)), money(each) if measure == "cost" else f"{each:g}") for each in y.ticks()),
         verdicts=tuple(verdict for verdict in VERDICTS if any(point.verdict == verdict for point in drawn)),
         measure=measure,
-        trials=len(shown),
-        without=len(points) - len(shown),
+        trials=len(plottable),
+        without=len(points) - len(plottable),
         is_log=x.is_log or y.is_log,
     )
 
@@ -212,8 +212,8 @@ def _cost(point: Point) -> float:
 
 def _mark(point: Point, case: str, x: Scale, y: Scale, measure: Literal["cost", "score"]) -> Mark:
     value = _cost(point) if measure == "cost" else point.score
-    said = money(value) if measure == "cost" else f"score {score(value)}"
-    says = f"{case}: {point.verdict}, {duration(_time(point))}, {said}"
+    measured = money(value) if measure == "cost" else f"score {score(value)}"
+    says = f"{case}: {point.verdict}, {duration(_time(point))}, {measured}"
     path = _shape(point.verdict, x.at(_time(point)), y.at(value))
     return Mark(point.verdict, path, point.case, point.trial, says)
 
@@ -228,9 +228,9 @@ def thinned(points: Sequence[Point]) -> list[Point]:
     return _every(bad, min(len(bad), MAX_POINTS)) + _every(good, room)
 
 
-def _every(points: Sequence[Point], wanted: int) -> list[Point]:
+def _every(points: Sequence[Point], number: int) -> list[Point]:
     ordered = sorted(points, key=lambda point: (point.duration_ms, point.cost_usd or 0.0, point.case, point.trial))
-    return [ordered[index * len(ordered) // wanted] for index in range(min(wanted, len(ordered)))]
+    return [ordered[index * len(ordered) // number] for index in range(min(number, len(ordered)))]
 
 
 def _shape(verdict: Verdict, x: float, y: float) -> str:

@@ -1,12 +1,15 @@
-"""Two runs side by side: what has become worse, better, or cannot be told."""
+"""Two runs side by side, and the baseline: what is kept of a run for later ones to be compared with."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import Items, Recorded, Share, Verdict
+from agentv_ci.contracts.base import GradedVerdict, Items, Name, Recorded, Share, Verdict
+from agentv_ci.contracts.plan import Sha256
+
+BASELINE_SCHEMA = "agentv-baseline-v1"
 
 Change = Literal["regressed", "improved", "flaky", "unchanged", "new", "removed", "not enough evidence"]
 
@@ -36,7 +39,7 @@ class ComparedCase(Recorded):
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What tells it from all other cases of a run."""
+        """What identifies it among all cases of a run."""
         return self.suite, self.id, self.target
 
 
@@ -72,3 +75,28 @@ class Comparison(Recorded):
     def shares_cases(self) -> bool:
         """Whether any case is on both sides."""
         return any(number for change, number in self.counts.items() if change not in ("new", "removed"))
+
+
+TrialNumber = Annotated[int, Field(ge=1)]
+
+
+class BaselineCase(Recorded):
+    """A case, and what its trials came to."""
+
+    suite: str = Field(description="The eval file.")
+    id: Name = Field(description="The case's id.")
+    target: str = Field(description="The target's name.")
+    verdict: GradedVerdict = Field(description="The case's.")
+    mean: Share = Field(description="Mean score of its graded trials.")
+    passed: Items[TrialNumber] = Field(description="Trials that passed, from 1.")
+    missed: Items[TrialNumber] = Field(description="Graded trials that did not.")
+    digest: Sha256 = Field(description="The case's digest in its plan.")
+
+
+class BaselineDocument(Recorded):
+    """A run to compare with."""
+
+    schema_: str = Field(alias="$schema", description=f"`{BASELINE_SCHEMA}`, or the published schema's $id.")
+    measured: str = Field(description="When the last of these answers was had: ISO 8601, UTC.")
+    plan_digest: Sha256 | None = Field(description="The plan that ran; null when several did.")
+    cases: Items[BaselineCase] = Field(min_length=1, description="The cases, by suite and place.")
