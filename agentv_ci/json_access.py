@@ -31,6 +31,14 @@ def read_json(text: str, *, strict: bool = False) -> JsonValue:
     return well_formed(value)
 
 
+def json_or_none(text: str) -> JsonValue:
+    """Return the value of a JSON text; None for any other text."""
+    try:
+        return read_json(text)
+    except ValueError:
+        return None
+
+
 def refuse_constant(constant: str) -> None:
     """Raise ValueError for NaN and Infinity, which are no JSON."""
     raise ValueError(f"{constant} is not JSON")

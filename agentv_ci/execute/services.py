@@ -6,7 +6,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from agentv_ci.contracts.base import ErrorKind
 from agentv_ci.contracts.exchange import Environment, Log, ProviderError, Warn
+from agentv_ci.contracts.results import PrintedOutput
+from agentv_ci.process import ProcessFailed, ProcessTimedOut
 
 Pause = Callable[[ProviderError, float], Awaitable[None]]
 """Waits so many seconds before a question that failed is asked again."""
@@ -15,6 +18,12 @@ Pause = Callable[[ProviderError, float], Awaitable[None]]
 def unwritable(error: OSError) -> ProviderError:
     """Return the failure of a question whose files cannot be written."""
     return ProviderError("process", f"cannot write the files of the question: {error}")
+
+
+def process_failure(error: ProcessFailed, detail: str) -> ProviderError:
+    """Return the failure of a question whose process did not end by itself."""
+    kind: ErrorKind = "timeout" if isinstance(error, ProcessTimedOut) else "process"
+    return ProviderError(kind, detail, printed=PrintedOutput(stdout=error.stdout, stderr=error.stderr))
 
 
 def require_folder(path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Response, kind_of_status
 from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
-from agentv_ci.json_access import read_json, text_at
+from agentv_ci.json_access import json_or_none, text_at
 
 
 class AgentFailed(Exception):
@@ -109,10 +109,7 @@ def read_events(text: str, known: Container[str]) -> list[JsonObject]:
     events: list[JsonObject] = []
     # Not `splitlines`: JSON may hold all the other characters that separate lines.
     for line in text.split("\n"):
-        try:
-            value: JsonValue = read_json(line) if line.strip() else None
-        except ValueError:
-            continue
+        value = json_or_none(line)
         if isinstance(value, dict):
             events.append(value)
     if not any(text_at(event, "type") in known for event in events):

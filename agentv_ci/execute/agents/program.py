@@ -17,14 +17,12 @@ from agentv_ci.contracts.exchange import ProviderError, Request, Response
 from agentv_ci.contracts.results import PrintedOutput
 from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.agents.events import AgentFailed, NotEvents
-from agentv_ci.execute.agents.preread import prompt_document
-from agentv_ci.execute.agents.workspace import Workspace, workspace
-from agentv_ci.execute.services import ProviderServices, require_folder, unwritable
+from agentv_ci.execute.agents.workspace import Workspace, prompt_document, workspace
+from agentv_ci.execute.services import ProviderServices, process_failure, require_folder, unwritable
 from agentv_ci.process import (
     Listener,
     ProcessFailed,
     ProcessResult,
-    ProcessTimedOut,
     ProgramNotStarted,
     child_environment,
     run,
@@ -125,12 +123,10 @@ class AgentProvider:
                     listener=listener,
                 )
         except ProcessFailed as error:
-            kind: ErrorKind = "timeout" if isinstance(error, ProcessTimedOut) else "process"
             hint = " (setting 'executable')" if isinstance(error, ProgramNotStarted) else ""
             last = _last_line(error.stderr)
             ending = f"; its last words: {last}" if last else ""
-            printed = PrintedOutput(stdout=error.stdout, stderr=error.stderr)
-            raise ProviderError(kind, f"{self._kind} {error}{hint}{ending}", printed=printed) from error
+            raise process_failure(error, f"{self._kind} {error}{hint}{ending}") from error
 
     def _response(self, finished: ProcessResult) -> Response:
         """Read the output; what the agent reports itself counts before its exit status and its standard error."""

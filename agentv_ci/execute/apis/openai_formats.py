@@ -16,8 +16,14 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import ChatMessage, ProviderError, Request, Response
 from agentv_ci.contracts.results import ToolCall
 from agentv_ci.execute.answers import answered, openai_usage
-from agentv_ci.execute.apis.provider import Api
-from agentv_ci.execute.apis.question import budget_of, effort, instructions_and_turns, temperature_of, whole_limit_of
+from agentv_ci.execute.apis.provider import (
+    Api,
+    budget_of,
+    effort,
+    instructions_and_turns,
+    temperature_of,
+    whole_limit_of,
+)
 from agentv_ci.execute.apis.refusals import inner_error
 from agentv_ci.json_access import objects_at, read_json, text_at, value_at
 

@@ -6,14 +6,14 @@ import json
 import ssl
 from collections.abc import Mapping
 
-from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Environment, ProviderError
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.answers import one_line
 from agentv_ci.execute.apis.connection import Direct, is_plain
 from agentv_ci.execute.apis.refusals import refused
 from agentv_ci.execute.apis.wire import Answer, Wire, is_loopback, without_login
-from agentv_ci.json_access import read_json
+from agentv_ci.json_access import json_or_none
 
 PROXIES = {"http", "https", "all"}
 """Kinds of proxies that the process's environment may name; httpx reads them there too."""
@@ -68,7 +68,7 @@ class Transport:
             return ProviderError(
                 "request", f"HTTP {answer.status}: a redirect to {target}; check base_url", status=answer.status
             )
-        body = _body(text)
+        body = json_or_none(text)
         error = refused(answer.status, answer.headers, text if body is None else body, now=self._environment.now())
         if answer.status == 404:
             # The address is what is wrong as often as the model.
@@ -87,15 +87,8 @@ def _has_proxies() -> bool:
 
 
 def _object(text: str) -> JsonObject:
-    body = _body(text)
+    body = json_or_none(text)
     if isinstance(body, dict):
         return body
     what = "not JSON" if body is None else "not a JSON object"
     raise ProviderError("malformed", f"the answer is {what}: {one_line(text)}")
-
-
-def _body(text: str) -> JsonValue:
-    try:
-        return read_json(text)
-    except ValueError:
-        return None

@@ -14,8 +14,9 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import ProviderError, Request, Response, Warn
 from agentv_ci.contracts.results import ToolCall
 from agentv_ci.execute.answers import answered, anthropic_usage
-from agentv_ci.execute.apis.provider import Api, ApiProvider
-from agentv_ci.execute.apis.question import (
+from agentv_ci.execute.apis.provider import (
+    Api,
+    ApiProvider,
     alternating,
     budget_of,
     effort,

@@ -21,8 +21,8 @@ from agentv_ci.contracts.results import OutputMessage, PrintedOutput, ToolCall
 from agentv_ci.contracts.target_settings import number
 from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, HttpHealthcheck
 from agentv_ci.execute.prompt import GUIDELINES_HEADING
-from agentv_ci.execute.services import ProviderServices, require_folder, unwritable
-from agentv_ci.json_access import read_json
+from agentv_ci.execute.services import ProviderServices, process_failure, require_folder, unwritable
+from agentv_ci.json_access import json_or_none
 from agentv_ci.process import MAX_OUTPUT_BYTES, ProcessFailed, ProcessResult, ProcessTimedOut, child_environment, run
 
 HEALTHCHECK_TIMEOUT_S = 10.0
@@ -115,20 +115,17 @@ class CliProvider:
         try:
             env = child_environment(self._services.environment.variables, self._target.env)
             finished = await run(command, cwd=cwd, env=env, timeout_s=timeout_s)
-        except ProcessTimedOut as error:
-            detail = f"the command {error}" + (f"; stderr: {error.stderr.strip()}" if error.stderr.strip() else "")
-            raise ProviderError(
-                "timeout", detail, printed=PrintedOutput(stdout=error.stdout, stderr=error.stderr)
-            ) from error
         except ProcessFailed as error:
-            hint = "; a long prompt belongs into {PROMPT_FILE}" if "too long" in str(error) else ""
-            printed = PrintedOutput(stdout=error.stdout, stderr=error.stderr)
-            raise ProviderError("process", f"the command {error}{hint}", printed=printed) from error
+            if isinstance(error, ProcessTimedOut):
+                hint = f"; stderr: {error.stderr.strip()}" if error.stderr.strip() else ""
+            else:
+                hint = "; a long prompt belongs into {PROMPT_FILE}" if "too long" in str(error) else ""
+            raise process_failure(error, f"the command {error}{hint}") from error
         if finished.status != 0:
-            said = finished.stderr.strip() or finished.stdout.strip()
+            reason = finished.stderr.strip() or finished.stdout.strip()
             raise ProviderError(
                 "process",
-                f"{said} (exit code {finished.status})".lstrip(),
+                f"{reason} (exit code {finished.status})".lstrip(),
                 printed=PrintedOutput(stdout=finished.stdout, stderr=finished.stderr),
             )
         return finished
@@ -184,10 +181,7 @@ def _read_output(path: Path) -> str:
 def _response(text: str, prompt: str) -> Response:
     """Read `{"output_messages": […]}` or `{"text": …}`; everything else is the answer itself."""
     request: JsonObject = {"prompt": prompt}
-    try:
-        loaded = read_json(text)
-    except ValueError:
-        loaded = None
+    loaded = json_or_none(text)
     if isinstance(loaded, dict) and isinstance(loaded.get("output_messages"), list):
         messages = tuple(_messages(loaded["output_messages"]))
         return Response(answer=last_answer(messages), messages=messages, has_trace=True, request=request)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+import shlex
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
+from typing import TextIO
 
 from agentv_ci.contracts.agent_targets import CodexTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
@@ -19,12 +22,13 @@ from agentv_ci.contracts.exchange import Request, Response
 from agentv_ci.contracts.results import Usage
 from agentv_ci.execute.agents.events import AgentFailed, Turns, kind_of_reported, last_event, read_events
 from agentv_ci.execute.agents.program import Agent, AgentProvider
-from agentv_ci.execute.agents.run_log import run_log
 from agentv_ci.execute.answers import error_message, summed
 from agentv_ci.execute.services import ProviderServices
-from agentv_ci.json_access import count_at, read_json, text_at, value_at
+from agentv_ci.json_access import count_at, json_or_none, text_at, value_at
 from agentv_ci.process import Listener, ProcessResult
+from agentv_ci.text import printable
 
+OUTPUTS = {1: "stdout", 2: "stderr"}
 LOGS_SWITCH = "AGENTV_CODEX_STREAM_LOGS"
 OFF = frozenset({"false", "0", "off"})
 
@@ -35,6 +39,10 @@ STATUS = re.compile(r"\b(?:unexpected status|last status:) (\d{3})\b")
 DISCONNECTED = re.compile(
     r"stream disconnected|error sending request|connection (?:refused|reset|failed)", re.IGNORECASE
 )
+
+
+Summarize = Callable[[JsonObject], Iterator[str]]
+"""Returns the lines of a log about an event."""
 
 
 def open_provider(target: CodexTarget, services: ProviderServices) -> AgentProvider:
@@ -112,10 +120,7 @@ def _usage(usage: JsonValue) -> Usage:
 
 def _sentence(error: str) -> str:
     """The sentence of an error, which may be the body of an API's answer."""
-    try:
-        return error_message(read_json(error)) or error
-    except ValueError:
-        return error
+    return error_message(json_or_none(error)) or error
 
 
 def _kind(error: str) -> ErrorKind:
@@ -145,3 +150,103 @@ def summary(event: JsonObject) -> Iterator[str]:
             yield kind
         case _:
             pass
+
+
+@contextmanager
+def run_log(
+    folder: Path,
+    target: str,
+    request: Request,
+    argv: Sequence[str],
+    *,
+    services: ProviderServices,
+    summarize: Summarize | None,
+) -> Iterator[Listener | None]:
+    """Write a log while an agent runs, of its events as they come where `summarize` is None.
+
+    Without a log, and with a warning, where the folder takes no files.
+    """
+    try:
+        file = _open(folder, target, request, services)
+    except OSError as error:
+        services.warn(f"{target}: no logs of agents: {error}")
+        yield None
+        return
+    log = _Log(file, services, summarize)
+    log.write("\n".join(_head(target, request, argv, services)))
+    try:
+        yield log
+    finally:
+        log.end()
+        services.log(f"{target}: {request.case_id}: log in {file.name}")
+
+
+def _open(folder: Path, target: str, request: Request, services: ProviderServices) -> TextIO:
+    folder.mkdir(parents=True, exist_ok=True)
+    stamp = services.environment.now().strftime("%Y%m%dT%H%M%SZ")
+    attempt = f"_attempt-{request.attempt + 1}" if request.attempt else ""
+    name = f"{stamp}_{_safe(target)}_{_safe(request.case_id)}{attempt}_{uuid.uuid4().hex[:8]}.log"
+    return (folder / name).open("x", encoding="utf-8")
+
+
+def _safe(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".")[:60] or "unnamed"
+
+
+def _head(target: str, request: Request, argv: Sequence[str], services: ProviderServices) -> Iterator[str]:
+    yield f"# {target}: {request.case_id}, attempt {request.attempt + 1}"
+    yield f"# started {services.environment.now().isoformat(timespec='seconds')}"
+    yield f"# {shlex.join(argv)}"
+
+
+class _Log:
+    """A listener that writes whole lines."""
+
+    def __init__(self, file: TextIO, services: ProviderServices, summarize: Summarize | None) -> None:
+        self._file = file
+        self._services = services
+        self._summarize = summarize
+        self._begun = services.environment.monotonic()
+        self._rests = {1: b"", 2: b""}
+        self._is_full = False
+
+    def __call__(self, output: int, data: bytes) -> None:
+        *lines, rest = (self._rests[output] + data).split(b"\n")
+        self._rests[output] = rest
+        for line in lines:
+            self._line(output, line)
+
+    def end(self) -> None:
+        """Write what came without a line break, and close the file."""
+        for output, rest in self._rests.items():
+            if rest:
+                self._line(output, rest)
+        with suppress(OSError):
+            self._file.close()
+
+    def _line(self, output: int, line: bytes) -> None:
+        minutes, seconds = divmod(int(self._services.environment.monotonic() - self._begun), 60)
+        for text in self._texts(line.decode("utf-8", "replace").rstrip()):
+            self.write(f"[+{minutes:02}:{seconds:02}] [{OUTPUTS[output]}] {text}")
+
+    def _texts(self, line: str) -> Iterator[str]:
+        event = json_or_none(line) if line.startswith("{") else None
+        if isinstance(event, dict) and self._summarize is not None:
+            yield from self._summarize(event)
+        else:
+            yield line
+
+    def write(self, text: str) -> None:
+        """Write lines without secrets, at once: people follow a log while it grows.
+
+        A disk that takes no more is told once, and costs nothing but the log.
+        """
+        if self._is_full:
+            return
+        try:
+            # Colours first: one in the middle of a secret would hide it.
+            self._file.write(self._services.redact(printable(text)) + "\n")
+            self._file.flush()
+        except OSError as error:
+            self._is_full = True
+            self._services.warn(f"no more logs of agents: {error}")

@@ -15,8 +15,9 @@ from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
 from agentv_ci.contracts.exchange import ProviderError, Request, Response
 from agentv_ci.contracts.results import ToolCall
 from agentv_ci.execute.answers import answered, gemini_usage
-from agentv_ci.execute.apis.provider import Api, ApiProvider
-from agentv_ci.execute.apis.question import (
+from agentv_ci.execute.apis.provider import (
+    Api,
+    ApiProvider,
     alternating,
     budget_of,
     instructions_and_turns,

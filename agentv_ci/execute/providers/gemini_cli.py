@@ -26,7 +26,7 @@ from agentv_ci.execute.agents.events import (
 from agentv_ci.execute.agents.program import Agent, AgentProvider, usual_arguments
 from agentv_ci.execute.answers import error_message
 from agentv_ci.execute.services import ProviderServices
-from agentv_ci.json_access import count_at, read_json, text_at, value_at
+from agentv_ci.json_access import count_at, json_or_none, text_at, value_at
 from agentv_ci.process import ProcessResult
 
 ENVIRONMENT = {"GEMINI_TELEMETRY_ENABLED": "false"}
@@ -86,21 +86,16 @@ def _failure(stderr: str) -> JsonObject | None:
     """The object that stands last on standard error, behind advice and a stack trace."""
     lines = stderr.split("\n")
     for start in reversed([number for number, line in enumerate(lines) if line.rstrip() == "{"]):
-        try:
-            found = read_json("\n".join(lines[start:]))
-        except ValueError:
-            continue
-        return found if isinstance(found, dict) else None
+        last = json_or_none("\n".join(lines[start:]))
+        if isinstance(last, dict):
+            return last
     return None
 
 
 def _inner(failure: JsonObject) -> JsonValue:
     """The body of an API's answer inside an error's message, bare or as `[API Error: {…}]`."""
     found = re.search(r"\{.*\}", text_at(failure, "error", "message") or "", re.DOTALL)
-    try:
-        return read_json(found[0]) if found else None
-    except ValueError:
-        return None
+    return json_or_none(found[0]) if found else None
 
 
 def _sentence(failure: JsonObject) -> str:

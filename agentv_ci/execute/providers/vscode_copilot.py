@@ -17,10 +17,12 @@ from pathlib import Path
 
 from agentv_ci.contracts.agent_targets import VsCodeTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject
-from agentv_ci.contracts.exchange import Environment, ProviderError, Request, Response
+from agentv_ci.contracts.exchange import ProviderError, Request, Response
 from agentv_ci.contracts.results import OutputMessage
 from agentv_ci.contracts.target_settings import number
-from agentv_ci.execute.agents.preread import (
+from agentv_ci.execute.agents.program import find_program
+from agentv_ci.execute.agents.subagents import Subagent, read_template, take_subagent
+from agentv_ci.execute.agents.workspace import (
     Guideline,
     Link,
     guidelines_of,
@@ -28,8 +30,6 @@ from agentv_ci.execute.agents.preread import (
     proof_request,
     take_proofs,
 )
-from agentv_ci.execute.agents.program import find_program
-from agentv_ci.execute.agents.subagents import Subagent, read_template, take_subagent
 from agentv_ci.execute.services import ProviderServices
 from agentv_ci.process import ProcessFailed, ProcessResult, ProcessTimedOut, child_environment, run
 
@@ -52,28 +52,8 @@ class Exchange:
     """What the agent is to prove that it has read."""
     asked: Path
     """The file with the question."""
-    unfinished: Path
-    """The file the agent writes."""
     answered: Path
-    """The same when it is complete."""
-
-
-class _Clock:
-    """The time that a session may take, all its steps together."""
-
-    def __init__(self, environment: Environment, timeout_s: float) -> None:
-        self._environment = environment
-        self._begun = environment.monotonic()
-        self.timeout_s = timeout_s
-
-    @property
-    def left_s(self) -> float:
-        """What is left of it."""
-        return max(0.0, self.timeout_s - (self._environment.monotonic() - self._begun))
-
-    def at_most(self, step_s: float) -> float:
-        """Return the time a step may take: its own, or what is left."""
-        return min(step_s, self.left_s)
+    """The file the agent writes, when it is complete."""
 
 
 def open_provider(target: VsCodeTarget, services: ProviderServices) -> VsCodeProvider:
@@ -112,7 +92,8 @@ class VsCodeProvider:
     async def _session(self, requests: Sequence[Request]) -> Sequence[Response]:
         if any(request.seed is not None for request in requests):
             self._services.warn(f"{self._target.name}: seeds are not sent: the agent takes none")
-        clock = _Clock(self._services.environment, sum(self._timeout_s(request) for request in requests))
+        timeout_s = sum(number(self._target.timeout_seconds, request.timeout_s) for request in requests)
+        deadline = self._services.environment.monotonic() + timeout_s
         with ExitStack() as taken:
             try:
                 place = taken.enter_context(take_subagent(self._root, self._services.environment.now()))
@@ -121,12 +102,12 @@ class VsCodeProvider:
                 raise ProviderError("process", f"cannot prepare a folder in {self._root}: {error}") from error
             if self._target.dry_run is True:
                 return [self._unanswered(each) for each in exchanges]
-            await self._wake(place, clock)
-            await self._code(clock, "-r", "chat", "-m", chat_id, *_attachments(exchanges, attached), message)
+            await self._wake(place, deadline)
+            await self._code(deadline, "-r", "chat", "-m", chat_id, *_attachments(exchanges, attached), message)
             if self._target.wait is False:
                 place.is_kept = True
                 return [self._unanswered(each) for each in exchanges]
-            return await self._answers(exchanges, clock)
+            return await self._answers(exchanges, deadline, timeout_s)
 
     @property
     def _root(self) -> Path:
@@ -168,32 +149,32 @@ class VsCodeProvider:
         orchestrator.write_text(_orchestrator_text(exchanges, place.lock), encoding="utf-8")
         return orchestrator, f"Follow the instructions in {orchestrator.name}. Use the tool #runSubagent."
 
-    async def _wake(self, place: Subagent, clock: _Clock) -> None:
+    async def _wake(self, place: Subagent, deadline: float) -> None:
         """Bring the folder's window to the front, or open one and wait until its agent answers."""
         try:
-            status = await self._run("--status", timeout_s=clock.at_most(STATUS_S))
+            status = await self._run("--status", timeout_s=min(STATUS_S, self._left_s(deadline)))
         except ProcessFailed:
             status = None
         window = rf"(?<![\w-]){re.escape(place.name)}(?![\w-])"
         is_open = status is not None and re.search(window, status.stdout) is not None
         place.alive.unlink(missing_ok=True)
-        await self._code(clock, str(place.workspace))
+        await self._code(deadline, str(place.workspace))
         if is_open:
             return
-        await self._code(clock, "-r", "chat", "-m", "wakeup", f"Create an empty file {place.alive}")
-        wake_s = clock.at_most(WAKE_S)
+        await self._code(deadline, "-r", "chat", "-m", "wakeup", f"Create an empty file {place.alive}")
+        wake_s = min(WAKE_S, self._left_s(deadline))
         if not await self._appears([place.alive], wake_s):
             raise ProviderError("process", f"VS Code did not wake up within {wake_s:g} s: no {place.alive}")
 
-    async def _code(self, clock: _Clock, *arguments: str) -> None:
+    async def _code(self, deadline: float, *arguments: str) -> None:
         try:
-            finished = await self._run(*arguments, timeout_s=clock.at_most(COMMAND_S))
+            finished = await self._run(*arguments, timeout_s=min(COMMAND_S, self._left_s(deadline)))
         except ProcessFailed as error:
             kind: ErrorKind = "timeout" if isinstance(error, ProcessTimedOut) else "process"
             raise ProviderError(kind, f"{self._command} {error}") from error
         if finished.status != 0:
-            said = finished.stderr.strip() or finished.stdout.strip()
-            raise ProviderError("process", f"{self._command}: {said} (exit code {finished.status})")
+            reason = finished.stderr.strip() or finished.stdout.strip()
+            raise ProviderError("process", f"{self._command}: {reason} (exit code {finished.status})")
 
     async def _run(self, *arguments: str, timeout_s: float) -> ProcessResult:
         assert self._program is not None, "a provider is checked before it is asked"
@@ -207,29 +188,29 @@ class VsCodeProvider:
             spares_children=True,
         )
 
-    async def _answers(self, exchanges: Sequence[Exchange], clock: _Clock) -> Sequence[Response]:
+    async def _answers(self, exchanges: Sequence[Exchange], deadline: float, timeout_s: float) -> Sequence[Response]:
         """Wait for all answers; a batch may take as long as its questions one by one."""
-        if not await self._appears([each.answered for each in exchanges], clock.left_s):
+        if not await self._appears([each.answered for each in exchanges], self._left_s(deadline)):
             missing = [each for each in exchanges if not each.answered.exists()]
             if len(exchanges) == 1:
-                raise ProviderError("timeout", f"VS Code produced no response within {clock.timeout_s:g} s")
-            found = len(exchanges) - len(missing)
-            raise ProviderError("timeout", f"VS Code produced {found} responses for {len(exchanges)} requests")
+                raise ProviderError("timeout", f"VS Code produced no response within {timeout_s:g} s")
+            complete = len(exchanges) - len(missing)
+            raise ProviderError("timeout", f"VS Code produced {complete} responses for {len(exchanges)} requests")
         try:
             return [self._response(each) for each in exchanges]
         except OSError as error:
             raise ProviderError("process", f"cannot read the response of VS Code: {error}") from error
 
-    def _timeout_s(self, request: Request) -> float:
-        return number(self._target.timeout_seconds, request.timeout_s)
+    def _left_s(self, deadline: float) -> float:
+        return max(0.0, deadline - self._services.environment.monotonic())
 
     async def _appears(self, files: Sequence[Path], timeout_s: float) -> bool:
         """Wait until all files are there; False when they are not in time."""
-        clock = _Clock(self._services.environment, timeout_s)
+        deadline = self._services.environment.monotonic() + timeout_s
         while not all(file.exists() for file in files):
-            if clock.left_s <= 0:
+            if (left_s := self._left_s(deadline)) <= 0:
                 return False
-            await self._services.environment.sleep(min(POLL_S, clock.left_s))
+            await self._services.environment.sleep(min(POLL_S, left_s))
         return True
 
     def _response(self, exchange: Exchange) -> Response:
@@ -237,9 +218,9 @@ class VsCodeProvider:
         answer, proofs = take_proofs(text, exchange.guidelines)
         for proof in proofs:
             if not proof.is_right:
-                said = "no hash" if proof.reported is None else "another hash"
+                reported = "no hash" if proof.reported is None else "another hash"
                 self._services.warn(
-                    f"{self._target.name}: {exchange.request.case_id}: the agent reported {said} for "
+                    f"{self._target.name}: {exchange.request.case_id}: the agent reported {reported} for "
                     f"{proof.file}: it may not have read it"
                 )
         asked: JsonObject = {"prompt": exchange.text}
@@ -270,7 +251,7 @@ def _exchange(place: Subagent, stem: str, request: Request, *, unlocks: bool) ->
     unlock = f" && rm -f {shlex.quote(str(place.lock))}" if unlocks else ""
     rename = f"mv {shlex.quote(str(unfinished))} {shlex.quote(str(answered))}{unlock}"
     text = _request_text(request, links, unfinished, rename)
-    return Exchange(request, links, text, guidelines_of(links), asked, unfinished, answered)
+    return Exchange(request, links, text, guidelines_of(links), asked, answered)
 
 
 def _request_text(request: Request, links: Sequence[Link], unfinished: Path, rename: str) -> str:

@@ -31,7 +31,7 @@ from agentv_ci.contracts.targets import (
     VsCodeTarget,
 )
 from agentv_ci.execute.agents.events import AgentFailed, NotEvents
-from agentv_ci.execute.agents.preread import Link, guidelines_of, proof_request, take_proofs
+from agentv_ci.execute.agents.workspace import Link, guidelines_of, proof_request, take_proofs
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.providers import claude_code, copilot_cli, gemini_cli, open_provider
 from agentv_ci.execute.providers import codex as codex_provider

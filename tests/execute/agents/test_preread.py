@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.contracts.exchange import Request
-from agentv_ci.execute.agents.preread import Link, guidelines_of, prompt_document, proof_request, take_proofs
+from agentv_ci.execute.agents.workspace import Link, guidelines_of, prompt_document, proof_request, take_proofs
 
 QUESTION = Request("one", "with contents", "", (), timeout_s=1, cwd=Path("/"), task="  do it  ")
 GUIDELINE = Link(Path("/repo/a.instructions.md"), is_guideline=True)

@@ -9,8 +9,7 @@ import pytest
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Request
-from agentv_ci.execute.agents.run_log import run_log
-from agentv_ci.execute.providers.codex import summary
+from agentv_ci.execute.providers.codex import run_log, summary
 from agentv_ci.execute.services import ProviderServices
 from tests.execute.builders import context
 
