@@ -7,11 +7,15 @@ import re
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentv_ci.contracts.config import Price
-from agentv_ci.contracts.exchange import Response
-from agentv_ci.contracts.results import Usage
 from agentv_ci.contracts.targets import Target, model_name
+
+if TYPE_CHECKING:
+    # Checking documents needs prices, but no answers.
+    from agentv_ci.contracts.exchange import Response
+    from agentv_ci.contracts.results import Usage
 
 DATED = re.compile(r"(-latest|-\d{4}-\d{2}-\d{2}|-\d{8}|@\d{8})$")
 """How makers of models write which day's model is meant; a dated model costs what the undated one does."""

@@ -45,7 +45,12 @@ def test_light_commands_import_little(arguments: list[str], needed: set[str]) ->
 RUNNING = ("agentv_ci.execute", "agentv_ci.evaluate", "httpx", "jinja2", "tenacity", "rich", "asyncio", "junit_xml")
 REPORTING = ("agentv_ci.report", "agentv_ci.publish", "agentv_ci.results", "agentv_ci.analysis")
 FORBIDDEN: Mapping[str, tuple[str, ...]] = {
-    "validate": (*RUNNING, *REPORTING, "agentv_ci.compile", "agentv_ci.scaffold", "agentv_ci.validators"),
+    "validate": (
+        *RUNNING,
+        *REPORTING,
+        *("agentv_ci.compile", "agentv_ci.scaffold", "agentv_ci.validators"),
+        *("agentv_ci.contracts.plan", "agentv_ci.contracts.results", "jsonschema"),
+    ),
     "compile": (*RUNNING, *REPORTING, "agentv_ci.scaffold", "agentv_ci.validators"),
     "schema": (*RUNNING, *REPORTING, "agentv_ci.app", "agentv_ci.load", "agentv_ci.validate", "jsonschema", "ruamel"),
     "init": (*RUNNING, *REPORTING, "agentv_ci.compile", "agentv_ci.validate", "jsonschema"),
