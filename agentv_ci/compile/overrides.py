@@ -1,12 +1,55 @@
-"""The command line's word over a plan."""
+"""What the command line changes of a plan: which of its cases run, and how."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
-from agentv_ci.compile.document import resealed
-from agentv_ci.contracts.plan import Plan, PlanCase, PlanGate, PlanSuite
+from agentv_ci.compile.document import resealed, sealed
+from agentv_ci.contracts.plan import FileText, Plan, PlanCase, PlanGate, PlanSuite, files_of, named_targets
+
+
+def is_selected(case_id: str, eval_ids: Sequence[str]) -> bool:
+    """Whether a case is meant: by its id itself, by a glob, or because none are given."""
+    return not eval_ids or any(case_id == each or fnmatchcase(case_id, each) for each in eval_ids)
+
+
+def narrowed(plan: Plan, keep: Callable[[PlanCase], bool]) -> Plan:
+    """Return the plan of those cases alone: the same that compiling with them alone gives."""
+    needs = Needs()
+    cases = tuple(case for case in plan.cases if keep(case))
+    for case in cases:
+        needs.add(case)
+    return sealed(needs.of(plan).model_copy(update={"cases": cases}))
+
+
+class Needs:
+    """What some cases need of a plan."""
+
+    def __init__(self) -> None:
+        self._suites: set[str] = set()
+        self._targets: set[str] = set()
+        self._files: dict[str, str] = {}
+        """SHA-256 → path; of files that say the same, the first path in order."""
+
+    def add(self, case: PlanCase) -> None:
+        """Take in what a case needs."""
+        self._suites.add(case.suite)
+        self._targets.update(named_targets(case))
+        for file in files_of(case):
+            self._files[file.sha256] = min(file.path, self._files.get(file.sha256, file.path))
+
+    def of(self, plan: Plan) -> Plan:
+        """Return a plan with these suites, targets and files, in the order in which plans have them."""
+        files = sorted((path, sha256) for sha256, path in self._files.items())
+        return plan.model_copy(
+            update={
+                "suites": tuple(suite for suite in plan.suites if suite.path in self._suites),
+                "targets": {key: plan.targets[key] for key in sorted(self._targets)},
+                "files": {sha256: FileText(path=path, text=plan.files[sha256].text) for path, sha256 in files},
+            }
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,24 +86,14 @@ def with_trials(plan: Plan, trials: Mapping[tuple[str, str], int]) -> Plan:
 def _case(case: PlanCase, flags: Overrides) -> PlanCase:
     trials = flags.repeat or case.trials
     seeds = case.seeds if flags.seed is None else tuple(range(flags.seed, flags.seed + trials))
-    changed: PlanCase = case.model_copy(
-        update={
-            "trials": max(trials, len(seeds)) if flags.repeat is None else trials,
-            "seeds": seeds,
-            "stop_when": case.stop_when if flags.repeat is None else None,
-            "threshold": case.threshold if flags.threshold is None else flags.threshold,
-            "timeout_seconds": flags.timeout_s or case.timeout_seconds,
-            "max_retries": case.max_retries if flags.max_retries is None else flags.max_retries,
-        }
-    )
-    return changed
+    changed = {"threshold": flags.threshold, "timeout_seconds": flags.timeout_s, "max_retries": flags.max_retries}
+    update: dict[str, object] = {name: value for name, value in changed.items() if value is not None}
+    if flags.repeat is None:
+        return case.model_copy(update={**update, "seeds": seeds, "trials": max(trials, len(seeds))})
+    return case.model_copy(update={**update, "seeds": seeds, "trials": trials, "stop_when": None})
 
 
 def _suite(suite: PlanSuite, flags: Overrides) -> PlanSuite:
-    given = {
-        "min_pass_rate": flags.min_pass_rate,
-        "min_mean_score": flags.min_mean_score,
-        "max_errors": flags.max_errors,
-    }
-    gate: PlanGate = suite.gate.model_copy(update={name: value for name, value in given.items() if value is not None})
+    changed = {name: getattr(flags, name) for name in ("min_pass_rate", "min_mean_score", "max_errors")}
+    gate: PlanGate = suite.gate.model_copy(update={name: value for name, value in changed.items() if value is not None})
     return suite.model_copy(update={"gate": gate})

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.app.compile import Selection, compile_paths
-from agentv_ci.compile.selection import is_selected, narrowed
+from agentv_ci.compile.overrides import is_selected, narrowed
 from tests.compile.builders import EVAL, case, compile_here, contains, evals, targets, text_of, write_repository
 from tests.compile.test_digest import rich
 

@@ -7,7 +7,7 @@ import shlex
 import pytest
 from hypothesis import given
 
-from agentv_ci.compile.selection import is_selected
+from agentv_ci.compile.overrides import is_selected
 from agentv_ci.report.view import rerun_command
 from tests.report.builders import well_formed_text
 
