@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from junitparser import JUnitXml
 
-from agentv_ci.jsonschema.schemas import violations
+from agentv_ci.jsonschema.violations import violations
 from tests.conftest import REPOSITORY, agentv_ci, environment, has_ended, write
 from tests.servers.chat_api import chat_api, fails, says
 

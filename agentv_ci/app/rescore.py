@@ -10,7 +10,7 @@ from agentv_ci.app.compile import Compiled, Selection, compile_paths
 from agentv_ci.app.concluding import conclude
 from agentv_ci.app.report_files import Outcome, RunFiles
 from agentv_ci.app.run import run_trials
-from agentv_ci.compile.overrides import Overrides, override, with_trials, narrowed
+from agentv_ci.compile.overrides import Overrides, narrowed, override, with_trials
 from agentv_ci.contracts.evaluators import ToolCallsEvaluator, ToolTrajectoryEvaluator
 from agentv_ci.contracts.plan import CaseKey, Plan, PlanCase, PlanCodeEvaluator, case_key, flat
 from agentv_ci.errors import NothingToRun, UsageError

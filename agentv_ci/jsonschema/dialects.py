@@ -93,6 +93,8 @@ _OWN: set[type[Validator]] = set()
 @cache
 def _bounded(dialect: type[Validator]) -> type[Validator]:
     """Return a dialect that no answer can hold up: patterns have a time limit, items are compared by their digests."""
+    if dialect in _OWN:
+        return dialect
     own = {
         "type": _check_type,
         "multipleOf": _check_multiple,
@@ -105,15 +107,13 @@ def _bounded(dialect: type[Validator]) -> type[Validator]:
     # What a dialect lacks, or has in a form of its own, it keeps so: a draft-03 type may be a schema.
     shared = {name: check for name, check in own.items() if dialect.VALIDATORS.get(name) is standard[name]}
     bounded: type[Validator] = validators.extend(dialect, shared)  # type: ignore[no-untyped-call]  # by the stubs
-    inherited = bounded.evolve
 
     def evolve(validator: Validator, **changes: object) -> Validator:
         # A schema that names its dialect would be handed to the library's own: every part of a bundle does.
-        made = inherited(validator, **changes)
-        if type(made) in _OWN:
-            return made
-        given = {field.alias: getattr(made, field.name) for field in fields(type(made)) if field.init}  # type: ignore[arg-type]  # its classes are made with attrs
-        return _bounded(type(made))(**given)
+        schema = changes.get("schema", validator.schema)
+        chosen = _bounded(validators.validator_for(schema, default=type(validator)))  # type: ignore[arg-type]  # a schema
+        given = {field.alias: getattr(validator, field.name) for field in fields(type(validator)) if field.init}  # type: ignore[arg-type]  # its classes are made with attrs
+        return chosen(**given | changes)
 
     setattr(bounded, "evolve", evolve)  # noqa: B010  # the protocol knows methods, no place for them
     _OWN.add(bounded)

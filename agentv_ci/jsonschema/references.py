@@ -1,6 +1,6 @@
 """The references of an author's JSON Schema: followed from file to file, and bundled into one document.
 
-The door to referencing. Nothing is ever fetched: a reference leads into the schema itself or to a file beside it.
+A door to referencing. Nothing is ever fetched: a reference leads into the schema itself or to a file beside it.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
-from agentv_ci.contracts.base import JsonObject, JsonValue
+from referencing import Registry, Resource
+from referencing._core import Resolved, Resolver
+from referencing.exceptions import NoSuchResource, Unresolvable
+from referencing.jsonschema import DRAFT202012, specification_with
 
-if TYPE_CHECKING:
-    from referencing import Registry, Resource
-    from referencing._core import Resolved, Resolver
+from agentv_ci.canonical import canonical, digest_of
+from agentv_ci.contracts.base import JsonObject, JsonValue
 
 Read = Callable[[Path], JsonValue]
 """Read a file; raises OSError or ValueError."""
@@ -120,8 +121,6 @@ class _Explorer:
     """Follows references through files, as a validator would."""
 
     def __init__(self, schema: JsonValue, place: Path, read: Read) -> None:
-        from referencing import Registry
-
         self._read = read
         self._dialect = _dialect(schema, DIALECT)
         self._start = place.as_uri()
@@ -141,8 +140,6 @@ class _Explorer:
         return list({id(document): document for document in self._documents.values()}.values())
 
     def _retrieve(self, uri: str) -> Resource[JsonValue]:
-        from referencing.exceptions import NoSuchResource
-
         if uri not in self._retrieved:
             if urlsplit(uri).scheme != "file":
                 raise NoSuchResource(uri)
@@ -200,8 +197,6 @@ class _Explorer:
     def _look_up(
         self, document: _Document, keyword: str, reference: str, resolver: Resolver[JsonValue]
     ) -> Resolved[JsonValue]:
-        from referencing.exceptions import Unresolvable
-
         try:
             return resolver.lookup(reference)
         except Unresolvable as error:
@@ -214,8 +209,6 @@ class _Explorer:
 
 def _bundled(schema: JsonValue, documents: list[_Document]) -> JsonValue:
     """Return a schema's documents, all of whose references were found, as one."""
-    from agentv_ci.canonical import canonical, digest_of
-
     root, *others = documents
     if not root.names_files:
         return schema
@@ -287,9 +280,6 @@ def _resource(contents: JsonValue, dialect: str) -> Resource[JsonValue]:
 
 
 def _resource_of(contents: JsonValue, dialect: str) -> Resource[JsonValue]:
-    from referencing import Resource
-    from referencing.jsonschema import DRAFT202012, specification_with
-
     specification = specification_with(dialect, default=DRAFT202012)
     return Resource[JsonValue].from_contents(contents, default_specification=specification)
 

@@ -26,7 +26,7 @@ from agentv_ci.contracts.plan import (
 from agentv_ci.contracts.source import Mark, Pointer, locate, spell
 from agentv_ci.errors import InvalidInput, UsageError
 from agentv_ci.json_access import read_json
-from agentv_ci.jsonschema.schemas import schema_id, violations
+from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.load.parse import Unparsable, parse_yaml
 from agentv_ci.model_errors import refusals
 
@@ -66,6 +66,8 @@ def _understood(data: JsonObject) -> Plan | list[tuple[Pointer, str]]:
     try:
         return Plan.model_validate(data, by_alias=True, by_name=False)
     except ValidationError as error:
+        from agentv_ci.jsonschema.violations import violations  # most plans are valid
+
         explained = [(each.pointer, each.message or "a field is missing") for each in violations("plan-v1", data)]
         return explained or [(each.place, each.message) for each in refusals(error)]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import UnionType
-from typing import Annotated, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Literal, Union, get_args, get_origin
 
 from pydantic import ValidationError
 
@@ -17,12 +17,12 @@ from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.judge_set import JudgeSetDocument
 from agentv_ci.contracts.source import Kind, Pointer
 from agentv_ci.contracts.targets import TargetsDocument
-from agentv_ci.json_access import value_at
-from agentv_ci.jsonschema.schemas import SchemaName, Violation, violations
-from agentv_ci.model_errors import refusals
+from agentv_ci.jsonschema.schemas import SchemaName
 from agentv_ci.validate.findings import STAND_IN, Finder
 from agentv_ci.validate.walk import contracts_of, mappings
-from agentv_ci.validate.wording import diagnostics
+
+if TYPE_CHECKING:
+    from agentv_ci.jsonschema.violations import Violation
 
 SCHEMAS: Mapping[Kind, SchemaName] = {
     "eval": "eval-v2",
@@ -64,7 +64,10 @@ def check_structure(finder: Finder, kind: Kind) -> Structure:
     document = _model(kind, authored)
     if not isinstance(document, ValidationError):
         return Structure(document, (), finder)
-    refused = _refused(kind, document, authored)
+    # Most documents are valid: what explains the others takes long to import.
+    from agentv_ci.validate.wording import diagnostics, refused_parts
+
+    refused = refused_parts(SCHEMAS[kind], document, authored)
     found = tuple(diagnostics(finder, refused))
     repair = _Repair(CONTRACTS[kind])
     data = authored
@@ -73,7 +76,7 @@ def check_structure(finder: Finder, kind: Kind) -> Structure:
         document = _model(kind, data)
         if not isinstance(document, ValidationError):
             return Structure(document, found, finder)
-        refused = _refused(kind, document, data)
+        refused = refused_parts(SCHEMAS[kind], document, data)
     return Structure(None, found, finder)
 
 
@@ -85,26 +88,6 @@ def _model(kind: Kind, data: JsonValue) -> Document | ValidationError:
         return contract.model_validate(data)
     except ValidationError as error:
         return error
-
-
-def _refused(kind: Kind, error: ValidationError, data: JsonValue) -> list[Violation]:
-    return violations(SCHEMAS[kind], data) or list(_only_the_model_sees(error, data))
-
-
-def _only_the_model_sees(error: ValidationError, data: JsonValue) -> Iterator[Violation]:
-    """What JSON Schema has no word for, such as infinite numbers."""
-    found: dict[Pointer, str] = {}
-    for each in refusals(error):
-        pointer: Pointer = ()
-        for step in each.place:
-            # The model names the branch of a union as if it were a key.
-            if value_at(data, *pointer, step) is not None:
-                pointer = (*pointer, step)
-        found.setdefault(pointer, each.message)
-    for pointer, message in found.items():
-        # A list that lost its only item to an error is then called too short, which is no mistake of its own.
-        if not any(other[: len(pointer)] == pointer for other in found if other != pointer):
-            yield Violation("value", pointer, (), value_at(data, *pointer), message)
 
 
 class _Repair:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from pydantic import ValidationError
+
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.environment_references import ENVIRONMENT_REFERENCE
@@ -12,7 +14,9 @@ from agentv_ci.contracts.evals import CaseExecution, SuiteExecution
 from agentv_ci.contracts.evaluators import FIELD_PATH
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.json_access import text_at, value_at
-from agentv_ci.jsonschema.schemas import Violation
+from agentv_ci.jsonschema.schemas import SchemaName
+from agentv_ci.jsonschema.violations import Violation, violations
+from agentv_ci.model_errors import refusals
 from agentv_ci.text import did_you_mean, listed, nearest, shortened
 from agentv_ci.validate.findings import Finder
 
@@ -28,6 +32,27 @@ ARTICLES: Mapping[str, str] = {
     "object": "a mapping",
     "null": "null",
 }
+
+
+def refused_parts(name: SchemaName, error: ValidationError, data: JsonValue) -> list[Violation]:
+    """Return what the published schema refuses of a document; where it finds nothing, what the model refuses."""
+    return violations(name, data) or list(_only_the_model_sees(error, data))
+
+
+def _only_the_model_sees(error: ValidationError, data: JsonValue) -> Iterator[Violation]:
+    """What JSON Schema has no word for, such as infinite numbers."""
+    found: dict[Pointer, str] = {}
+    for each in refusals(error):
+        pointer: Pointer = ()
+        for step in each.place:
+            # The model names the branch of a union as if it were a key.
+            if value_at(data, *pointer, step) is not None:
+                pointer = (*pointer, step)
+        found.setdefault(pointer, each.message)
+    for pointer, message in found.items():
+        # A list that lost its only item to an error is then called too short, which is no mistake of its own.
+        if not any(other[: len(pointer)] == pointer for other in found if other != pointer):
+            yield Violation("value", pointer, (), value_at(data, *pointer), message)
 
 
 def diagnostics(find: Finder, refused: Sequence[Violation]) -> Iterator[Diagnostic]:

@@ -13,7 +13,8 @@ import pytest
 from agentv_ci import __version__
 from agentv_ci.cli import COMMANDS, run
 from agentv_ci.cli.console import show_count
-from agentv_ci.jsonschema.schemas import TITLES, text, violations
+from agentv_ci.jsonschema.schemas import TITLES, text
+from agentv_ci.jsonschema.violations import violations
 from tests.conftest import agentv_ci, environment, write
 
 TARGETS = "$schema: agentv-targets-v2.2\ntargets:\n  - {name: default, provider: mock, response: Hi}\n"

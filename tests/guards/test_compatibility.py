@@ -10,7 +10,7 @@ import pytest
 
 from agentv_ci.app.compile import read_plan
 from agentv_ci.cli import run
-from agentv_ci.jsonschema.schemas import violations
+from agentv_ci.jsonschema.violations import violations
 from agentv_ci.results.files import read_rows
 from tests.conftest import REPOSITORY
 

@@ -15,7 +15,8 @@ from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
 from agentv_ci.jsonschema.rendering import CONTRACTS
-from agentv_ci.jsonschema.schemas import TITLES, SchemaName, document, violations
+from agentv_ci.jsonschema.schemas import TITLES, SchemaName, document
+from agentv_ci.jsonschema.violations import violations
 from agentv_ci.load.document import KNOWN_SCHEMAS
 from agentv_ci.load.parse import parse_yaml
 from agentv_ci.validate.structure import SCHEMAS

@@ -12,7 +12,7 @@ from agentv_ci.contracts.exchange import Grade, ProviderError, Response
 from agentv_ci.contracts.plan import PlanGate, PlanSuite
 from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, ResultRow, ToolCall, Usage
 from agentv_ci.contracts.targets import MockTarget, OpenAITarget
-from agentv_ci.jsonschema.schemas import violations
+from agentv_ci.jsonschema.violations import violations
 from agentv_ci.results.jsonl import encode
 from agentv_ci.results.rows import Effort, Trial, failed_row, graded_row
 from tests.conftest import NOW

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.cli import run
-from agentv_ci.jsonschema.schemas import violations
+from agentv_ci.jsonschema.violations import violations
 
 HOSTILE = r"a\e[31m\e]0;t\a\n::error::b\r::stop-commands::c\r\n##[add-mask]d\u2028e\u202Ef%0A::warning::g\x9b31mh\0i"
 DOCUMENT = f"""\

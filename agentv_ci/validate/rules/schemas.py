@@ -9,8 +9,6 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.evaluators import SchemaEvaluator
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.jsonschema.references import bad_reference
-from agentv_ci.jsonschema.schemas import invalid_schema
 from agentv_ci.text import listed
 from agentv_ci.validate.findings import Finder
 
@@ -52,6 +50,10 @@ def _check_file(pointer: Pointer, reference: str, find: Finder) -> Iterator[Diag
 
 
 def _check(pointer: Pointer, schema: JsonValue, path: Path, find: Finder) -> Iterator[Diagnostic]:
+    # Few documents hold a schema, and jsonschema takes long to import.
+    from agentv_ci.jsonschema.references import bad_reference
+    from agentv_ci.jsonschema.violations import invalid_schema
+
     def read(other: Path) -> JsonValue:
         if find.inspect(other).state != "text":
             raise FileNotFoundError(other)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.cli import run
-from agentv_ci.jsonschema.schemas import violations
+from agentv_ci.jsonschema.violations import violations
 from tests.conftest import write
 from tests.report.standards import what_sarif_forbids
 

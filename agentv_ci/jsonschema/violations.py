@@ -1,0 +1,161 @@
+"""What JSON Schemas refuse: the published ones in documents, and their dialects in schemas of authors.
+
+A door to jsonschema. Nothing is ever fetched: all documents are in one registry.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from jsonschema import Draft202012Validator, SchemaError, ValidationError, validators
+from referencing import Registry
+from referencing.jsonschema import DRAFT202012
+
+from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.environment_references import ENVIRONMENT_REFERENCE
+from agentv_ci.contracts.source import Pointer
+from agentv_ci.jsonschema.schemas import SchemaName, document, schema_id
+from agentv_ci.text import did_you_mean, listed
+
+DIALECTS = (
+    "https://json-schema.org/draft/2020-12/schema",
+    "https://json-schema.org/draft/2019-09/schema",
+    *(f"http://json-schema.org/draft-0{number}/schema#" for number in (7, 6, 4, 3)),
+)
+"""What `$schema` may say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One thing a schema refuses."""
+
+    keyword: str
+    """`required`, `unknown`, `type`, or the schema's own keyword."""
+    pointer: Pointer
+    """To the value; for `required` and `unknown` the last step is the key."""
+    expected: tuple[JsonValue, ...]
+    """Type names, allowed values, known keys, spellings of what is missing, or the keyword's value."""
+    found: JsonValue
+    message: str
+    """The validator's own sentence, for keywords without a better one."""
+
+
+def violations(name: SchemaName, instance: JsonValue) -> list[Violation]:
+    """Return everything a published schema refuses in `instance`; for unions, what the meant branch refuses."""
+    return [found for error in _validator(name).iter_errors(instance) for found in _explain(error, ())]
+
+
+def invalid_schema(schema: JsonValue, part_of: JsonValue = None) -> str | None:
+    """Return why `schema` is not a JSON Schema, or None.
+
+    Its dialect is the one it names, else that of the schema it is `part_of`, else 2020-12.
+    """
+    if isinstance(schema, bool):
+        return None
+    if not isinstance(schema, dict):
+        return "a schema is a mapping, or true or false"
+    if reason := _unknown_dialect(schema.get("$schema", DIALECTS[0])):
+        return reason
+    whole = part_of if isinstance(part_of, dict) else {}
+    default = validators.validator_for(whole, default=Draft202012Validator)
+    try:
+        validators.validator_for(schema, default=default).check_schema(schema)
+    except SchemaError as error:
+        return f"{error.json_path}: {error.message}"
+    except RecursionError:
+        return "it is nested too deep"
+    except ValueError as error:
+        return f"its $schema or $id is no address: {error}"
+    return None
+
+
+def _unknown_dialect(named: JsonValue) -> str | None:
+    if not isinstance(named, str):
+        return "$.$schema: the dialect is named by a text"
+    if named.rstrip("#") in (each.rstrip("#") for each in DIALECTS):
+        return None
+    return f"$.$schema: unknown dialect '{named}'{did_you_mean(named, DIALECTS)}; known are {listed(DIALECTS)}"
+
+
+@cache
+def _validator(name: SchemaName) -> Draft202012Validator:
+    resources = [(schema_id(name), DRAFT202012.create_resource(document(name)))]
+    return Draft202012Validator(document(name), registry=Registry().with_resources(resources))
+
+
+def _explain(error: ValidationError, prefix: Pointer) -> Iterator[Violation]:
+    pointer = (*prefix, *error.relative_path)
+    fields = vars(error)  # typed as if they might be unset
+    value, found = fields["validator_value"], fields["instance"]
+    match str(error.validator):
+        case "anyOf":
+            yield from _explain_choice(error, pointer)
+        case "required":
+            missing = next(str(key) for key in value if error.message.startswith(repr(key)))
+            yield Violation("required", (*pointer, missing), (), found, error.message)
+        case "additionalProperties":
+            yield from _explain_unknown(fields["schema"], found, pointer, error.message)
+        case rule:
+            expected = tuple(value) if isinstance(value, list) else (value,)
+            yield Violation(rule, pointer, expected, found, error.message)
+
+
+def _explain_unknown(
+    schema: Mapping[str, JsonObject], found: JsonObject, pointer: Pointer, message: str
+) -> Iterator[Violation]:
+    patterns = [*schema.get("patternProperties", {})]
+    known = (*schema.get("properties", {}), *(name for pattern in patterns for name in _alternatives(pattern)))
+    for key, value in found.items():
+        if key not in known and not any(re.search(pattern, key) for pattern in patterns):
+            yield Violation("unknown", (*pointer, key), known, value, message)
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """Return the names that a pattern lists: those of `^(keep_output_files|keepOutputFiles)$`."""
+    listed = re.fullmatch(r"\^\(?([\w|]+)\)?\$", pattern)
+    return listed[1].split("|") if listed else []
+
+
+def _explain_choice(error: ValidationError, pointer: Pointer) -> Iterator[Violation]:
+    """Explain a union by the branch that was meant: the one whose type fits."""
+    fields = vars(error)
+    choices, found = fields["validator_value"], fields["instance"]
+    if spellings := _spellings(choices):
+        yield Violation("required", (*pointer, spellings[0]), tuple(spellings), found, error.message)
+        return
+    branches: dict[int, list[ValidationError]] = {}
+    for each in error.context or ():
+        branches.setdefault(int(each.schema_path[0]), []).append(each)
+    meant = [found for index, found in branches.items() if not _is_environment_reference(choices[index])]
+    fitting = [found for found in meant if not any(map(_is_wrong_type, found))]
+    if len(fitting) == 1 or len(meant) == 1:
+        for each in (fitting or meant)[0]:
+            yield from _explain(each, pointer)
+        return
+    types = dict.fromkeys(
+        str(vars(each)["validator_value"]) for found in meant for each in found if _is_wrong_type(each)
+    )
+    yield Violation("type", pointer, tuple(types), found, error.message)
+
+
+def _is_wrong_type(error: ValidationError) -> bool:
+    """Whether the value as a whole is of another type."""
+    return error.validator == "type" and not error.relative_path
+
+
+def _spellings(branches: JsonValue) -> list[str]:
+    """Return the spellings of the missing field, when the union only lists those of one."""
+    names: list[str] = []
+    for branch in branches if isinstance(branches, list) else ():
+        required = branch.get("required") if isinstance(branch, dict) else None
+        if not isinstance(required, list):
+            return []
+        names += [str(name) for name in required if name != "settings"]
+    return names
+
+
+def _is_environment_reference(branch: JsonValue) -> bool:
+    return isinstance(branch, dict) and branch.get("pattern") == ENVIRONMENT_REFERENCE
