@@ -49,7 +49,7 @@ FORBIDDEN: Mapping[str, tuple[str, ...]] = {
         *RUNNING,
         *REPORTING,
         *("agentv_ci.compile", "agentv_ci.scaffold", "agentv_ci.validators"),
-        *("agentv_ci.contracts.plan", "agentv_ci.contracts.results", "jsonschema"),
+        *("agentv_ci.contracts.plan", "agentv_ci.contracts.results"),
     ),
     "compile": (*RUNNING, *REPORTING, "agentv_ci.scaffold", "agentv_ci.validators"),
     "schema": (*RUNNING, *REPORTING, "agentv_ci.app", "agentv_ci.load", "agentv_ci.validate", "jsonschema", "ruamel"),
