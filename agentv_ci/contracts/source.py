@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from pydantic.alias_generators import to_camel
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.diagnostics import RULES, Diagnostic
 
 Kind = Literal["eval", "targets", "config", "judge-set"]
 
@@ -72,6 +72,13 @@ class Source:
         """Return the absolute path a file reference means: from the repository with a leading `/`, else from here."""
         base, rest = (self.root, reference.lstrip("/")) if reference.startswith("/") else (self.path.parent, reference)
         return normal(base / rest)
+
+
+def diagnostic_at(mark: Mark, rule: str, message: str, path: Path, **details: str | None) -> Diagnostic:
+    """Return a diagnostic of a rule about what stands at `mark`; `details`: its pointer, case, target and hint."""
+    (line, column), (end_line, end_column) = mark.start, mark.end
+    severity = RULES[rule].severity
+    return Diagnostic(rule, severity, message, str(path), line + 1, column + 1, end_line + 1, end_column + 1, **details)
 
 
 def normal(path: Path) -> Path:

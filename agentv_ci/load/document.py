@@ -9,15 +9,15 @@ from pathlib import Path
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.config import CONFIG_SCHEMA
-from agentv_ci.contracts.diagnostics import RULES, Diagnostic
+from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.evals import EVAL_SCHEMA
 from agentv_ci.contracts.judge_set import JUDGE_SET_SCHEMA
-from agentv_ci.contracts.source import NOWHERE, Kind, Source, locate
+from agentv_ci.contracts.source import NOWHERE, Kind, Mark, Source, diagnostic_at, locate
 from agentv_ci.contracts.targets import TARGETS_SCHEMAS
 from agentv_ci.jsonschema.schemas import BASE_ID, schema_id
 from agentv_ci.load.files import MAX_BYTES
-from agentv_ci.load.parse import Foreign, Parsed, Unparsable, parse_yaml
-from agentv_ci.load.syntax import Problem
+from agentv_ci.load.parse import Parsed, parse_yaml
+from agentv_ci.load.problems import Foreign, Problem, Unparsable
 from agentv_ci.text import did_you_mean, listed, nearest
 
 KNOWN_SCHEMAS: Mapping[str, Kind] = {
@@ -80,10 +80,8 @@ def _unreadable(rule: str, message: str) -> Unparsable:
 
 
 def _diagnostic(path: Path, problem: Problem) -> Diagnostic:
-    (line, column), (end_line, end_column) = problem.start, problem.end
-    severity = RULES[problem.rule].severity
-    place = (line + 1, column + 1, end_line + 1, end_column + 1)
-    return Diagnostic(problem.rule, severity, problem.message, str(path), *place, hint=problem.hint)
+    mark = Mark(problem.start, problem.end, None)
+    return diagnostic_at(mark, problem.rule, problem.message, path, hint=problem.hint)
 
 
 def _recognise(path: Path, parsed: Parsed, *, named: bool) -> tuple[Kind | None, Problem | None]:
@@ -95,24 +93,22 @@ def _recognise(path: Path, parsed: Parsed, *, named: bool) -> tuple[Kind | None,
         if kind is None and (named or looks_ours):
             place = locate(parsed.find_mark(), ("$schema",))
             names = [name for name in KNOWN_SCHEMAS if not name.startswith("http")]
-            said = f"unknown $schema '{declared}'{did_you_mean(declared, names)}; known are {listed(names)}"
-            return _kind_by_name(path), Problem("AV103", said, place.start, place.end)
+            message = f"unknown $schema '{declared}'{did_you_mean(declared, names)}; known are {listed(names)}"
+            return _kind_by_name(path), Problem("AV103", message, place.start, place.end)
         return kind, None
     kind = _kind_by_name(path) or _kind_by_content(data, named=named)
-    if not named and (kind is None or (kind == "targets" and not _may_list_targets(data))):
-        return None, None
+    if not named and (kind is None or (kind == "targets" and data is not None and not isinstance(data, dict))):
+        return None, None  # other files are called targets.yaml too
     if kind is not None and (data is None or _tries_to_say(data)):
         return kind, None
     start = parsed.find_mark().start
     if kind is not None:
         name = next(name for name, each in KNOWN_SCHEMAS.items() if each == kind)
         return kind, Problem("AV102", f"no $schema; read as '{name}'", start, start)
-    what = (
-        "the file is empty"
-        if data is None
-        else "no document of agentv-ci; those begin with a line such as $schema: agentv-eval-v2"
-    )
-    return None, Problem("AV103", what, start, start)
+    message = "the file is empty"
+    if data is not None:
+        message = "no document of agentv-ci; those begin with a line such as $schema: agentv-eval-v2"
+    return None, Problem("AV103", message, start, start)
 
 
 def _kind_by_name(path: Path) -> Kind | None:
@@ -138,11 +134,6 @@ def _kind_by_content(data: JsonValue, *, named: bool) -> Kind | None:
 def _tries_to_say(data: JsonValue) -> bool:
     """Whether `$schema` is there, only not as it should be: that is said where the rest of the document is checked."""
     return isinstance(data, dict) and ("$schema" in data or nearest("$schema", data) is not None)
-
-
-def _may_list_targets(data: JsonValue) -> bool:
-    """Whether a file that is only named like a targets file may be one: others are called so too."""
-    return data is None or isinstance(data, dict)
 
 
 def _lists_providers(value: JsonValue) -> bool:

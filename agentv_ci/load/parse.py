@@ -1,18 +1,16 @@
 """YAML 1.2 core to plain data, with the place of every part.
 
-The door to ruamel.yaml, with `skim.py`. Its C parser's event stream is read by constructors of our own, which are an
-order of magnitude faster than a round-trip load: first the one that only takes what is plain, then, for all other
-files and for places, the careful one below. The C parser (libyaml 0.1.7) refuses a few valid documents and may be
-missing: then ruamel's own parser reads the file, and what it says holds.
+The event stream of ruamel's C parser is read by constructors of our own, which are an order of magnitude faster than a
+round-trip load: first the one of `plain.py`, then, for all other files and for places, the one below. The C parser
+(libyaml 0.1.7) refuses a few valid documents and may be missing: then ruamel's own parser reads the file, and what it
+says holds.
 """
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.events import (
     AliasEvent,
@@ -28,9 +26,9 @@ from ruamel.yaml.events import (
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.source import Mark
-from agentv_ci.load.places import BLOCKS, LINE_BREAK, Event, Point, block_end, marks, span
-from agentv_ci.load.skim import MAX_DEPTH, MAX_NODES, NeedsCare, c_parser, plain, skim
-from agentv_ci.load.syntax import Problem, syntax_problem
+from agentv_ci.load.events import BLOCKS, LINE_BREAK, Event, Point, block_end, c_parser, marks, own_events, span
+from agentv_ci.load.plain import MAX_DEPTH, MAX_NODES, NotPlain, plain, read_plain
+from agentv_ci.load.problems import Foreign, Problem, Unparsable, syntax_problem
 from agentv_ci.text import listed
 
 MAX_DIRECTIVES = 100
@@ -53,36 +51,24 @@ class Parsed:
     """Where the items of a list at its top level stand, when that is found faster than with `find_mark`."""
 
 
-class Unparsable(ValueError):
-    """There is no document to speak of."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(f"{problem.message} (line {problem.start[0] + 1})")
-        self.problem = problem
-
-
-class Foreign(Unparsable):
-    """It is YAML, and beyond its core: a document for another program."""
-
-
 def parse_yaml(text: str) -> Parsed:
     """Return the document in `text`; raises Unparsable."""
     if text.startswith("%") and text.count("\n%") > MAX_DIRECTIVES:
         raise Unparsable(Problem("AV101", f"more than {MAX_DIRECTIVES} directives", (0, 0), (0, 0)))
     try:
-        skimmed = skim(text)
-    except NeedsCare as error:
+        document = read_plain(text)
+    except NotPlain as error:
         if isinstance(error.__cause__, YAMLError):
             return _second_opinion(text, error.__cause__)
-        return _parse_with_care(text)
+        return _construct(text)
 
     def find_items(key: str) -> list[Mark] | None:
-        return list(marks(text, skimmed.items[key])) if key in skimmed.items else None
+        return list(marks(text, document.items[key])) if key in document.items else None
 
-    return Parsed(skimmed.data, lambda: _parse_with_care(text).find_mark(), keys=skimmed.keys, find_items=find_items)
+    return Parsed(document.data, lambda: _construct(text).find_mark(), keys=document.keys, find_items=find_items)
 
 
-def _parse_with_care(text: str) -> Parsed:
+def _construct(text: str) -> Parsed:
     next_event = c_parser(text)
     if next_event is None:
         return _second_opinion(text, None)
@@ -97,7 +83,7 @@ def _second_opinion(text: str, refusal: YAMLError | None) -> Parsed:
     try:
         if refusal is not None and len(text) > MAX_SECOND_OPINION:
             raise refusal
-        return _Constructor(text, _own_events(text)).document()
+        return _Constructor(text, own_events(text)).document()
     except YAMLError as error:
         raise Unparsable(syntax_problem(text, error)) from error
 
@@ -105,11 +91,6 @@ def _second_opinion(text: str, refusal: YAMLError | None) -> Parsed:
 def _c_events(next_event: Callable[[], Event | None]) -> Iterator[Event]:
     while (event := next_event()) is not None:
         yield event
-
-
-def _own_events(text: str) -> Iterator[Event]:
-    events: Iterator[Event] = YAML(typ="safe", pure=True).parse(io.StringIO(text))
-    return events
 
 
 @dataclass(slots=True)

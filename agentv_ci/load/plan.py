@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from agentv_ci.canonical import digest_of
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.diagnostics import RULES, Diagnostic
+from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.plan import (
     Plan,
     PlanCase,
@@ -23,11 +23,12 @@ from agentv_ci.contracts.plan import (
     flat,
     named_targets,
 )
-from agentv_ci.contracts.source import Mark, Pointer, locate, spell
+from agentv_ci.contracts.source import NOWHERE, Mark, Pointer, diagnostic_at, locate, spell
 from agentv_ci.errors import InvalidInput, UsageError
 from agentv_ci.json_access import read_json
 from agentv_ci.jsonschema.schemas import schema_id
-from agentv_ci.load.parse import Unparsable, parse_yaml
+from agentv_ci.load.parse import parse_yaml
+from agentv_ci.load.problems import Unparsable
 from agentv_ci.model_errors import refusals
 
 PLAN_ID = re.compile(r".*/plan-v(\d+)\.schema\.json")
@@ -141,7 +142,10 @@ def _twice(evaluators: Sequence[PlanEvaluator]) -> Iterator[str]:
 
 def _diagnostics(path: Path, text: str, refused: list[tuple[Pointer, str]]) -> list[Diagnostic]:
     mark = _mark(text)
-    return [_diagnostic(path, pointer, message, locate(mark, pointer)) for pointer, message in refused]
+    return [
+        diagnostic_at(locate(mark, pointer), "AV204", message, path, pointer=spell(pointer) or None)
+        for pointer, message in refused
+    ]
 
 
 def _mark(text: str) -> Mark:
@@ -149,20 +153,5 @@ def _mark(text: str) -> Mark:
     try:
         parsed = parse_yaml(text)
     except Unparsable:
-        return Mark((0, 0), (0, 0), None)
-    return parsed.find_mark() if not parsed.problems else Mark((0, 0), (0, 0), None)
-
-
-def _diagnostic(path: Path, pointer: Pointer, message: str, mark: Mark) -> Diagnostic:
-    (line, column), (end_line, end_column) = mark.start, mark.end
-    return Diagnostic(
-        "AV204",
-        RULES["AV204"].severity,
-        message,
-        str(path),
-        line + 1,
-        column + 1,
-        end_line + 1,
-        end_column + 1,
-        pointer=spell(pointer) or None,
-    )
+        return NOWHERE
+    return parsed.find_mark() if not parsed.problems else NOWHERE

@@ -9,9 +9,9 @@ from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 
-from agentv_ci.contracts.diagnostics import RULES, Diagnostic
+from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import DocumentContext, ReferencedFile
-from agentv_ci.contracts.source import Pointer, Source, locate, spell
+from agentv_ci.contracts.source import Pointer, Source, diagnostic_at, locate, spell
 from agentv_ci.json_access import text_at
 from agentv_ci.text import shortened
 
@@ -82,16 +82,11 @@ class Finder:
         `pointer` leads through the understood document.
         """
         pointer = self.authored(pointer)
-        mark = locate(self.source.mark, pointer, key=key)
-        return Diagnostic(
-            rule=rule,
-            severity=RULES[rule].severity,
-            message=shortened(message, LONGEST),
-            path=str(self.source.path),
-            line=mark.start[0] + 1,
-            column=mark.start[1] + 1,
-            end_line=mark.end[0] + 1,
-            end_column=mark.end[1] + 1,
+        return diagnostic_at(
+            locate(self.source.mark, pointer, key=key),
+            rule,
+            shortened(message, LONGEST),
+            self.source.path,
             pointer=spell(pointer) or None,
             case=self._label(pointer, "evalcases", "id"),
             target=self._label(pointer, "targets", "name"),

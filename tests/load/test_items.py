@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.contracts.source import locate
-from agentv_ci.load.parse import Unparsable, parse_yaml
+from agentv_ci.load.parse import parse_yaml
+from agentv_ci.load.problems import Unparsable
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 DOCUMENTS = sorted(path for path in CORPUS.rglob("*.y*ml") if "expected" not in path.parts)
@@ -74,6 +75,6 @@ def test_what_is_not_plain_is_left_to_careful_reading(text: str) -> None:
 
 
 def test_without_the_c_parser_careful_reading_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agentv_ci.load.skim.CParser", None)
+    monkeypatch.setattr("agentv_ci.load.events.CParser", None)
     monkeypatch.setattr("agentv_ci.load.parse.c_parser", lambda _: None)
     assert quick("list: [1]\n", "list") is None

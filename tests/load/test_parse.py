@@ -14,9 +14,9 @@ from ruamel.yaml import YAML
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.source import Mark, Pointer, locate
-from agentv_ci.load.parse import Parsed, Unparsable, parse_yaml
-from agentv_ci.load.skim import MAX_DEPTH, NeedsCare, skim
-from agentv_ci.load.syntax import Problem
+from agentv_ci.load.parse import Parsed, parse_yaml
+from agentv_ci.load.plain import MAX_DEPTH, NotPlain, read_plain
+from agentv_ci.load.problems import Problem, Unparsable
 from tests.conftest import REPOSITORY
 
 
@@ -28,7 +28,7 @@ def by_both(text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Parsed, Parsed]
     """Parse with the C parser, then without it."""
     fast = parse_yaml(text)
     with monkeypatch.context() as patch:
-        patch.setattr("agentv_ci.load.skim.CParser", None)
+        patch.setattr("agentv_ci.load.events.CParser", None)
         return fast, parse_yaml(text)
 
 
@@ -36,10 +36,10 @@ def carefully(text: str) -> Parsed:
     """Parse without the fast way."""
 
     def never(_: str) -> tuple[JsonValue, frozenset[str]]:
-        raise NeedsCare
+        raise NotPlain
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("agentv_ci.load.parse.skim", never)
+        patch.setattr("agentv_ci.load.parse.read_plain", never)
         return parse_yaml(text)
 
 
@@ -71,8 +71,8 @@ def test_both_parsers_give_equal_trees_and_places(path: Path, monkeypatch: pytes
 
 def test_what_is_plain_goes_the_fast_way() -> None:
     text = "a: 1\nb: [x, {c: 'd'}]\n"
-    skimmed = skim(text)
-    data, keys = skimmed.data, skimmed.keys
+    document = read_plain(text)
+    data, keys = document.data, document.keys
     assert data == {"a": 1, "b": ["x", {"c": "d"}]}
     assert keys == {"a", "b", "c"}
 

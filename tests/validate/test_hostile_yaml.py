@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.source import Mark, locate
-from agentv_ci.load import places
-from agentv_ci.load.parse import Unparsable, parse_yaml
-from agentv_ci.load.skim import NeedsCare, skim
+from agentv_ci.load import events
+from agentv_ci.load.parse import parse_yaml
+from agentv_ci.load.plain import NotPlain, read_plain
+from agentv_ci.load.problems import Unparsable
 from tests.load.test_parse import carefully
 
 PLAIN = (
@@ -63,19 +64,19 @@ AFTER = st.sampled_from(["", "", "...\n", "\n\n", "# end", "--- x\n"])
 def test_the_fast_way_and_the_careful_one_agree(before: str, block: str, after: str, end: str) -> None:
     text = (before + block + after).replace("\n", end)
     try:
-        skimmed = skim(text)
-        data, keys = skimmed.data, skimmed.keys
-    except NeedsCare:
+        document = read_plain(text)
+        data, keys = document.data, document.keys
+    except NotPlain:
         return
     careful = carefully(text)
     assert repr(careful.data) == repr(data)
     assert careful.problems == ()
     assert set(keys_in(data)) == keys
     mark = careful.find_mark()
-    for key, extents in skimmed.items.items():
+    for key, extents in document.items.items():
         parts = locate(mark, (key,)).parts
         assert isinstance(parts, list)
-        assert [each[:2] for each in places.marks(text, extents)] == [each[:2] for each in parts]
+        assert [each[:2] for each in events.marks(text, extents)] == [each[:2] for each in parts]
 
 
 def keys_in(value: JsonValue) -> list[str]:
@@ -112,5 +113,5 @@ def marks(mark: Mark) -> list[Mark]:
 
 def test_both_ways_refuse_the_same_number_of_values() -> None:
     text = "[" + "?," * 600_000 + "]"
-    with pytest.raises((NeedsCare, Unparsable)):
-        skim(text)
+    with pytest.raises((NotPlain, Unparsable)):
+        read_plain(text)

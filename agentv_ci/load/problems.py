@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.reader import ReaderError
 
-from agentv_ci.load.places import Point
+from agentv_ci.load.events import Point
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,18 @@ class Problem:
     start: Point
     end: Point
     hint: str | None = None
+
+
+class Unparsable(ValueError):
+    """There is no document to speak of."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(f"{problem.message} (line {problem.start[0] + 1})")
+        self.problem = problem
+
+
+class Foreign(Unparsable):
+    """It is YAML, and beyond its core: a document for another program."""
 
 
 def syntax_problem(text: str, error: YAMLError) -> Problem:
@@ -34,37 +46,35 @@ def syntax_problem(text: str, error: YAMLError) -> Problem:
     mark = error.problem_mark or error.context_mark
     point = (mark.line, mark.column) if mark else (0, 0)
     begun = (error.context_mark.line, error.context_mark.column) if error.context_mark else point
-    said = ", ".join(part for part in (error.context, error.problem) if part)
-    return _known(said, point, begun) or _as_said(said, point, begun)
-
-
-def _as_said(said: str, point: Point, begun: Point) -> Problem:
+    complaint = ", ".join(part for part in (error.context, error.problem) if part)
+    if known := _known(complaint, point, begun):
+        return known
     since = f" (it begins at line {begun[0] + 1}, column {begun[1] + 1})" if begun != point else ""
-    return Problem("AV101", f"not valid YAML: {said}{since}", point, point)
+    return Problem("AV101", f"not valid YAML: {complaint}{since}", point, point)
 
 
-def _known(said: str, point: Point, begun: Point) -> Problem | None:
+def _known(complaint: str, point: Point, begun: Point) -> Problem | None:
     """Return better words for what people mostly do."""
 
     def problem(message: str, hint: str, place: Point = point) -> Problem:
         return Problem("AV101", f"not valid YAML: {message}", place, place, hint)
 
-    if "mapping values are not allowed here" in said:
+    if "mapping values are not allowed here" in complaint:
         return problem("': ' inside a text", "put the text in quotes, or behind key: | on lines of its own")
-    if "found character '\\t'" in said:
+    if "found character '\\t'" in complaint:
         return problem("a tab where a value or a key should begin", "YAML indents with spaces")
-    if match := re.search(r"found character '(.)' that cannot start any token", said):
+    if match := re.search(r"found character '(.)' that cannot start any token", complaint):
         return problem(f"a text cannot begin with {match[1]}", "put the text in quotes")
-    if match := re.search(r"found unknown escape character '(.)'", said):
+    if match := re.search(r"found unknown escape character '(.)'", complaint):
         hint = f"in single quotes a backslash is a backslash: '\\{match[1]}'"
         return problem(f"\\{match[1]} means nothing in double quotes", hint)
-    if "while scanning a quoted scalar" in said and "end of stream" in said:
+    if "while scanning a quoted scalar" in complaint and "end of stream" in complaint:
         return problem("this quote is never closed", "close it, or write '' for an apostrophe in single quotes", begun)
-    if "could not find expected ':'" in said:
+    if "could not find expected ':'" in complaint:
         return problem("a line without ': '", "a key has a colon and a space behind it", begun)
-    if "while parsing a flow" in said and "'<stream end>'" in said:
+    if "while parsing a flow" in complaint and "'<stream end>'" in complaint:
         return problem("this bracket is never closed", "close it; lines inside brackets end with a comma", begun)
-    if "while parsing a block" in said and "<block end>" in said:
+    if "while parsing a block" in complaint and "<block end>" in complaint:
         message = f"this does not continue what begins on line {begun[0] + 1}"
         return problem(message, "lines of one level are indented alike; a quoted text goes to its last quote")
     return None

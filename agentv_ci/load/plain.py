@@ -1,14 +1,12 @@
 """The fast way through YAML: plain data of the documents people mostly write, without places.
 
-Everything that needs a second look (anchors, aliases, tags, keys given twice, more than one document, errors) raises
-NeedsCare, and the careful constructor of `parse.py` reads the file from its beginning. Tests prove that both give the
-same data.
+Everything else (anchors, aliases, tags, keys given twice, more than one document, errors) raises NotPlain, and the
+constructor of `parse.py` reads the file from its beginning. Tests prove that both give the same data.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,12 +22,7 @@ from ruamel.yaml.events import (
 )
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.load.places import Event, Extent, extent
-
-try:
-    from ruamel.yaml import CParser  # type: ignore[attr-defined]  # only there with the C extension
-except ImportError:  # pragma: no cover  # the wheel of ruamel.yaml.clib does not exist for this platform
-    CParser = None
+from agentv_ci.load.events import Event, LightScalarEvent, c_parser
 
 MAX_DEPTH = 64
 MAX_NODES = 1_000_000
@@ -42,92 +35,56 @@ _SURROGATE = re.compile(r"\\[uU]0*[dD][89a-fA-F]")
 """An escape that may be half of a character."""
 
 
-class LightScalarEvent(ScalarEvent):
-    """The same event, made by one call instead of three: half of the time of a parse goes into making events."""
-
-    __slots__ = ()
-
-    def __init__(  # as the C parser calls it
-        self,
-        anchor: str | None,
-        tag: object,
-        implicit: tuple[bool, bool],
-        value: str,
-        start_mark: object = None,
-        end_mark: object = None,
-        style: str | None = None,
-        comment: object = None,
-    ) -> None:
-        self.anchor = anchor
-        self.ctag = tag
-        self.implicit = implicit
-        self.value = value
-        self.start_mark = start_mark
-        self.end_mark = end_mark
-        self.style = style
-        self.comment = comment
-
-
-if CParser is not None:
-    # The C parser looks its event classes up in its module, and this one is as good to everybody else.
-    vars(sys.modules[CParser.__module__])["ScalarEvent"] = LightScalarEvent
-
-
-def c_parser(text: str) -> Callable[[], Any] | None:
-    """Return the C parser's function that gives the next event, or None where there is no C parser."""
-    return CParser(text).get_event if CParser is not None else None
-
-
-class NeedsCare(Exception):
-    """This file is for the careful constructor."""
+class NotPlain(Exception):
+    """This file is for the constructor that knows all of YAML's core."""
 
 
 @dataclass(frozen=True, slots=True)
-class Skimmed:
+class PlainDocument:
     """A document of plain data."""
 
     data: JsonValue
     keys: frozenset[str]
     """Every key of every mapping in it."""
-    items: Mapping[str, Sequence[Extent]]
-    """Where the items of each list at its top level stand."""
+    items: Mapping[str, Sequence[tuple[Event, Event]]]
+    """Of each list at its top level: the first and the last event of every item."""
 
 
-def skim(text: str) -> Skimmed:
-    """Return the document in `text`; raises NeedsCare for all that is not plain."""
+def read_plain(text: str) -> PlainDocument:
+    """Return the document in `text`; raises NotPlain for all that is not plain."""
     # A node takes at least two characters.
     if len(text) > 2 * MAX_NODES or _SURROGATE.search(text):
-        raise NeedsCare
+        raise NotPlain
     try:
         next_event = c_parser(text)
         if next_event is None:
-            raise NeedsCare
-        return _Skimmer(next_event).document()
+            raise NotPlain
+        return _PlainReader(next_event).document()
     except YAMLError as error:
-        raise NeedsCare from error
+        raise NotPlain from error
 
 
-class _Skimmer:
+class _PlainReader:
     """Speed decides here: events are told apart by their very class, and scalars are read where they are met."""
 
     def __init__(self, next_event: Callable[[], Any]) -> None:
         self._next = next_event
         self._keys: set[str] = set()
-        self._lists: list[list[Extent]] = []
+        self._lists: list[list[tuple[Event, Event]]] = []
         """Of the document's second level, which are those of the first level's keys."""
         self._last: Event
         """The end of what was read last: a block collection's own end stands at the next token."""
 
-    def document(self) -> Skimmed:
+    def document(self) -> PlainDocument:
         self._next()  # the stream's start
         if type(self._next()) is StreamEndEvent:
-            raise NeedsCare
+            raise NotPlain
         value = self._value(self._next(), 1)
         self._next()  # the document's end
         if type(self._next()) is not StreamEndEvent:
-            raise NeedsCare
+            raise NotPlain
         lists = [key for key, each in value.items() if isinstance(each, list)] if isinstance(value, dict) else []
-        return Skimmed(value, frozenset(self._keys), dict(zip(lists, self._lists, strict=False)))
+        return PlainDocument(value, frozenset(self._keys), dict(zip(lists, self._lists, strict=False)))
 
     def _value(self, event: object, depth: int) -> JsonValue:
         if type(event) is LightScalarEvent:
@@ -135,9 +92,9 @@ class _Skimmer:
             return _scalar(event)
         if type(event) is MappingStartEvent or type(event) is SequenceStartEvent:
             if event.anchor is not None or event.ctag is not None or depth > MAX_DEPTH:
-                raise NeedsCare
+                raise NotPlain
             return self._mapping(depth) if type(event) is MappingStartEvent else self._sequence(depth)
-        raise NeedsCare
+        raise NotPlain
 
     def _mapping(self, depth: int) -> JsonValue:
         next_event = self._next
@@ -147,13 +104,13 @@ class _Skimmer:
             if type(event) is LightScalarEvent:
                 key = event.value
                 if event.anchor is not None or event.ctag is not None or key in data or key == "<<":
-                    raise NeedsCare
+                    raise NotPlain
             elif type(event) is MappingEndEvent:
                 self._keys.update(data)
                 self._end(event)
                 return data
             else:
-                raise NeedsCare
+                raise NotPlain
             event = next_event()
             if type(event) is LightScalarEvent:
                 self._last = event
@@ -164,18 +121,18 @@ class _Skimmer:
     def _sequence(self, depth: int) -> JsonValue:
         next_event = self._next
         items: list[JsonValue] = []
-        extents: list[Extent] | None = None
+        ends: list[tuple[Event, Event]] | None = None
         if depth == 2:
-            extents = []
-            self._lists.append(extents)
+            ends = []
+            self._lists.append(ends)
         while True:
             event = next_event()
             if type(event) is SequenceEndEvent:
                 self._end(event)
                 return items
             items.append(self._value(event, depth + 1))
-            if extents is not None:
-                extents.append(extent(event, self._last))
+            if ends is not None:
+                ends.append((event, self._last))
 
     def _end(self, event: Event) -> None:
         if event.end_mark.index > event.start_mark.index:  # of a flow collection it is a bracket
@@ -184,13 +141,13 @@ class _Skimmer:
 
 def _scalar(event: ScalarEvent) -> JsonValue:
     if event.anchor is not None or event.ctag is not None:
-        raise NeedsCare
+        raise NotPlain
     text: str = event.value
     if (not text or text[0] in _MAY_BE_NO_TEXT) and event.implicit[0]:
         try:
             return plain(text)
         except ValueError as error:
-            raise NeedsCare from error
+            raise NotPlain from error
     return text
 
 
