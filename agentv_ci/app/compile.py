@@ -73,10 +73,10 @@ def compile_paths(selection: Selection, *, cwd: Path) -> Compiled:
 
     Raises InvalidInput with all diagnostics, UsageError, or NothingToRun when nothing is selected.
     """
-    found = discover(selection.patterns, cwd)
-    if _is_plan(found):
-        return _read_plan(found[0].path, selection, cwd)
-    reading = _Reading(found, selection, cwd)
+    files = discover(selection.patterns, cwd)
+    if _is_plan(files):
+        return _read_plan(files[0].path, selection, cwd)
+    reading = _Reading(files, selection, cwd)
     compilation = reading.compilation()
     plan = compilation.plan()
     return Compiled(plan, reading.origin(compilation.sources, cases=len(plan.cases)))
@@ -88,11 +88,11 @@ def write_plan(selection: Selection, *, cwd: Path, scratch: BinaryIO, watch: Cal
     The text lies in `scratch` until it is copied; `watch` gets the number of cases so far. Raises what
     `compile_paths` raises, and OSError.
     """
-    found = discover(selection.patterns, cwd)
-    if _is_plan(found):
-        return write_compiled(_read_plan(found[0].path, selection, cwd), scratch)
+    files = discover(selection.patterns, cwd)
+    if _is_plan(files):
+        return write_compiled(_read_plan(files[0].path, selection, cwd), scratch)
     writer = PlanWriter(schema_id("plan-v1"), scratch)
-    reading = _Reading(found, selection, cwd)
+    reading = _Reading(files, selection, cwd)
     compilation = reading.compilation()
     number = writer.add(compilation.cases(), watch)
     origin = reading.origin(compilation.sources, cases=number)
@@ -106,18 +106,18 @@ def write_compiled(compiled: Compiled, scratch: BinaryIO) -> Written:
     return Written(writer.end(compiled.plan), number, compiled.origin)
 
 
-def _is_plan(found: Sequence[DiscoveredFile]) -> bool:
-    named = [each.path for each in found if each.path.suffix == ".json" and each.named]
-    if named and len(found) > 1:
+def _is_plan(files: Sequence[DiscoveredFile]) -> bool:
+    named = [each.path for each in files if each.path.suffix == ".json" and each.named]
+    if named and len(files) > 1:
         raise UsageError(f"'{named[0]}': one plan at a time, and alone: it has its eval files and targets already")
-    return len(found) == 1 and found[0].path.suffix == ".json"
+    return len(files) == 1 and files[0].path.suffix == ".json"
 
 
 class _Reading:
     """The documents of a selection, checked one after the other while those before them are compiled."""
 
-    def __init__(self, found: Sequence[DiscoveredFile], selection: Selection, cwd: Path) -> None:
-        self._found = sorted(found, key=lambda each: each.path)
+    def __init__(self, files: Sequence[DiscoveredFile], selection: Selection, cwd: Path) -> None:
+        self._files = sorted(files, key=lambda each: each.path)
         self._selection = selection
         self._cwd = cwd
         self._documents = Documents(cwd, selection.targets, selection.target, selection.more_targets)
@@ -144,7 +144,7 @@ class _Reading:
         """Yield valid eval documents until one is not; the rest is still checked, and said at the end."""
         untargeted: UsageError | None = None
         evals = failed = 0
-        for each in self._found:
+        for each in self._files:
             checked = self._documents.check(each.path, named=each.named)
             if checked.source.kind == "eval":
                 evals += 1
@@ -188,11 +188,11 @@ def _missing_target(checked: CheckedDocument, context: DocumentContext) -> Usage
     if context.targets is None:
         return no_targets(checked.source.path)
     names = [target.name for target in context.target_list]
-    wanted = context.target_override
-    if wanted is None or wanted in names:
+    override = context.target_override
+    if override is None or override in names:
         return None
-    close = did_you_mean(wanted, names)
-    return UsageError(f"unknown target '{wanted}'{close}; {context.targets.source.path} defines {listed(names)}")
+    close = did_you_mean(override, names)
+    return UsageError(f"unknown target '{override}'{close}; {context.targets.source.path} defines {listed(names)}")
 
 
 def _read_text(path: Path) -> str:

@@ -186,8 +186,8 @@ def _require_file(path: Path, limit: int = MAX_BYTES) -> None:
 
 def _annotations(job: Job) -> Iterator[Annotation]:
     """Yield errors of documents, then what did not pass, then warnings."""
-    found = list(github.annotate(job.diagnostics, job.relative)) if job.diagnostics is not None else []
-    errors = [each for each in found if each.level == "error"]
+    remarks = list(github.annotate(job.diagnostics, job.relative)) if job.diagnostics is not None else []
+    errors = [each for each in remarks if each.level == "error"]
     yield from errors
     if job.reported is not None:
         yield from annotate(job.reported, EvaluatorLines(Path(job.run.root)).find)
@@ -195,7 +195,7 @@ def _annotations(job: Job) -> Iterator[Annotation]:
         is_notice = job.run.exit_code == PASSED
         reason = job.run.reason + (f"\n{job.run.hint}" if job.run.hint else "")
         yield Annotation("notice" if is_notice else "error", "Nothing ran" if is_notice else "agentv-ci", reason)
-    yield from (each for each in found if each.level != "error")
+    yield from (each for each in remarks if each.level != "error")
 
 
 def _outputs(run: ActionRun, report: RunReport | None, folder: Path) -> Mapping[str, str]:

@@ -109,10 +109,10 @@ def write_run(folder: Path, run: ActionRun, files: Sequence[FileDiagnostics]) ->
 
 def by_file(diagnostics: Iterable[Diagnostic], root: Path) -> list[FileDiagnostics]:
     """Return diagnostics file by file."""
-    found: dict[str, list[Diagnostic]] = {}
+    by_path: dict[str, list[Diagnostic]] = {}
     for each in diagnostics:
-        found.setdefault(str(each.path), []).append(each)
-    return [FileDiagnostics(Path(path), root, None, tuple(said), without_targets=False) for path, said in found.items()]
+        by_path.setdefault(str(each.path), []).append(each)
+    return [FileDiagnostics(Path(path), root, None, tuple(own), without_targets=False) for path, own in by_path.items()]
 
 
 def _write(path: Path, document: BaseModel) -> None:

@@ -34,24 +34,26 @@ def check_paths(patterns: Sequence[str], *, targets: str | None, cwd: Path, jobs
 
     Only what is to be said of a file is kept. Raises UsageError for a path that does not exist.
     """
-    found = discover(patterns, cwd)
-    processes = min(jobs, len(found) // WORTH_A_PROCESS + 1)
-    checked = _check_in_processes(found, targets, cwd, processes) if processes > 1 else _check(found, targets, cwd)
+    discovered = discover(patterns, cwd)
+    processes = min(jobs, len(discovered) // WORTH_A_PROCESS + 1)
+    checked = (
+        _check_in_processes(discovered, targets, cwd, processes) if processes > 1 else _check(discovered, targets, cwd)
+    )
     files = {each.path: each for each in checked if each is not None}
-    skipped = len(found) - len(files)
+    skipped = len(discovered) - len(files)
     for each in tuple(files.values()):
         for other in each.beside:
             files.setdefault(other.path, other)
     return Checks(tuple(files.values()), skipped)
 
 
-def _check(found: Sequence[DiscoveredFile], targets: str | None, cwd: Path) -> list[FileDiagnostics | None]:
+def _check(discovered: Sequence[DiscoveredFile], targets: str | None, cwd: Path) -> list[FileDiagnostics | None]:
     documents = Documents(cwd, targets)
-    return [documents.check_file(each.path, named=each.named) for each in found]
+    return [documents.check_file(each.path, named=each.named) for each in discovered]
 
 
 def _check_in_processes(
-    found: Sequence[DiscoveredFile], targets: str | None, cwd: Path, processes: int
+    discovered: Sequence[DiscoveredFile], targets: str | None, cwd: Path, processes: int
 ) -> list[FileDiagnostics | None]:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
@@ -59,8 +61,8 @@ def _check_in_processes(
     for contract in (EvalDocument, TargetsDocument):
         # What is built now is shared by all forked processes; else each would build it again.
         contract.model_rebuild()
-    size = -(-len(found) // (processes * CHUNKS_A_PROCESS))
-    chunks = [found[start : start + size] for start in range(0, len(found), size)]
+    size = -(-len(discovered) // (processes * CHUNKS_A_PROCESS))
+    chunks = [discovered[start : start + size] for start in range(0, len(discovered), size)]
     pool = ProcessPoolExecutor(processes, get_context(start_method()), initializer=_leave_interrupts_to_the_parent)
     try:
         parts = pool.map(_check, chunks, [targets] * len(chunks), [cwd] * len(chunks))

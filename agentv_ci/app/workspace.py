@@ -113,8 +113,8 @@ class Documents:
         return replace(checked, document=document.model_copy(update={"targets": both}))
 
     def _configs(self, path: Path) -> tuple[CheckedDocument, ...]:
-        found = (self._beside(config, "config", named=True) for config in find_configs(path, self.root(path)))
-        return tuple(config for config in found if config is not None)
+        configs = (self._beside(config, "config", named=True) for config in find_configs(path, self.root(path)))
+        return tuple(config for config in configs if config is not None)
 
     def _targets_at(self, path: Path) -> CheckedDocument | None:
         named = path == self._targets
@@ -187,9 +187,9 @@ def _known_validators() -> frozenset[str]:
 def _named_targets(name: str, cwd: Path) -> Path:
     path = cwd / name
     try:
-        found = targets_in(path) if path.is_dir() else path if path.exists() else None
+        file = targets_in(path) if path.is_dir() else path if path.exists() else None
     except (OSError, ValueError):  # longer than the system allows, or with a NUL
-        found = None
-    if found is None:
+        file = None
+    if file is None:
         raise UsageError(f"--targets: no targets file at '{name}'")
-    return found
+    return file

@@ -79,6 +79,7 @@ def run_step(inputs: Inputs) -> int:
     prepare(inputs.folder, named, inputs.use)
     root = (_root_of(cwd / inputs.paths[0]) if inputs.paths else None) or cwd
     files: list[FileDiagnostics] = []
+    command = _validate if inputs.validate_only else _evaluate
 
     def work() -> int:
         if not inputs.paths:
@@ -92,7 +93,7 @@ def run_step(inputs: Inputs) -> int:
             assert refused is not None, "what cannot be parsed has a reason"
             raise refused
         with context:
-            return (_validate if inputs.validate_only else _evaluate)(inputs, context, files)
+            return command(inputs, context, files)
 
     ended = end(work)
     if isinstance(ended.error, InvalidInput):

@@ -41,8 +41,8 @@ def command(results: tuple[str, ...], keys: tuple[str, ...], context: str | None
     scenarios = check_results([cwd / each for each in results], keys, _settings(context))
     code = _exit_code([each for scenario in scenarios for each in scenario.aggregates.validations])
     if form == "json":
-        said = {"scenario_reports": [each.model_dump() for each in scenarios], "exit_code": code}
-        click.echo(json.dumps(said, indent=2))
+        document = {"scenario_reports": [each.model_dump() for each in scenarios], "exit_code": code}
+        click.echo(json.dumps(document, indent=2))
         return code
     show_summary(scenario_lines(scenarios))
     words = {PASSED: "passed", FAILED: "not passed", INFRASTRUCTURE: "a validator could not run"}

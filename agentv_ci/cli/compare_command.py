@@ -44,21 +44,21 @@ def command(base: str, head: str, confidence: float, form: str) -> int:
       agentv-ci compare before.jsonl after.jsonl --format json
     """
     cwd = Path.cwd()
-    found = compare_files(cwd / base, cwd / head, names=(base, head), confidence=confidence, now=datetime.now(UTC))
-    is_whole = found.compared > 0 and found.lost == 0
-    code = FAILED if found.reasons else PASSED if is_whole else INFRASTRUCTURE
+    comparison = compare_files(cwd / base, cwd / head, names=(base, head), confidence=confidence, now=datetime.now(UTC))
+    is_whole = comparison.compared > 0 and comparison.lost == 0
+    code = FAILED if comparison.reasons else PASSED if is_whole else INFRASTRUCTURE
     if form == "json":
-        click.echo(json.dumps({**found.model_dump(), "exit_code": code}, indent=2))
+        click.echo(json.dumps({**comparison.model_dump(), "exit_code": code}, indent=2))
         return code
-    show_summary(comparison_lines(found))
-    if not found.compared:
+    show_summary(comparison_lines(comparison))
+    if not comparison.compared:
         show_line("compare: no case has a verdict on both sides", "bad")
-    elif not found.reasons and found.lost:
-        show_line(f"compare: {counted(found.lost, 'case')} had a verdict and have none now", "bad")
-    elif not found.reasons:
+    elif not comparison.reasons and comparison.lost:
+        show_line(f"compare: {counted(comparison.lost, 'case')} had a verdict and have none now", "bad")
+    elif not comparison.reasons:
         show_line("compare: no regression", "good")
     else:
         show_line("compare: regressed", "bad")
-        for reason in found.reasons:
+        for reason in comparison.reasons:
             show_line(f"  {reason}", "bad")
     return code

@@ -201,30 +201,30 @@ def _show_case(what: str, case: NamedCase, style: str) -> None:
     show_line(f"{what}  {one_line(case.id)}  ({one_line(case.suite)})", style)
 
 
-def _show_estimate(found: Estimate, form: Literal["text", "json"]) -> None:
+def _show_estimate(estimate: Estimate, form: Literal["text", "json"]) -> None:
     if form == "json":
-        click.echo(found.model_dump_json(indent=2))
+        click.echo(estimate.model_dump_json(indent=2))
         return
     table: list[tuple[str, ...]] = [("target", "model", "requests", "tokens in", "tokens out", "cost")]
-    for each in found.targets:
+    for each in estimate.targets:
         figures = (each.answers + each.judgements, each.input_tokens, each.output_tokens)
         asked = each.model or f"({each.provider})"
         table.append((each.target, asked, *(f"{n:,}" for n in figures), _dollars(each.cost_usd)))
-    figures = (found.requests, found.input_tokens, found.output_tokens)
-    table.append(("in all", "", *(f"{number:,}" for number in figures), _dollars(found.cost_usd)))
+    figures = (estimate.requests, estimate.input_tokens, estimate.output_tokens)
+    table.append(("in all", "", *(f"{number:,}" for number in figures), _dollars(estimate.cost_usd)))
     widths = [max(len(one_line(row[column])) for row in table) for column in range(6)]
     for row in table:
         cells = [one_line(cell) for cell in row]
         left = [cell.ljust(width) for cell, width in zip(cells[:2], widths[:2], strict=True)]
         right = [cell.rjust(width) for cell, width in zip(cells[2:], widths[2:], strict=True)]
         click.echo("  ".join([*left, *right]).rstrip())
-    trials, cases = counted(found.trials, "trial"), counted(found.cases, "case")
-    click.echo(f"{trials} of {cases}, about {_time(found.seconds)} with {found.workers} at once")
-    for each in found.targets:
-        if each.target in found.unpriced:
+    trials, cases = counted(estimate.trials, "trial"), counted(estimate.cases, "case")
+    click.echo(f"{trials} of {cases}, about {_time(estimate.seconds)} with {estimate.workers} at once")
+    for each in estimate.targets:
+        if each.target in estimate.unpriced:
             what = f"model '{each.model}' of target '{each.target}'" if each.model else f"target '{each.target}'"
             show_line(f"no price is known for {one_line(what)}: the cost is without it; `prices` can name one", "warn")
-    click.echo(f"approximate, without retries; public prices of {found.prices_as_of}; `prices` in .agentv.yaml win")
+    click.echo(f"approximate, without retries; public prices of {estimate.prices_as_of}; `prices` in .agentv.yaml win")
 
 
 def _dollars(cost: float | None) -> str:

@@ -126,13 +126,13 @@ def _styled(text: str, style: str) -> str:
 @contextlib.contextmanager
 def show_count(noun: str) -> Iterator[Callable[[int], None]]:
     """On a terminal, show how many are done, in a line that goes away; nothing is shown of what is done at once."""
-    begun = shown = time.monotonic()
+    begun = last = time.monotonic()
 
     def watch(number: int) -> None:
-        nonlocal shown
+        nonlocal last
         now = time.monotonic()
-        if now - begun > COUNT_AFTER_S and now - shown > COUNT_INTERVAL_S:
-            shown = now
+        if now - begun > COUNT_AFTER_S and now - last > COUNT_INTERVAL_S:
+            last = now
             click.echo(f"\r{number:,} {noun}", nl=False, err=True)
 
     if not sys.stderr.isatty():
@@ -141,5 +141,5 @@ def show_count(noun: str) -> Iterator[Callable[[int], None]]:
     try:
         yield watch
     finally:
-        if shown != begun:
+        if last != begun:
             click.echo("\r\x1b[K", nl=False, err=True)

@@ -46,10 +46,10 @@ class ShardType(click.ParamType[Shard]):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Shard:
         """Return the part; says what is wrong with anything else."""
-        found = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", str(value))
-        if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", str(value))
+        if match is None or not 1 <= int(match[1]) <= int(match[2]):
             self.fail(f"{value!r} is not I/N with I from 1 to N, such as 2/4", param, ctx)
-        return Shard(index=int(found[1]), total=int(found[2]))
+        return Shard(index=int(match[1]), total=int(match[2]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,9 +227,9 @@ def evaluate(options: EvalOptions, compiled: Compiled, cwd: Path) -> int:
         left_out = f"{everything - len(compiled.plan.cases)} of {everything} cases left out: as in {options.old_plan}"
         with ignoring_lost_output():
             show_line(left_out, "warn", err=True)
-    how = options.run_options(compiled.origin.root, cwd)
+    run_options = options.run_options(compiled.origin.root, cwd)
     files = options.files(cwd)
-    work = partial(run_plan, compiled, options.overrides(), how, files)
+    work = partial(run_plan, compiled, options.overrides(), run_options, files)
     outcome = run(work, files, dotenv_files=compiled.origin.dotenv_files, verbose=options.verbose)
     show_outcome(outcome, files.written, cwd)
     if outcome.report.stopped is not None:
