@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agentv_ci.analysis.scenarios import scenario_report
 from agentv_ci.app.report_files import read_run_report, require_distinct
-from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.evals import VALIDATORS
 from agentv_ci.contracts.report import (
     SEVERITIES_WORST_FIRST,
@@ -21,6 +21,7 @@ from agentv_ci.contracts.report import (
 )
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import NothingToRun, UsageError
+from agentv_ci.json_access import objects_at
 from agentv_ci.results.files import read_rows
 from agentv_ci.text import did_you_mean, listed
 from agentv_ci.validator_settings import SETTINGS, own_settings, unknown_settings, wrong_settings
@@ -99,7 +100,7 @@ def _validated(suite: GateSettings, rows: Sequence[LocatedRow]) -> ScenarioRepor
 
 def context_of(scenario: JsonObject, seeds: Sequence[int], params: JsonObject | None = None) -> JsonObject:
     """Return what every validator knows of a scenario; a document's own settings go before."""
-    runs = _runs(scenario)
+    runs = objects_at(scenario, "runs")
     digests = {run["config_digest"] for run in runs if isinstance(run["config_digest"], str)}
     return {
         "scenario_key": scenario["scenario_key"],
@@ -114,7 +115,7 @@ def apply_validators(
     uses: Iterable[tuple[str, JsonObject]], scenario: JsonObject, context: JsonObject
 ) -> ScenarioReport:
     """Return a scenario without its runs, with what validators say of them."""
-    runs = _runs(scenario)
+    runs = objects_at(scenario, "runs")
     # Those of others may change what they are given.
     opinions = (
         apply_validator(key, scenario if key in VALIDATORS else deepcopy(scenario), {**context, **own})
@@ -130,18 +131,11 @@ def apply_validators(
 
 def _worst(opinion: JsonObject) -> JsonObject:
     """Return what a validator says with the worst issues only; its summary counts all."""
-    issues = (
-        [each for each in opinion["issues"] if isinstance(each, dict)] if isinstance(opinion["issues"], list) else []
-    )
+    issues = objects_at(opinion, "issues")
     if len(issues) <= MAX_ISSUES:
         return opinion
     ranks: dict[str, int] = {severity: rank for rank, severity in enumerate(SEVERITIES_WORST_FIRST)}
     return {**opinion, "issues": [*sorted(issues, key=lambda each: ranks[str(each["severity"])])[:MAX_ISSUES]]}
-
-
-def _runs(scenario: JsonObject) -> list[JsonObject]:
-    runs: JsonValue = scenario["runs"]
-    return [run for run in runs if isinstance(run, dict)] if isinstance(runs, list) else []
 
 
 def _errors(runs: Iterable[JsonObject]) -> int:
