@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from agentv_ci.analysis.outcomes import Tally
 from agentv_ci.app.github_run import action_run, this_use
-from agentv_ci.app.report_files import read_run_report, report_path, why
+from agentv_ci.app.report_files import links_of, read_run_report, report_path, why
 from agentv_ci.atomic import replacing
 from agentv_ci.contracts import action
 from agentv_ci.contracts.action import ActionRun, ActionVerdict, Annotation, PastRun
@@ -105,7 +105,7 @@ def exit_code(run: ActionRun, fail_on: FailOn) -> int:
 def _job(folder: Path, workflow: Workflow, use: str | None) -> Job:
     if folder.is_symlink():
         raise UsageError(f"'{folder}' is a symbolic link; results lie in a folder")
-    links = Links.of_commit(workflow.server_url, workflow.repository, workflow.shown_commit)
+    links = links_of(workflow)
     left = _document(folder / action.RUN, ActionRun)
     if use is not None and (left is None or left.use != use):
         # Whatever lies there was there before.

@@ -20,6 +20,7 @@ from agentv_ci.contracts.results import OutcomeKey, ResultRow
 from agentv_ci.errors import UsageError
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.model_errors import sentence
+from agentv_ci.publish.workflow import Workflow, read_workflow
 from agentv_ci.report.links import NO_LINKS, Links
 from agentv_ci.report.renderers import ReportFormat, renderer
 from agentv_ci.report.view import RunView
@@ -42,6 +43,21 @@ class Reports:
 
 
 NO_REPORTS = Reports()
+
+
+def reports_in_workflow(files: Mapping[ReportFormat, Path], variables: Mapping[str, str], cwd: Path) -> Reports:
+    """Return reports that, in a workflow, link to its commit and keep what is in the job's summary already."""
+    workflow = read_workflow(variables)
+    # Every step of a job writes to the same one.
+    summary = variables.get("GITHUB_STEP_SUMMARY")
+    return Reports(files, links_of(workflow), frozenset({cwd / summary} if summary else ()))
+
+
+def links_of(workflow: Workflow | None) -> Links:
+    """Return the addresses of lines at the commit that people look at; elsewhere none."""
+    if workflow is None:
+        return NO_LINKS
+    return Links.of_commit(workflow.server_url, workflow.repository, workflow.shown_commit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,9 +186,7 @@ class ReportOptions:
 
     def reports(self, cwd: Path) -> Reports:
         """Return the reports to write; raises UsageError for standard output."""
-        from agentv_ci.app.report_files import Reports
-        from agentv_ci.publish.workflow import read_workflow
-        from agentv_ci.report.links import NO_LINKS, Links
+        from agentv_ci.app.report_files import reports_in_workflow
 
         given: dict[ReportFormat, str | None] = {
             "html": self.html,
@@ -200,14 +198,7 @@ class ReportOptions:
             if path == "-":
                 raise UsageError(f"--{name} takes a file; standard output has the summary")
         files = {name: cwd / path for name, path in given.items() if path is not None}
-        # Every step of a job writes to the same one.
-        summary = os.environ.get("GITHUB_STEP_SUMMARY")
-        appended = frozenset({cwd / summary} if summary else ())
-        workflow = read_workflow(os.environ)
-        links = NO_LINKS
-        if workflow is not None:
-            links = Links.of_commit(workflow.server_url, workflow.repository, workflow.shown_commit)
-        return Reports(files, links, appended)
+        return reports_in_workflow(files, os.environ, cwd)
 
 
 def gate_options(command: F) -> F:
