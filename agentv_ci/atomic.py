@@ -1,13 +1,15 @@
-"""Files that are replaced as a whole or not at all."""
+"""Files that are written: never over what was read, and replaced as a whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
+
+from agentv_ci.errors import UsageError
 
 
 @contextlib.contextmanager
@@ -31,3 +33,15 @@ def replacing(path: Path, *, scratch_name: str | None = None) -> Iterator[IO[byt
         with contextlib.suppress(OSError):
             scratch.unlink(missing_ok=True)
         raise
+
+
+def refuse_to_overwrite(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
+    """Raise UsageError when an output is an input, or two outputs are one file."""
+    taken = {path.resolve() for path in inputs}
+    seen: set[Path] = set()
+    for path in outputs:
+        if path.resolve() in taken:
+            raise UsageError(f"'{path}' is an input of this run and would be overwritten")
+        if path.resolve() in seen:
+            raise UsageError(f"two outputs would be written to '{path}'")
+        seen.add(path.resolve())

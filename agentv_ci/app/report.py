@@ -20,8 +20,7 @@ from agentv_ci.app.report_files import (
     require_writable,
     write_reports,
 )
-from agentv_ci.app.workspace import refuse_to_overwrite
-from agentv_ci.atomic import replacing
+from agentv_ci.atomic import refuse_to_overwrite, replacing
 from agentv_ci.contracts.report import GateSettings, ScenarioReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import NothingToRun

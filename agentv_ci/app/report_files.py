@@ -13,8 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from agentv_ci.analysis.outcomes import CaseOutcome
-from agentv_ci.app.workspace import refuse_to_overwrite
-from agentv_ci.atomic import replacing
+from agentv_ci.atomic import refuse_to_overwrite, replacing
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import OutcomeKey, ResultRow
 from agentv_ci.errors import UsageError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -152,18 +152,6 @@ def no_targets(path: Path) -> UsageError:
         f"no targets.yaml for {path}: looked in its folder, above it and in the working directory",
         hint="write a targets.yaml, or name one with --targets",
     )
-
-
-def refuse_to_overwrite(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
-    """Raise UsageError when an output is an input, or two outputs are one file."""
-    taken = {path.resolve() for path in inputs}
-    seen: set[Path] = set()
-    for path in outputs:
-        if path.resolve() in taken:
-            raise UsageError(f"'{path}' is an input of this run and would be overwritten")
-        if path.resolve() in seen:
-            raise UsageError(f"two outputs would be written to '{path}'")
-        seen.add(path.resolve())
 
 
 def read_yaml(text: str) -> JsonValue:

@@ -20,8 +20,7 @@ from agentv_ci.app.compile import (
     write_compiled,
     write_plan,
 )
-from agentv_ci.app.workspace import refuse_to_overwrite
-from agentv_ci.atomic import replacing
+from agentv_ci.atomic import refuse_to_overwrite, replacing
 from agentv_ci.cli.console import one_line, show_count, show_diagnostics, show_line
 from agentv_ci.cli.options import (
     FILE,

@@ -54,7 +54,7 @@ FORBIDDEN: Mapping[str, tuple[str, ...]] = {
     "compile": (*RUNNING, *REPORTING, "agentv_ci.scaffold", "agentv_ci.validators"),
     "schema": (*RUNNING, *REPORTING, "agentv_ci.app", "agentv_ci.load", "agentv_ci.validate", "jsonschema", "ruamel"),
     "init": (*RUNNING, *REPORTING, "agentv_ci.compile", "agentv_ci.validate", "jsonschema"),
-    "report": (*RUNNING, "agentv_ci.compile", "agentv_ci.scaffold", "jsonschema"),
+    "report": (*RUNNING, "agentv_ci.compile", "agentv_ci.validate", "agentv_ci.scaffold", "jsonschema", "ruamel"),
 }
 """What commands must not load: what only others need."""
 ARGUMENTS: Mapping[str, tuple[str, ...]] = {
