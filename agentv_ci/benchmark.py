@@ -130,7 +130,9 @@ class _Benchmark:
         self._config = config
         self._environment = environment
         self._warnings: dict[str, None] = {}
-        self._engine = engine.Engine(environment, cwd, lambda sentence: self._warnings.update({sentence: None}))
+        self._engine = engine.BenchmarkEngine(
+            environment, cwd, lambda sentence: self._warnings.update({sentence: None})
+        )
         self._digest = digest_of_value(config.model_dump())
 
     async def run(self) -> EngineReport:
@@ -273,8 +275,8 @@ def _names(runners: Sequence[RunnerSpec]) -> list[str]:
     return names
 
 
-def _runner(spec: RunnerSpec) -> engine.Runner:
-    return engine.Runner(spec, _runners.get(spec.key))
+def _runner(spec: RunnerSpec) -> engine.BoundRunner:
+    return engine.BoundRunner(spec, _runners.get(spec.key))
 
 
 def _own_context(key: str, context: Mapping[str, Any]) -> JsonObject:

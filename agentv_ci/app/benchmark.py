@@ -50,7 +50,7 @@ class CaseRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Runner:
+class BoundRunner:
     """What answers: a function of a program or, without one, a target by its name or its kind."""
 
     spec: RunnerSpec
@@ -58,7 +58,7 @@ class Runner:
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class BenchmarkEngine:
     """Runs scenarios through the stages."""
 
     environment: Environment
@@ -66,14 +66,14 @@ class Engine:
     cwd: Path
     warn: Warn
 
-    def require_runner(self, runner: Runner, eval_file: str | None) -> None:
+    def require_runner(self, runner: BoundRunner, eval_file: str | None) -> None:
         """Raise what is wrong with a runner before anything runs: for an eval file, or for a function (None)."""
         if eval_file is not None:
             self._compiled(eval_file, runner)
         elif runner.function is None:
             self._resolved(runner)
 
-    async def run_eval_file(self, path: str, runner: Runner, seeds: Sequence[int | None] | None) -> list[CaseRun]:
+    async def run_eval_file(self, path: str, runner: BoundRunner, seeds: Sequence[int | None] | None) -> list[CaseRun]:
         """Run an eval file against a runner; returns its trials in the plan's order.
 
         `seeds` has one for each trial; None: as the document says. Raises what compiling and running raise.
@@ -101,7 +101,7 @@ class Engine:
         return [CaseRun(run_of(row, plan.digest), _scores(row), row.error) for row in rows]
 
     @asynccontextmanager
-    async def open_runner(self, runner: Runner) -> AsyncIterator[Ask]:
+    async def open_runner(self, runner: BoundRunner) -> AsyncIterator[Ask]:
         """Open a runner that a program asks by itself; asking raises ProviderError.
 
         Raises UsageError for an unknown runner, TargetUnavailable for one that cannot be asked.
@@ -122,7 +122,7 @@ class Engine:
         finally:
             await asking.close()
 
-    def _resolved(self, runner: Runner) -> Callable[[], LoneTarget]:
+    def _resolved(self, runner: BoundRunner) -> Callable[[], LoneTarget]:
         """Resolve the target that a function asks; returns what makes the connection to it."""
         beside = self.cwd / "scenario"
         documents = Documents(self.cwd, None)
@@ -145,7 +145,7 @@ class Engine:
         )
         return partial(LoneTarget, resolved, services, redactor, context.prices)
 
-    def _compiled(self, path: str, runner: Runner) -> Compiled:
+    def _compiled(self, path: str, runner: BoundRunner) -> Compiled:
         file = self.cwd / path
         known = Documents(self.cwd, None).valid_context(file).target_list
         target = _target(runner, known)
@@ -156,7 +156,7 @@ class Engine:
         return replace(self.environment, variables=with_dotenv(self.environment.variables, files))
 
 
-def _target(runner: Runner, known: Sequence[Target]) -> Target:
+def _target(runner: BoundRunner, known: Sequence[Target]) -> Target:
     """Return the target that stands for a runner in the plan."""
     names = [target.name for target in known]
     if runner.function is not None:
@@ -192,7 +192,7 @@ def _trials(plan: Plan) -> list[Trial]:
     ]
 
 
-async def _answered(plan: Plan, trial: Trial, runner: Runner, root: Path, environment: Environment) -> ResultRow:
+async def _answered(plan: Plan, trial: Trial, runner: BoundRunner, root: Path, environment: Environment) -> ResultRow:
     """Return what a function answers to a case, not scored yet, or why it does not answer."""
     assert runner.function is not None, "targets are asked by the run itself"
     request = build_request(trial.case, plan.files, lambda reference: root / reference.path, cwd=root, seed=trial.seed)
