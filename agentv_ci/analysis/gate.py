@@ -39,7 +39,7 @@ VERDICTS: dict[int, GateVerdict] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Finding:
+class _Cause:
     """One reason of the gate, and the exit code it asks for."""
 
     code: int
@@ -86,17 +86,17 @@ def judge_run(
 
     The quality of a shard is judged and reported, but not enforced: `report` does that over the whole.
     """
-    findings = [*_ended_badly(settings, outcomes, ending)]
+    causes = [*_ended_badly(settings, outcomes, ending)]
     if ending.dry_run:
-        return _result(None if findings else "dry-run", findings, settings, ending)
-    if not settings and not findings:
+        return _result(None if causes else "dry-run", causes, settings, ending)
+    if not settings and not causes:
         nothing = "no case was left to run" if ending.shard is None else "the shard is empty"
-        return _result("nothing", [_Finding(PASSED, "nothing-ran", f"nothing ran: {nothing}")], (), ending)
-    findings += _costs(settings, tally, ending)
-    findings += _judge_suites(settings, outcomes, tally, ending, scenarios)
+        return _result("nothing", [_Cause(PASSED, "nothing-ran", f"nothing ran: {nothing}")], (), ending)
+    causes += _costs(settings, tally, ending)
+    causes += _judge_suites(settings, outcomes, tally, ending, scenarios)
     if comparison is not None:
-        findings += _regressions(comparison, outcomes)
-    result = _result(None, findings, settings, ending)
+        causes += _regressions(comparison, outcomes)
+    result = _result(None, causes, settings, ending)
     if ending.shard is None:
         return result
     code = _of_shard(result.exit_code, outcomes, ending)
@@ -105,15 +105,15 @@ def judge_run(
 
 
 def _result(
-    verdict: GateVerdict | None, findings: Sequence[_Finding], settings: Sequence[GateSettings], ending: Ending
+    verdict: GateVerdict | None, causes: Sequence[_Cause], settings: Sequence[GateSettings], ending: Ending
 ) -> GateResult:
-    codes = {each.code for each in findings} | {PASSED}
+    codes = {each.code for each in causes} | {PASSED}
     worst = next(code for code in CODES_WORST_FIRST if code in codes)
     return GateResult(
         verdict=verdict or VERDICTS[worst],
         exit_code=worst,
-        reasons=tuple(each.sentence(names_suite=len(settings) > 1) for each in findings),
-        causes=tuple(GateReason(kind=each.kind, suite=each.suite, message=each.message) for each in findings),
+        reasons=tuple(each.sentence(names_suite=len(settings) > 1) for each in causes),
+        causes=tuple(GateReason(kind=each.kind, suite=each.suite, message=each.message) for each in causes),
         settings=tuple(settings),
         max_cost_usd=ending.max_cost_usd,
     )
@@ -128,41 +128,39 @@ def _of_shard(worst: int, outcomes: Sequence[CaseOutcome], ending: Ending) -> in
     return INFRASTRUCTURE if nothing_graded or is_lost else PASSED
 
 
-def _ended_badly(
-    settings: Sequence[GateSettings], outcomes: Sequence[CaseOutcome], ending: Ending
-) -> Iterator[_Finding]:
+def _ended_badly(settings: Sequence[GateSettings], outcomes: Sequence[CaseOutcome], ending: Ending) -> Iterator[_Cause]:
     """What is wrong with how a run ended, whatever its answers are worth."""
-    yield from (_Finding(FAILED, "incomplete", reason) for reason in ending.incomplete)
+    yield from (_Cause(FAILED, "incomplete", reason) for reason in ending.incomplete)
     if ending.write_error is not None:
-        yield _Finding(INFRASTRUCTURE, "write-error", f"results could not be written: {ending.write_error}")
+        yield _Cause(INFRASTRUCTURE, "write-error", f"results could not be written: {ending.write_error}")
     if ending.unrecorded:
         questions = "1 question has" if ending.unrecorded == 1 else f"{ending.unrecorded} questions have"
-        yield _Finding(INFRASTRUCTURE, "unrecorded", f"{questions} no recording; make it with --record")
+        yield _Cause(INFRASTRUCTURE, "unrecorded", f"{questions} no recording; make it with --record")
     cases = max(len(outcomes), sum(each.cases for each in settings))
     never_ran = cases - sum(bool(outcome.trials) for outcome in outcomes)
     left = f"{never_ran} of {cases} cases never ran" if never_ran else "every case ran, not every trial"
     match ending.stopped:
         case "interrupted":
-            yield _Finding(INTERRUPTED, "stopped", f"interrupted: {left}")
+            yield _Cause(INTERRUPTED, "stopped", f"interrupted: {left}")
         case "budget":
-            yield _Finding(BUDGET, "stopped", f"the budget is used up: {left}")
+            yield _Cause(BUDGET, "stopped", f"the budget is used up: {left}")
         case "fail-fast":
             has_failed = any(each.verdict in ("fail", "borderline") and not each.is_open for each in outcomes)
             code = FAILED if has_failed else INFRASTRUCTURE
-            yield _Finding(code, "stopped", f"stopped at the first failure: {left}")
+            yield _Cause(code, "stopped", f"stopped at the first failure: {left}")
         case None:
             pass
 
 
-def _costs(settings: Sequence[GateSettings], tally: Tally, ending: Ending) -> Iterator[_Finding]:
+def _costs(settings: Sequence[GateSettings], tally: Tally, ending: Ending) -> Iterator[_Cause]:
     """What is wrong with the cost of the run as a whole."""
     cost = tally.spending.cost_usd
     if ending.max_cost_usd is not None and cost is not None and cost > ending.max_cost_usd:
-        yield _Finding(BUDGET, "cost", f"the run cost ${cost:.4f}, at most ${ending.max_cost_usd:g} is allowed")
+        yield _Cause(BUDGET, "cost", f"the run cost ${cost:.4f}, at most ${ending.max_cost_usd:g} is allowed")
     is_bounded = ending.max_cost_usd is not None or any(each.max_cost_usd is not None for each in settings)
     if is_bounded and ending.unpriced_models:
         models = ", ".join(ending.unpriced_models)
-        yield _Finding(FAILED, "unpriced", f"the cost is not known: none for {models}; set prices under `prices`")
+        yield _Cause(FAILED, "unpriced", f"the cost is not known: none for {models}; set prices under `prices`")
 
 
 def _judge_suites(
@@ -171,7 +169,7 @@ def _judge_suites(
     tally: Tally,
     ending: Ending,
     scenarios: Sequence[ScenarioReport],
-) -> Iterator[_Finding]:
+) -> Iterator[_Cause]:
     costs = {suite: spent.cost_usd for suite, spent in tally.spending_by("suite").items()}
     validations = {each.scenario_key: each for each in scenarios}
     by_suite: dict[str, list[CaseOutcome]] = {}
@@ -182,21 +180,21 @@ def _judge_suites(
         yield from _validated(suite, validations.get(suite.suite))
 
 
-def _regressions(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Iterator[_Finding]:
+def _regressions(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Iterator[_Cause]:
     reasons = list(comparison.reasons)
     if outcomes and not comparison.is_part and not comparison.shares_cases:
         reasons.append("it has no case of this run")
     for reason in reasons:
-        yield _Finding(FAILED, "regression", f"against {comparison.base}: {reason}")
+        yield _Cause(FAILED, "regression", f"against {comparison.base}: {reason}")
 
 
 def _judge_suite(
     suite: GateSettings, outcomes: Sequence[CaseOutcome], cost: float | None, ending: Ending
-) -> Iterator[_Finding]:
+) -> Iterator[_Cause]:
     yield from _quality(suite, [each for each in outcomes if _is_decided(each, ending)])
     if suite.max_cost_usd is not None and cost is not None and cost > suite.max_cost_usd:
         message = f"the suite cost ${cost:.4f}, at most ${suite.max_cost_usd:g} is allowed"
-        yield _Finding(BUDGET, "cost", message, suite.suite)
+        yield _Cause(BUDGET, "cost", message, suite.suite)
     # Of merged results only the number of cases is known that have no row at all.
     errors = sum(outcome.errors for outcome in outcomes) + max(0, suite.cases - len(outcomes))
     if ending.stopped is not None:
@@ -204,11 +202,11 @@ def _judge_suite(
         errors -= sum(outcome.missing for outcome in outcomes) + max(0, suite.cases - len(outcomes))
     if errors > suite.max_errors:
         message = f"{counted(errors, 'error')}, at most {suite.max_errors} are allowed"
-        yield _Finding(INFRASTRUCTURE, "errors", message, suite.suite)
+        yield _Cause(INFRASTRUCTURE, "errors", message, suite.suite)
     if ending.stopped is None and all(outcome.verdict == "error" for outcome in outcomes):
         # Without a single grade there is no answer about quality, only about what broke.
         broke = errors > suite.max_errors or ending.unrecorded > 0
-        yield _Finding(INFRASTRUCTURE if broke else FAILED, "nothing-graded", "no case was graded", suite.suite)
+        yield _Cause(INFRASTRUCTURE if broke else FAILED, "nothing-graded", "no case was graded", suite.suite)
 
 
 def _is_decided(outcome: CaseOutcome, ending: Ending) -> bool:
@@ -222,7 +220,7 @@ def _is_decided(outcome: CaseOutcome, ending: Ending) -> bool:
     return not is_undecided and not is_unrecorded
 
 
-def _validated(suite: GateSettings, scenario: ScenarioReport | None) -> Iterator[_Finding]:
+def _validated(suite: GateSettings, scenario: ScenarioReport | None) -> Iterator[_Cause]:
     """What validators find wrong; one that could not run is reported, and fails nothing."""
     if scenario is None or suite.validator_errors == "warn":
         return
@@ -231,18 +229,18 @@ def _validated(suite: GateSettings, scenario: ScenarioReport | None) -> Iterator
             others = each.count("error") - 1
             more = f" (and {others} more)" if others else ""
             message = f"validator {each.validator}: {shortened(each.errors[0], MAX_ISSUE)}{more}"
-            yield _Finding(FAILED, "validator", message, suite.suite)
+            yield _Cause(FAILED, "validator", message, suite.suite)
 
 
-def _quality(suite: GateSettings, outcomes: Sequence[CaseOutcome]) -> Iterator[_Finding]:
+def _quality(suite: GateSettings, outcomes: Sequence[CaseOutcome]) -> Iterator[_Cause]:
     graded = [outcome for outcome in outcomes if outcome.verdict != "error"]
     if not graded:
         return
     rate = sum(outcome.verdict == "pass" for outcome in graded) / len(graded)
     if round(rate, PRECISION) < round(suite.min_pass_rate, PRECISION):
         message = "pass rate {} is below {}".format(*apart(rate, suite.min_pass_rate, ".{}%", least=1))
-        yield _Finding(FAILED, "pass-rate", message, suite.suite)
+        yield _Cause(FAILED, "pass-rate", message, suite.suite)
     mean = describe(graded).mean
     if suite.min_mean_score is not None and mean is not None and mean < round(suite.min_mean_score, PRECISION):
         message = "mean score {} is below {}".format(*apart(mean, suite.min_mean_score, ".{}f", least=3))
-        yield _Finding(FAILED, "mean-score", message, suite.suite)
+        yield _Cause(FAILED, "mean-score", message, suite.suite)

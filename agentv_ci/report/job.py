@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from agentv_ci.contracts.action import ActionRun, ActionVerdict
+from agentv_ci.contracts.action import ActionRun
 from agentv_ci.contracts.diagnostics_document import DiagnosticRecord, DiagnosticsDocument
 from agentv_ci.contracts.plan_summaries import NamedCase, PlanDiff
 from agentv_ci.report.inert_markdown import code, fence, folded, link
 from agentv_ci.report.links import Links
 from agentv_ci.report.renderers import markdown
-from agentv_ci.report.view import RunView, more_text
+from agentv_ci.report.view import GATE, RunView, more_text
 from agentv_ci.text import counted, shortened
 
 MAX_LINES = 50
 MAX_REASONS = 5
 MAX_TEXT = 300
 MAX_REASON = 2_000
-
-TITLES: Mapping[ActionVerdict, str] = {
-    "pass": "✅ Evaluations: passed",
-    "fail": "❌ Evaluations: not passed",
-    "error": "⚠️ Evaluations: no verdict",
-    "invalid": "❌ Evaluations: invalid",
-    "nothing": "➖ Evaluations: nothing ran",
-    "budget": "⛔ Evaluations: budget used up",
-}
-"""Of a job without a run report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +56,10 @@ def _fitted(job: Job, limit: int) -> list[str]:
 
 
 def _no_run(run: ActionRun) -> str:
-    title = TITLES[run.verdict]
+    title = f"Evaluations: {GATE[run.verdict]}"
     if run.validate_only and run.verdict in ("pass", "invalid"):
-        title = "✅ Documents: valid" if run.verdict == "pass" else "❌ Documents: invalid"
-    parts = [f"## {title}"]
+        title = "Documents: valid" if run.verdict == "pass" else "Documents: invalid"
+    parts = [f"## {markdown.SIGNS[run.verdict]} {title}"]
     if run.reason:
         parts.append(fence(shortened(run.reason, MAX_REASON), "text"))
     if run.hint:

@@ -28,8 +28,9 @@ GATE: Mapping[str, str] = {
     "interrupted": "interrupted",
     "nothing": "nothing ran",
     "dry-run": "dry run",
+    "invalid": "invalid",
 }
-"""What the gate says of a run, in a title."""
+"""What the gate says of a run, or a job that came to no run, in a title."""
 
 STOPS: Mapping[Stop, str] = {
     "fail-fast": "the run stopped at the first failure",
@@ -146,10 +147,8 @@ def badness(figures: Group | EvaluatorFigures) -> tuple[float, int, str]:
 
 def issues_text(validation: Validation) -> str:
     """Return how many issues a validator found, by severity."""
-    counts = [
-        counted(number, SEVERITIES[name]) for name in SEVERITIES_WORST_FIRST if (number := validation.count(name))
-    ]
-    return ", ".join(counts) or "nothing found"
+    counts = {name: validation.count(name) for name in SEVERITIES_WORST_FIRST}
+    return ", ".join(counted(number, SEVERITIES[name]) for name, number in counts.items() if number) or "nothing found"
 
 
 def changes_text(comparison: Comparison) -> str:

@@ -48,7 +48,7 @@ from tests.action import events
 from tests.conftest import NOW, write
 from tests.publish.test_checkout import git
 from tests.publish.workflows import HEAD, PULL_REQUEST, past
-from tests.report.builders import case, reported, row, well_formed
+from tests.report.builders import case, reported, row
 from tests.report.renderers.test_markdown import ATTACKS, OURS, Page, finding
 from tests.report.test_job import job, wrong
 
@@ -177,7 +177,8 @@ class TestAnnotations:
         st.sampled_from([*ATTACKS, "##[error]x", "::error::x", "\n::stop-commands::x\n", "\r##[add-mask]e", "%0A::x"])
     )
     def test_is_one_command_that_says_what_it_says(self, attack: str) -> None:
-        bad = finding(attack * 3, name=well_formed(attack) or "x")
+        # No row holds an evaluator's name with half a character.
+        bad = finding(attack * 3, name=attack if attack and is_text(attack) else "x")
         outcome = row("fail", eval_id=f"{attack}x", target=attack or "x", evaluator_results=(bad,))
         said = [*annotate(reported([outcome]), lambda *_: None), *told_of(hostile_diagnostics(attack, attack))]
         for each in map(annotation_command, said):

@@ -14,7 +14,7 @@ from agentv_ci.contracts.diagnostics_document import (
     FileRecord,
 )
 from agentv_ci.contracts.plan_summaries import ChangedCase, NamedCase, PlanDiff
-from agentv_ci.report.job import TITLES, Job, text
+from agentv_ci.report.job import Job, text
 from agentv_ci.report.links import NO_LINKS, Links
 from tests.report.builders import reported, row
 
@@ -52,6 +52,16 @@ def wrong(*messages: str, severity: Any = "error") -> DiagnosticsDocument:
     summary = DiagnosticsSummary(files=1, passed=0, failed=1, skipped=0, errors=errors, warnings=len(messages) - errors)
     file = FileRecord(path="/home/ada/shop/evals/a.yaml", kind="eval", valid=not errors, diagnostics=found)
     return DiagnosticsDocument(schema_="x", files=(file,), summary=summary)
+
+
+TITLES = {
+    "pass": "✅ Evaluations: passed",
+    "fail": "❌ Evaluations: not passed",
+    "error": "⚠️ Evaluations: no verdict",
+    "invalid": "❌ Evaluations: invalid",
+    "nothing": "➖ Evaluations: nothing ran",
+    "budget": "⛔ Evaluations: budget used up",
+}
 
 
 @pytest.mark.parametrize("verdict", [*TITLES])

@@ -55,6 +55,7 @@ SIGNS: Mapping[str, str] = {
     "interrupted": "⛔",
     "nothing": "➖",
     "dry-run": "🧪",
+    "invalid": "❌",
 }
 """Of verdicts, and of what else a gate says."""
 CHANGES: Mapping[Change, str] = {

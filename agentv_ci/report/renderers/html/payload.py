@@ -44,7 +44,8 @@ class BoundedPieces:
             return
         self._pieces.append((rank, piece))
         self._size += len(piece)
-        if self._size > 2 * self.limit:
+        # Sorting once in a while costs less than keeping order.
+        if self._size > self.limit * 5 // 4:
             self.shrink(self.limit)
 
     def shrink(self, limit: int) -> None:
@@ -119,7 +120,7 @@ class Trials:
 
     @classmethod
     def of(cls, run: RunView, limit: int) -> Trials:
-        """Read the rows, once and in any order, and hold texts of at most `limit` bytes."""
+        """Read the rows, once and in any order, and hold texts of about `limit` bytes at most."""
         trials = cls(BoundedPieces(limit), [CaseTotals() for _ in run.outcomes])
         numbers = {outcome.key: number for number, outcome in enumerate(run.outcomes)}
         seen: set[tuple[int, int]] = set()
