@@ -16,9 +16,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from agentv_ci.analysis.statistics import p_text
 from agentv_ci.report.renderers.html.numbers import money, score, share, signed
-from agentv_ci.report.renderers.html.overview import line, overview_of
+from agentv_ci.report.renderers.html.overview import MAX_FOLDED, MAX_ISSUES, MAX_LISTED, line, overview_of
 from agentv_ci.report.renderers.html.payload import Trials, case_lines, table_blocks
-from agentv_ci.report.view import RunView, rate_text
+from agentv_ci.report.view import SEVERITIES, RunView, issues_text, rate_text
 from agentv_ci.text import counted, well_formed_text
 
 MAX_BYTES = 30_000_000
@@ -78,6 +78,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "counted": counted,
+        "issues": issues_text,
         "line": line,
         "money": money,
         "p": p_text,
@@ -85,6 +86,12 @@ def _environment() -> Environment:
         "score": score,
         "share": share,
         "signed": signed,
+    }
+    environment.globals |= {
+        "max_folded": MAX_FOLDED,
+        "max_issues": MAX_ISSUES,
+        "max_listed": MAX_LISTED,
+        "severities": SEVERITIES,
     }
     return environment
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Generic, TypeVar
 
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.contracts.comparison import ComparedCase, Comparison
 from agentv_ci.contracts.report import (
-    FailedValidation,
     GateResult,
     RunReport,
-    ScenarioReport,
 )
 from agentv_ci.contracts.results import OutcomeKey
 from agentv_ci.report.links import Links
@@ -23,12 +20,10 @@ from agentv_ci.report.renderers.html.plots import histogram, scatter
 from agentv_ci.report.view import (
     DRY_RUN,
     GATE,
-    SEVERITIES,
     STOPS,
     RunView,
     badness,
     cost_remarks,
-    issues_text,
     judges_cost,
     never_ran,
 )
@@ -45,27 +40,6 @@ _TONES = {"pass": "pass", "fail": "fail"}
 """How a gate's word looks; all others are neither."""
 _MARKS = {"pass": "✓", "borderline": "△", "fail": "✗", "error": "!"}
 
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Listed(Generic[T]):
-    """A list of which the beginning is seen, and the rest can be unfolded."""
-
-    seen: tuple[T, ...]
-    folded: tuple[T, ...]
-    more: int
-    """How many are in neither."""
-
-    @classmethod
-    def of(cls, all_of_them: Sequence[T], seen: int = MAX_LISTED) -> Listed[T]:
-        """Divide a list."""
-        end = seen + MAX_FOLDED
-        return cls(tuple(all_of_them[:seen]), tuple(all_of_them[seen:end]), max(0, len(all_of_them) - end))
-
-    def __len__(self) -> int:
-        return len(self.seen) + len(self.folded) + self.more
-
 
 @dataclass(frozen=True, slots=True)
 class NamedFigure:
@@ -75,19 +49,6 @@ class NamedFigure:
     value: str
     tone: str = ""
     note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ValidatorFinding:
-    """What a validator says of a suite."""
-
-    validator: str
-    suite: str
-    tone: str
-    summary: str
-    issues: tuple[tuple[str, str], ...] = ()
-    """Severity and message, worst first."""
-    more: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +67,14 @@ def overview_of(run: RunView, trials: Trials) -> dict[str, object]:
     """Return what the top of the page says of a run, for the templates."""
     report = run.report
     reasons = [line(each) for each in report.gate.reasons]
+    scenarios = report.scenario_reports
     tone = _TONES.get(report.gate.verdict, "error")
     return {
         "word": GATE[report.gate.verdict].capitalize(),
         "tone": tone,
         "mark": _MARKS[tone],
         "note": gate_note(report.gate),
-        "reasons": Listed.of(reasons),
+        "reasons": reasons,
         "labels": list(labels(report)),
         "when": when(trials.first, trials.last),
         "commit": commit_of(run.links),
@@ -121,11 +83,11 @@ def overview_of(run: RunView, trials: Trials) -> dict[str, object]:
         "changes": None if report.comparison is None else changes_of(report.comparison, run.outcomes),
         "scores": histogram(run.outcomes),
         "trials": scatter(trials.points, run.outcomes),
-        "evaluators": Listed.of(sorted(report.evaluators, key=badness)),
-        "suites": Listed.of(sorted(report.suites, key=badness)),
-        "targets": Listed.of(sorted(report.targets, key=badness)),
-        "findings": Listed.of(list(findings(report.scenario_reports)), MAX_ISSUES),
-        "not_passed": Listed.of([*run.errors, *run.failures]),
+        "evaluators": sorted(report.evaluators, key=badness),
+        "suites": sorted(report.suites, key=badness),
+        "targets": sorted(report.targets, key=badness),
+        "validations": [(suite.scenario_key, each) for suite in scenarios for each in suite.aggregates.validations],
+        "not_passed": [*run.errors, *run.failures],
         "every_case_passed": report.counts.cases > 0 and report.counts.passed == report.counts.cases,
     }
 
@@ -193,25 +155,6 @@ def figures(run: RunView) -> Iterator[NamedFigure]:
     usage = report.usage
     if usage.total_tokens is not None:
         yield NamedFigure("tokens", large(usage.total_tokens), note=f"{large(usage.output_tokens or 0)} out")
-
-
-def findings(scenarios: Sequence[ScenarioReport]) -> Iterator[ValidatorFinding]:
-    """Yield what validators say, suite by suite."""
-    for scenario in scenarios:
-        suite = line(scenario.scenario_key)
-        for each in scenario.aggregates.validations:
-            if isinstance(each, FailedValidation):
-                yield ValidatorFinding(line(each.validator), suite, "error", f"could not run: {line(each.error)}")
-                continue
-            number = sum(each.count(name) for name in SEVERITIES)
-            yield ValidatorFinding(
-                line(each.validator),
-                suite,
-                "fail" if each.count("error") else "borderline" if each.count("warning") else "pass",
-                issues_text(each),
-                tuple((SEVERITIES[issue.severity], line(issue.message)) for issue in each.worst_first[:MAX_ISSUES]),
-                max(0, number - MAX_ISSUES),
-            )
 
 
 def changes_of(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Changes:
