@@ -15,7 +15,7 @@ from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.report import FailedValidation, Validation
 from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED, UsageError
 from agentv_ci.json_access import read_json
-from agentv_ci.report.sections import scenario_lines
+from agentv_ci.report.lines import scenario_lines
 
 
 @click.command("check")

@@ -13,7 +13,7 @@ from agentv_ci.app.compare import compare_files
 from agentv_ci.cli.console import show_line, show_summary
 from agentv_ci.cli.options import FILE, Range, color_option
 from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED
-from agentv_ci.report.sections import comparison_lines
+from agentv_ci.report.lines import comparison_lines
 from agentv_ci.text import counted
 
 

@@ -17,7 +17,7 @@ from agentv_ci.text import without_commands
 if TYPE_CHECKING:
     from agentv_ci.app.report_files import Outcome
     from agentv_ci.contracts.diagnostics import Diagnostic
-    from agentv_ci.report.sections import Line
+    from agentv_ci.report.lines import Line
 
 COUNT_AFTER_S = 1.0
 COUNT_INTERVAL_S = 0.1

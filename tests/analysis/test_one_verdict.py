@@ -37,9 +37,9 @@ from agentv_ci.contracts.report import (
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.execute.shard import Shard, part_of
+from agentv_ci.report.lines import MAX_SHOWN
 from agentv_ci.report.renderers import junit, markdown, sarif, terminal
 from agentv_ci.report.renderers.html import document as html
-from agentv_ci.report.sections import MAX_SHOWN
 from agentv_ci.report.view import GATE, RunView
 from tests.conftest import NOW, Finished, agentv_ci, write
 from tests.report.builders import DIGEST, Verdict, case, outcomes_of, plan, row, suite

@@ -19,7 +19,7 @@ from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Counts, Ending, EvaluatorFigures, RunReport, Statistics
 from agentv_ci.contracts.results import EvaluatorResult, ResultRow, Usage
 from agentv_ci.contracts.targets import MockTarget
-from agentv_ci.report.sections import group_lines
+from agentv_ci.report.lines import group_lines
 from tests.report.builders import Verdict, case, outcomes_of, plan, row, rows_of, whole
 
 VERDICTS: list[Verdict] = ["pass", "borderline", "fail", "error"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome
 from agentv_ci.contracts.report import GateResult
-from agentv_ci.report.sections import (
+from agentv_ci.report.lines import (
     MAX_SHOWN,
     Line,
     Style,

@@ -13,8 +13,8 @@ from agentv_ci.analysis.run_report import report
 from agentv_ci.contracts.plan import PlanCase, PlanSuite
 from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow, Usage
+from agentv_ci.report.lines import Line
 from agentv_ci.report.renderers.terminal import render
-from agentv_ci.report.sections import Line
 from agentv_ci.report.view import RunView
 from tests.report.builders import any_text, case, plan, row, suite, well_formed
 
