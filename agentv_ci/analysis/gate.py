@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
 from agentv_ci.analysis.statistics import apart, describe
@@ -38,17 +37,8 @@ VERDICTS: dict[int, GateVerdict] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Cause:
-    """One reason of the gate, and the exit code it asks for."""
-
-    code: int
-    kind: GateReasonKind
-    message: str
-    suite: str | None = None
-
-    def sentence(self, *, names_suite: bool) -> str:
-        return f"{self.suite}: {self.message}" if names_suite and self.suite is not None else self.message
+_Cause = tuple[int, GateReason]
+"""An exit code, and what asks for it."""
 
 
 def gate_settings(plan: Plan) -> tuple[GateSettings, ...]:
@@ -91,7 +81,7 @@ def judge_run(
         return _result(None if causes else "dry-run", causes, settings, ending)
     if not settings and not causes:
         nothing = "no case was left to run" if ending.shard is None else "the shard is empty"
-        return _result("nothing", [_Cause(PASSED, "nothing-ran", f"nothing ran: {nothing}")], (), ending)
+        return _result("nothing", [_cause(PASSED, "nothing-ran", f"nothing ran: {nothing}")], (), ending)
     causes += _costs(settings, tally, ending)
     causes += _judge_suites(settings, outcomes, tally, ending, scenarios)
     if comparison is not None:
@@ -107,16 +97,24 @@ def judge_run(
 def _result(
     verdict: GateVerdict | None, causes: Sequence[_Cause], settings: Sequence[GateSettings], ending: Ending
 ) -> GateResult:
-    codes = {each.code for each in causes} | {PASSED}
+    codes = {code for code, _ in causes} | {PASSED}
     worst = next(code for code in CODES_WORST_FIRST if code in codes)
     return GateResult(
         verdict=verdict or VERDICTS[worst],
         exit_code=worst,
-        reasons=tuple(each.sentence(names_suite=len(settings) > 1) for each in causes),
-        causes=tuple(GateReason(kind=each.kind, suite=each.suite, message=each.message) for each in causes),
+        reasons=tuple(_sentence(reason, names_suite=len(settings) > 1) for _, reason in causes),
+        causes=tuple(reason for _, reason in causes),
         settings=tuple(settings),
         max_cost_usd=ending.max_cost_usd,
     )
+
+
+def _cause(code: int, kind: GateReasonKind, message: str, suite: str | None = None) -> _Cause:
+    return code, GateReason(kind=kind, suite=suite, message=message)
+
+
+def _sentence(reason: GateReason, *, names_suite: bool) -> str:
+    return f"{reason.suite}: {reason.message}" if names_suite and reason.suite is not None else reason.message
 
 
 def _of_shard(worst: int, outcomes: Sequence[CaseOutcome], ending: Ending) -> int:
@@ -130,24 +128,24 @@ def _of_shard(worst: int, outcomes: Sequence[CaseOutcome], ending: Ending) -> in
 
 def _ended_badly(settings: Sequence[GateSettings], outcomes: Sequence[CaseOutcome], ending: Ending) -> Iterator[_Cause]:
     """What is wrong with how a run ended, whatever its answers are worth."""
-    yield from (_Cause(FAILED, "incomplete", reason) for reason in ending.incomplete)
+    yield from (_cause(FAILED, "incomplete", reason) for reason in ending.incomplete)
     if ending.write_error is not None:
-        yield _Cause(INFRASTRUCTURE, "write-error", f"results could not be written: {ending.write_error}")
+        yield _cause(INFRASTRUCTURE, "write-error", f"results could not be written: {ending.write_error}")
     if ending.unrecorded:
         questions = "1 question has" if ending.unrecorded == 1 else f"{ending.unrecorded} questions have"
-        yield _Cause(INFRASTRUCTURE, "unrecorded", f"{questions} no recording; make it with --record")
+        yield _cause(INFRASTRUCTURE, "unrecorded", f"{questions} no recording; make it with --record")
     cases = max(len(outcomes), sum(each.cases for each in settings))
     never_ran = cases - sum(bool(outcome.trials) for outcome in outcomes)
     left = f"{never_ran} of {cases} cases never ran" if never_ran else "every case ran, not every trial"
     match ending.stopped:
         case "interrupted":
-            yield _Cause(INTERRUPTED, "stopped", f"interrupted: {left}")
+            yield _cause(INTERRUPTED, "stopped", f"interrupted: {left}")
         case "budget":
-            yield _Cause(BUDGET, "stopped", f"the budget is used up: {left}")
+            yield _cause(BUDGET, "stopped", f"the budget is used up: {left}")
         case "fail-fast":
             has_failed = any(each.verdict in ("fail", "borderline") and not each.is_open for each in outcomes)
             code = FAILED if has_failed else INFRASTRUCTURE
-            yield _Cause(code, "stopped", f"stopped at the first failure: {left}")
+            yield _cause(code, "stopped", f"stopped at the first failure: {left}")
         case None:
             pass
 
@@ -156,11 +154,11 @@ def _costs(settings: Sequence[GateSettings], tally: Tally, ending: Ending) -> It
     """What is wrong with the cost of the run as a whole."""
     cost = tally.spending.cost_usd
     if ending.max_cost_usd is not None and cost is not None and cost > ending.max_cost_usd:
-        yield _Cause(BUDGET, "cost", f"the run cost ${cost:.4f}, at most ${ending.max_cost_usd:g} is allowed")
+        yield _cause(BUDGET, "cost", f"the run cost ${cost:.4f}, at most ${ending.max_cost_usd:g} is allowed")
     is_bounded = ending.max_cost_usd is not None or any(each.max_cost_usd is not None for each in settings)
     if is_bounded and ending.unpriced_models:
         models = ", ".join(ending.unpriced_models)
-        yield _Cause(FAILED, "unpriced", f"the cost is not known: none for {models}; set prices under `prices`")
+        yield _cause(FAILED, "unpriced", f"the cost is not known: none for {models}; set prices under `prices`")
 
 
 def _judge_suites(
@@ -185,7 +183,7 @@ def _regressions(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Ite
     if outcomes and not comparison.is_part and not comparison.shares_cases:
         reasons.append("it has no case of this run")
     for reason in reasons:
-        yield _Cause(FAILED, "regression", f"against {comparison.base}: {reason}")
+        yield _cause(FAILED, "regression", f"against {comparison.base}: {reason}")
 
 
 def _judge_suite(
@@ -194,7 +192,7 @@ def _judge_suite(
     yield from _quality(suite, [each for each in outcomes if _is_decided(each, ending)])
     if suite.max_cost_usd is not None and cost is not None and cost > suite.max_cost_usd:
         message = f"the suite cost ${cost:.4f}, at most ${suite.max_cost_usd:g} is allowed"
-        yield _Cause(BUDGET, "cost", message, suite.suite)
+        yield _cause(BUDGET, "cost", message, suite.suite)
     # Of merged results only the number of cases is known that have no row at all.
     errors = sum(outcome.errors for outcome in outcomes) + max(0, suite.cases - len(outcomes))
     if ending.stopped is not None:
@@ -202,11 +200,11 @@ def _judge_suite(
         errors -= sum(outcome.missing for outcome in outcomes) + max(0, suite.cases - len(outcomes))
     if errors > suite.max_errors:
         message = f"{counted(errors, 'error')}, at most {suite.max_errors} are allowed"
-        yield _Cause(INFRASTRUCTURE, "errors", message, suite.suite)
+        yield _cause(INFRASTRUCTURE, "errors", message, suite.suite)
     if ending.stopped is None and all(outcome.verdict == "error" for outcome in outcomes):
         # Without a single grade there is no answer about quality, only about what broke.
         broke = errors > suite.max_errors or ending.unrecorded > 0
-        yield _Cause(INFRASTRUCTURE if broke else FAILED, "nothing-graded", "no case was graded", suite.suite)
+        yield _cause(INFRASTRUCTURE if broke else FAILED, "nothing-graded", "no case was graded", suite.suite)
 
 
 def _is_decided(outcome: CaseOutcome, ending: Ending) -> bool:
@@ -229,7 +227,7 @@ def _validated(suite: GateSettings, scenario: ScenarioReport | None) -> Iterator
             others = each.count("error") - 1
             more = f" (and {others} more)" if others else ""
             message = f"validator {each.validator}: {shortened(each.errors[0], MAX_ISSUE)}{more}"
-            yield _Cause(FAILED, "validator", message, suite.suite)
+            yield _cause(FAILED, "validator", message, suite.suite)
 
 
 def _quality(suite: GateSettings, outcomes: Sequence[CaseOutcome]) -> Iterator[_Cause]:
@@ -239,8 +237,8 @@ def _quality(suite: GateSettings, outcomes: Sequence[CaseOutcome]) -> Iterator[_
     rate = sum(outcome.verdict == "pass" for outcome in graded) / len(graded)
     if round(rate, PRECISION) < round(suite.min_pass_rate, PRECISION):
         message = "pass rate {} is below {}".format(*apart(rate, suite.min_pass_rate, ".{}%", least=1))
-        yield _Cause(FAILED, "pass-rate", message, suite.suite)
+        yield _cause(FAILED, "pass-rate", message, suite.suite)
     mean = describe(graded).mean
     if suite.min_mean_score is not None and mean is not None and mean < round(suite.min_mean_score, PRECISION):
         message = "mean score {} is below {}".format(*apart(mean, suite.min_mean_score, ".{}f", least=3))
-        yield _Cause(FAILED, "mean-score", message, suite.suite)
+        yield _cause(FAILED, "mean-score", message, suite.suite)
