@@ -11,8 +11,7 @@ from agentv_ci.app.concluding import conclude
 from agentv_ci.app.report_files import Outcome, RunFiles
 from agentv_ci.app.run import run_trials
 from agentv_ci.compile.overrides import Overrides, narrowed, override, with_trials
-from agentv_ci.contracts.evaluators import ToolCallsEvaluator, ToolTrajectoryEvaluator
-from agentv_ci.contracts.plan import CaseKey, Plan, PlanCase, PlanCodeEvaluator, case_key, flat
+from agentv_ci.contracts.plan import CaseKey, Plan, PlanCase, case_key, flat
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.execute.run import RunOptions, RunServices, StoredAnswers
 from agentv_ci.load.discover import find_root
@@ -117,8 +116,7 @@ def _left_out(plan: Plan, scored: Sequence[PlanCase], contents: _Contents) -> It
 
 def _reads_calls(case: PlanCase) -> bool:
     """Whether an evaluator of a case looks at tool calls."""
-    readers = (ToolTrajectoryEvaluator, ToolCallsEvaluator, PlanCodeEvaluator)
-    return any(isinstance(each, readers) for each in flat(case.evaluators))
+    return any(each.reads_trace for each in flat(case.evaluators))
 
 
 async def rescore(

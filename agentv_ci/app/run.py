@@ -17,9 +17,8 @@ from agentv_ci.contracts.plan import Plan, PlanCase, flat, runs_in_suite
 from agentv_ci.contracts.report import Ending, ShardRecord
 from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
 from agentv_ci.errors import Interrupted, UsageError
-from agentv_ci.evaluate import evaluate
-from agentv_ci.evaluate.evaluators import Tools, load_evaluators
-from agentv_ci.evaluate.requirements import require_packages
+from agentv_ci.evaluate.evaluators import evaluate, load_evaluators, require_packages
+from agentv_ci.evaluate.services import EvaluatorServices
 from agentv_ci.evaluate.submission import Submission
 from agentv_ci.execute.engine import Engine
 from agentv_ci.execute.materials import Materials
@@ -159,7 +158,7 @@ def _grader(plan: Plan, options: RunOptions, materials: Materials, services: Run
     folders = {suite.path: (options.root / suite.path).parent for suite in plan.suites}
 
     async def grade(case: PlanCase, request: Request, response: Response, ask: Ask) -> Grade:
-        tools = Tools(
+        scoring = EvaluatorServices(
             ask=ask,
             locate=materials.locate,
             locate_together=materials.locate_together,
@@ -170,6 +169,6 @@ def _grader(plan: Plan, options: RunOptions, materials: Materials, services: Run
             warn=services.warn,
             clean=services.redactor.result,
         )
-        return await evaluate(case, Submission(case, request, response, plan.files, folders[case.suite]), tools)
+        return await evaluate(Submission(case, request, response, plan.files, folders[case.suite]), scoring)
 
     return grade

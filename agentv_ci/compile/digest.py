@@ -16,7 +16,7 @@ from pydantic.alias_generators import to_camel
 from agentv_ci.canonical import canonical, digest_of, exact
 from agentv_ci.contracts.base import Compiled, JsonObject, JsonValue
 from agentv_ci.contracts.config import Price
-from agentv_ci.contracts.evaluators import CostEvaluator, EmbeddedEvaluator, LatencyEvaluator
+from agentv_ci.contracts.evaluators import EmbeddedEvaluator
 from agentv_ci.contracts.plan import (
     FilePart,
     PlanCase,
@@ -74,10 +74,10 @@ class CaseDigests:
         content = case.model_dump(mode="json", by_alias=True, exclude_defaults=True, include=ASKED)
         content |= {"target": asked(case.target), "evaluators": [_evaluator(each, asked) for each in case.evaluators]}
         target = self._targets[case.target]
-        kinds = {type(each) for each in flat(case.evaluators)}
-        if isinstance(target, MockTarget) and LatencyEvaluator in kinds:
+        measured = {each.measures for each in flat(case.evaluators)}
+        if isinstance(target, MockTarget) and "time" in measured:
             content["delay"] = target.delay_ms
-        if CostEvaluator in kinds:
+        if "cost" in measured:
             content["prices"] = {model: _dump(price) for model, price in _prices_of(target, prices).items()}
         return content
 

@@ -74,7 +74,21 @@ def rubric_items(rubrics: tuple[str | RubricItem, ...]) -> tuple[RubricItem, ...
     )
 
 
-class EvaluatorSettings(Authored):
+Measure = Literal["time", "cost", "tokens", "tool_calls"]
+
+
+class EvaluatorFacts:
+    """What others have to know of a kind of evaluator, whatever its settings; authored and plan models share it."""
+
+    waits: ClassVar[bool] = False
+    """Whether scoring may wait: for a judge, a process or a thread."""
+    measures: ClassVar[Measure | None] = None
+    """What it measures of how the answer came about; not every target gives that."""
+    reads_trace: ClassVar[bool] = False
+    """Whether its score depends on the tool calls of the answer."""
+
+
+class EvaluatorSettings(EvaluatorFacts, Authored):
     """What every evaluator has."""
 
     name: Name = Field(description="How results call this evaluator; unique in its list.")
@@ -227,6 +241,8 @@ class EqualsEvaluator(TextEvaluator):
 class RegexEvaluator(TextEvaluator):
     """Whether a pattern matches somewhere in the answer."""
 
+    waits: ClassVar[bool] = True
+
     type: Literal["regex"] = Field(description="Search the answer with a regular expression.")
     value: Name = Field(description="The pattern, in Python's syntax.")
 
@@ -269,6 +285,9 @@ class ExpectedCall(Authored):
 
 class ToolTrajectoryEvaluator(EvaluatorSettings):
     """Whether the agent called the tools it should have called."""
+
+    measures: ClassVar[Measure | None] = "tool_calls"
+    reads_trace: ClassVar[bool] = True
 
     type: Literal["tool_trajectory"] = Field(description="Compare the tool calls with the expected ones.")
     mode: Literal["any_order", "in_order", "exact", "subset", "superset"] = Field(
@@ -319,6 +338,8 @@ class SimilarityEvaluator(EvaluatorSettings):
 class LatencyEvaluator(EvaluatorSettings):
     """Whether the answer came in time."""
 
+    measures: ClassVar[Measure | None] = "time"
+
     type: Literal["latency"] = Field(description="Limit the time of the answer.")
     max_ms: Positive = Field(description="Longest time, in milliseconds.")
 
@@ -326,12 +347,16 @@ class LatencyEvaluator(EvaluatorSettings):
 class CostEvaluator(EvaluatorSettings):
     """Whether the answer was cheap enough."""
 
+    measures: ClassVar[Measure | None] = "cost"
+
     type: Literal["cost"] = Field(description="Limit the cost of the answer.")
     max_usd: Annotated[float, Field(ge=0)] = Field(description="Most it may cost, in US dollars.")
 
 
 class TokenUsageEvaluator(EvaluatorSettings):
     """Whether the answer took as many tokens as it may."""
+
+    measures: ClassVar[Measure | None] = "tokens"
 
     type: Literal["token_usage"] = Field(description="Limit the tokens of the answer.")
     max_total: Maybe[NonNegative] = Field(None, description="Most tokens read and written.")
@@ -342,6 +367,9 @@ class TokenUsageEvaluator(EvaluatorSettings):
 
 class ToolCallsEvaluator(EvaluatorSettings):
     """Whether the agent called tools as often as it may."""
+
+    measures: ClassVar[Measure | None] = "tool_calls"
+    reads_trace: ClassVar[bool] = True
 
     type: Literal["tool_calls"] = Field(description="Limit the number of tool calls.")
     max: NonNegative = Field(description="Most calls.")

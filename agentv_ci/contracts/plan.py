@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 from typing_extensions import TypeAliasType
@@ -28,7 +28,7 @@ from agentv_ci.contracts.base import (
 )
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.evals import Role
-from agentv_ci.contracts.evaluators import EmbeddedEvaluator
+from agentv_ci.contracts.evaluators import EmbeddedEvaluator, EvaluatorFacts
 from agentv_ci.contracts.targets import CliTarget, Target
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -114,7 +114,7 @@ def part_outline(part: Part) -> str:
             return f'<file: path="{part.path}">'
 
 
-class PlanEvaluatorSettings(Compiled):
+class PlanEvaluatorSettings(EvaluatorFacts, Compiled):
     """What every evaluator has."""
 
     name: Name = Field(description="How results call this evaluator.")
@@ -137,6 +137,9 @@ class PlanScript(Compiled):
 class PlanCodeEvaluator(PlanScript, PlanEvaluatorSettings):
     """A script that scores."""
 
+    waits: ClassVar[bool] = True
+    reads_trace: ClassVar[bool] = True
+
     type: Literal["code"] = "code"
     cwd: str | None = Field(None, description="Where it runs; default: the folder of the suite.")
     timeout_seconds: Positive | None = Field(None, description="Longest run; default: the case's timeout.")
@@ -155,6 +158,8 @@ class PlanRubric(Compiled):
 class PlanLlmJudgeEvaluator(PlanEvaluatorSettings):
     """A model that judges."""
 
+    waits: ClassVar[bool] = True
+
     type: Literal["llm_judge"] = "llm_judge"
     prompt: Part | None = Field(None, description="A custom prompt; absent = the built-in one.")
     rubrics: Items[PlanRubric] | None = Field(None, description="Criteria to go through one by one.")
@@ -167,6 +172,8 @@ class PlanLlmJudgeEvaluator(PlanEvaluatorSettings):
 class PlanRubricEvaluator(PlanEvaluatorSettings):
     """Criteria that a model checks one by one."""
 
+    waits: ClassVar[bool] = True
+
     type: Literal["rubric"] = "rubric"
     rubrics: Items[PlanRubric] = Field(description="The criteria.")
     target: str = Field(description="Key of the judging target.")
@@ -175,6 +182,8 @@ class PlanRubricEvaluator(PlanEvaluatorSettings):
 
 class PlanSchemaEvaluator(PlanEvaluatorSettings):
     """A JSON Schema, bundled: it refers to nothing outside itself."""
+
+    waits: ClassVar[bool] = True
 
     type: Literal["schema"] = "schema"
     schema_: JsonObject | bool = Field(alias="schema", description="The schema.")
@@ -209,6 +218,8 @@ PlanAggregator = Annotated[
 
 class PlanCompositeEvaluator(PlanEvaluatorSettings):
     """Several evaluators that make one score."""
+
+    waits: ClassVar[bool] = True
 
     type: Literal["composite"] = "composite"
     evaluators: Annotated[Items[PlanEvaluator], Field(min_length=1)] = Field(description="The members.")

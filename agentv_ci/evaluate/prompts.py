@@ -19,7 +19,7 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.evaluators import AGGREGATOR_VARIABLES
 from agentv_ci.contracts.exchange import JudgeQuestion
 from agentv_ci.contracts.plan import FilePart, PlanMessage, PlanRubric, TextPart, json_text
-from agentv_ci.evaluate.criteria import listed
+from agentv_ci.evaluate.judging import criteria_text
 from agentv_ci.evaluate.replies import CHECKS_FORM, SCORE_FORM
 from agentv_ci.evaluate.submission import Submission, output_message
 
@@ -113,7 +113,7 @@ def score_question(submission: Submission, custom: str | None = None) -> JudgeQu
 
 def checks_question(submission: Submission, rubrics: Sequence[PlanRubric], custom: str | None = None) -> JudgeQuestion:
     """Return how a judge is asked which criteria are met."""
-    values = {**_known(submission, custom), "criteria": listed(rubrics)}
+    values = {**_known(submission, custom), "criteria": criteria_text(rubrics)}
     checks = [{"id": each.id, "satisfied": True, "reasoning": "a mock answer"} for each in rubrics]
     sample = {"checks": checks, "overall_reasoning": "nothing was asked"}
     return _question(_CHECKS, values, custom, json.dumps(sample))

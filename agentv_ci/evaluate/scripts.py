@@ -6,55 +6,49 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.exchange import Log, Score
-from agentv_ci.contracts.plan import FileReference, PlanScript
+from agentv_ci.contracts.exchange import Score
+from agentv_ci.contracts.plan import PlanScript
 from agentv_ci.evaluate.replies import last_score
+from agentv_ci.evaluate.services import EvaluatorServices
 from agentv_ci.process import ProcessFailed, ProcessResult, child_environment, run
 
 INTERPRETERS: Mapping[str, tuple[str, ...]] = {".js": ("node",), ".mjs": ("node",), ".sh": ("/bin/sh",)}
 
 
-@dataclass(frozen=True, slots=True)
-class Scripts:
-    """Runs scripts of the plan."""
+async def script_score(
+    services: EvaluatorServices, label: str, script: PlanScript, given: JsonObject, *, cwd: Path, timeout_s: float
+) -> Score:
+    """Run a script with `given` on stdin; a crash, a time-out or anything but a score on stdout is an error."""
+    try:
+        finished = await run(
+            _command(script, services),
+            cwd=cwd,
+            env=child_environment(services.environ),
+            timeout_s=timeout_s,
+            stdin=json.dumps(given, ensure_ascii=False).encode("utf-8", "replace"),
+        )
+    except ProcessFailed as error:
+        return Score(
+            error=f"the script {error}", raw_response=error.stdout or None, stderr=error.stderr.strip() or None
+        )
+    if finished.stderr.strip():
+        services.log(f"{label}: stderr: {' '.join(finished.stderr.split())}")
+    return _score_in(finished)
 
-    locate_together: Callable[[Sequence[FileReference]], Mapping[str, Path]]
-    environ: Mapping[str, str]
-    root: Path
-    """The repository, to which folders of the plan are relative."""
-    log: Log
 
-    async def score(self, label: str, script: PlanScript, given: JsonObject, *, cwd: Path, timeout_s: float) -> Score:
-        """Run a script with `given` on stdin; a crash, a time-out or anything but a score on stdout is an error."""
-        try:
-            finished = await run(
-                self._command(script),
-                cwd=cwd,
-                env=child_environment(self.environ),
-                timeout_s=timeout_s,
-                stdin=json.dumps(given, ensure_ascii=False).encode("utf-8", "replace"),
-            )
-        except ProcessFailed as error:
-            return Score(
-                error=f"the script {error}", raw_response=error.stdout or None, stderr=error.stderr.strip() or None
-            )
-        if finished.stderr.strip():
-            self.log(f"{label}: stderr: {' '.join(finished.stderr.split())}")
-        return _read(finished)
-
-    def _command(self, script: PlanScript) -> str | list[str]:
-        paths = self.locate_together(script.files)
-        if script.argv is None:
-            assert script.command is not None, "a script has argv or a command"
-            return script.command
-        words = [str(paths.get(word, word)) for word in script.argv]
-        program = paths.get(script.argv[0])
-        return [*_interpreter(program), *words] if program is not None else words
+def _command(script: PlanScript, services: EvaluatorServices) -> str | list[str]:
+    paths = services.locate_together(script.files)
+    if script.argv is None:
+        assert script.command is not None, "a script has argv or a command"
+        return script.command
+    words = [str(paths.get(word, word)) for word in script.argv]
+    program = paths.get(script.argv[0])
+    return [*_interpreter(program), *words] if program is not None else words
 
 
 def _interpreter(program: Path) -> tuple[str, ...]:
@@ -73,12 +67,12 @@ def _interpreter(program: Path) -> tuple[str, ...]:
     return INTERPRETERS.get(program.suffix, ())
 
 
-def _read(finished: ProcessResult) -> Score:
+def _score_in(finished: ProcessResult) -> Score:
     stderr = finished.stderr.strip() or None
     if finished.status != 0:
-        said = _last_line(finished.stderr) or _last_line(finished.stdout) or "it said nothing"
+        message = _last_line(finished.stderr) or _last_line(finished.stdout) or "it said nothing"
         return Score(
-            error=f"the script ended with exit code {finished.status}: {said}",
+            error=f"the script ended with exit code {finished.status}: {message}",
             raw_response=finished.stdout or None,
             stderr=stderr,
         )

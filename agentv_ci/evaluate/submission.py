@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Request, Response
-from agentv_ci.contracts.plan import FileText, PlanCase
+from agentv_ci.contracts.plan import FileText, PlanCase, PlanEvaluator
 from agentv_ci.contracts.results import OutputMessage
 
 
@@ -28,6 +28,10 @@ class Submission:
     def answer(self) -> str:
         """The answer's text."""
         return self.response.answer
+
+    def label(self, evaluator: PlanEvaluator) -> str:
+        """Return how the log names an evaluator of this answer."""
+        return f"{self.case.id}: {evaluator.name}"
 
 
 def output_message(message: OutputMessage) -> JsonObject:

@@ -14,8 +14,9 @@ from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.exchange import Ask, Grade, JudgeQuestion, Log, ProviderError, Request, Response
 from agentv_ci.contracts.plan import FilePart, FileReference, FileText, PlanCase, PlanEvaluator, PlanSource
 from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, ToolCall, Usage
-from agentv_ci.evaluate import evaluate
-from agentv_ci.evaluate.evaluators import Tools, score_one
+from agentv_ci.evaluate import evaluators
+from agentv_ci.evaluate.evaluators import evaluate
+from agentv_ci.evaluate.services import EvaluatorServices
 from agentv_ci.evaluate.submission import Submission
 from tests.conftest import environment
 
@@ -88,9 +89,9 @@ class Judge:
 
 def tools(
     *, ask: Ask | None = None, root: Path = Path(), environ: Mapping[str, str] | None = None, log: Log = print
-) -> Tools:
+) -> EvaluatorServices:
     """What evaluators may use; without `ask` nobody may be asked."""
-    return Tools(
+    return EvaluatorServices(
         ask=ask or Judge([]),
         locate=lambda reference: root / reference.path,
         locate_together=lambda references: {each.path: root / each.path for each in references},
@@ -103,21 +104,21 @@ def tools(
     )
 
 
-def grade(case: PlanCase, answer: str | Response, means: Tools | None = None) -> Grade:
+def grade(case: PlanCase, answer: str | Response, means: EvaluatorServices | None = None) -> Grade:
     """Grade an answer with all evaluators of a case."""
-    return asyncio.run(evaluate(case, submission(answer, case), means or tools()))
+    return asyncio.run(evaluate(submission(answer, case), means or tools()))
 
 
-def assess(evaluator: PlanEvaluator, answer: str | Response, means: Tools | None = None) -> EvaluatorResult:
+def assess(evaluator: PlanEvaluator, answer: str | Response, means: EvaluatorServices | None = None) -> EvaluatorResult:
     """Return what one evaluator makes of an answer."""
     (result,) = grade(plan_case(evaluator), answer, means).results
     return result
 
 
-def fails_case(evaluator: PlanEvaluator, answer: str, means: Tools | None = None) -> bool:
+def fails_case(evaluator: PlanEvaluator, answer: str, means: EvaluatorServices | None = None) -> bool:
     """Whether the case fails by what one evaluator makes of an answer, whatever the mean."""
-    assessment = score_one(evaluator, submission(answer, plan_case(evaluator)), means or tools())
-    return asyncio.run(assessment).fails_case
+    (assessment,) = asyncio.run(evaluators.assess([evaluator], submission(answer), means or tools()))
+    return assessment.fails_case
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan import PlanRubric
-from agentv_ci.evaluate.criteria import listed, read_checks
+from agentv_ci.evaluate.judging import criteria_text, read_checks
 
 A = PlanRubric(id="a", description="Is kind")
 B = PlanRubric(id="b", description="Is short", weight=3, required=False)
@@ -33,7 +33,7 @@ def score_of(*checks: Any, rubrics: tuple[PlanRubric, ...] = BOTH) -> float:
 
 def test_criteria_stand_one_a_line_with_their_ids() -> None:
     long = PlanRubric(id="c", description="  Says\n  more\tthan one\r\nline  ")
-    assert listed((A, B, long)) == "[a] Is kind\n[b] Is short\n[c] Says more than one line"
+    assert criteria_text((A, B, long)) == "[a] Is kind\n[b] Is short\n[c] Says more than one line"
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from agentv_ci.contracts.plan import (
     PlanRubricEvaluator,
 )
 from agentv_ci.contracts.results import OutputMessage, Usage
-from agentv_ci.evaluate.judging import Judges
+from agentv_ci.evaluate.judging import judge_score
 from tests.evaluate.builders import Judge, grade, plan_case, tools
 
 QUESTION = JudgeQuestion("system", "user", "{}", temperature=0.5, max_output_tokens=7)
@@ -34,8 +34,8 @@ def read(reply: JsonObject) -> Score | None:
 
 def score(judge: Judge, *, retries: int = 2) -> tuple[Score, list[str]]:
     told: list[str] = []
-    judges = Judges(judge, told.append)
-    return asyncio.run(judges.score("judge", QUESTION, read, retries=retries, label="case: name")), told
+    services = tools(ask=judge, log=told.append)
+    return asyncio.run(judge_score(services, "judge", QUESTION, read, retries=retries, label="case: name")), told
 
 
 def test_first_readable_reply_is_the_score() -> None:

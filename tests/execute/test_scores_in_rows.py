@@ -183,7 +183,7 @@ def test_evaluator_that_cannot_score_is_told_once(folder: Path, capsys: pytest.C
 def test_bleu_without_its_package_is_refused_before_anything_is_asked(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("agentv_ci.evaluate.requirements.find_spec", lambda _: None)
+    monkeypatch.setattr("agentv_ci.evaluate.evaluators.find_spec", lambda _: None)
     documents(folder, {"name": "near", "type": "similarity", "metric": "bleu", "reference": "Hello"})
     assert run(["eval", "x.yaml", "--out", "r.jsonl"]) == 2
     told = capsys.readouterr().err

@@ -17,83 +17,80 @@ from agentv_ci.contracts.plan import (
     json_text,
 )
 from agentv_ci.contracts.results import EvaluatorResult
-from agentv_ci.evaluate.concurrency import side_by_side
-from agentv_ci.evaluate.judging import Judges
+from agentv_ci.evaluate.judging import judge_score
 from agentv_ci.evaluate.prompts import aggregate_question, prompt_text
 from agentv_ci.evaluate.replies import MOST_FINDINGS, read_score
 from agentv_ci.evaluate.scoring import Assessment, lacks_weight, settled, weighted_mean
-from agentv_ci.evaluate.scripts import Scripts
+from agentv_ci.evaluate.scripts import script_score
+from agentv_ci.evaluate.services import EvaluatorServices
 from agentv_ci.evaluate.submission import Submission
 
 JUDGE_RETRIES = 2
 
+Assess = Callable[[Sequence[PlanEvaluator], Submission, EvaluatorServices], Awaitable[list[Assessment]]]
 
-class Composite:
-    """See Evaluator."""
 
-    def __init__(
-        self,
-        settings: PlanCompositeEvaluator,
-        *,
-        score: Callable[[PlanEvaluator, Submission], Awaitable[Assessment]],
-        judges: Judges,
-        scripts: Scripts,
-    ) -> None:
-        self._settings = settings
-        self._score = score
-        self._judges = judges
-        self._scripts = scripts
+async def composite(
+    settings: PlanCompositeEvaluator, submission: Submission, services: EvaluatorServices, *, assess: Assess
+) -> Score:
+    """Have all members score, side by side, then make one score of theirs.
 
-    async def evaluate(self, submission: Submission) -> Score:
-        """Have all members score, side by side, then make one score of theirs.
+    A member that could not score is an error of the whole; one whose measure the target does not give is left out.
+    """
+    assessments = await assess(settings.evaluators, submission, services)
+    members = settled(each.result for each in assessments)
+    if broken := [each for each in members if each.status == "error"]:
+        reasons = "; ".join(f"member '{each.name}': {each.reasoning}" for each in broken)
+        return Score(error=reasons, members=members)
+    weighed = [each.model_copy(update={"weight": _weight(each, settings)}) for each in members]
+    if lacks_weight(weighed):
+        return Score(unmeasured="what its members measure", members=members)
+    scored = [each for each in weighed if each.status == "ok"]
+    score = await _aggregated(settings, scored, submission, services)
+    return replace(score, members=members, misses_required=any(each.fails_case for each in assessments))
 
-        A member that could not score is an error of the whole; one whose measure the target does not give is left out.
-        """
-        assessments = await side_by_side(self._settings.evaluators, lambda each: self._score(each, submission))
-        members = settled(each.result for each in assessments)
-        if broken := [each for each in members if each.status == "error"]:
-            reasons = "; ".join(f"member '{each.name}': {each.reasoning}" for each in broken)
-            return Score(error=reasons, members=members)
-        weighed = [each.model_copy(update={"weight": self._weight(each)}) for each in members]
-        if lacks_weight(weighed):
-            return Score(unmeasured="what its members measure", members=members)
-        scored = [each for each in weighed if each.status == "ok"]
-        score = await self._aggregate(scored, submission)
-        return replace(score, members=members, misses_required=any(each.fails_case for each in assessments))
 
-    def _weight(self, member: EvaluatorResult) -> float:
-        aggregator = self._settings.aggregator
-        return aggregator.weights[member.name] if isinstance(aggregator, PlanWeightedAverage) else member.weight
+def _weight(member: EvaluatorResult, settings: PlanCompositeEvaluator) -> float:
+    aggregator = settings.aggregator
+    return aggregator.weights[member.name] if isinstance(aggregator, PlanWeightedAverage) else member.weight
 
-    async def _aggregate(self, scored: Sequence[EvaluatorResult], submission: Submission) -> Score:
-        match self._settings.aggregator:
-            case PlanWeightedAverage():
-                return Score(
-                    weighted_mean((each.weight, each.score) for each in scored),
-                    weighs_nothing=not any(each.weight for each in scored),
-                    hits=tuple(f"[{each.name}] {hit}" for each in scored for hit in each.hits),
-                    misses=tuple(f"[{each.name}] {miss}" for each in scored for miss in each.misses),
-                    reasoning="; ".join(f"{each.name}: {each.reasoning}" for each in scored if each.reasoning),
-                )
-            case PlanCodeAggregator() as script:
-                return await self._scripts.score(
-                    f"{submission.case.id}: {self._settings.name}",
-                    script,
-                    {"eval_id": submission.case.id, "results": _results(scored)},
-                    cwd=submission.folder,
-                    timeout_s=submission.case.timeout_seconds,
-                )
-            case PlanLlmJudgeAggregator() as judge:
-                custom = prompt_text(judge.prompt, submission)
-                return await self._judges.score(
-                    judge.target,
-                    aggregate_question(submission, json_text(_results(scored)), custom),
-                    lambda reply: read_score(reply, most=MOST_FINDINGS),
-                    retries=JUDGE_RETRIES,
-                    label=f"{submission.case.id}: {self._settings.name}",
-                )
-            case _ as other:
-                assert_never(other)
+
+async def _aggregated(
+    settings: PlanCompositeEvaluator,
+    scored: Sequence[EvaluatorResult],
+    submission: Submission,
+    services: EvaluatorServices,
+) -> Score:
+    match settings.aggregator:
+        case PlanWeightedAverage():
+            return Score(
+                weighted_mean((each.weight, each.score) for each in scored),
+                weighs_nothing=not any(each.weight for each in scored),
+                hits=tuple(f"[{each.name}] {hit}" for each in scored for hit in each.hits),
+                misses=tuple(f"[{each.name}] {miss}" for each in scored for miss in each.misses),
+                reasoning="; ".join(f"{each.name}: {each.reasoning}" for each in scored if each.reasoning),
+            )
+        case PlanCodeAggregator() as script:
+            return await script_score(
+                services,
+                submission.label(settings),
+                script,
+                {"eval_id": submission.case.id, "results": _results(scored)},
+                cwd=submission.folder,
+                timeout_s=submission.case.timeout_seconds,
+            )
+        case PlanLlmJudgeAggregator() as judge:
+            custom = prompt_text(judge.prompt, submission)
+            return await judge_score(
+                services,
+                judge.target,
+                aggregate_question(submission, json_text(_results(scored)), custom),
+                lambda reply: read_score(reply, most=MOST_FINDINGS),
+                retries=JUDGE_RETRIES,
+                label=submission.label(settings),
+            )
+        case _ as other:
+            assert_never(other)
 
 
 def _results(scored: Sequence[EvaluatorResult]) -> JsonObject:

@@ -9,6 +9,7 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.evaluators import ComparedField, FieldAccuracyEvaluator, field_steps
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.evaluate.scoring import weighted_mean
+from agentv_ci.evaluate.services import EvaluatorServices
 from agentv_ci.evaluate.submission import Submission
 from agentv_ci.json_access import found_at, read_answer
 from agentv_ci.json_values import MAX_EXPONENT, is_same, is_same_moment, moment_of, number_of, unfit_reference
@@ -19,33 +20,29 @@ DIGITS = 2 * MAX_EXPONENT
 """To which differences are exact."""
 
 
-class FieldAccuracy:
-    """See Evaluator."""
-
-    def __init__(self, settings: FieldAccuracyEvaluator) -> None:
-        self._settings = settings
-
-    async def evaluate(self, submission: Submission) -> Score:
-        """Compare field by field; a reference that has no such field is an error, an answer without it a miss."""
-        try:
-            reference = self._settings.reference or read_answer(submission.case.reference_answer)
-        except ValueError as error:
-            return Score(error=f"there is no 'reference', and the expected answer is not JSON: {error}")
-        if unfit := [reason for each in self._settings.fields if (reason := unfit_reference(each, reference))]:
-            return Score(error=f"the reference {'; '.join(unfit)}")
-        try:
-            answer = read_answer(submission.answer)
-        except ValueError as error:
-            is_required = any(each.required for each in self._settings.fields)
-            return Score(0.0, misses=(f"not JSON: {error}",), misses_required=is_required)
-        found = [(each, _miss(each, answer, reference)) for each in self._settings.fields]
-        return Score(
-            weighted_mean((each.weight, float(miss is None)) for each, miss in found),
-            hits=tuple(each.path for each, miss in found if miss is None),
-            misses=tuple(miss for _, miss in found if miss is not None),
-            misses_required=any(each.required and miss is not None for each, miss in found),
-            weighs_nothing=not any(each.weight for each, _ in found),
-        )
+async def field_accuracy(
+    settings: FieldAccuracyEvaluator, submission: Submission, services: EvaluatorServices
+) -> Score:
+    """Compare field by field; a reference that has no such field is an error, an answer without it a miss."""
+    try:
+        reference = settings.reference or read_answer(submission.case.reference_answer)
+    except ValueError as error:
+        return Score(error=f"there is no 'reference', and the expected answer is not JSON: {error}")
+    if unfit := [reason for each in settings.fields if (reason := unfit_reference(each, reference))]:
+        return Score(error=f"the reference {'; '.join(unfit)}")
+    try:
+        answer = read_answer(submission.answer)
+    except ValueError as error:
+        is_required = any(each.required for each in settings.fields)
+        return Score(0.0, misses=(f"not JSON: {error}",), misses_required=is_required)
+    found = [(each, _miss(each, answer, reference)) for each in settings.fields]
+    return Score(
+        weighted_mean((each.weight, float(miss is None)) for each, miss in found),
+        hits=tuple(each.path for each, miss in found if miss is None),
+        misses=tuple(miss for _, miss in found if miss is not None),
+        misses_required=any(each.required and miss is not None for each, miss in found),
+        weighs_nothing=not any(each.weight for each, _ in found),
+    )
 
 
 def _miss(field: ComparedField, answer: JsonValue, reference: JsonValue) -> str | None:

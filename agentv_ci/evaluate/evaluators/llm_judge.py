@@ -10,41 +10,37 @@ from dataclasses import replace
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import JudgeQuestion, Score
 from agentv_ci.contracts.plan import PlanLlmJudgeEvaluator
-from agentv_ci.evaluate.criteria import read_checks
-from agentv_ci.evaluate.judging import Judges
+from agentv_ci.evaluate.judging import judge_score, read_checks
 from agentv_ci.evaluate.prompts import checks_question, prompt_text, score_question
 from agentv_ci.evaluate.replies import MOST_FINDINGS, read_score
+from agentv_ci.evaluate.services import EvaluatorServices
 from agentv_ci.evaluate.submission import Submission
 
 
-class LlmJudge:
-    """See Evaluator."""
+async def llm_judge(settings: PlanLlmJudgeEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+    """Ask for a score."""
+    return await judge_score(
+        services,
+        settings.target,
+        replace(
+            _question(settings, submission),
+            temperature=settings.temperature,
+            max_output_tokens=settings.max_output_tokens,
+        ),
+        lambda reply: _score_in(reply, settings),
+        retries=settings.judge_retries,
+        label=submission.label(settings),
+    )
 
-    def __init__(self, settings: PlanLlmJudgeEvaluator, judges: Judges) -> None:
-        self._settings = settings
-        self._judges = judges
 
-    async def evaluate(self, submission: Submission) -> Score:
-        """Ask for a score."""
-        return await self._judges.score(
-            self._settings.target,
-            replace(
-                self._question(submission),
-                temperature=self._settings.temperature,
-                max_output_tokens=self._settings.max_output_tokens,
-            ),
-            self._read,
-            retries=self._settings.judge_retries,
-            label=f"{submission.case.id}: {self._settings.name}",
-        )
+def _question(settings: PlanLlmJudgeEvaluator, submission: Submission) -> JudgeQuestion:
+    custom = prompt_text(settings.prompt, submission)
+    if settings.rubrics:
+        return checks_question(submission, settings.rubrics, custom)
+    return score_question(submission, custom)
 
-    def _question(self, submission: Submission) -> JudgeQuestion:
-        custom = prompt_text(self._settings.prompt, submission)
-        if self._settings.rubrics:
-            return checks_question(submission, self._settings.rubrics, custom)
-        return score_question(submission, custom)
 
-    def _read(self, reply: JsonObject) -> Score | None:
-        if self._settings.rubrics:
-            return read_checks(reply, self._settings.rubrics)
-        return read_score(reply, most=MOST_FINDINGS)
+def _score_in(reply: JsonObject, settings: PlanLlmJudgeEvaluator) -> Score | None:
+    if settings.rubrics:
+        return read_checks(reply, settings.rubrics)
+    return read_score(reply, most=MOST_FINDINGS)

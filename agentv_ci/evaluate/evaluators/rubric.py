@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan import PlanRubricEvaluator
-from agentv_ci.evaluate.criteria import read_checks
-from agentv_ci.evaluate.judging import Judges
+from agentv_ci.evaluate.judging import judge_score, read_checks
 from agentv_ci.evaluate.prompts import checks_question
+from agentv_ci.evaluate.services import EvaluatorServices
 from agentv_ci.evaluate.submission import Submission
 
 
-class Rubric:
-    """See Evaluator."""
-
-    def __init__(self, settings: PlanRubricEvaluator, judges: Judges) -> None:
-        self._settings = settings
-        self._judges = judges
-
-    async def evaluate(self, submission: Submission) -> Score:
-        """Ask which criteria are met."""
-        rubrics = self._settings.rubrics
-        return await self._judges.score(
-            self._settings.target,
-            checks_question(submission, rubrics),
-            lambda reply: read_checks(reply, rubrics),
-            retries=self._settings.judge_retries,
-            label=f"{submission.case.id}: {self._settings.name}",
-        )
+async def rubric(settings: PlanRubricEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+    """Ask which criteria are met."""
+    return await judge_score(
+        services,
+        settings.target,
+        checks_question(submission, settings.rubrics),
+        lambda reply: read_checks(reply, settings.rubrics),
+        retries=settings.judge_retries,
+        label=submission.label(settings),
+    )

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.documents import ReadYaml
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan import PlanSchemaEvaluator
+from agentv_ci.evaluate.services import EvaluatorServices
 from agentv_ci.evaluate.submission import Submission
 from agentv_ci.json_access import read_answer
 from agentv_ci.jsonschema import dialects
@@ -24,52 +24,47 @@ PACKAGES = Path(__file__).parents[3]
 """Where this package lies."""
 
 
-class Schema:
-    """See Evaluator."""
+async def schema(settings: PlanSchemaEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+    """Parse the answer, one code fence taken off, and list what the schema refuses by JSON path."""
+    try:
+        value = _parsed(submission.answer, settings, services)
+    except ValueError as error:
+        return Score(0.0, misses=(f"not {settings.format.upper()}: {error}",))
+    try:
+        if asks_for_the_rest(settings.schema_):
+            misses = await _check_apart(settings.schema_, value, services.environ)
+        else:
+            misses = await asyncio.to_thread(check, settings.schema_, value)
+    except CannotCheck as error:
+        return Score(error=str(error))
+    if not misses:
+        return Score(1.0, hits=("Valid",))
+    more = ["… and more"] if len(misses) > MAX_MISSES else []
+    return Score(0.0, misses=(*misses[:MAX_MISSES], *more))
 
-    def __init__(self, settings: PlanSchemaEvaluator, *, read_yaml: ReadYaml, environ: Mapping[str, str]) -> None:
-        self._settings = settings
-        self._read_yaml = read_yaml
-        self._environ = environ
 
-    async def evaluate(self, submission: Submission) -> Score:
-        """Parse the answer, one code fence taken off, and list what the schema refuses by JSON path."""
-        try:
-            value = self._parse(submission.answer)
-        except ValueError as error:
-            return Score(0.0, misses=(f"not {self._settings.format.upper()}: {error}",))
-        schema = self._settings.schema_
-        is_slow = asks_for_the_rest(schema)
-        try:
-            misses = await (self._check_apart(schema, value) if is_slow else asyncio.to_thread(check, schema, value))
-        except CannotCheck as error:
-            return Score(error=str(error))
-        if not misses:
-            return Score(1.0, hits=("Valid",))
-        more = ["… and more"] if len(misses) > MAX_MISSES else []
-        return Score(0.0, misses=(*misses[:MAX_MISSES], *more))
+async def _check_apart(schema: JsonObject | bool, value: JsonValue, environ: Mapping[str, str]) -> list[str]:
+    """Check in a process that can be ended: looking for what is left takes time in the square of its number."""
+    try:
+        finished = await run(
+            # -P: what lies in the working directory is no part of this program.
+            [sys.executable, "-P", "-m", dialects.__name__],
+            cwd=PACKAGES,
+            env=child_environment(environ, {"PYTHONPATH": str(PACKAGES)}),
+            timeout_s=TIMEOUT_APART_S,
+            stdin=json.dumps({"schema": schema, "value": value}).encode(),
+        )
+    except ProcessFailed as error:
+        raise CannotCheck(f"the answer cannot be checked with the schema: it {error}") from error
+    try:
+        found = json.loads(finished.stdout)
+    except ValueError as error:
+        raise CannotCheck(f"the answer cannot be checked with the schema: {finished.stderr}") from error
+    if "error" in found:
+        raise CannotCheck(found["error"])
+    misses: list[str] = found["misses"]
+    return misses
 
-    async def _check_apart(self, schema: JsonObject | bool, value: JsonValue) -> list[str]:
-        """Check in a process that can be ended: looking for what is left takes time in the square of its number."""
-        try:
-            finished = await run(
-                # -P: what lies in the working directory is no part of this program.
-                [sys.executable, "-P", "-m", dialects.__name__],
-                cwd=PACKAGES,
-                env=child_environment(self._environ, {"PYTHONPATH": str(PACKAGES)}),
-                timeout_s=TIMEOUT_APART_S,
-                stdin=json.dumps({"schema": schema, "value": value}).encode(),
-            )
-        except ProcessFailed as error:
-            raise CannotCheck(f"the answer cannot be checked with the schema: it {error}") from error
-        try:
-            found = json.loads(finished.stdout)
-        except ValueError as error:
-            raise CannotCheck(f"the answer cannot be checked with the schema: {finished.stderr}") from error
-        if "error" in found:
-            raise CannotCheck(found["error"])
-        misses: list[str] = found["misses"]
-        return misses
 
-    def _parse(self, answer: str) -> JsonValue:
-        return self._read_yaml(unfenced(answer)) if self._settings.format == "yaml" else read_answer(answer)
+def _parsed(answer: str, settings: PlanSchemaEvaluator, services: EvaluatorServices) -> JsonValue:
+    return services.read_yaml(unfenced(answer)) if settings.format == "yaml" else read_answer(answer)

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from agentv_ci.contracts.evaluators import SimilarityEvaluator
 from agentv_ci.contracts.exchange import Score
+from agentv_ci.evaluate.services import EvaluatorServices
 from agentv_ci.evaluate.submission import Submission
 
 MAX_CHARACTERS = 50_000
@@ -23,39 +24,34 @@ _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-class Similarity:
-    """See Evaluator."""
+async def similarity(settings: SimilarityEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+    """Measure; an answer that there is nothing to compare with is an error."""
+    reference = settings.reference or submission.case.reference_answer
+    if not reference.strip():
+        return Score(error="there is nothing to compare with: no reference, and no expected answer")
+    if len(reference) > MAX_CHARACTERS:
+        return Score(error=f"references of more than {MAX_CHARACTERS:,} characters are not compared")
+    if len(submission.answer) > MAX_CHARACTERS:
+        return Score(0.0, misses=(f"longer than {MAX_CHARACTERS:,} characters, which are not compared",))
+    score = _measured(settings, submission.answer, reference)
+    return Score(score, reasoning=f"{settings.metric} {score:.3f}")
 
-    def __init__(self, settings: SimilarityEvaluator) -> None:
-        self._settings = settings
 
-    async def evaluate(self, submission: Submission) -> Score:
-        """Measure; an answer that there is nothing to compare with is an error."""
-        reference = self._settings.reference or submission.case.reference_answer
-        if not reference.strip():
-            return Score(error="there is nothing to compare with: no reference, and no expected answer")
-        if len(reference) > MAX_CHARACTERS:
-            return Score(error=f"references of more than {MAX_CHARACTERS:,} characters are not compared")
-        if len(submission.answer) > MAX_CHARACTERS:
-            return Score(0.0, misses=(f"longer than {MAX_CHARACTERS:,} characters, which are not compared",))
-        score = self._measure(submission.answer, reference)
-        return Score(score, reasoning=f"{self._settings.metric} {score:.3f}")
+def _measured(settings: SimilarityEvaluator, answer: str, reference: str) -> float:
+    match settings.metric:
+        case "levenshtein":
+            from rapidfuzz.distance import Levenshtein
 
-    def _measure(self, answer: str, reference: str) -> float:
-        match self._settings.metric:
-            case "levenshtein":
-                from rapidfuzz.distance import Levenshtein
-
-                return Levenshtein.normalized_similarity(answer.strip(), reference.strip())
-            case "rouge_l":
-                ours, theirs = _words(answer), _words(reference)
-                return _rouge_l(ours, theirs) if ours or theirs else _is_equal(answer, reference)
-            case "token_f1":
-                ours, theirs = _tokens(answer), _tokens(reference)
-                common = (Counter(ours) & Counter(theirs)).total()
-                return _f1(common, len(ours), len(theirs)) if ours or theirs else _is_equal(answer, reference)
-            case "bleu":
-                return _bleu(answer, reference)
+            return Levenshtein.normalized_similarity(answer.strip(), reference.strip())
+        case "rouge_l":
+            ours, theirs = _words(answer), _words(reference)
+            return _rouge_l(ours, theirs) if ours or theirs else _is_equal(answer, reference)
+        case "token_f1":
+            ours, theirs = _tokens(answer), _tokens(reference)
+            common = (Counter(ours) & Counter(theirs)).total()
+            return _f1(common, len(ours), len(theirs)) if ours or theirs else _is_equal(answer, reference)
+        case "bleu":
+            return _bleu(answer, reference)
 
 
 def _rouge_l(answer: Sequence[str], reference: Sequence[str]) -> float:

@@ -8,95 +8,98 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Literal
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.evaluators import ExpectedCall, ToolTrajectoryEvaluator
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.results import ToolCall
+from agentv_ci.evaluate.services import EvaluatorServices
 from agentv_ci.evaluate.submission import Submission
 from agentv_ci.json_values import is_same
 
+Fits = Callable[[ExpectedCall, ToolCall], bool]
+"""Whether a call is the expected one."""
 
-class ToolTrajectory:
-    """See Evaluator."""
 
-    def __init__(self, settings: ToolTrajectoryEvaluator) -> None:
-        self._settings = settings
+async def tool_trajectory(
+    settings: ToolTrajectoryEvaluator, submission: Submission, services: EvaluatorServices
+) -> Score:
+    """Compare; an answer without a trace is an error, because no calls and unknown calls are not the same."""
+    if not submission.response.has_trace:
+        return Score(error="no trace: the target, or the stored row, does not tell of tool calls")
+    calls = submission.response.calls
+    expected = settings.expected or ()
+    fits = partial(_fits, args_match=settings.args_match or "exact")
+    match settings.mode:
+        case "any_order":
+            return _any_order(settings.minimums or {}, calls)
+        case "in_order":
+            return _in_order(expected, calls, fits)
+        case "exact":
+            return _exact(expected, calls, fits)
+        case "superset":
+            return _superset(expected, calls, fits)
+        case "subset":
+            return _subset(expected, calls, fits)
 
-    async def evaluate(self, submission: Submission) -> Score:
-        """Compare; an answer without a trace is an error, because no calls and unknown calls are not the same."""
-        if not submission.response.has_trace:
-            return Score(error="no trace: the target, or the stored row, does not tell of tool calls")
-        calls = submission.response.calls
-        expected = self._settings.expected or ()
-        match self._settings.mode:
-            case "any_order":
-                return self._any_order(calls)
-            case "in_order":
-                return self._in_order(expected, calls)
-            case "exact":
-                return self._exact(expected, calls)
-            case "superset":
-                return self._superset(expected, calls)
-            case "subset":
-                return self._subset(expected, calls)
 
-    def _any_order(self, calls: Sequence[ToolCall]) -> Score:
-        counted = Counter(call.tool for call in calls)
-        minimums = self._settings.minimums or {}
-        hits = [
-            f"{tool}: {counted[tool]} of at least {least}" for tool, least in minimums.items() if counted[tool] >= least
-        ]
-        misses = [
-            f"{tool}: {counted[tool]} of at least {least}" for tool, least in minimums.items() if counted[tool] < least
-        ]
-        return _score(len(hits), len(minimums), hits, misses)
+def _any_order(minimums: Mapping[str, int], calls: Sequence[ToolCall]) -> Score:
+    counted = Counter(call.tool for call in calls)
+    hits = [
+        f"{tool}: {counted[tool]} of at least {least}" for tool, least in minimums.items() if counted[tool] >= least
+    ]
+    misses = [
+        f"{tool}: {counted[tool]} of at least {least}" for tool, least in minimums.items() if counted[tool] < least
+    ]
+    return _score(len(hits), len(minimums), hits, misses)
 
-    def _in_order(self, expected: Sequence[ExpectedCall], calls: Sequence[ToolCall]) -> Score:
-        matched = set(_common(len(expected), len(calls), lambda i, j: self._matches(expected[i], calls[j])))
-        hits = [f"{each.tool} in order" for index, each in enumerate(expected) if index in matched]
-        misses = [f"{each.tool} not in order" for index, each in enumerate(expected) if index not in matched]
-        return _score(len(hits), len(expected), hits, misses)
 
-    def _exact(self, expected: Sequence[ExpectedCall], calls: Sequence[ToolCall]) -> Score:
-        hits, misses = [], []
-        for index in range(max(len(expected), len(calls))):
-            wanted = expected[index] if index < len(expected) else None
-            made = calls[index] if index < len(calls) else None
-            place = f"call {index + 1}"
-            if wanted is not None and made is not None and self._matches(wanted, made):
-                hits.append(f"{place}: {wanted.tool}")
-            else:
-                misses.append(f"{place}: {_name(made)} instead of {_name(wanted)}{_about_input(wanted, made)}")
-        return _score(len(hits), max(len(expected), len(calls)), hits, misses)
+def _in_order(expected: Sequence[ExpectedCall], calls: Sequence[ToolCall], fits: Fits) -> Score:
+    matched = set(_common(len(expected), len(calls), lambda i, j: fits(expected[i], calls[j])))
+    hits = [f"{each.tool} in order" for index, each in enumerate(expected) if index in matched]
+    misses = [f"{each.tool} not in order" for index, each in enumerate(expected) if index not in matched]
+    return _score(len(hits), len(expected), hits, misses)
 
-    def _superset(self, expected: Sequence[ExpectedCall], calls: Sequence[ToolCall]) -> Score:
-        found = _partners(len(expected), len(calls), lambda i, j: self._matches(expected[i], calls[j]))
-        hits = [f"{each.tool} was called" for index, each in enumerate(expected) if index in found]
-        misses = [
-            f"{each.tool} was not called as expected" for index, each in enumerate(expected) if index not in found
-        ]
-        return _score(len(hits), len(expected), hits, misses)
 
-    def _subset(self, expected: Sequence[ExpectedCall], calls: Sequence[ToolCall]) -> Score:
-        found = _partners(len(calls), len(expected), lambda i, j: self._matches(expected[j], calls[i]))
-        hits = [f"{each.tool} is expected" for index, each in enumerate(calls) if index in found]
-        misses = [
-            f"{each.tool} was called and is not expected" for index, each in enumerate(calls) if index not in found
-        ]
-        return _score(len(hits), len(calls), hits, misses)
+def _exact(expected: Sequence[ExpectedCall], calls: Sequence[ToolCall], fits: Fits) -> Score:
+    hits, misses = [], []
+    for index in range(max(len(expected), len(calls))):
+        wanted = expected[index] if index < len(expected) else None
+        made = calls[index] if index < len(calls) else None
+        place = f"call {index + 1}"
+        if wanted is not None and made is not None and fits(wanted, made):
+            hits.append(f"{place}: {wanted.tool}")
+        else:
+            misses.append(f"{place}: {_name(made)} instead of {_name(wanted)}{_about_input(wanted, made)}")
+    return _score(len(hits), max(len(expected), len(calls)), hits, misses)
 
-    def _matches(self, wanted: ExpectedCall, made: ToolCall) -> bool:
-        if wanted.tool != made.tool:
-            return False
-        how = "ignore" if wanted.input is None else self._settings.args_match or "exact"
-        match how:
-            case "ignore":
-                return True
-            case "exact":
-                return is_same(wanted.input, made.input)
-            case "subset":
-                return _is_part(wanted.input, made.input)
+
+def _superset(expected: Sequence[ExpectedCall], calls: Sequence[ToolCall], fits: Fits) -> Score:
+    found = _partners(len(expected), len(calls), lambda i, j: fits(expected[i], calls[j]))
+    hits = [f"{each.tool} was called" for index, each in enumerate(expected) if index in found]
+    misses = [f"{each.tool} was not called as expected" for index, each in enumerate(expected) if index not in found]
+    return _score(len(hits), len(expected), hits, misses)
+
+
+def _subset(expected: Sequence[ExpectedCall], calls: Sequence[ToolCall], fits: Fits) -> Score:
+    found = _partners(len(calls), len(expected), lambda i, j: fits(expected[j], calls[i]))
+    hits = [f"{each.tool} is expected" for index, each in enumerate(calls) if index in found]
+    misses = [f"{each.tool} was called and is not expected" for index, each in enumerate(calls) if index not in found]
+    return _score(len(hits), len(calls), hits, misses)
+
+
+def _fits(wanted: ExpectedCall, made: ToolCall, *, args_match: Literal["exact", "subset", "ignore"]) -> bool:
+    if wanted.tool != made.tool:
+        return False
+    match "ignore" if wanted.input is None else args_match:
+        case "ignore":
+            return True
+        case "exact":
+            return is_same(wanted.input, made.input)
+        case "subset":
+            return _is_part(wanted.input, made.input)
 
 
 def _is_part(part: JsonValue, whole: JsonValue) -> bool:

@@ -10,13 +10,9 @@ from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.evaluators import (
     AuthoredEvaluator,
     CompositeEvaluator,
-    CostEvaluator,
     LlmJudgeAggregator,
     LlmJudgeEvaluator,
     RubricEvaluator,
-    TokenUsageEvaluator,
-    ToolCallsEvaluator,
-    ToolTrajectoryEvaluator,
 )
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.contracts.targets import HttpTarget, MockTarget, Target, judge_name, model_name
@@ -149,20 +145,20 @@ class _Use:
 
 def never_given(evaluator: AuthoredEvaluator, target: Target, prices: Mapping[str, Price]) -> str | None:
     """Return what the evaluator needs and the target can never give; None when it may score."""
-    match evaluator, target:
-        case CostEvaluator(), HttpTarget() if (model := model_name(target)) and price_of(model, prices) is None:
+    match evaluator.measures, target:
+        case "cost", HttpTarget() if (model := model_name(target)) and price_of(model, prices) is None:
             return f"a cost: no price is known for '{model}'; set it under 'prices' in .agentv.yaml"
-        case CostEvaluator(), _ if "cost" not in target.reports:
+        case "cost", _ if "cost" not in target.reports:
             return "a cost: it has no model with a price"
-        case TokenUsageEvaluator(), MockTarget(usage=None):
+        case "tokens", MockTarget(usage=None):
             return "token counts: it has no 'usage'"
-        case TokenUsageEvaluator(), _ if "tokens" not in target.reports:
+        case "tokens", _ if "tokens" not in target.reports:
             return "token counts"
-        case ((ToolTrajectoryEvaluator() | ToolCallsEvaluator()), MockTarget(tool_calls=None)):
+        case "tool_calls", MockTarget(tool_calls=None):
             return "tool calls: it has no 'tool_calls'"
-        case ((ToolTrajectoryEvaluator() | ToolCallsEvaluator()), _) if "tool_calls" not in target.reports:
+        case "tool_calls", _ if "tool_calls" not in target.reports:
             return "tool calls"
-        case ((ToolTrajectoryEvaluator() | ToolCallsEvaluator()), HttpTarget(extra_body=None)):
+        case "tool_calls", HttpTarget(extra_body=None):
             return "tool calls: it offers no tools; they stand in 'extra_body'"
         case _:
             return None

@@ -15,8 +15,8 @@ import pytest
 from agentv_ci.contracts.exchange import Grade, Request, Response
 from agentv_ci.contracts.plan import FileReference, PlanCase, PlanCodeEvaluator, PlanMessage, PlanToolCall, TextPart
 from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, ToolCall
-from agentv_ci.evaluate import evaluate
-from agentv_ci.evaluate.evaluators import Tools
+from agentv_ci.evaluate.evaluators import evaluate
+from agentv_ci.evaluate.services import EvaluatorServices
 from agentv_ci.evaluate.submission import Submission
 from agentv_ci.redaction import Redactor
 from tests.evaluate.builders import DIGEST, Texts, answered, plan_case, tools
@@ -72,13 +72,13 @@ def run(
     request = Request(case_id=case.id, prompt="Say hello.", guidelines="", chat=(), timeout_s=30, cwd=folder)
     submitted = Submission(case, request, response, texts.by_digest if texts else {}, folder)
     means = tools(root=folder, environ=environ, log=told.append if told is not None else print)
-    (outcome,) = asyncio.run(_grade(case, submitted, means)).results
+    (outcome,) = asyncio.run(_grade(submitted, means)).results
     return outcome
 
 
-async def _grade(case: PlanCase, submitted: Submission, means: Tools) -> Grade:
+async def _grade(submitted: Submission, means: EvaluatorServices) -> Grade:
     async with asyncio.timeout(HANGS_S):
-        return await evaluate(case, submitted, means)
+        return await evaluate(submitted, means)
 
 
 def stdin_of(folder: Path, *arguments: Any, **given: Any) -> Any:
@@ -425,4 +425,4 @@ def test_script_of_the_plan_runs_from_where_it_is_found(tmp_path: Path) -> None:
     means = tools(root=tmp_path)
     means.locate_together = lambda found: {each.path: tmp_path / "copy" / each.path for each in found}
     submitted = Submission(case, request, answered("x"), {}, tmp_path)
-    assert asyncio.run(_grade(case, submitted, means)).score == 0.5
+    assert asyncio.run(_grade(submitted, means)).score == 0.5

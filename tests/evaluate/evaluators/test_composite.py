@@ -32,7 +32,7 @@ from agentv_ci.contracts.plan import (
     TextPart,
 )
 from agentv_ci.contracts.results import EvaluatorResult, ToolCall
-from agentv_ci.evaluate import evaluate
+from agentv_ci.evaluate.evaluators import evaluate
 from agentv_ci.evaluate.prompts import ONLY_DATA, SCORE_CONTRACT
 from tests.evaluate.builders import Judge, Texts, answered, assess, fails_case, grade, plan_case, submission, tools
 
@@ -327,4 +327,4 @@ class TestLlmJudge:
 
 
 def graded_with_files(case: PlanCase, files: Texts, judge: Judge) -> Grade:
-    return asyncio.run(evaluate(case, submission("Hello", case, files=files.by_digest), tools(ask=judge)))
+    return asyncio.run(evaluate(submission("Hello", case, files=files.by_digest), tools(ask=judge)))

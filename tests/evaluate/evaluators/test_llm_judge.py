@@ -13,7 +13,7 @@ from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.exchange import JudgeQuestion, ProviderError
 from agentv_ci.contracts.plan import PlanLlmJudgeEvaluator, TextPart
 from agentv_ci.contracts.results import EvaluatorResult, Usage
-from agentv_ci.evaluate import evaluate
+from agentv_ci.evaluate.evaluators import evaluate
 from agentv_ci.evaluate.prompts import FROM_THE_AGENT, ONLY_DATA, SYSTEM_PROMPT, inputs, seal_of, sections, variables
 from tests.evaluate.builders import Judge, Texts, assess, grade, plan_case, submission, tools
 
@@ -123,7 +123,7 @@ def test_prompt_in_a_file_replaces_the_built_in_one() -> None:
     files, judge = Texts(), Judge([GOOD])
     prompt = files.part("evals/prompt.md", "Judge: {{ generated_answer }}\n")
     case = plan_case(PlanLlmJudgeEvaluator(name="j", target="judge", prompt=prompt))
-    asyncio.run(evaluate(case, submission("Hello, you!", case, files=files.by_digest), tools(ask=judge)))
+    asyncio.run(evaluate(submission("Hello, you!", case, files=files.by_digest), tools(ask=judge)))
     assert judge.asked[0].user == f"Judge: {marked('generated_answer')}\n"
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from agentv_ci.contracts.evaluators import RegexEvaluator
 from agentv_ci.contracts.results import EvaluatorResult
-from agentv_ci.evaluate import evaluate
+from agentv_ci.evaluate.evaluators import evaluate
 from tests.evaluate.builders import assess, plan_case, submission, tools
 
 ENDLESS = "(a|aa)+$"
@@ -73,7 +73,7 @@ def test_error_says_what_is_wrong_with_the_pattern() -> None:
 def test_endless_search_ends_in_an_error_while_other_work_goes_on() -> None:
     async def main() -> tuple[EvaluatorResult, int]:
         case = plan_case(pattern(ENDLESS))
-        grading = asyncio.create_task(evaluate(case, submission("a" * 200 + "!", case), tools()))
+        grading = asyncio.create_task(evaluate(submission("a" * 200 + "!", case), tools()))
         turns = 0
         while not grading.done():
             await asyncio.sleep(0.01)

@@ -1,0 +1,69 @@
+"""`type: latency`, `cost`, `token_usage`, `tool_calls`: 1 when the answer took no more than it may, else 0."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from agentv_ci.contracts.evaluators import CostEvaluator, LatencyEvaluator, TokenUsageEvaluator, ToolCallsEvaluator
+from agentv_ci.contracts.exchange import Score
+from agentv_ci.contracts.results import PRECISION, Usage
+from agentv_ci.evaluate.services import EvaluatorServices
+from agentv_ci.evaluate.submission import Submission
+from agentv_ci.text import counted
+
+
+async def latency(settings: LatencyEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+    """Compare the time that the answer took in its last attempt."""
+    took_ms = submission.response.duration_ms
+    if took_ms is None:
+        return Score(unmeasured="the time its answer took")
+    most = f"{Decimal(str(settings.max_ms)).normalize():,f} ms"
+    return _limited(f"{took_ms:,} ms, at most {most}", is_met=took_ms <= settings.max_ms)
+
+
+async def cost(settings: CostEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+    """Compare the cost of the answer; judges are not in it."""
+    cost_usd = submission.response.cost_usd
+    if cost_usd is None:
+        return Score(unmeasured="a cost: neither its own nor tokens of a model with a known price")
+    dollars, most = (Decimal(str(round(each, PRECISION))).normalize() for each in (cost_usd, settings.max_usd))
+    return _limited(f"${dollars:f}, at most ${most:f}", is_met=dollars <= most)
+
+
+async def tool_calls(settings: ToolCallsEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+    """Count the calls."""
+    if not submission.response.has_trace:
+        return Score(unmeasured="its tool calls")
+    number = len(submission.response.calls)
+    return _limited(f"{counted(number, 'tool call')}, at most {settings.max}", is_met=number <= settings.max)
+
+
+async def token_usage(settings: TokenUsageEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+    """Compare every limit that is given with what the provider counted."""
+    usage = submission.response.usage or Usage()
+    total = usage.total_tokens
+    if total is None and usage.input_tokens is not None and usage.output_tokens is not None:
+        total = usage.input_tokens + usage.output_tokens
+    limits = {
+        "tokens": (total, None, settings.max_total),
+        "input tokens": (usage.input_tokens, None, settings.max_input),
+        "output tokens": (usage.output_tokens, settings.min_output, settings.max_output),
+    }
+    hits: list[str] = []
+    misses: list[str] = []
+    unmeasured: list[str] = []
+    for noun, (used, least, most) in limits.items():
+        if used is None:
+            unmeasured += [noun] if least is not None or most is not None else []
+            continue
+        if least is not None:
+            (hits if used >= least else misses).append(f"{used:,} {noun}, at least {least:,}")
+        if most is not None:
+            (hits if used <= most else misses).append(f"{used:,} {noun}, at most {most:,}")
+    if unmeasured and not misses:
+        return Score(unmeasured=f"its number of {' and of '.join(unmeasured)}")
+    return Score(0.0 if misses else 1.0, hits=tuple(hits), misses=tuple(misses))
+
+
+def _limited(finding: str, *, is_met: bool) -> Score:
+    return Score(1.0, hits=(finding,)) if is_met else Score(0.0, misses=(finding,))
