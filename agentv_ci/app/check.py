@@ -9,7 +9,6 @@ from pathlib import Path
 from agentv_ci.analysis.scenarios import scenario_report
 from agentv_ci.app.report_files import read_run_report, require_distinct
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.evals import VALIDATORS
 from agentv_ci.contracts.report import (
     SEVERITIES_WORST_FIRST,
     FailedValidation,
@@ -24,8 +23,9 @@ from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.json_access import objects_at
 from agentv_ci.results.files import read_rows
 from agentv_ci.text import did_you_mean, listed
-from agentv_ci.validator_settings import SETTINGS, own_settings, unknown_settings, wrong_settings
 from agentv_ci.validators import apply_validator, list_validators
+from agentv_ci.validators.builtin import BUILT_IN
+from agentv_ci.validators.settings import own_settings, setting_names, unknown_settings, wrong_settings
 
 LocatedRow = tuple[ResultRow, str | None]
 """A row with the digest of its plan."""
@@ -65,8 +65,8 @@ def _require_settings(keys: Sequence[str], settings: JsonObject) -> None:
         if key not in known:
             raise UsageError(f"unknown validator '{key}'{did_you_mean(key, known)}; validators are {listed(known)}")
     wrong = [sentence for key in keys for _, sentence in wrong_settings(key, own_settings(key, settings))]
-    if all(key in SETTINGS for key in keys) and (others := unknown_settings(keys, settings)):
-        has = listed(name for key in keys for name in SETTINGS[key].model_fields) or "no settings"
+    if all(key in BUILT_IN for key in keys) and (others := unknown_settings(keys, settings)):
+        has = listed(name for key in keys for name in setting_names(key) or ()) or "no settings"
         wrong.append(f"no such setting: {listed(others)}; these validators have {has}")
     if wrong:
         raise UsageError("\n".join(wrong), hint="--context has the settings, as JSON" if not settings else None)
@@ -118,7 +118,7 @@ def apply_validators(
     runs = objects_at(scenario, "runs")
     # Those of others may change what they are given.
     opinions = (
-        apply_validator(key, scenario if key in VALIDATORS else deepcopy(scenario), {**context, **own})
+        apply_validator(key, scenario if key in BUILT_IN else deepcopy(scenario), {**context, **own})
         for key, own in uses
     )
     validations = tuple(

@@ -27,16 +27,6 @@ EVAL_SCHEMA = "agentv-eval-v2"
 
 Role = Literal["system", "user", "assistant", "tool"]
 
-VALIDATORS = (
-    "determinism_check",
-    "fairness_balance",
-    "outlier_detection",
-    "reproducibility_metadata",
-    "schema_adherence",
-    "structural_consistency",
-)
-"""The run validators that are built in."""
-
 
 class ContentBlock(Authored):
     """A piece of a message."""

@@ -8,12 +8,14 @@ Besides the built-in ones there are those that a program registers, and those th
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agentv_ci.contracts.evals import VALIDATORS
 from agentv_ci.text import did_you_mean, listed, shortened, well_formed_text
+from agentv_ci.validators.builtin import BUILT_IN, built_in
 from agentv_ci.validators.issues import normalized
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 ENTRY_POINTS = "agentv_ci.validators"
 LONGEST_ERROR = 2000
@@ -51,9 +53,8 @@ def get_validator(key: str) -> Validator:
     """
     if key in _registered:
         return _registered[key]
-    built_in = _built_in(key)
-    if built_in is not None:
-        return built_in
+    if (own := built_in(key)) is not None:
+        return own.validate
     plugin = next((each for each in _plugins() if each.name == key), None)
     if plugin is None:
         known = list_validators()
@@ -63,7 +64,7 @@ def get_validator(key: str) -> Validator:
 
 def list_validators() -> list[str]:
     """Return the keys of all validators, sorted."""
-    return sorted({*VALIDATORS, *_registered, *(each.name for each in _plugins())})
+    return sorted({*BUILT_IN, *_registered, *(each.name for each in _plugins())})
 
 
 def apply_validator(key: str, report: dict[str, Any], context: dict[str, Any] | None) -> dict[str, Any]:
@@ -73,49 +74,20 @@ def apply_validator(key: str, report: dict[str, Any], context: dict[str, Any] | 
     except UnknownValidator as error:
         return _failed(key, str(error))
     except (Exception, SystemExit) as error:  # noqa: BLE001  # a package may do anything while it is imported
-        return _failed(key, f"it cannot be loaded: {_told(error)}")
+        return _failed(key, f"it cannot be loaded: {type(error).__name__}: {error}")
     try:
         returned = validator(report, context)
     except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever breaks one validator, the others still count
-        return _failed(key, f"it broke: {_told(error)}")
+        return _failed(key, f"it broke: {type(error).__name__}: {error}")
     try:
         return {"validator": key, **normalized(returned)}
     except ValueError as error:
         return _failed(key, f"what it returned cannot be read: {error}")
 
 
-def _built_in(key: str) -> Validator | None:
-    """Return a built-in validator. The modules load when they are needed."""
-    match key:
-        case "determinism_check":
-            from agentv_ci.validators.builtin import determinism_check
-
-            return determinism_check.validate
-        case "fairness_balance":
-            from agentv_ci.validators.builtin import fairness_balance
-
-            return fairness_balance.validate
-        case "outlier_detection":
-            from agentv_ci.validators.builtin import outlier_detection
-
-            return outlier_detection.validate
-        case "reproducibility_metadata":
-            from agentv_ci.validators.builtin import reproducibility_metadata
-
-            return reproducibility_metadata.validate
-        case "schema_adherence":
-            from agentv_ci.validators.builtin import schema_adherence
-
-            return schema_adherence.validate
-        case "structural_consistency":
-            from agentv_ci.validators.builtin import structural_consistency
-
-            return structural_consistency.validate
-        case _:
-            return None
-
-
 def _plugins() -> tuple[EntryPoint, ...]:
+    from importlib.metadata import entry_points  # takes as long as all else that is imported here
+
     return tuple(entry_points(group=ENTRY_POINTS))
 
 
@@ -127,7 +99,3 @@ def _callable(fn: Validator) -> Validator:
 
 def _failed(key: str, error: str) -> dict[str, Any]:
     return {"validator": key, "error": shortened(well_formed_text(error), LONGEST_ERROR)}
-
-
-def _told(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.diagnostics import Severity
-from agentv_ci.contracts.report import SEVERITIES_WORST_FIRST
 from agentv_ci.json_access import read_json, well_formed
 from agentv_ci.text import well_formed_text
 
@@ -33,7 +32,7 @@ def findings(issues: Sequence[JsonObject], details: JsonObject) -> dict[str, Any
         "issues": [*issues],
         "summary": {
             "count": len(issues),
-            "by_severity": {severity: counts[severity] for severity in reversed(SEVERITIES_WORST_FIRST)},
+            "by_severity": {severity: counts[severity] for severity in get_args(Severity)},
             "details": well_formed(details),
         },
     }

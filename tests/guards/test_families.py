@@ -9,11 +9,11 @@ from typing import Any, get_args
 import pytest
 
 from agentv_ci.cli.options import REPORTS
-from agentv_ci.contracts.evals import VALIDATORS
 from agentv_ci.contracts.evaluators import AuthoredEvaluator
 from agentv_ci.contracts.plan import PlanEvaluator
 from agentv_ci.contracts.targets import Target
 from agentv_ci.report.renderers import ReportFormat
+from agentv_ci.validators.builtin import BUILT_IN
 from tests.conftest import REPOSITORY
 
 PACKAGE = REPOSITORY / "agentv_ci"
@@ -71,7 +71,7 @@ def test_evaluator_is_complete(kind: str) -> None:
 def test_no_file_is_without_a_kind() -> None:
     assert files(PACKAGE / "execute" / "providers") == {kind.replace("-", "_") for kind in kinds(Target, "provider")}
     assert sorted(scorers()) == sorted(kinds(AuthoredEvaluator, "type"))
-    assert files(PACKAGE / "validators" / "builtin") == {*VALIDATORS}
+    assert files(PACKAGE / "validators" / "builtin") == {*BUILT_IN}
 
 
 def test_plan_knows_the_evaluators_that_authors_know() -> None:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentv_ci.contracts.evals import VALIDATORS
 from agentv_ci.contracts.report import SEVERITIES_WORST_FIRST
 from agentv_ci.validators import get_validator
+from agentv_ci.validators.builtin import BUILT_IN
 from agentv_ci.validators.issues import normalized
 
 KEYS = st.sampled_from(["text", "a", "b", "0", "a.b", "", "\ud800"])
@@ -101,7 +101,7 @@ def endless() -> Any:
     return value
 
 
-@pytest.mark.parametrize("key", VALIDATORS)
+@pytest.mark.parametrize("key", BUILT_IN)
 @settings(max_examples=150, derandomize=True)
 @given(report=REPORTS, context=CONTEXTS)
 def test_any_report_has_a_result_in_the_normalized_form(key: str, report: Any, context: Any) -> None:
@@ -120,7 +120,7 @@ def test_any_report_has_a_result_in_the_normalized_form(key: str, report: Any, c
     assert summary["count"] == len(severities)
 
 
-@pytest.mark.parametrize("key", VALIDATORS)
+@pytest.mark.parametrize("key", BUILT_IN)
 @pytest.mark.parametrize("value", [nested(100_000), nested(100_001), endless(), object(), float])
 def test_value_that_no_file_can_hold_breaks_no_validator(key: str, value: Any) -> None:
     validate = get_validator(key)

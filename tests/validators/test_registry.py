@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agentv_ci import validators
-from agentv_ci.contracts.evals import VALIDATORS
 from agentv_ci.validators import apply_validator, get_validator, list_validators, register_validator
+from agentv_ci.validators.builtin import BUILT_IN
 from tests.conftest import write
 from tests.validators.builders import report, run
 
@@ -53,8 +53,8 @@ def returning(value: Any) -> Any:
 
 
 def test_built_in_validators_are_those_of_the_contract() -> None:
-    assert list_validators() == sorted(VALIDATORS) == [*VALIDATORS]
-    for key in VALIDATORS:
+    assert list_validators() == sorted(BUILT_IN) == [*BUILT_IN]
+    for key in BUILT_IN:
         assert get_validator(key).__module__ == f"agentv_ci.validators.builtin.{key}"
     assert get_validator("outlier_detection")({}, None)["issues"] == []
 
@@ -63,14 +63,14 @@ def test_registered_validator_is_known() -> None:
     fn = returning(NOTHING)
     register_validator("own", fn)
     assert get_validator("own") is fn
-    assert list_validators() == sorted([*VALIDATORS, "own"])
+    assert list_validators() == sorted([*BUILT_IN, "own"])
 
 
 def test_registered_validator_replaces_a_built_in_one() -> None:
     fn = returning(NOTHING)
     register_validator("outlier_detection", fn)
     assert get_validator("outlier_detection") is fn
-    assert list_validators() == [*VALIDATORS]
+    assert list_validators() == [*BUILT_IN]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_registered_validator_replaces_a_built_in_one() -> None:
 def test_what_is_no_validator_cannot_be_registered(key: Any, fn: Any, exception: type[Exception]) -> None:
     with pytest.raises(exception, match="validator"):
         register_validator(key, fn)
-    assert list_validators() == [*VALIDATORS]
+    assert list_validators() == [*BUILT_IN]
 
 
 def test_unknown_validator_is_a_key_error_with_a_suggestion() -> None:
@@ -102,7 +102,7 @@ def test_validator_of_a_package_is_known(site: Path) -> None:
 def test_validator_of_a_package_does_not_replace_a_built_in_one(site: Path) -> None:
     install(site, code="check = None", outlier_detection="own_checks:check")
     assert get_validator("outlier_detection").__module__ == "agentv_ci.validators.builtin.outlier_detection"
-    assert list_validators() == [*VALIDATORS]
+    assert list_validators() == [*BUILT_IN]
 
 
 def test_registered_validator_replaces_that_of_a_package(site: Path) -> None:
@@ -133,11 +133,11 @@ def test_validator_of_a_package_that_is_broken_is_an_error(site: Path, code: str
 def test_unknown_validator_is_an_error() -> None:
     assert apply_validator("nonsense", {}, None) == {
         "validator": "nonsense",
-        "error": f"unknown validator 'nonsense'; validators are {', '.join(VALIDATORS)}",
+        "error": f"unknown validator 'nonsense'; validators are {', '.join(BUILT_IN)}",
     }
 
 
-@pytest.mark.parametrize("key", VALIDATORS)
+@pytest.mark.parametrize("key", BUILT_IN)
 def test_built_in_validator_is_applied(key: str) -> None:
     settings = {"metric_path": "metrics.score"}
     applied = apply_validator(key, report(run(), "no run"), settings)

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import ROLE_MARKER
-from agentv_ci.contracts.evals import VALIDATORS, ContentBlock, EvalDocument, ExpectedMessage, InputMessage
+from agentv_ci.contracts.evals import ContentBlock, EvalDocument, ExpectedMessage, InputMessage
 from agentv_ci.contracts.evaluators import RUBRICS_NAME
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.text import did_you_mean, listed
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.evaluators import check_rubrics
-from agentv_ci.validator_settings import wrong_settings
+from agentv_ci.validators.builtin import BUILT_IN
+from agentv_ci.validators.settings import wrong_settings
 
 MARKER_HINT = "agents that get the conversation as one text take it for a turn; write each turn as a message of its own"
 
@@ -40,8 +41,8 @@ def _check_validators(document: EvalDocument, find: Finder) -> Iterator[Diagnost
         pointer: Pointer = ("execution", "validators", index)
         is_name = isinstance(use, str)
         name, settings = (use, {}) if isinstance(use, str) else (use.key, use.__pydantic_extra__ or {})
-        if name not in VALIDATORS and name not in (plugins := find.context.plugin_validators()):
-            known = sorted({*VALIDATORS, *plugins})
+        if name not in BUILT_IN and name not in (plugins := find.context.plugin_validators()):
+            known = sorted({*BUILT_IN, *plugins})
             message = f"unknown validator '{name}'{did_you_mean(name, known)}; validators are {listed(known)}"
             yield find.at("AV311", message, pointer if is_name else (*pointer, "key"))
         for place, message in wrong_settings(name, settings):

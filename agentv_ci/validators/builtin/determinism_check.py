@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.base import JsonObject, Name
 from agentv_ci.json_access import MAX_DEPTH
+from agentv_ci.validators.builtin import AtLeastZero, BuiltInSettings
 from agentv_ci.validators.issues import findings, issue
 from agentv_ci.validators.runs import (
     UNKNOWN,
@@ -36,6 +37,13 @@ class Difference:
     one: tuple[object, ...]
     """What the first has there; nothing where it has no such field."""
     other: tuple[object, ...]
+
+
+class Settings(BuiltInSettings):
+    """What may differ."""
+
+    tolerance: AtLeastZero = 0.0
+    fields: list[Name] | None = None
 
 
 def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -6,8 +6,9 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.base import JsonObject, Name, NonNegative
 from agentv_ci.contracts.results import PRECISION
+from agentv_ci.validators.builtin import AtLeastZero, BuiltInSettings
 from agentv_ci.validators.issues import findings, issue
 from agentv_ci.validators.runs import (
     Run,
@@ -23,6 +24,15 @@ from agentv_ci.validators.runs import (
 
 DEFAULT_GROUP = "runner_key"
 DEFAULT_THRESHOLD = 0.1
+
+
+class Settings(BuiltInSettings):
+    """What is compared, and when it is fair."""
+
+    metric_path: Name
+    group: Name = DEFAULT_GROUP
+    threshold: AtLeastZero = DEFAULT_THRESHOLD
+    min_group_size: NonNegative = 1
 
 
 def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -11,11 +11,19 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from agentv_ci.contracts.base import Positive
+from agentv_ci.validators.builtin import BuiltInSettings
 from agentv_ci.validators.issues import findings, issue
 from agentv_ci.validators.runs import name_of, number_of, numbered_runs, settings_of
 
 DEFAULT_K = 5.0
 SCALE = 1.4826
+
+
+class Settings(BuiltInSettings):
+    """How far from the median an outlier is."""
+
+    k: Positive = DEFAULT_K
 
 
 def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:

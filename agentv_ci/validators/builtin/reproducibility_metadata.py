@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.base import Integer, JsonObject, Name
+from agentv_ci.validators.builtin import BuiltInSettings
 from agentv_ci.validators.issues import findings, issue
 from agentv_ci.validators.runs import Run, is_seed, name_of, numbered_runs, settings_of, shown
+
+
+class Settings(BuiltInSettings):
+    """What runs should say."""
+
+    expected_seeds: list[Integer] | None = None
+    config_digest: Name | None = None
 
 
 def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from agentv_ci.contracts.base import JsonObject
+from pydantic import ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic_core import PydanticCustomError
+
+from agentv_ci.contracts.base import JsonObject, Name
+from agentv_ci.validators.builtin import BuiltInSettings
 from agentv_ci.validators.issues import findings, issue
 from agentv_ci.validators.runs import Run, found_at, is_success, name_of, numbered_runs, settings_of, shown
 
@@ -19,6 +23,36 @@ TYPES: dict[str, tuple[type, ...]] = {
     "dict": (dict,),
     "number": (int, float),
 }
+
+
+TypeName = Literal["str", "int", "float", "bool", "list", "dict", "number"]
+
+
+class _PathAndType(BuiltInSettings):
+    path: Name
+    type: TypeName | list[TypeName]
+
+
+def _in_one_sentence(value: object, validate: ValidatorFunctionWrapHandler) -> object:
+    """Refuse what has none of several forms once, and not once for each form."""
+    try:
+        return validate(value)
+    except ValidationError as error:
+        message = "is a type ({types}), a list of types, or {path, type}"
+        raise PydanticCustomError("sentence", message, {"types": ", ".join(TYPES)}) from error
+
+
+Demand = Annotated[TypeName | list[TypeName] | _PathAndType, WrapValidator(_in_one_sentence)]
+
+
+class _Contract(BuiltInSettings):
+    required: dict[Name, Demand]
+
+
+class Settings(BuiltInSettings):
+    """What every output must have."""
+
+    contract: _Contract
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.diagnostics import Severity
+from agentv_ci.validators.builtin import BuiltInSettings
 from agentv_ci.validators.issues import findings, issue
 from agentv_ci.validators.runs import Run, is_success, name_of, shown
 
@@ -16,6 +17,10 @@ FIELDS_OF_RUNS = {"scenario_key": str, "runner_key": str, "status": str, "durati
 NAMES: dict[type, str] = {str: "a text", list: "a list", dict: "an object", int: "an integer"}
 STATUSES = {"success": "success", "failed": "failed", "error": "errors", "timeout": "timeouts"}
 """What a run can come to, and the name of its count."""
+
+
+class Settings(BuiltInSettings):
+    """There are none."""
 
 
 def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:  # noqa: ARG001  # the common form
