@@ -1,7 +1,7 @@
-"""What judges are asked; a door to jinja2.
+"""What judges are asked.
 
-Only `{{ name }}` of a known name is a template; everything else stays as it is written. Values are put in once, in a
-sandbox: braces inside an answer are text. What an agent wrote stands between marks made of a digest of the whole
+Only `{{ name }}` of a known name is a template; everything else stays as it is written. Values are put in once: braces
+inside an answer are text. What an agent wrote stands between marks made of a digest of the whole
 question, which nobody who wrote a part of it can know, so that nothing in it can end it.
 """
 
@@ -13,15 +13,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from jinja2.sandbox import SandboxedEnvironment
-
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.evaluators import AGGREGATOR_VARIABLES
 from agentv_ci.contracts.exchange import JudgeQuestion
 from agentv_ci.contracts.plan import FilePart, PlanMessage, PlanRubric, TextPart, json_text
 from agentv_ci.evaluate.judging import criteria_text
 from agentv_ci.evaluate.replies import CHECKS_FORM, SCORE_FORM
-from agentv_ci.evaluate.submission import Submission, output_message
+from agentv_ci.evaluate.submission import Submission, output_message, turn
 
 INPUTS: Mapping[str, str] = {
     "expected_outcome": "what a good answer achieves",
@@ -102,8 +100,6 @@ _AGGREGATE = _Form(
 SYSTEM_PROMPT = _SCORE.system
 
 _SAMPLE = {"score": 1.0, "hits": ["mock"], "misses": [], "reasoning": "a mock answer; nothing was asked"}
-
-_ENVIRONMENT = SandboxedEnvironment(autoescape=False, keep_trailing_newline=True)  # text, not HTML
 
 
 def score_question(submission: Submission, custom: str | None = None) -> JudgeQuestion:
@@ -209,15 +205,8 @@ def _marked(name: str, text: str, seal: str) -> str:
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """Put values into a template, once."""
-    source, literals, position = "", {}, 0
-    for match in _pattern(values).finditer(template):
-        # What stands between the variables is a value too, so that nothing in it is a template.
-        literals[f"_{position}"] = template[position : match.start()]
-        source += f"{{{{ _{position} }}}}{{{{ {match[1]} }}}}"
-        position = match.end()
-    literals["_rest"] = template[position:]
-    return _ENVIRONMENT.from_string(source + "{{ _rest }}").render({**values, **literals})
+    """Put values into a template, once: braces inside a value are text."""
+    return _pattern(values).sub(lambda match: values[match[1]], template)
 
 
 def _pattern(names: Iterable[str]) -> re.Pattern[str]:
@@ -227,8 +216,7 @@ def _pattern(names: Iterable[str]) -> re.Pattern[str]:
 def _message(message: PlanMessage, submission: Submission) -> JsonValue:
     if message.value is not None:
         return {"role": message.role, "content": message.value}
-    texts = [
+    texts = (
         submission.files[part.sha256].text if isinstance(part, FilePart) else part.text for part in message.content
-    ]
-    calls: JsonValue = [call.model_dump(mode="json") for call in message.tool_calls]
-    return {"role": message.role, "content": "\n\n".join(texts), **({"tool_calls": calls} if calls else {})}
+    )
+    return turn(message, "\n\n".join(texts))

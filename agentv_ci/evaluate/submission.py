@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Request, Response
-from agentv_ci.contracts.plan import FileText, PlanCase, PlanEvaluator
+from agentv_ci.contracts.plan import FileText, PlanCase, PlanEvaluator, PlanMessage
 from agentv_ci.contracts.results import OutputMessage
 
 
@@ -36,5 +36,10 @@ class Submission:
 
 def output_message(message: OutputMessage) -> JsonObject:
     """Return a turn of an answer as scripts and judges read it."""
+    return turn(message, message.content)
+
+
+def turn(message: OutputMessage | PlanMessage, content: JsonValue) -> JsonObject:
+    """Return a turn with this content as scripts and judges read it."""
     calls: JsonValue = [{"tool": call.tool, "input": call.input, "output": call.output} for call in message.tool_calls]
-    return {"role": message.role, "content": message.content, **({"tool_calls": calls} if calls else {})}
+    return {"role": message.role, "content": content, **({"tool_calls": calls} if calls else {})}

@@ -40,9 +40,11 @@ from agentv_ci.contracts.plan import (
 from agentv_ci.errors import UsageError
 from agentv_ci.evaluate.evaluators import (
     code,
+    composite,
     field_accuracy,
     is_json,
     limits,
+    llm_judge,
     regex,
     similarity,
     text,
@@ -57,22 +59,16 @@ Scorer = Callable[[Submission, EvaluatorServices], Awaitable[Score]]
 
 
 def scorer_of(evaluator: PlanEvaluator) -> Scorer:  # noqa: C901, PLR0912  # a branch a kind
-    """Return what scores as the plan says. Kinds that need jinja2 or jsonschema are imported when a plan has them."""
+    """Return what scores as the plan says. What needs jsonschema is imported when a plan has it."""
     match evaluator:
         case PlanCodeEvaluator():
             return partial(code.code, evaluator)
         case PlanLlmJudgeEvaluator():
-            from agentv_ci.evaluate.evaluators.llm_judge import llm_judge
-
-            return partial(llm_judge, evaluator)
+            return partial(llm_judge.llm_judge, evaluator)
         case PlanRubricEvaluator():
-            from agentv_ci.evaluate.evaluators.rubric import rubric
-
-            return partial(rubric, evaluator)
+            return partial(llm_judge.rubric, evaluator)
         case PlanCompositeEvaluator():
-            from agentv_ci.evaluate.evaluators.composite import composite
-
-            return partial(composite, evaluator, assess=assess)
+            return partial(composite.composite, evaluator, assess=assess)
         case PlanSchemaEvaluator():
             from agentv_ci.evaluate.evaluators.schema import schema
 

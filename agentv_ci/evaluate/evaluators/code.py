@@ -11,7 +11,7 @@ from agentv_ci.contracts.plan import FilePart, FileReference, Part, PlanCodeEval
 from agentv_ci.contracts.results import TraceSummary
 from agentv_ci.evaluate.scripts import script_score
 from agentv_ci.evaluate.services import EvaluatorServices
-from agentv_ci.evaluate.submission import Submission, output_message
+from agentv_ci.evaluate.submission import Submission, output_message, turn
 
 Locate = Callable[[FileReference], Path]
 
@@ -63,9 +63,7 @@ def _message(message: PlanMessage, submission: Submission, locate: Locate) -> Js
     content: JsonValue = message.value
     if content is None:
         content = [_part(part, submission, locate) for part in message.content]
-    calls: JsonValue = [call.model_dump(mode="json") for call in message.tool_calls]
-    name: JsonObject = {"name": message.name} if message.name is not None else {}
-    return {"role": message.role, **name, "content": content, **({"tool_calls": calls} if calls else {})}
+    return turn(message, content) | ({"name": message.name} if message.name is not None else {})
 
 
 def _part(part: Part, submission: Submission, locate: Locate) -> JsonObject:

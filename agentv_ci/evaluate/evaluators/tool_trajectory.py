@@ -7,7 +7,7 @@ max(expected, actual). superset: expected calls that occur / expected. subset: a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from typing import Literal
 
@@ -36,35 +36,39 @@ async def tool_trajectory(
         case "any_order":
             return _any_order(settings.minimums or {}, calls)
         case "in_order":
-            return _in_order(expected, calls, fits)
+            matched = _common(len(expected), len(calls), lambda i, j: fits(expected[i], calls[j]))
+            return _matched(expected, {*matched}, "in order", "not in order")
         case "exact":
             return _exact(expected, calls, fits)
         case "superset":
-            return _superset(expected, calls, fits)
+            partners = _partners(len(expected), len(calls), lambda i, j: fits(expected[i], calls[j]))
+            return _matched(expected, partners, "was called", "was not called as expected")
         case "subset":
-            return _subset(expected, calls, fits)
+            partners = _partners(len(calls), len(expected), lambda i, j: fits(expected[j], calls[i]))
+            return _matched(calls, partners, "is expected", "was called and is not expected")
 
 
 def _any_order(minimums: Mapping[str, int], calls: Sequence[ToolCall]) -> Score:
-    counted = Counter(call.tool for call in calls)
-    hits = [
-        f"{tool}: {counted[tool]} of at least {least}" for tool, least in minimums.items() if counted[tool] >= least
-    ]
-    misses = [
-        f"{tool}: {counted[tool]} of at least {least}" for tool, least in minimums.items() if counted[tool] < least
-    ]
-    return _score(len(hits), len(minimums), hits, misses)
+    counts = Counter(call.tool for call in calls)
+    hits: list[str] = []
+    misses: list[str] = []
+    for tool, least in minimums.items():
+        (hits if counts[tool] >= least else misses).append(f"{tool}: {counts[tool]} of at least {least}")
+    return _score(hits, misses)
 
 
-def _in_order(expected: Sequence[ExpectedCall], calls: Sequence[ToolCall], fits: Fits) -> Score:
-    matched = set(_common(len(expected), len(calls), lambda i, j: fits(expected[i], calls[j])))
-    hits = [f"{each.tool} in order" for index, each in enumerate(expected) if index in matched]
-    misses = [f"{each.tool} not in order" for index, each in enumerate(expected) if index not in matched]
-    return _score(len(hits), len(expected), hits, misses)
+def _matched(calls: Sequence[ExpectedCall | ToolCall], matched: Container[int], hit: str, miss: str) -> Score:
+    """Return the share of calls that are matched; `hit` and `miss` say what that means."""
+    hits: list[str] = []
+    misses: list[str] = []
+    for index, each in enumerate(calls):
+        (hits if index in matched else misses).append(f"{each.tool} {hit if index in matched else miss}")
+    return _score(hits, misses)
 
 
 def _exact(expected: Sequence[ExpectedCall], calls: Sequence[ToolCall], fits: Fits) -> Score:
-    hits, misses = [], []
+    hits: list[str] = []
+    misses: list[str] = []
     for index in range(max(len(expected), len(calls))):
         wanted = expected[index] if index < len(expected) else None
         made = calls[index] if index < len(calls) else None
@@ -73,21 +77,7 @@ def _exact(expected: Sequence[ExpectedCall], calls: Sequence[ToolCall], fits: Fi
             hits.append(f"{place}: {wanted.tool}")
         else:
             misses.append(f"{place}: {_name(made)} instead of {_name(wanted)}{_about_input(wanted, made)}")
-    return _score(len(hits), max(len(expected), len(calls)), hits, misses)
-
-
-def _superset(expected: Sequence[ExpectedCall], calls: Sequence[ToolCall], fits: Fits) -> Score:
-    found = _partners(len(expected), len(calls), lambda i, j: fits(expected[i], calls[j]))
-    hits = [f"{each.tool} was called" for index, each in enumerate(expected) if index in found]
-    misses = [f"{each.tool} was not called as expected" for index, each in enumerate(expected) if index not in found]
-    return _score(len(hits), len(expected), hits, misses)
-
-
-def _subset(expected: Sequence[ExpectedCall], calls: Sequence[ToolCall], fits: Fits) -> Score:
-    found = _partners(len(calls), len(expected), lambda i, j: fits(expected[j], calls[i]))
-    hits = [f"{each.tool} is expected" for index, each in enumerate(calls) if index in found]
-    misses = [f"{each.tool} was called and is not expected" for index, each in enumerate(calls) if index not in found]
-    return _score(len(hits), len(calls), hits, misses)
+    return _score(hits, misses)
 
 
 def _fits(wanted: ExpectedCall, made: ToolCall, *, args_match: Literal["exact", "subset", "ignore"]) -> bool:
@@ -170,8 +160,9 @@ def _common(rows: int, columns: int, same: Callable[[int, int], bool]) -> list[i
     return found
 
 
-def _score(met: int, wanted: int, hits: list[str], misses: list[str]) -> Score:
-    return Score(met / wanted if wanted else 1.0, hits=tuple(hits), misses=tuple(misses))
+def _score(hits: list[str], misses: list[str]) -> Score:
+    number = len(hits) + len(misses)
+    return Score(len(hits) / number if number else 1.0, hits=tuple(hits), misses=tuple(misses))
 
 
 def _name(call: ExpectedCall | ToolCall | None) -> str:
