@@ -171,33 +171,32 @@ def form_and_name(form: ResultsFormat | None, out: str | None) -> ResultsFormat:
 def report_options(command: F) -> F:
     """Reports beside the results; `ReportOptions` has their files."""
     for name, says in reversed(tuple(REPORTS.items())):
-        command = click.option(f"--{name}", type=FILE, metavar="FILE", help=says)(command)
+        option = click.option(
+            f"--{name}", type=FILE, metavar="FILE", help=says, expose_value=False, callback=_collect_report
+        )
+        command = option(command)
     return command
+
+
+def _collect_report(ctx: click.Context, param: click.Parameter, path: str | None) -> None:
+    """Hand all reports over as one option: `ReportOptions` does not name them."""
+    ctx.params.setdefault("report_files", {})[param.name] = path
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions:
     """The file of each report."""
 
-    html: str | None
-    junit: str | None
-    markdown: str | None
-    sarif: str | None
+    report_files: Mapping[ReportFormat, str | None]
 
     def reports(self, cwd: Path) -> Reports:
         """Return the reports to write; raises UsageError for standard output."""
         from agentv_ci.app.report_files import reports_in_workflow
 
-        given: dict[ReportFormat, str | None] = {
-            "html": self.html,
-            "junit": self.junit,
-            "markdown": self.markdown,
-            "sarif": self.sarif,
-        }
-        for name, path in given.items():
+        for name, path in self.report_files.items():
             if path == "-":
                 raise UsageError(f"--{name} takes a file; standard output has the summary")
-        files = {name: cwd / path for name, path in given.items() if path is not None}
+        files = {name: cwd / path for name, path in self.report_files.items() if path is not None}
         return reports_in_workflow(files, os.environ, cwd)
 
 

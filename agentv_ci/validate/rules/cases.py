@@ -12,8 +12,6 @@ from agentv_ci.contracts.source import Pointer
 from agentv_ci.text import did_you_mean, listed
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.evaluators import check_rubrics
-from agentv_ci.validators.builtin import BUILT_IN
-from agentv_ci.validators.settings import wrong_settings
 
 MARKER_HINT = "agents that get the conversation as one text take it for a turn; write each turn as a message of its own"
 
@@ -37,7 +35,13 @@ def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
 
 
 def _check_validators(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
-    for index, use in enumerate((document.execution.validators if document.execution else None) or ()):
+    if document.execution is None or not document.execution.validators:
+        return
+    # Few documents have any.
+    from agentv_ci.validators.builtin import BUILT_IN
+    from agentv_ci.validators.settings import wrong_settings
+
+    for index, use in enumerate(document.execution.validators):
         pointer: Pointer = ("execution", "validators", index)
         is_name = isinstance(use, str)
         name, settings = (use, {}) if isinstance(use, str) else (use.key, use.__pydantic_extra__ or {})
