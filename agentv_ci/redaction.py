@@ -27,7 +27,7 @@ MAX_DETAIL = 1_000
 MAX_PRINTED = 10_000
 MAX_CLEANED = 100_000
 MIN_LENGTH = 8
-TOLD = {"candidate_answer", "output_messages", "request", "printed", "error", "finish_reason", "model"}
+FOREIGN_FIELDS = {"candidate_answer", "output_messages", "request", "printed", "error", "finish_reason", "model"}
 """What of a row is in others' words."""
 
 SECRET_WORDS = frozenset({"KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "CREDENTIALS"})
@@ -157,9 +157,9 @@ class Redactor:
 
     def row(self, row: ResultRow) -> ResultRow:
         """Return a row without secrets, also those of today that were none when it was written."""
-        told: dict[str, JsonValue] = row.model_dump(mode="json", include=TOLD)
-        clean = {name: self.value(value) for name, value in told.items()}
-        if clean == told:
+        texts: dict[str, JsonValue] = row.model_dump(mode="json", include=FOREIGN_FIELDS)
+        clean = {name: self.value(value) for name, value in texts.items()}
+        if clean == texts:
             return row
         return ResultRow.model_validate({**row.model_dump(mode="json"), **clean, "masked": True})
 

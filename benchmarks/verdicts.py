@@ -22,7 +22,7 @@ from agentv_ci.analysis.gate import judge_run
 from agentv_ci.analysis.outcomes import CaseOutcome, RowCase, Tally, TrialOutcome
 from agentv_ci.contracts.report import Ending, GateSettings
 from agentv_ci.contracts.results import RowSource
-from agentv_ci.results.trials import Result, verdict_of
+from agentv_ci.results.trials import Result, verdict_of_trials
 
 REPEATS = (1, 3, 5, 10)
 CONFIDENCES = (0.95, CONFIDENCE, 0.999)
@@ -51,7 +51,7 @@ def run_of(agent: Agent, repeat: int, chance: random.Random) -> list[CaseOutcome
 def _outcome(number: int, passes: Sequence[bool]) -> CaseOutcome:
     case = RowCase(f"case-{number}", SUITE, "", RowSource(path=SUITE, line=number + 1), len(passes), "majority", None)
     results = [Result("pass", 1.0) if each else Result("fail", 0.0) for each in passes]
-    verdict, score = verdict_of(results, len(passes), "majority")
+    verdict, score = verdict_of_trials(results, len(passes), "majority")
     trials = tuple(TrialOutcome(n, each.verdict, each.score, "") for n, each in enumerate(results, 1))
     return CaseOutcome(case, "agent", verdict, score, trials)
 

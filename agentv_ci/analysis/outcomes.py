@@ -11,7 +11,7 @@ from agentv_ci.analysis.spending import EvaluatorTally, Spending, sum_of
 from agentv_ci.contracts.base import Require, Verdict
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.results import EvaluatorResult, OutcomeKey, ResultRow, RowSource
-from agentv_ci.results.trials import Result, is_settled, verdict_of
+from agentv_ci.results.trials import Result, is_settled, verdict_of_trials
 from agentv_ci.text import shortened
 
 MAX_FINDING = 300
@@ -234,7 +234,7 @@ def _case_of(row: ResultRow) -> RowCase:
 
 def _outcome(case: Case, key: OutcomeKey, trials: Iterable[TrialOutcome]) -> CaseOutcome:
     ran = tuple(sorted(trials, key=lambda each: each.number))
-    verdict, score = verdict_of([Result(each.verdict, each.score) for each in ran], case.trials, case.require)
+    verdict, score = verdict_of_trials([Result(each.verdict, each.score) for each in ran], case.trials, case.require)
     return CaseOutcome(case, key[2], verdict, score, ran)
 
 

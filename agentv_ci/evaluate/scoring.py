@@ -41,7 +41,7 @@ def assessment_of(evaluator: PlanEvaluator, score: Score, threshold: float) -> A
     if score.weighs_nothing:
         value = 0.0
     misses_required = score.misses_required and not evaluator.negate
-    verdict = verdict_of(value, threshold if evaluator.min_score is None else evaluator.min_score)
+    verdict = verdict_of_score(value, threshold if evaluator.min_score is None else evaluator.min_score)
     if misses_required or score.weighs_nothing:
         verdict = "fail"
     result = _result(evaluator, score, verdict, value=value, hits=hits, misses=misses, reasoning=score.reasoning)
@@ -105,7 +105,7 @@ def combine(assessments: Sequence[Assessment], threshold: float) -> Grade:
         results = tuple(_as_error(each) if each.status == "skipped" else each for each in results)
     broken = [each for each in results if each.status == "error"]
     score = weighted_mean((each.weight, each.score) for each in scored)
-    verdict = verdict_of(score, threshold)
+    verdict = verdict_of_score(score, threshold)
     if any(each.fails_case for each in assessments) or not any(each.weight for each in scored):
         verdict = "fail"
     return Grade(
@@ -125,7 +125,7 @@ def _nothing_weighs(scored: Sequence[EvaluatorResult]) -> tuple[str, ...]:
     return ("all weights are 0, so the score is 0",)
 
 
-def verdict_of(score: float, threshold: float) -> Verdict:
+def verdict_of_score(score: float, threshold: float) -> Verdict:
     """Return `pass` from the threshold on, else `borderline` from 0.6 on, else `fail`."""
     if round(score, PRECISION) >= round(threshold, PRECISION):
         return "pass"

@@ -22,7 +22,7 @@ class Result(NamedTuple):
     score: float
 
 
-def verdict_of(results: Sequence[Result], planned: int, require: Require) -> tuple[Verdict, float]:
+def verdict_of_trials(results: Sequence[Result], planned: int, require: Require) -> tuple[Verdict, float]:
     """Return the verdict and the score of a case from the trials that ran, of so many that are planned."""
     graded = [each for each in results if each.verdict != "error"]
     if not graded:
@@ -67,7 +67,7 @@ def _is_settled(results: tuple[Result, ...], planned: int, require: Require) -> 
     # It does not pass; what is left may still move the mean over the line between fail and borderline.
     total = math.fsum(each.score for each in graded)
     lowest, highest = (round((total + more) / (len(graded) + left), PRECISION) for more in (0, left))
-    verdict, _ = verdict_of(results, planned, require)
+    verdict, _ = verdict_of_trials(results, planned, require)
     return lowest >= BORDERLINE if verdict == "borderline" else highest < BORDERLINE
 
 

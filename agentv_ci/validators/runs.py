@@ -25,10 +25,10 @@ def numbered_runs(report: object) -> list[tuple[int, Run]]:
 def name_of(index: int, run: object) -> str:
     """Return how messages call a run: by its position, and by its case where it names one."""
     case = run.get("case_id") if isinstance(run, dict) else None
-    return f"run {index} ({shown(case)})" if isinstance(case, str) else f"run {index}"
+    return f"run {index} ({excerpt(case)})" if isinstance(case, str) else f"run {index}"
 
 
-def settings_of(context: object) -> dict[str, Any]:
+def settings_in(context: object) -> dict[str, Any]:
     """Return the settings of a validator; none where the context is no object."""
     return context if isinstance(context, dict) else {}
 
@@ -81,7 +81,7 @@ def found_at(value: object, path: str) -> tuple[object, ...]:
     return (value,)
 
 
-def shown(value: object) -> str:
+def excerpt(value: object) -> str:
     """Return a value as messages show it: the beginning and the end of its JSON."""
     try:
         text = json.dumps(value, ensure_ascii=False)

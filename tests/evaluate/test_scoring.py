@@ -14,7 +14,7 @@ from agentv_ci.contracts.evaluators import ContainsEvaluator, RegexEvaluator, To
 from agentv_ci.contracts.exchange import Grade, Score
 from agentv_ci.contracts.plan import PlanCodeEvaluator, PlanLlmJudgeEvaluator, PlanSchemaEvaluator
 from agentv_ci.contracts.results import EvaluatorResult
-from agentv_ci.evaluate.scoring import Assessment, assessment_of, combine, verdict_of
+from agentv_ci.evaluate.scoring import Assessment, assessment_of, combine, verdict_of_score
 from tests.evaluate.builders import Judge, grade, plan_case, tools
 
 THRESHOLD = 0.8
@@ -61,7 +61,7 @@ def contains(value: str, **given: Any) -> ContainsEvaluator:
     ],
 )
 def test_verdict_follows_the_score_and_the_threshold(score: float, threshold: float, verdict: Verdict) -> None:
-    assert verdict_of(score, threshold) == verdict
+    assert verdict_of_score(score, threshold) == verdict
 
 
 @pytest.mark.parametrize(("score", "kept"), [(1.7, 1.0), (-0.2, 0.0), (0.3, 0.3)])
@@ -241,7 +241,7 @@ def test_score_stays_when_all_weights_grow_alike(parts: list[tuple[float, float]
 @given(scores, scores)
 def test_verdict_is_pass_from_the_threshold_on(score: float, threshold: float) -> None:
     if not math.isclose(score, threshold, abs_tol=1e-9):
-        assert (verdict_of(score, threshold) == "pass") == (score > threshold)
+        assert (verdict_of_score(score, threshold) == "pass") == (score > threshold)
 
 
 def test_every_evaluator_of_a_case_is_heard_in_its_order() -> None:

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.base import Require, Verdict
-from agentv_ci.results.trials import Result, enough, is_settled, needed, verdict_of
+from agentv_ci.results.trials import Result, enough, is_settled, needed, verdict_of_trials
 
 SCORES = (0.0, 0.3, 0.5999999, 0.6, 0.7, 1.0)
 ERROR = Result("error", 0.0)
@@ -36,7 +36,7 @@ def ways(number: int) -> Iterator[tuple[Result, ...]]:
 
 
 def verdict(results: Sequence[Result], planned: int, require: Require) -> Verdict:
-    return verdict_of(results, planned, require)[0]
+    return verdict_of_trials(results, planned, require)[0]
 
 
 def can_change(results: Sequence[Result], planned: int, require: Require) -> bool:
@@ -94,7 +94,7 @@ def test_order_of_trials_does_not_matter(planned: int, data: st.DataObject, requ
     results = data.draw(st.lists(st.tuples(st.sampled_from(GRADED), st.floats(0, 1)), max_size=planned))
     trials = [Result(*each) for each in results]
     shuffled = data.draw(st.permutations(trials))
-    assert verdict_of(shuffled, planned, require) == verdict_of(trials, planned, require)
+    assert verdict_of_trials(shuffled, planned, require) == verdict_of_trials(trials, planned, require)
     assert is_settled(shuffled, planned, require) == is_settled(trials, planned, require)
     assert needed(shuffled, planned, require) == needed(trials, planned, require)
 
@@ -157,16 +157,16 @@ def test_so_many_are_needed(results: list[Result], planned: int, require: Requir
 
 
 def test_errors_are_no_passes_and_do_not_lower_the_score() -> None:
-    assert verdict_of([PASS, ERROR, ERROR], 3, "majority") == ("borderline", 1.0)
-    assert verdict_of([PASS, PASS, ERROR], 3, "majority") == ("pass", 1.0)
-    assert verdict_of([ERROR, Result("error", 0.9)], 2, "any") == ("error", 0.0)
-    assert verdict_of([], 2, "any") == ("error", 0.0)
+    assert verdict_of_trials([PASS, ERROR, ERROR], 3, "majority") == ("borderline", 1.0)
+    assert verdict_of_trials([PASS, PASS, ERROR], 3, "majority") == ("pass", 1.0)
+    assert verdict_of_trials([ERROR, Result("error", 0.9)], 2, "any") == ("error", 0.0)
+    assert verdict_of_trials([], 2, "any") == ("error", 0.0)
 
 
 def test_a_lone_trial_is_taken_at_its_word() -> None:
-    assert verdict_of([Result("fail", 0.9)], 1, "majority") == ("fail", 0.9)
-    assert verdict_of([Result("fail", 0.9), ERROR], 2, "all") == ("fail", 0.9)
-    assert verdict_of([Result("fail", 0.9), Result("fail", 0.9)], 2, "all") == ("borderline", 0.9)
+    assert verdict_of_trials([Result("fail", 0.9)], 1, "majority") == ("fail", 0.9)
+    assert verdict_of_trials([Result("fail", 0.9), ERROR], 2, "all") == ("fail", 0.9)
+    assert verdict_of_trials([Result("fail", 0.9), Result("fail", 0.9)], 2, "all") == ("borderline", 0.9)
 
 
 def test_float_noise_decides_nothing_at_the_line_of_borderline() -> None:

@@ -15,6 +15,7 @@ from agentv_ci.validators.issues import findings, issue
 from agentv_ci.validators.runs import (
     UNKNOWN,
     Run,
+    excerpt,
     found_at,
     is_seed,
     is_success,
@@ -22,8 +23,7 @@ from agentv_ci.validators.runs import (
     name_of,
     number_of,
     numbered_runs,
-    settings_of,
-    shown,
+    settings_in,
 )
 
 Numbered = tuple[int, Run]
@@ -58,7 +58,7 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
 
     In the summary, `groups` counts those of runs with a seed, and `inconsistencies` the fields that differ.
     """
-    settings = settings_of(context)
+    settings = settings_in(context)
     tolerance = _tolerance(settings.get("tolerance"))
     fields = _fields(settings.get("fields"))
     runs = numbered_runs(report)
@@ -111,13 +111,13 @@ def _not_compared(runs: Sequence[Numbered]) -> Iterator[JsonObject]:
             message = f"{name_of(index, run)} is not compared: it has no seed"
             yield issue("missing_seed", "warning", message, "runs", index, "seed")
         elif not is_success(run):
-            message = f"{name_of(index, run)} is not compared: its status is {shown(run.get('status'))}"
+            message = f"{name_of(index, run)} is not compared: its status is {excerpt(run.get('status'))}"
             yield issue("non_success_skipped", "info", message, "runs", index, "status")
 
 
 def _sameness(runs: int, runner: str, seed: int, case: str) -> JsonObject:
-    of_case = "" if case == UNKNOWN else f", case {shown(case)}"
-    message = f"{runs} runs have the same output: runner {shown(runner)}, seed {seed}{of_case}"
+    of_case = "" if case == UNKNOWN else f", case {excerpt(case)}"
+    message = f"{runs} runs have the same output: runner {excerpt(runner)}, seed {seed}{of_case}"
     return issue("determinism_ok", "info", message)
 
 
@@ -126,8 +126,8 @@ def _mismatches(group: Sequence[Numbered], fields: Sequence[str] | None, toleran
     for index, run in others:
         for found in _differences(first.get("output"), run.get("output"), fields, tolerance):
             where = f" at '{'.'.join(found.steps)}'" if found.steps else ""
-            said = f"{_told(found.other)}, not {_told(found.one)}"
-            message = f"{name_of(index, run)} differs from run {baseline}{where}: {said}"
+            values = f"{_excerpt_at(found.other)}, not {_excerpt_at(found.one)}"
+            message = f"{name_of(index, run)} differs from run {baseline}{where}: {values}"
             yield issue("determinism_mismatch", "error", message, "runs", index, "output", *found.steps)
 
 
@@ -187,5 +187,5 @@ def _exact(number: float) -> Fraction:
     return Fraction(number) if isinstance(number, int) else Fraction(repr(float(number)))
 
 
-def _told(value: tuple[object, ...]) -> str:
-    return shown(value[0]) if value else "nothing"
+def _excerpt_at(value: tuple[object, ...]) -> str:
+    return excerpt(value[0]) if value else "nothing"

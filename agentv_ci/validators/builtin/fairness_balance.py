@@ -12,14 +12,14 @@ from agentv_ci.validators.builtin import AtLeastZero, BuiltInSettings
 from agentv_ci.validators.issues import findings, issue
 from agentv_ci.validators.runs import (
     Run,
+    excerpt,
     found_at,
     is_success,
     label_of,
     name_of,
     number_of,
     numbered_runs,
-    settings_of,
-    shown,
+    settings_in,
 )
 
 DEFAULT_GROUP = "runner_key"
@@ -46,7 +46,7 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
     In the summary, `group_sizes` has all groups, by the number of their runs with a metric, and `group_means` those
     that count; `difference` is null when there are none, or no float can hold it. One group differs from none by 0.
     """
-    settings = settings_of(context)
+    settings = settings_in(context)
     group_path = _path(settings.get("group")) or DEFAULT_GROUP
     metric_path = _path(settings.get("metric_path"))
     threshold = _threshold(settings.get("threshold"))
@@ -107,7 +107,7 @@ def _without_metric(runs: Sequence[tuple[int, Run]], metric_path: str) -> Iterat
     for index, run in runs:
         if _metric(run, metric_path) is None:
             found = found_at(run, metric_path)
-            has = f"is no number but {shown(found[0])}" if found else "is missing"
+            has = f"is no number but {excerpt(found[0])}" if found else "is missing"
             message = f"{name_of(index, run)} does not count: '{metric_path}' {has}"
             yield issue("non_numeric_metric", "info", message, "runs", index, *metric_path.split("."))
 
@@ -115,7 +115,7 @@ def _without_metric(runs: Sequence[tuple[int, Run]], metric_path: str) -> Iterat
 def _judged(means: Mapping[str, float], difference: float | None, threshold: float) -> JsonObject:
     if difference is None:
         return issue("no_groups_evaluable", "info", "no group has enough runs with the metric")
-    least, most = (shown(choose(means, key=means.__getitem__)) for choose in (min, max))
+    least, most = (excerpt(choose(means, key=means.__getitem__)) for choose in (min, max))
     figures = f"the means of {most} and {least} differ by {difference}"
     if difference > round(threshold, PRECISION):
         return issue("fairness_imbalance", "error", f"{figures}, at most {threshold} is fair")

@@ -14,7 +14,7 @@ from typing import Any
 from agentv_ci.contracts.base import Positive
 from agentv_ci.validators.builtin import BuiltInSettings
 from agentv_ci.validators.issues import findings, issue
-from agentv_ci.validators.runs import name_of, number_of, numbered_runs, settings_of
+from agentv_ci.validators.runs import name_of, number_of, numbered_runs, settings_in
 
 DEFAULT_K = 5.0
 SCALE = 1.4826
@@ -34,7 +34,7 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
     In the summary, `median` and the scaled `mad` are milliseconds, null when there is no duration (or no float can hold
     them), and `outliers` are the positions of the runs.
     """
-    k = _k(settings_of(context).get("k"))
+    k = _k(settings_in(context).get("k"))
     runs = dict(numbered_runs(report))
     durations = {
         index: duration for index, run in runs.items() if (duration := number_of(run.get("duration_ms"))) is not None

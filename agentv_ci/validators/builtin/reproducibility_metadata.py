@@ -8,7 +8,7 @@ from typing import Any
 from agentv_ci.contracts.base import Integer, JsonObject, Name
 from agentv_ci.validators.builtin import BuiltInSettings
 from agentv_ci.validators.issues import findings, issue
-from agentv_ci.validators.runs import Run, is_seed, name_of, numbered_runs, settings_of, shown
+from agentv_ci.validators.runs import Run, excerpt, is_seed, name_of, numbered_runs, settings_in
 
 
 class Settings(BuiltInSettings):
@@ -25,7 +25,7 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
     expects none. `config_digest`, which every run should carry; a run that carries none is no error, all of them
     together are one remark. What is no seed in the list, and settings of a wrong form, count as left out.
     """
-    settings = settings_of(context)
+    settings = settings_in(context)
     expected = _expected(settings.get("expected_seeds"))
     digest = _digest(settings.get("config_digest"))
     runs = numbered_runs(report)
@@ -59,11 +59,11 @@ def _check(index: int, run: Run, allowed: Collection[int] | None, digest: str | 
     if seed is None:
         yield issue("missing_seed", "warning", f"{name} has no seed", *place)
     elif not is_seed(seed):
-        yield issue("invalid_seed_type", "error", f"the seed of {name} is no integer but {shown(seed)}", *place)
+        yield issue("invalid_seed_type", "error", f"the seed of {name} is no integer but {excerpt(seed)}", *place)
     elif allowed is not None and seed not in allowed:
-        yield issue("unexpected_seed", "error", f"the seed of {name} is not expected: {shown(seed)}", *place)
+        yield issue("unexpected_seed", "error", f"the seed of {name} is not expected: {excerpt(seed)}", *place)
     if digest is not None and own_digest is not None and not (isinstance(own_digest, str) and own_digest == digest):
-        message = f"{name} was made with another configuration: {shown(own_digest)}, not {shown(digest)}"
+        message = f"{name} was made with another configuration: {excerpt(own_digest)}, not {excerpt(digest)}"
         yield issue("config_digest_mismatch", "error", message, "runs", index, "config_digest")
 
 

@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from agentv_ci.contracts.base import JsonObject, Name
 from agentv_ci.validators.builtin import BuiltInSettings
 from agentv_ci.validators.issues import findings, issue
-from agentv_ci.validators.runs import Run, found_at, is_success, name_of, numbered_runs, settings_of, shown
+from agentv_ci.validators.runs import Run, excerpt, found_at, is_success, name_of, numbered_runs, settings_in
 
 TYPES: dict[str, tuple[type, ...]] = {
     "str": (str,),
@@ -79,7 +79,7 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
 
     In the summary, `total_checked` counts fields in outputs, and `violations` all issues.
     """
-    requirements = _requirements(settings_of(context).get("contract"))
+    requirements = _requirements(settings_in(context).get("contract"))
     runs = [(index, run) for index, run in numbered_runs(report) if is_success(run)]
     issues = [found for index, run in runs for found in _check(index, run, requirements)]
     outputs = sum(isinstance(run.get("output"), dict) for _, run in runs)
@@ -117,7 +117,7 @@ def _types(demand: object) -> tuple[str, ...]:
 def _check(index: int, run: Run, requirements: Sequence[Requirement]) -> Iterator[JsonObject]:
     output, place = run.get("output"), ("runs", index, "output")
     if not isinstance(output, dict):
-        message = f"the output of {name_of(index, run)} is no object but {shown(output)}"
+        message = f"the output of {name_of(index, run)} is no object but {excerpt(output)}"
         yield issue("missing_output", "error", message, *place)
         return
     for each in requirements:
@@ -127,5 +127,5 @@ def _check(index: int, run: Run, requirements: Sequence[Requirement]) -> Iterato
             message = f"the output of {name_of(index, run)} has no '{each.path}'"
             yield issue("schema_missing_field", "error", message, *place, *steps)
         elif not each.accepts(found[0]):
-            message = f"'{each.path}' of {name_of(index, run)} is not {' or '.join(each.types)} but {shown(found[0])}"
+            message = f"'{each.path}' of {name_of(index, run)} is not {' or '.join(each.types)} but {excerpt(found[0])}"
             yield issue("schema_type_mismatch", "error", message, *place, *steps)

@@ -10,7 +10,7 @@ from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.diagnostics import Severity
 from agentv_ci.validators.builtin import BuiltInSettings
 from agentv_ci.validators.issues import findings, issue
-from agentv_ci.validators.runs import Run, is_success, name_of, shown
+from agentv_ci.validators.runs import Run, excerpt, is_success, name_of
 
 FIELDS = {"scenario_key": str, "runs": list, "aggregates": dict}
 FIELDS_OF_RUNS = {"scenario_key": str, "runner_key": str, "status": str, "duration_ms": int, "metrics": dict}
@@ -30,7 +30,7 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
     that is none of the four is an invalid type. There are no settings.
     """
     if not isinstance(report, dict):
-        wrong = issue("invalid_report_type", "error", f"the report is no object but {shown(report)}")
+        wrong = issue("invalid_report_type", "error", f"the report is no object but {excerpt(report)}")
         return findings([wrong], _counts([]))
     runs = report.get("runs")
     runs = runs if isinstance(runs, list) else []
@@ -48,17 +48,17 @@ def _counts(runs: list[Any]) -> JsonObject:
 def _check(index: int, run: object) -> Iterator[JsonObject]:
     place = ("runs", index)
     if not isinstance(run, dict):
-        yield issue("invalid_run_type", "error", f"{name_of(index, run)} is no object but {shown(run)}", *place)
+        yield issue("invalid_run_type", "error", f"{name_of(index, run)} is no object but {excerpt(run)}", *place)
         return
     yield from _wrong_fields(run, FIELDS_OF_RUNS, name_of(index, run), *place)
     status, seed, duration_ms = run.get("status"), run.get("seed"), run.get("duration_ms")
     if isinstance(status, str) and status not in STATUSES:
-        message = f"the status of {name_of(index, run)} is none of {', '.join(STATUSES)} but {shown(status)}"
+        message = f"the status of {name_of(index, run)} is none of {', '.join(STATUSES)} but {excerpt(status)}"
         yield issue("invalid_type", "error", message, *place, "status")
     if seed is not None and not _is_of(seed, int):
         yield _wrong_type(name_of(index, run), "seed", int, seed, *place, severity="warning")
     if isinstance(duration_ms, int) and duration_ms < 0:
-        message = f"{name_of(index, run)} took less than no time: {shown(duration_ms)} ms"
+        message = f"{name_of(index, run)} took less than no time: {excerpt(duration_ms)} ms"
         yield issue("negative_duration", "warning", message, *place, "duration_ms")
     yield from _wrong_output(index, run)
 
@@ -68,10 +68,10 @@ def _wrong_output(index: int, run: Run) -> Iterator[JsonObject]:
     if is_success(run) and output is None:
         yield issue("missing_output_on_success", "error", f"{name_of(index, run)} succeeded without an output", *place)
     elif is_success(run) and not isinstance(output, dict):
-        message = f"the output of {name_of(index, run)} is no object but {shown(output)}"
+        message = f"the output of {name_of(index, run)} is no object but {excerpt(output)}"
         yield issue("invalid_output_type", "error", message, *place)
     elif isinstance(status, str) and status in STATUSES and not is_success(run) and output is not None:
-        message = f"{name_of(index, run)} has an output, though its status is {shown(status)}"
+        message = f"{name_of(index, run)} has an output, though its status is {excerpt(status)}"
         yield issue("unexpected_output_on_failure", "warning", message, *place)
 
 
@@ -88,7 +88,7 @@ def _wrong_fields(
 def _wrong_type(
     owner: str, field: str, kind: type, value: object, *place: str | int, severity: Severity = "error"
 ) -> JsonObject:
-    message = f"'{field}' of {owner} is not {NAMES[kind]} but {shown(value)}"
+    message = f"'{field}' of {owner} is not {NAMES[kind]} but {excerpt(value)}"
     return issue("invalid_type", severity, message, *place, field)
 
 
