@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -27,16 +26,8 @@ from agentv_ci.validators.runs import (
 )
 
 Numbered = tuple[int, Run]
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Where two outputs differ."""
-
-    steps: tuple[str, ...]
-    one: tuple[object, ...]
-    """What the first has there; nothing where it has no such field."""
-    other: tuple[object, ...]
+Found = tuple[object, ...]
+"""A value, or nothing."""
 
 
 class Settings(BuiltInSettings):
@@ -63,7 +54,11 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
     fields = _fields(settings.get("fields"))
     runs = numbered_runs(report)
     groups = _groups(runs)
-    comparable = {named: successes for named, group in groups.items() if len(successes := _successes(group)) > 1}
+    comparable = {
+        named: successes
+        for named, group in groups.items()
+        if len(successes := [each for each in group if is_success(each[1])]) > 1
+    }
     mismatches = {named: [*_mismatches(group, fields, tolerance)] for named, group in comparable.items()}
     issues = [*_not_compared(runs)]
     for named, group in comparable.items():
@@ -101,10 +96,6 @@ def _groups(runs: Sequence[Numbered]) -> dict[tuple[str, int, str], list[Numbere
     return groups
 
 
-def _successes(group: Sequence[Numbered]) -> list[Numbered]:
-    return [(index, run) for index, run in group if is_success(run)]
-
-
 def _not_compared(runs: Sequence[Numbered]) -> Iterator[JsonObject]:
     for index, run in runs:
         if not is_seed(run.get("seed")):
@@ -124,27 +115,25 @@ def _sameness(runs: int, runner: str, seed: int, case: str) -> JsonObject:
 def _mismatches(group: Sequence[Numbered], fields: Sequence[str] | None, tolerance: float) -> Iterator[JsonObject]:
     (baseline, first), *others = group
     for index, run in others:
-        for found in _differences(first.get("output"), run.get("output"), fields, tolerance):
-            where = f" at '{'.'.join(found.steps)}'" if found.steps else ""
-            values = f"{_excerpt_at(found.other)}, not {_excerpt_at(found.one)}"
-            message = f"{name_of(index, run)} differs from run {baseline}{where}: {values}"
-            yield issue("determinism_mismatch", "error", message, "runs", index, "output", *found.steps)
+        for steps, here, there in _compared(first.get("output"), run.get("output"), fields):
+            if _is_same(here, there, tolerance):
+                continue
+            where = f" at '{'.'.join(steps)}'" if steps else ""
+            message = (
+                f"{name_of(index, run)} differs from run {baseline}{where}: {_excerpt(there)}, not {_excerpt(here)}"
+            )
+            yield issue("determinism_mismatch", "error", message, "runs", index, "output", *steps)
 
 
-def _differences(one: object, other: object, fields: Sequence[str] | None, tolerance: float) -> Iterator[Difference]:
+def _compared(one: object, other: object, fields: Sequence[str] | None) -> list[tuple[tuple[str, ...], Found, Found]]:
+    """Return the places where two outputs are compared, with what each of them has there."""
     if fields is not None:
-        compared = [(tuple(path.split(".")), found_at(one, path), found_at(other, path)) for path in fields]
-    elif isinstance(one, dict) and isinstance(other, dict) and (common := _common(one, other)):
-        compared = [((key,), (one[key],), (other[key],)) for key in common]
-    else:
-        compared = [((), (one,), (other,))]
-    for steps, here, there in compared:
-        if not _is_same(here, there, tolerance):
-            yield Difference(steps, here, there)
-
-
-def _common(one: Mapping[object, object], other: Mapping[object, object]) -> list[str]:
-    return [key for key in one if isinstance(key, str) and key in other]
+        return [(tuple(path.split(".")), found_at(one, path), found_at(other, path)) for path in fields]
+    if isinstance(one, dict) and isinstance(other, dict):
+        common = [key for key in one if isinstance(key, str) and key in other]
+        if common:
+            return [((key,), (one[key],), (other[key],)) for key in common]
+    return [((), (one,), (other,))]
 
 
 def _is_same(one: object, other: object, tolerance: float, levels: int = MAX_DEPTH) -> bool:
@@ -187,5 +176,5 @@ def _exact(number: float) -> Fraction:
     return Fraction(number) if isinstance(number, int) else Fraction(repr(float(number)))
 
 
-def _excerpt_at(value: tuple[object, ...]) -> str:
+def _excerpt(value: Found) -> str:
     return excerpt(value[0]) if value else "nothing"
