@@ -29,7 +29,7 @@ from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import PASSED
 from agentv_ci.report import xml_text
 from agentv_ci.report.view import STOPS, RunView, started
-from agentv_ci.report.xml_text import MAX_TEXT, Excerpt, size
+from agentv_ci.report.xml_text import MAX_TEXT, Excerpt
 
 GATE = "agentv-ci gate"
 MAX_BYTES = 30_000_000
@@ -60,13 +60,7 @@ class _Blame:
     text: Excerpt
 
     @classmethod
-    def of(
-        cls,
-        kind: Literal["failure", "error", "skipped"],
-        name: str,
-        reasons: Iterable[str],
-        default: str = "no verdict",
-    ) -> _Blame:
+    def of(cls, kind: Kind, name: str, reasons: Iterable[str], default: str = "no verdict") -> _Blame:
         """Return the blame for some reasons; `default` takes their place where they have no readable word."""
         lines = list(reasons)
         message = xml_text.line("; ".join(lines))
@@ -105,7 +99,7 @@ class _Entry:
         """How many bytes it takes, more or less."""
         attributes = [self.suite, self.id, self.target, self.path, *([self.blame.message] if self.blame else [])]
         texts = self.answer.size + (self.blame.text.size if self.blame else 0)
-        return MARKUP + texts + sum(size(each) + 5 * each.count('"') for each in attributes)
+        return MARKUP + texts + sum(xml_text.size(each) + 5 * each.count('"') for each in attributes)
 
     def cut(self, limits: Mapping[str, int]) -> None:
         """Shorten its texts."""
@@ -136,16 +130,16 @@ def render(run: RunView) -> Iterable[bytes]:
 def _fitted(entries: Iterable[_Entry], max_bytes: int) -> list[_Entry]:
     """Collect entries; as they get too large together, shorten more and more of their texts."""
     fitted: list[_Entry] = []
-    size, cuts, limits = 0, iter(CUTS), dict[str, int]()
+    total, cuts, limits = 0, iter(CUTS), dict[str, int]()
     for entry in entries:
         entry.cut(limits)
         fitted.append(entry)
-        size += entry.size
-        while size > max_bytes and (cut := next(cuts, None)):
+        total += entry.size
+        while total > max_bytes and (cut := next(cuts, None)):
             limits |= [cut]
             for each in fitted:
                 each.cut(limits)
-            size = sum(each.size for each in fitted)
+            total = sum(each.size for each in fitted)
     return fitted
 
 
@@ -263,16 +257,13 @@ def _element(entry: _Entry, name: str) -> ET.Element:
     (element,) = TestSuite("", [case]).build_xml_doc(encoding="utf-8")
     # junit-xml leaves a time of 0 out, and knows no properties of cases.
     element.set("time", _seconds(entry.milliseconds))
-    children = []
-    if entry.properties:
-        holder = ET.Element("properties")
-        for key, value in entry.properties.items():
-            ET.SubElement(holder, "property", name=key, value=value)
-        children.append(holder)
     if (blame := entry.blame) is not None:
-        children.append(ET.Element(blame.kind, {"type": blame.type, "message": blame.message}))
-        children[-1].text = str(blame.text)
-    element[:0] = children
+        element.insert(0, ET.Element(blame.kind, {"type": blame.type, "message": blame.message}))
+        element[0].text = str(blame.text)
+    if entry.properties:
+        element.insert(0, ET.Element("properties"))
+        for key, value in entry.properties.items():
+            ET.SubElement(element[0], "property", name=key, value=value)
     return element
 
 
