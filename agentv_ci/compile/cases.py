@@ -91,7 +91,7 @@ class _CaseCompiler:
         self._files = files
         self._targets = targets
         self._digests = CaseDigests(targets.compiled)
-        self._messages = MessageCompiler(source, files, context.guideline_patterns)
+        self._guideline_patterns = list(context.guideline_patterns)
         self._marks = source.items("evalcases")
         self._path = relative(source.path, source.root)
         self._evaluators = EvaluatorCompiler(source, files, context.read_yaml)
@@ -101,8 +101,8 @@ class _CaseCompiler:
         name = self._context.target_override or execution.target or DEFAULT_TARGET
         target = find_target(self._context.target_list, name)
         judge = judge_of(self._context.target_list, target, None)
-        inputs = tuple(map(self._messages.compile_input, case.input_messages))
-        expected = tuple(map(self._messages.compile_expected, case.expected_messages))
+        inputs = tuple(map(self._input_message, case.input_messages))
+        expected = tuple(map(self._expected_message, case.expected_messages))
         repeat = execution.repeat if isinstance(execution.repeat, Repeat) else Repeat(max=execution.repeat or 1)
         seeds = execution.seeds or ()
         compiled = PlanCase(
@@ -116,8 +116,8 @@ class _CaseCompiler:
             input_messages=inputs,
             expected_messages=expected,
             expected_outcome=case.expected_outcome,
-            reference_answer=reference_answer(expected, self._files),
-            guidelines=guidelines(inputs),
+            reference_answer=_reference_answer(expected, self._files),
+            guidelines=_guidelines(inputs),
             evaluators=self._compile_evaluators(case, execution, target),
             trials=max(repeat.max, len(seeds)),
             require=repeat.require,
@@ -130,6 +130,36 @@ class _CaseCompiler:
         )
         digest = self._digests.of(compiled, self._context.prices)
         return compiled.model_copy(update={"digest": digest})
+
+    def _input_message(self, message: InputMessage) -> PlanMessage:
+        return PlanMessage(role=message.role, name=message.name, content=self._parts(message.content, guidelines=True))
+
+    def _expected_message(self, message: ExpectedMessage) -> PlanMessage:
+        """Return a message of a good answer; in it every file is content, also one that looks like a guideline."""
+        content = message.content
+        return PlanMessage(
+            role=message.role,
+            name=message.name,
+            content=() if content is None or isinstance(content, dict) else self._parts(content, guidelines=False),
+            value=content if isinstance(content, dict) else None,
+            tool_calls=tuple(
+                PlanToolCall(tool=call.tool, input=call.input, output=call.output) for call in message.tool_calls or ()
+            ),
+        )
+
+    def _parts(self, content: Content, *, guidelines: bool) -> tuple[TextPart | FilePart, ...]:
+        if isinstance(content, str):
+            return (TextPart(text=content),)
+        return tuple(self._part(block, guidelines=guidelines) for block in content)
+
+    def _part(self, block: str | ContentBlock, *, guidelines: bool) -> TextPart | FilePart:
+        if isinstance(block, str):
+            return TextPart(text=block)
+        if block.type == "text":
+            return TextPart(text=block.value)
+        file = self._files.add(self._source, block.value)
+        is_guideline = guidelines and _matches(file.path, self._guideline_patterns)
+        return FilePart(type="guideline" if is_guideline else "file", path=file.path, sha256=file.sha256)
 
     def _compile_evaluators(
         self, case: EvalCase, execution: CaseExecution, target: Target
@@ -163,45 +193,7 @@ def _given(value: T | None, default: T) -> T:
     return default if value is None else value
 
 
-class MessageCompiler:
-    """Compiles the messages of one eval file."""
-
-    def __init__(self, source: Source, files: Files, guideline_patterns: Sequence[str]) -> None:
-        self._source = source
-        self._files = files
-        self._patterns = list(guideline_patterns)
-
-    def compile_input(self, message: InputMessage) -> PlanMessage:
-        """Return a message to the agent."""
-        return PlanMessage(role=message.role, name=message.name, content=self._parts(message.content))
-
-    def compile_expected(self, message: ExpectedMessage) -> PlanMessage:
-        """Return a message of a good answer; in it every file is content, also one that looks like a guideline."""
-        content = message.content
-        calls = tuple(
-            PlanToolCall(tool=call.tool, input=call.input, output=call.output) for call in message.tool_calls or ()
-        )
-        if isinstance(content, dict):
-            return PlanMessage(role=message.role, name=message.name, value=content, tool_calls=calls)
-        parts = self._parts(content, guidelines=False) if content is not None else ()
-        return PlanMessage(role=message.role, name=message.name, content=parts, tool_calls=calls)
-
-    def _parts(self, content: Content, *, guidelines: bool = True) -> tuple[TextPart | FilePart, ...]:
-        if isinstance(content, str):
-            return (TextPart(text=content),)
-        return tuple(self._part(block, guidelines=guidelines) for block in content)
-
-    def _part(self, block: str | ContentBlock, *, guidelines: bool) -> TextPart | FilePart:
-        if isinstance(block, str):
-            return TextPart(text=block)
-        if block.type == "text":
-            return TextPart(text=block.value)
-        file = self._files.add(self._source, block.value)
-        is_guideline = guidelines and _matches(file.path, self._patterns)
-        return FilePart(type="guideline" if is_guideline else "file", path=file.path, sha256=file.sha256)
-
-
-def guidelines(messages: Sequence[PlanMessage]) -> tuple[FileReference, ...]:
+def _guidelines(messages: Sequence[PlanMessage]) -> tuple[FileReference, ...]:
     """Return the guideline files of a conversation, each once, in order."""
     parts = (part for message in messages for part in message.content)
     found = {
@@ -212,7 +204,7 @@ def guidelines(messages: Sequence[PlanMessage]) -> tuple[FileReference, ...]:
     return tuple(found.values())
 
 
-def reference_answer(messages: Sequence[PlanMessage], files: Files) -> str:
+def _reference_answer(messages: Sequence[PlanMessage], files: Files) -> str:
     """Return the last expected assistant message that says something, as text."""
     for message in reversed(messages):
         if message.role != "assistant":

@@ -286,13 +286,13 @@ def _in_settings(label: str, old: JsonValue, new: JsonValue) -> Iterator[str]:
 
 def _change(label: str, old: JsonValue, new: JsonValue) -> str:
     """Say what a value was and is, where both can be shown."""
-    before, after = (_shown(value) for value in (old, new))
+    before, after = (_value_text(value) for value in (old, new))
     if before is None or after is None:
         return f"{label} changed"
     return f"{label} {before} → {after}"
 
 
-def _shown(value: JsonValue) -> str | None:
+def _value_text(value: JsonValue) -> str | None:
     if isinstance(value, (dict, list)):
         return None
     text = "not set" if value is None else value if isinstance(value, str) else exact(value)

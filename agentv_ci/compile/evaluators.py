@@ -129,7 +129,7 @@ class EvaluatorCompiler:
         if key not in self._schemas:
             schema = self._read(place) if file is not None else evaluator.schema_inline
             assert isinstance(schema, (dict, bool)), "an evaluator without a schema is refused"
-            from agentv_ci.jsonschema.references import bundle  # few plans hold a schema
+            from agentv_ci.jsonschema.refs import bundle  # few plans hold a schema
 
             self._schemas[key] = bundle(schema, place, self._read)
         return PlanSchemaEvaluator(**evaluator.model_dump(include={*COMMON, "format"}), schema_=self._schemas[key])

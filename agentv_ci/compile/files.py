@@ -24,9 +24,9 @@ class Files:
         self.paths: set[Path] = set()
         """All files that were read."""
 
-    def add(self, source: Source, reference: str) -> FileReference:
+    def add(self, source: Source, file_reference: str) -> FileReference:
         """Take in the file that a document refers to."""
-        path = source.resolve(reference)
+        path = source.resolve(file_reference)
         if path not in self._known:
             text = self.read(path)
             digest = digest_of(text)

@@ -68,10 +68,11 @@ class Source:
         """Where every part of `data` stands."""
         return self.find_mark()
 
-    def resolve(self, reference: str) -> Path:
+    def resolve(self, file_reference: str) -> Path:
         """Return the absolute path a file reference means: from the repository with a leading `/`, else from here."""
-        base, rest = (self.root, reference.lstrip("/")) if reference.startswith("/") else (self.path.parent, reference)
-        return normal(base / rest)
+        if file_reference.startswith("/"):
+            return normal(self.root / file_reference.lstrip("/"))
+        return normal(self.path.parent / file_reference)
 
 
 def diagnostic_at(mark: Mark, rule: str, message: str, path: Path, **details: str | None) -> Diagnostic:

@@ -28,7 +28,7 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.source import Mark
 from agentv_ci.load.events import BLOCKS, LINE_BREAK, Event, Point, block_end, c_parser, marks, own_events, span
 from agentv_ci.load.plain import MAX_DEPTH, MAX_NODES, NotPlain, plain, read_plain
-from agentv_ci.load.problems import Foreign, Problem, Unparsable, syntax_problem
+from agentv_ci.load.problems import Foreign, Problem, Unparsable, foreign_tag, syntax_problem, too_large
 from agentv_ci.text import listed
 
 MAX_DIRECTIVES = 100
@@ -73,7 +73,7 @@ def _construct(text: str) -> Parsed:
     if next_event is None:
         return _second_opinion(text, None)
     try:
-        return _Constructor(text, _c_events(next_event)).document()
+        return _Constructor(text, iter(next_event, None)).document()
     except YAMLError as error:
         return _second_opinion(text, error)
 
@@ -86,11 +86,6 @@ def _second_opinion(text: str, refusal: YAMLError | None) -> Parsed:
         return _Constructor(text, own_events(text)).document()
     except YAMLError as error:
         raise Unparsable(syntax_problem(text, error)) from error
-
-
-def _c_events(next_event: Callable[[], Event | None]) -> Iterator[Event]:
-    while (event := next_event()) is not None:
-        yield event
 
 
 @dataclass(slots=True)
@@ -129,7 +124,7 @@ class _Constructor:
     def _node(self, event: Event, depth: int) -> _Node:
         self._nodes += 1
         if self._nodes > MAX_NODES:
-            raise _too_large(event)
+            raise too_large(event, MAX_NODES)
         if isinstance(event, ScalarEvent):
             node = self._scalar(event)
         elif isinstance(event, AliasEvent):
@@ -148,7 +143,7 @@ class _Constructor:
     def _refuse_tag(self, event: Event) -> None:
         tag = event.tag  # type: ignore[attr-defined]  # both collection starts have it
         if tag not in (None, "!", _MAP if isinstance(event, MappingStartEvent) else _SEQ):
-            raise Foreign(_foreign_tag(tag, event))
+            raise foreign_tag(tag, event)
 
     def _alias(self, event: AliasEvent, depth: int) -> _Node:
         name = str(event.anchor)
@@ -166,7 +161,7 @@ class _Constructor:
             raise Foreign(Problem("AV101", f"alias *{name} stands inside its own anchor", *span(event)))
         self._nodes += node.size
         if self._nodes > MAX_NODES:
-            raise _too_large(event)
+            raise too_large(event, MAX_NODES)
         if depth + node.depth > MAX_DEPTH:
             raise Unparsable(Problem("AV101", f"nested deeper than {MAX_DEPTH} levels", *span(event)))
         mark = Mark(*span(event), node.mark.parts)
@@ -194,7 +189,7 @@ class _Constructor:
             if not isinstance(value, _SCALAR_TAGS[str(tag)]):
                 raise Unparsable(Problem("AV101", f"'{text}' is not what its tag '{tag}' says", start, end))
         else:
-            raise Foreign(_foreign_tag(tag, event))
+            raise foreign_tag(tag, event)
         return _Node(value, Mark(start, end, None), text=text, merges=text == "<<" and bool(event.implicit[0]))
 
     def _plain(self, text: str, event: ScalarEvent) -> JsonValue:
@@ -294,15 +289,6 @@ def _merge(node: _Node, data: dict[str, JsonValue], marks: dict[str, tuple[Mark,
             if key not in data:
                 data[key] = value[key]
                 marks[key] = mark.parts[key]
-
-
-def _foreign_tag(tag: object, event: Event) -> Problem:
-    hint = "if a text was meant that begins with !, put it in quotes"
-    return Problem("AV101", f"tag '{tag}' is not part of YAML's core", *span(event), hint=hint)
-
-
-def _too_large(event: Event) -> Unparsable:
-    return Unparsable(Problem("AV101", f"more than {MAX_NODES:,} values after expanding aliases", *span(event)))
 
 
 _STR, _MAP, _SEQ = (f"tag:yaml.org,2002:{kind}" for kind in ("str", "map", "seq"))

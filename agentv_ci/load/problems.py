@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.reader import ReaderError
 
-from agentv_ci.load.events import Point
+from agentv_ci.load.events import Event, Point, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,17 @@ class Unparsable(ValueError):
 
 class Foreign(Unparsable):
     """It is YAML, and beyond its core: a document for another program."""
+
+
+def foreign_tag(tag: object, event: Event) -> Foreign:
+    """Return what to raise for a tag that a node has."""
+    hint = "if a text was meant that begins with !, put it in quotes"
+    return Foreign(Problem("AV101", f"tag '{tag}' is not part of YAML's core", *span(event), hint=hint))
+
+
+def too_large(event: Event, most: int) -> Unparsable:
+    """Return what to raise for a document of more than `most` values."""
+    return Unparsable(Problem("AV101", f"more than {most:,} values after expanding aliases", *span(event)))
 
 
 def syntax_problem(text: str, error: YAMLError) -> Problem:

@@ -103,9 +103,9 @@ class Finder:
             else:
                 first[name] = pointer
 
-    def file(self, reference: str) -> tuple[Path, ReferencedFile]:
-        """Return the path that a file reference means, and what it leads to."""
-        path = self.source.resolve(reference)
+    def file(self, file_reference: str) -> tuple[Path, ReferencedFile]:
+        """Return the path that a file file_reference means, and what it leads to."""
+        path = self.source.resolve(file_reference)
         return path, self.inspect(path)
 
     def inspect(self, path: Path) -> ReferencedFile:

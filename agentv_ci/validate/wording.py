@@ -36,10 +36,10 @@ ARTICLES: Mapping[str, str] = {
 
 def refused_parts(name: SchemaName, error: ValidationError, data: JsonValue) -> list[Violation]:
     """Return what the published schema refuses of a document; where it finds nothing, what the model refuses."""
-    return violations(name, data) or list(_only_the_model_sees(error, data))
+    return violations(name, data) or list(_refused_by_the_model(error, data))
 
 
-def _only_the_model_sees(error: ValidationError, data: JsonValue) -> Iterator[Violation]:
+def _refused_by_the_model(error: ValidationError, data: JsonValue) -> Iterator[Violation]:
     """What JSON Schema has no word for, such as infinite numbers."""
     found: dict[Pointer, str] = {}
     for each in refusals(error):
@@ -60,11 +60,11 @@ def diagnostics(find: Finder, refused: Sequence[Violation]) -> Iterator[Diagnost
     listed_values = {each.pointer for each in refused if each.keyword in ("enum", "const")}
     refused = [each for each in refused if each.keyword != "type" or each.pointer not in listed_values]
     misspelt = _misspelt(refused)
-    told = _told_together(refused, misspelt)
+    joint = _joint_mistakes(refused, misspelt)
     meant_fields = {pointer for pointer, _ in misspelt.values()}
-    yield from (_together(find, *each) for each in told.values() if each is not None)
+    yield from (_joint(find, *each) for each in joint.values() if each is not None)
     for violation in refused:
-        if violation.keyword in ("required", "unknown") and violation.pointer[:-1] in told:
+        if violation.keyword in ("required", "unknown") and violation.pointer[:-1] in joint:
             continue
         if (meant := _misspelt_kind(find, violation)) is not None:
             key, pointer = str(violation.pointer[-1]), (*violation.pointer[:-1], meant)
@@ -79,7 +79,7 @@ Keys = tuple[Pointer, list[str], list[str]]
 """A mapping, the fields it lacks, and those it has that do not exist."""
 
 
-def _told_together(
+def _joint_mistakes(
     refused: Sequence[Violation], misspelt: Mapping[Pointer, tuple[Pointer, str]]
 ) -> dict[Pointer, Keys | None]:
     """Return the mappings whose missing and unknown fields are one mistake; None when it is another one's follow-up."""
@@ -87,7 +87,7 @@ def _told_together(
     sizes: dict[Pointer, int] = {}
     near: set[Pointer] = set()
     """Mappings with an unknown field that is nearly a known one, which is a mistake of its own."""
-    told: dict[Pointer, Keys | None] = {}
+    joint: dict[Pointer, Keys | None] = {}
     for violation in refused:
         parent = violation.pointer[:-1]
         if violation.keyword in ("required", "unknown"):
@@ -99,17 +99,17 @@ def _told_together(
                 # A missing field is reported with the whole mapping.
                 sizes[parent] = len(violation.found)
         elif violation.keyword == "enum" and violation.pointer[-1:] == ("type",):
-            told[parent] = None
+            joint[parent] = None
     near |= {pointer[:-1] for pointer in misspelt}
     for parent, missing, unknown in keys.values():
         swapped = len(missing) == len(unknown) == 1
         strange = bool(missing) and bool(unknown) and len(unknown) == sizes.get(parent)
         if (swapped or strange) and (parent not in near or any(":" in key for key in unknown)):
-            told.setdefault(parent, (parent, missing, unknown))
-    return told
+            joint.setdefault(parent, (parent, missing, unknown))
+    return joint
 
 
-def _together(find: Finder, parent: Pointer, missing: Sequence[str], unknown: Sequence[str]) -> Diagnostic:
+def _joint(find: Finder, parent: Pointer, missing: Sequence[str], unknown: Sequence[str]) -> Diagnostic:
     lacks, has = (listed(f"'{key}'" for key in keys) for keys in (missing, unknown))
     fields, are = ("field" if len(unknown) == 1 else "fields"), ("is" if len(missing) == 1 else "are")
     owner = _owner(find, (*parent, missing[0]))
@@ -159,23 +159,23 @@ def _diagnostic(find: Finder, violation: Violation, misspelt: Mapping[Pointer, t
                 close = f" (did you mean '{misspelt[pointer][1]}'?)"
             else:
                 close = did_you_mean(key, _in_the_style_of(key, expected))
-            hint = None if close else _belongs(find, pointer) or f"known here: {listed(_snake(expected))}"
+            hint = None if close else _place_hint(find, pointer) or f"known here: {listed(_snake(expected))}"
             return find.at("AV202", f"unknown field '{key}'{close}", pointer, key=True, hint=hint)
         case "type" if "content" in pointer[-2:]:
-            message = f"content must be a text or a list of texts and blocks, not {_shown(found)}"
+            message = f"content must be a text or a list of texts and blocks, not {_quoted(found)}"
             return find.at("AV206", message, pointer)
         case "type":
-            wanted = " or ".join(ARTICLES.get(str(each), str(each)) for each in expected)
+            types = " or ".join(ARTICLES.get(str(each), str(each)) for each in expected)
             hint = "begin each item with '- '" if expected == ("array",) and isinstance(found, dict) else None
-            return find.at("AV203", f"{what} must be {wanted}, not {_shown(found)}", pointer, hint=hint)
+            return find.at("AV203", f"{what} must be {types}, not {_quoted(found)}", pointer, hint=hint)
         case "enum" if key == "role":
-            return find.at("AV205", f"unknown role {_shown(found)}; roles are {listed(expected)}", pointer)
+            return find.at("AV205", f"unknown role {_quoted(found)}; roles are {listed(expected)}", pointer)
         case "enum" | "const":
             close = did_you_mean(found, [str(each) for each in expected]) if isinstance(found, str) else ""
             if len(expected) > MANY:
                 hint = f"{what} is one of {listed(expected)}"
-                return find.at("AV204", f"{what} cannot be {_shown(found)}{close}", pointer, hint=hint)
-            return find.at("AV204", f"{what} must be one of {listed(expected)}, not {_shown(found)}{close}", pointer)
+                return find.at("AV204", f"{what} cannot be {_quoted(found)}{close}", pointer, hint=hint)
+            return find.at("AV204", f"{what} must be one of {listed(expected)}, not {_quoted(found)}{close}", pointer)
         case _:
             return find.at("AV204", f"{what} {_bound(violation)}", pointer)
 
@@ -192,7 +192,7 @@ def _owner(find: Finder, pointer: Pointer) -> str:
     return f" of evaluator '{name}'" if name is not None else ""
 
 
-def _belongs(find: Finder, pointer: Pointer) -> str | None:
+def _place_hint(find: Finder, pointer: Pointer) -> str | None:
     """Say where a field belongs that people expect at the top of a file, in a case, or in a case's `execution`."""
     key, parent = str(pointer[-1]), pointer[:-1]
     in_a_case = parent[:1] == ("evalcases",) and parent[2:] in ((), ("execution",))
@@ -209,17 +209,17 @@ def _bound(violation: Violation) -> str:
         case "minLength" | "minItems":
             return "must not be empty"
         case "minimum":
-            return f"must be at least {limit}, not {_shown(violation.found)}"
+            return f"must be at least {limit}, not {_quoted(violation.found)}"
         case "exclusiveMinimum":
-            return f"must be more than {limit}, not {_shown(violation.found)}"
+            return f"must be more than {limit}, not {_quoted(violation.found)}"
         case "maximum":
-            return f"must be at most {limit}, not {_shown(violation.found)}"
+            return f"must be at most {limit}, not {_quoted(violation.found)}"
         case "pattern" if limit == ENVIRONMENT_REFERENCE:
-            return f"must be a reference to the environment, ${{{{ NAME }}}}, not {_shown(violation.found)}"
+            return f"must be a reference to the environment, ${{{{ NAME }}}}, not {_quoted(violation.found)}"
         case "pattern" if limit == FIELD_PATH:
-            return f"must be a path such as a.b[0].c, not {_shown(violation.found)}"
+            return f"must be a path such as a.b[0].c, not {_quoted(violation.found)}"
         case "pattern":
-            return f"has a form that is not accepted: {_shown(violation.found)}"
+            return f"has a form that is not accepted: {_quoted(violation.found)}"
         case _:
             return f"is not accepted: {violation.message}"
 
@@ -233,7 +233,7 @@ def _snake(keys: Iterable[JsonValue]) -> list[str]:
     return [str(key) for key in keys if str(key) == str(key).lower()]
 
 
-def _shown(value: JsonValue) -> str:
+def _quoted(value: JsonValue) -> str:
     match value:
         case None:
             return "null"

@@ -16,7 +16,7 @@ from referencing.jsonschema import DRAFT202012
 
 from agentv_ci.app.workspace import read_yaml
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.jsonschema.references import bad_reference, bundle
+from agentv_ci.jsonschema.refs import bad_ref, bundle
 
 DIALECTS = {
     "http://json-schema.org/draft-04/schema#": "definitions",
@@ -111,7 +111,7 @@ def test_bundle_accepts_and_refuses_what_its_files_do(made: dict[str, Any]) -> N
         place = Path(folder, "s.json")
         schema = read(place)
         assert isinstance(schema, dict)
-        assert bad_reference(schema, place, read) is None
+        assert bad_ref(schema, place, read) is None
         bundled = bundle(schema, place, read)
         whole, registry = unbundled(place)
         for each in INSTANCES:

@@ -39,35 +39,35 @@ def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Itera
     """AV105, AV302, AV303, AV308 and AV318 for every file an eval document names."""
     inspected: dict[str, tuple[tuple[str, str] | None, bool]] = {}
     for is_message, references in ((True, _of_messages(document)), (False, _of_evaluators(evaluators))):
-        for pointer, reference in references:
-            if reference not in inspected:
-                path, file = find.file(reference)
-                inspected[reference] = _problem(reference, path, file, find), file.has_role_marker
-            problem, has_role_marker = inspected[reference]
+        for pointer, file_reference in references:
+            if file_reference not in inspected:
+                path, file = find.file(file_reference)
+                inspected[file_reference] = _problem(file_reference, path, file, find), file.has_role_marker
+            problem, has_role_marker = inspected[file_reference]
             # An empty schema is an error of its own.
             if problem is not None and not (pointer[-1] == "schema_file" and problem[0] == "AV303"):
                 yield find.at(*problem, pointer)
             if is_message and has_role_marker:
-                message = f"file '{reference}' holds a role marker: {find.source.resolve(reference)}"
+                message = f"file '{file_reference}' holds a role marker: {find.source.resolve(file_reference)}"
                 yield find.at("AV308", message, pointer, hint=MARKER_HINT)
 
 
-def check_reference(pointer: Pointer, reference: str, find: Finder) -> Iterator[Diagnostic]:
+def check_reference(pointer: Pointer, file_reference: str, find: Finder) -> Iterator[Diagnostic]:
     """AV105, AV302, AV303 and AV318 for one file that a document names."""
-    if (problem := _problem(reference, *find.file(reference), find)) is not None:
+    if (problem := _problem(file_reference, *find.file(file_reference), find)) is not None:
         yield find.at(*problem, pointer)
 
 
-def _problem(reference: str, path: Path, file: ReferencedFile, find: Finder) -> tuple[str, str] | None:
+def _problem(file_reference: str, path: Path, file: ReferencedFile, find: Finder) -> tuple[str, str] | None:
     """Return a rule and its message."""
-    if not reference:
+    if not file_reference:
         return "AV302", "the path is empty"
-    if "://" in reference:
-        return "AV302", f"'{reference}' is an address; only files of the repository are read"
+    if "://" in file_reference:
+        return "AV302", f"'{file_reference}' is an address; only files of the repository are read"
     if file.state == "text":
         return None
     rule, reason = PROBLEMS[file.state]
-    return rule, f"file '{reference}' {reason.format(root=find.source.root, reason=file.reason)}: {path}"
+    return rule, f"file '{file_reference}' {reason.format(root=find.source.root, reason=file.reason)}: {path}"
 
 
 def _of_messages(document: EvalDocument) -> Iterator[FileReference]:
@@ -86,7 +86,7 @@ def _in_messages(pointer: Pointer, messages: Iterable[InputMessage | ExpectedMes
 
 def _of_evaluators(evaluators: Evaluators) -> Iterator[FileReference]:
     for pointer, evaluator in evaluators:
-        yield from (((*pointer, *steps), reference) for steps, reference in _of_evaluator(evaluator))
+        yield from (((*pointer, *steps), file_reference) for steps, file_reference in _of_evaluator(evaluator))
 
 
 def _of_evaluator(evaluator: AuthoredEvaluator) -> Iterator[FileReference]:

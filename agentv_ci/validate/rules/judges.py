@@ -66,12 +66,12 @@ def check_judge_set(document: JudgeSetDocument, find: Finder) -> Iterator[Diagno
 
 
 def _title_and_text(
-    evaluator: str | None, reference: str | None, prompt: str | None, find: Finder
+    evaluator: str | None, file_reference: str | None, prompt: str | None, find: Finder
 ) -> tuple[str, str | None]:
     """Return how a prompt is called and its text; None for a file that is reported elsewhere."""
-    if reference is None:
+    if file_reference is None:
         return f"'prompt' of evaluator '{evaluator}'" if evaluator is not None else "'prompt'", prompt
-    path, file = find.file(reference)
+    path, file = find.file(file_reference)
     return str(path), path.read_text("utf-8") if file.state == "text" else None
 
 

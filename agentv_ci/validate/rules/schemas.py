@@ -51,7 +51,7 @@ def _check_file(pointer: Pointer, reference: str, find: Finder) -> Iterator[Diag
 
 def _check(pointer: Pointer, schema: JsonValue, path: Path, find: Finder) -> Iterator[Diagnostic]:
     # Few documents hold a schema, and jsonschema takes long to import.
-    from agentv_ci.jsonschema.references import bad_reference
+    from agentv_ci.jsonschema.refs import bad_ref
     from agentv_ci.jsonschema.violations import invalid_schema
 
     def read(other: Path) -> JsonValue:
@@ -64,6 +64,6 @@ def _check(pointer: Pointer, schema: JsonValue, path: Path, find: Finder) -> Ite
 
     if reason := invalid_schema(schema):
         yield find.at("AV309", f"not a JSON Schema: {reason}", pointer)
-    elif reason := bad_reference(schema, path, read):
+    elif reason := bad_ref(schema, path, read):
         hint = "a reference is '#…' inside the schema, or a file relative to it; nothing is fetched"
         yield find.at("AV309", reason, pointer, hint=hint)

@@ -39,7 +39,7 @@ class LeadsNowhere(Exception):
     """A reference has nothing to refer to."""
 
 
-def bad_reference(schema: JsonValue, place: Path, read: Read) -> str | None:
+def bad_ref(schema: JsonValue, place: Path, read: Read) -> str | None:
     """Return what is wrong with the first reference of a valid schema, or of a file it needs, that leads nowhere.
 
     `place` is the file that holds the schema: a reference to another file is relative to it. None: all is well.
@@ -81,7 +81,7 @@ class _Document:
     dialect: str
     base: str
     """The address that its references are relative to."""
-    references: dict[tuple[int, str], str] = field(default_factory=dict)
+    refs: dict[tuple[int, str], str] = field(default_factory=dict)
     """Part and keyword → the address it refers to, with the fragment."""
     resources: dict[int, str] = field(default_factory=dict)
     """Part with an `$id` of its own → its address."""
@@ -180,12 +180,12 @@ class _Explorer:
             own = document.bases.get(id(inner.contents), base)
             self._walk(document, inner, resolver.in_subresource(inner), own)
         for keyword in KEYWORDS:
-            reference = contents.get(keyword) if isinstance(contents, dict) else None
-            if isinstance(reference, str):
-                target = self._look_up(document, keyword, reference, resolver)
-                document.references[id(contents), keyword] = urljoin(base, reference)
-                document.names_files |= not reference.startswith("#") and _file_of(urljoin(base, reference))
-                self._follow(urldefrag(urljoin(base, reference)).url, target)
+            ref = contents.get(keyword) if isinstance(contents, dict) else None
+            if isinstance(ref, str):
+                target = self._look_up(document, keyword, ref, resolver)
+                address = document.refs[id(contents), keyword] = urljoin(base, ref)
+                document.names_files |= not ref.startswith("#") and _file_of(address)
+                self._follow(urldefrag(address).url, target)
 
     def _follow(self, url: str, target: Resolved[JsonValue]) -> None:
         """Have what is referred to walked, which may lie where its dialect looks for no schemas."""
@@ -195,16 +195,16 @@ class _Explorer:
             self._waiting.append((document, _resource_of(target.contents, document.dialect), target.resolver, base))
 
     def _look_up(
-        self, document: _Document, keyword: str, reference: str, resolver: Resolver[JsonValue]
+        self, document: _Document, keyword: str, ref: str, resolver: Resolver[JsonValue]
     ) -> Resolved[JsonValue]:
         try:
-            return resolver.lookup(reference)
+            return resolver.lookup(ref)
         except Unresolvable as error:
             # Unresolvable ← Unretrievable ← what reading the file came to.
             cause = error.__cause__ and error.__cause__.__cause__
             reason = f": {cause}" if isinstance(cause, ValueError) else ""
             inside = f", in '{_path(document.uri).name}'" if document.uri != self._start else ""
-            raise LeadsNowhere(f"{keyword} '{reference}' leads nowhere{reason}{inside}") from error
+            raise LeadsNowhere(f"{keyword} '{ref}' leads nowhere{reason}{inside}") from error
 
 
 def _bundled(schema: JsonValue, documents: list[_Document]) -> JsonValue:
@@ -266,8 +266,8 @@ def _rewritten(
         return value
     changed = {key: _rewritten(item, document, names, anchors) for key, item in value.items()}
     for keyword in KEYWORDS:
-        if (id(value), keyword) in document.references:
-            url, fragment = urldefrag(document.references[id(value), keyword])
+        if (id(value), keyword) in document.refs:
+            url, fragment = urldefrag(document.refs[id(value), keyword])
             if url in names:
                 inside = "" if anchors.get(url) == fragment else fragment
                 changed[keyword] = f"{names[url]}#{inside}" if inside else names[url]

@@ -11,7 +11,7 @@ from jsonschema import validators
 from referencing import Registry
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.jsonschema.references import bad_reference, bundle
+from agentv_ci.jsonschema.refs import bad_ref, bundle
 
 ROOT = Path("/repository/schemas/root.json")
 Files = Mapping[str, JsonValue]
@@ -34,10 +34,10 @@ class Reader:
 
 
 def bundled(root: JsonObject, files: Files) -> JsonObject:
-    assert bad_reference(root, ROOT, reader(files)) is None
+    assert bad_ref(root, ROOT, reader(files)) is None
     made = bundle(root, ROOT, reader(files))
     assert isinstance(made, dict)
-    assert bad_reference(made, Path("/elsewhere/x.json"), reader({})) is None, "a bundle needs no file"
+    assert bad_ref(made, Path("/elsewhere/x.json"), reader({})) is None, "a bundle needs no file"
     return made
 
 
@@ -134,7 +134,7 @@ def test_absolute_id_is_kept_and_a_relative_one_is_not() -> None:
     ],
 )
 def test_first_reference_that_leads_nowhere_is_named(root: JsonObject, files: Files, said: str) -> None:
-    assert bad_reference(root, ROOT, reader(files)) == said
+    assert bad_ref(root, ROOT, reader(files)) == said
 
 
 def test_two_bundles_never_share_an_id() -> None:
