@@ -41,7 +41,7 @@ def digest_of(text: str) -> str:
 
 
 def digest_of_value(value: object) -> str:
-    """Return the SHA-256 of a value of a program, which may be anything; what nobody can compare counts by its type."""
+    """Return the SHA-256 of a value of a program, which may be anything; what cannot be compared counts by its type."""
     return digest_of(json.dumps(_canonical(value, MAX_LEVELS)))
 
 

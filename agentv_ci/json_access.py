@@ -112,7 +112,7 @@ def text_at(value: JsonValue, *path: str | int) -> str | None:
 
 
 def count_at(value: JsonValue, *path: str | int) -> int | None:
-    """Return the number of things at a path; None when something else is there, or more than anybody can count."""
+    """Return the number of things at a path; None when something else is there, or more than can be counted."""
     found = value_at(value, *path)
     return found if isinstance(found, int) and not isinstance(found, bool) and 0 <= found < 2**63 else None
 

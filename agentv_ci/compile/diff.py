@@ -184,8 +184,8 @@ def _in_evaluators(what: str, old: Pairs, new: Pairs) -> Iterator[str]:
             yield f"{label} {'added' if name in new else 'removed'}"
         elif _different(old[name][1], new[name][1]):
             yield from list(_in_evaluator(label, *old[name], *new[name])) or [f"{label} changed"]
-    kept = [[name for name in side if name in old and name in new] for side in (old, new)]
-    if kept[0] != kept[1]:
+    common = [[name for name in side if name in old and name in new] for side in (old, new)]
+    if common[0] != common[1]:
         yield f"order of {what}s changed"
 
 

@@ -49,7 +49,7 @@ class PlanWriter:
         self._separator = b"\n    "
 
     def add(self, cases: Iterable[PlanCase], watch: Callable[[int], None]) -> int:
-        """Write the next cases; returns how many there were. `watch` is told after each."""
+        """Write the next cases; returns how many there were. `watch` is called with the number so far after each."""
         number = 0
         for case in cases:
             text = case.model_dump_json(by_alias=True, exclude_none=True, indent=2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import assert_never
+from typing import Any, assert_never
 
 from agentv_ci.compile.files import Files, relative
 from agentv_ci.contracts.base import JsonObject, JsonValue
@@ -28,7 +28,6 @@ from agentv_ci.contracts.evaluators import (
 )
 from agentv_ci.contracts.plan import (
     FilePart,
-    FileReference,
     PlanAggregator,
     PlanCodeAggregator,
     PlanCodeEvaluator,
@@ -86,27 +85,22 @@ class EvaluatorCompiler:
                 assert_never(evaluator)
 
     def _code(self, evaluator: CodeEvaluator) -> PlanCodeEvaluator:
-        argv, command, files = self._script(evaluator, evaluator.files)
         return PlanCodeEvaluator(
             **evaluator.model_dump(include=COMMON),
-            argv=argv,
-            command=command,
-            files=files,
+            **self._script(evaluator, evaluator.files),
             cwd=self._folder(evaluator.cwd) if evaluator.cwd else None,
             timeout_seconds=evaluator.timeout_seconds,
             config=evaluator.config,
         )
 
-    def _script(
-        self, script: Script, more: tuple[str, ...] = ()
-    ) -> tuple[tuple[str, ...] | None, str | None, tuple[FileReference, ...]]:
-        """Return a command as arguments, or else for a shell, and the files that belong to it."""
+    def _script(self, script: Script, more: tuple[str, ...] = ()) -> dict[str, Any]:
+        """Return the fields of a command: its arguments, or else its text for a shell, and the files it needs."""
         path = script.script_path
         references = [self._files.add(self._source, name) for name in (*([path] if path else ()), *more)]
         files = tuple({each.path: each for each in references}.values())
         if path is None and isinstance(script.script, str):
-            return None, script.script, files
-        return tuple(references[0].path if word == path else word for word in script.words), None, files
+            return {"command": script.script, "files": files}
+        return {"argv": tuple(references[0].path if word == path else word for word in script.words), "files": files}
 
     def _judge(self, evaluator: LlmJudgeEvaluator, judge: Judge) -> PlanLlmJudgeEvaluator:
         return PlanLlmJudgeEvaluator(
@@ -151,8 +145,7 @@ class EvaluatorCompiler:
                 weights = {each.name: float(given.get(each.name, each.weight)) for each in evaluator.evaluators}
                 return PlanWeightedAverage(weights=weights)
             case CodeAggregator():
-                argv, command, files = self._script(aggregator)
-                return PlanCodeAggregator(argv=argv, command=command, files=files)
+                return PlanCodeAggregator(**self._script(aggregator))
             case LlmJudgeAggregator():
                 prompt = self._prompt(aggregator.prompt, prompt_path(aggregator.prompt))
                 return PlanLlmJudgeAggregator(prompt=prompt, target=judge(None))

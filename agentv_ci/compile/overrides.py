@@ -78,7 +78,7 @@ def override(plan: Plan, flags: Overrides) -> Plan:
 
 
 def with_trials(plan: Plan, trials: Mapping[tuple[str, str], int]) -> Plan:
-    """Return the plan with as many trials as are said: suite and id of a case → number."""
+    """Return the plan with the given numbers of trials: suite and id of a case → number."""
     cases = tuple(case.model_copy(update={"trials": trials[case.suite, case.id]}) for case in plan.cases)
     return resealed(plan.model_copy(update={"cases": cases}))
 

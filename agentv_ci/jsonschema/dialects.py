@@ -17,7 +17,7 @@ from reprlib import Repr
 from typing import Protocol
 
 from attrs import fields
-from jsonschema import Draft202012Validator, validators
+from jsonschema import Draft202012Validator, _legacy_keywords, _utils, validators
 from jsonschema.exceptions import UnknownType, ValidationError
 from jsonschema.protocols import Validator
 from referencing import Registry
@@ -220,13 +220,10 @@ class _Bounded:
 
 
 def main() -> None:
-    """Check what stands on standard input, in a process of its own, which ends also when nobody is left to end it."""
+    """Check what stands on standard input, in a process of its own; it ends even if its parent is gone."""
     signal.alarm(round(TIMEOUT_APART_S) + 1)
-    import jsonschema._legacy_keywords
-    import jsonschema._utils
-
     # What jsonschema searches for properties that are left takes this door too, and so has a limit.
-    for module in (jsonschema._utils, jsonschema._legacy_keywords):  # noqa: SLF001
+    for module in (_utils, _legacy_keywords):
         setattr(module, "re", _Bounded)  # noqa: B010  # mypy knows no such attribute
     given = json.load(sys.stdin)
     try:

@@ -232,7 +232,7 @@ def _assembled(root: _Document, others: list[_Document], name: str) -> JsonObjec
 
 
 def _names(documents: list[_Document], prefix: str) -> Mapping[str, str]:
-    """Return the `$id` in the bundle of every address: the author's own where it is absolute and nobody else's."""
+    """Return the `$id` in the bundle of every address: the author's own where it is absolute and unique."""
     given = Counter(document.base for document in documents)
     names: dict[str, str] = {}
     for index, document in enumerate(documents):

@@ -51,7 +51,7 @@ def load(path: Path, root: Path, *, named: bool) -> Source:
         refused = (_diagnostic(path, error.problem),) if is_ours else ()
         return Source(path, root, kind, None, lambda: NOWHERE, refused, readable=False)
     kind, problem = _recognise(path, parsed, named=named)
-    # What stands in a file that is none of ours is nobody's business, but a kind of ours that does not exist is.
+    # What is wrong in a file that is none of ours does not matter, but a kind of ours that does not exist does.
     problems = (*(parsed.problems if named or kind is not None else ()), *([problem] if problem else []))
     found = tuple(_diagnostic(path, each) for each in problems)
     data = {} if kind == "config" and parsed.data is None else parsed.data
@@ -60,7 +60,7 @@ def load(path: Path, root: Path, *, named: bool) -> Source:
 
 def _read(path: Path) -> str:
     if "\0" in str(path):
-        # Results of anybody's may name it.
+        # Results may name any path.
         raise _unreadable("AV105", "cannot be read: a NUL is in its name")
     try:
         status = path.stat()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -21,9 +22,7 @@ def with_dotenv(environ: Mapping[str, str], files: Iterable[Path]) -> dict[str, 
 
 
 def _read(path: Path) -> Mapping[str, str]:
-    import logging
-
-    from dotenv import dotenv_values
+    from dotenv import dotenv_values  # few runs have such a file
 
     # It complains, without naming the file, about every line that is written for a shell.
     logging.getLogger("dotenv.main").setLevel(logging.ERROR)

@@ -27,7 +27,7 @@ from agentv_ci.load.events import Event, LightScalarEvent, c_parser
 MAX_DEPTH = 64
 MAX_NODES = 1_000_000
 MAX_DIGITS = 1_000
-"""Of a number: more than anybody means, and less than what Python refuses to write."""
+"""Of a number: more than is ever meant, and less than what Python refuses to write."""
 
 _MAY_BE_NO_TEXT = frozenset("~nNtTfF.+-0123456789")
 """How plain scalars begin that may mean something else than their text."""
@@ -65,7 +65,7 @@ def read_plain(text: str) -> PlainDocument:
 
 
 class _PlainReader:
-    """Speed decides here: events are told apart by their very class, and scalars are read where they are met."""
+    """Speed decides here: events are distinguished by their very class, and scalars are read where they are met."""
 
     def __init__(self, next_event: Callable[[], Any]) -> None:
         self._next = next_event

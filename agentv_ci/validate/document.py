@@ -77,4 +77,4 @@ def _once(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
             yield each
         seen.add(key)
         if each.rule == "AV204" and each.pointer is None:
-            unreadable.add(place)  # a number that nobody can read; what it is taken for is no mistake of its own
+            unreadable.add(place)  # a number that cannot be read; what it is taken for is no mistake of its own

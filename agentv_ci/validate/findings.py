@@ -70,8 +70,8 @@ class Finder:
         """Return where a part of the understood document stands in the authored one."""
         way: Pointer = ()
         for step in pointer:
-            kept = self.survivors.get(way)
-            way = (*way, kept[step] if kept is not None and isinstance(step, int) else step)
+            left = self.survivors.get(way)
+            way = (*way, left[step] if left is not None and isinstance(step, int) else step)
         return way
 
     def at(

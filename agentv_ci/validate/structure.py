@@ -134,10 +134,10 @@ class _Repair:
             }
             return mended | self._added.get(way, {})
         if isinstance(value, list):
-            kept = tuple(index for index in range(len(value)) if (*way, index) not in self._dropped)
-            if len(kept) < len(value):
-                survivors[way] = kept
-            return [self._mended(value[index], (*way, index), survivors) for index in kept]
+            left = tuple(index for index in range(len(value)) if (*way, index) not in self._dropped)
+            if len(left) < len(value):
+                survivors[way] = left
+            return [self._mended(value[index], (*way, index), survivors) for index in left]
         return value
 
 

@@ -34,6 +34,22 @@ ARTICLES: Mapping[str, str] = {
 }
 
 
+BOUNDS: Mapping[str, str] = {
+    "minLength": "must not be empty",
+    "minItems": "must not be empty",
+    "minimum": "must be at least {limit}, not {found}",
+    "exclusiveMinimum": "must be more than {limit}, not {found}",
+    "maximum": "must be at most {limit}, not {found}",
+    "pattern": "has a form that is not accepted: {found}",
+}
+"""Keywords that limit a value, in words."""
+
+PATTERNS: Mapping[str, str] = {
+    ENVIRONMENT_REFERENCE: "must be a reference to the environment, ${{{{ NAME }}}}, not {found}",
+    FIELD_PATH: "must be a path such as a.b[0].c, not {found}",
+}
+
+
 def refused_parts(name: SchemaName, error: ValidationError, data: JsonValue) -> list[Violation]:
     """Return what the published schema refuses of a document; where it finds nothing, what the model refuses."""
     return violations(name, data) or list(_refused_by_the_model(error, data))
@@ -205,23 +221,10 @@ def _place_hint(find: Finder, pointer: Pointer) -> str | None:
 
 def _bound(violation: Violation) -> str:
     limit = violation.expected[0] if violation.expected else None
-    match violation.keyword:
-        case "minLength" | "minItems":
-            return "must not be empty"
-        case "minimum":
-            return f"must be at least {limit}, not {_quoted(violation.found)}"
-        case "exclusiveMinimum":
-            return f"must be more than {limit}, not {_quoted(violation.found)}"
-        case "maximum":
-            return f"must be at most {limit}, not {_quoted(violation.found)}"
-        case "pattern" if limit == ENVIRONMENT_REFERENCE:
-            return f"must be a reference to the environment, ${{{{ NAME }}}}, not {_quoted(violation.found)}"
-        case "pattern" if limit == FIELD_PATH:
-            return f"must be a path such as a.b[0].c, not {_quoted(violation.found)}"
-        case "pattern":
-            return f"has a form that is not accepted: {_quoted(violation.found)}"
-        case _:
-            return f"is not accepted: {violation.message}"
+    sentence = BOUNDS.get(violation.keyword, "is not accepted: {message}")
+    if violation.keyword == "pattern" and isinstance(limit, str):
+        sentence = PATTERNS.get(limit, sentence)
+    return sentence.format(limit=limit, found=_quoted(violation.found), message=violation.message)
 
 
 def _in_the_style_of(key: str, names: Iterable[JsonValue]) -> list[str]:
