@@ -21,7 +21,7 @@ def replacing(path: Path, *, scratch_name: str | None = None) -> Iterator[IO[byt
     """
     path = path.resolve()
     scratch = path.with_name(scratch_name or f".{path.name[:100]}.{os.getpid()}.new")
-    # What an earlier process of this number has left, or somebody put there for us to write into.
+    # An earlier process of this number may have left it, or another user may have put a link there.
     scratch.unlink(missing_ok=True)
     try:
         with scratch.open("xb") as file:

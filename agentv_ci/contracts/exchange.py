@@ -1,4 +1,4 @@
-"""What goes to an agent and what comes back, and the ways stages call each other through the pipeline."""
+"""What goes to an agent and what comes back, and the ways stages call each other through the application."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def gemini_usage(block: JsonValue) -> Usage | None:
 
 
 def summed(read: int | None, written: int | None, cached: int | None) -> Usage:
-    """Return tokens where nobody tells their sum."""
+    """Return tokens where their sum is not given."""
     total = None if read is None or written is None else read + written
     return Usage(input_tokens=read, output_tokens=written, total_tokens=total, cached_tokens=cached)
 
@@ -94,5 +94,5 @@ def _located(problem: JsonValue) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text on one line; whoever takes the secrets out also shortens it."""
+    """Return a text on one line; the redactor shortens it."""
     return " ".join(text.split())

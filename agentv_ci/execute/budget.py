@@ -19,7 +19,7 @@ class Budget:
         self.spent_usd = 0.0
         """In all."""
         self.unpriced: dict[str, None] = {}
-        """Models whose price nobody knows, in the order of their answers."""
+        """Models whose price is not known, in the order of their answers."""
         self._most_usd = None if most_usd is None else most_usd / shards
         mosts = ((path, suite.gate.max_cost_usd) for path, suite in suites.items())
         self._most_by_suite = {path: most / shards for path, most in mosts if most is not None}
@@ -28,7 +28,7 @@ class Budget:
         self._warn = warn
 
     def add(self, cost_usd: float, suite: str) -> None:
-        """Count what somebody has spent on a suite."""
+        """Count what was spent on a suite."""
         self.spent_usd += cost_usd
         self._spent_by_suite[suite] += cost_usd  # type: ignore[assignment]  # dollars count like anything else
 
@@ -49,7 +49,7 @@ class Budget:
             self.miss_price(unpriced_name(target, response))
 
     def miss_price(self, model: str) -> None:
-        """Name a model whose share in the cost nobody knows."""
+        """Name a model whose share in the cost is not known."""
         if model in self.unpriced:
             return
         self.unpriced[model] = None

@@ -68,7 +68,7 @@ class Store:
         # ASCII: an answer may hold characters that no file can.
         text = json.dumps(entry, indent=1) + "\n"
         for _ in range(TRIES):
-            # Somebody may be clearing the folder.
+            # Another process may be clearing the folder.
             with suppress(FileNotFoundError):
                 place.parent.mkdir(parents=True, exist_ok=True)
                 with replacing(place) as file:

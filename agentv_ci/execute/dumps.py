@@ -23,7 +23,7 @@ MAX_NAME = 40
 
 @dataclass(slots=True)
 class Dumps:
-    """Writes prompts and traces, free of secrets; a folder that takes no files is told once."""
+    """Writes prompts and traces, free of secrets; a folder that takes no files is a warning."""
 
     prompts: Path | None
     traces: Path | None

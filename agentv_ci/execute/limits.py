@@ -25,8 +25,8 @@ LONGEST_HOLD_S = 60.0
 """The longest wish of a server that is granted when the question it refused is not asked again."""
 PAUSING: frozenset[ErrorKind] = frozenset({"rate_limit", "server", "network", "timeout"})
 """Failures that may come of too many questions; the others would come of a single one too."""
-WORTH_TELLING_S = 1.0
-"""A wait that grows by less is not told again: many questions are refused within moments of each other."""
+LEAST_CHANGE_S = 1.0
+"""A wait that grows by less is no change of its own: many questions are refused within moments of each other."""
 
 
 class Limits:
@@ -46,7 +46,7 @@ class Limits:
         """Every change of a target's slots, in order."""
         self._log = log
         self._limits = {
-            key: Limit(target.name, at_most(target, workers or own_workers(target)), environment, self._tell)
+            key: Limit(target.name, at_most(target, workers or own_workers(target)), environment, self._add)
             for key, target in targets.items()
         }
 
@@ -54,7 +54,7 @@ class Limits:
         """Return the slots of a target."""
         return self._limits[target]
 
-    def _tell(self, change: ConcurrencyChange) -> None:
+    def _add(self, change: ConcurrencyChange) -> None:
         if len(self.changes) < MAX_CHANGES:
             self.changes.append(change)
         held = f", and waits {change.held_s:g} s" if change.held_s else ""
@@ -70,7 +70,7 @@ class Limit:
     """The slots of one target. Who waits for one gets it in the order of asking."""
 
     def __init__(
-        self, name: str, most: int, environment: Environment, tell: Callable[[ConcurrencyChange], None]
+        self, name: str, most: int, environment: Environment, on_change: Callable[[ConcurrencyChange], None]
     ) -> None:
         self.width = most
         """Slots there are now."""
@@ -79,7 +79,7 @@ class Limit:
         self._name = name
         self._most = most
         self._environment = environment
-        self._tell = tell
+        self._on_change = on_change
         self._taken = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._repeating: deque[asyncio.Future[None]] = deque()
@@ -115,7 +115,7 @@ class Limit:
             await self._environment.sleep(wait_s)
             await self._take(first=True)
         except BaseException:
-            # Whoever holds the slot gives it back.
+            # The slot is given back when the question ends.
             self._taken += 1
             raise
 
@@ -163,7 +163,7 @@ class Limit:
             return
         held_s = self._hold_back(hold_s)
         if self._stale:
-            if held_s >= WORTH_TELLING_S:
+            if held_s >= LEAST_CHANGE_S:
                 self._change(self.width, "HTTP 429", held_s)
         elif self.width > 1 or held_s:
             self._stale = self._taken
@@ -175,10 +175,10 @@ class Limit:
             at=at, target=self._name, before=self.width, after=width, held_s=round(held_s, 3), reason=reason
         )
         self.width, self._answered = width, 0
-        self._tell(change)
+        self._on_change(change)
 
     def _hold_back(self, seconds: float) -> float:
-        """Let nobody ask for so long; returns how much longer that is than before."""
+        """Hold all questions back for so long; returns how much longer that is than before."""
         now = self._environment.monotonic()
         more_s = now + seconds - max(self._held_until, now)
         if more_s <= 0:

@@ -42,7 +42,7 @@ class Lane:
         """Return the next trial."""
         if self._again:
             return self._again.popleft()[1]
-        assert self._next is not None, "there is a next trial, or nobody takes it"
+        assert self._next is not None, "there is a next trial when one is taken"
         (_, trial), self._next = self._next, next(self._trials, None)
         return trial
 

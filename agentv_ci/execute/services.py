@@ -51,7 +51,7 @@ class ProviderServices:
     def place(self, path: str) -> Path:
         """Return a path of a target: relative to the repository, with `~` for the home folder, or absolute.
 
-        Raises ProviderError for the home folder of nobody.
+        Raises ProviderError for the home folder of an unknown user.
         """
         try:
             return self.root / Path(path).expanduser()

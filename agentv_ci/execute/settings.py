@@ -67,7 +67,7 @@ def _with_stand_ins(plan: Plan, targets: Mapping[str, Target]) -> dict[str, Targ
 def resolve_targets(
     targets: Mapping[str, Target], environ: Mapping[str, str], warn: Warn = lambda _: None
 ) -> dict[str, Target]:
-    """Return the targets ready for use; `warn` is told which settings are left out.
+    """Return the targets ready for use; `warn` gets a sentence for each setting that is left out.
 
     Raises UsageError that names every missing variable of every target, or the fields whose value is unfit; no
     value of a variable is ever printed.

@@ -57,14 +57,14 @@ class AnswerStores:
         return self._replay is not None and not isinstance(target, MockTarget)
 
     def question(self, key: str, request: Request, trial: Trial, *, occurrence: int = 0) -> Question:
-        """Return a question with its keys; `occurrence` tells those of a trial apart that are alike."""
+        """Return a question with its keys; `occurrence` separates those of a trial that are alike."""
         target = self._resolved[key]
         question = Question(key, target, request, trial)
         if self._dry_run or isinstance(target, MockTarget):
             return question
         case: JsonValue = [trial.case.suite, request.case_id]
         if self._cache is not None:
-            # Commands and agents may see the case; a recording is to give the same run again, whoever was asked.
+            # Commands and agents may see the case; a recording is to give the same run again with any target.
             seen = None if isinstance(target, HttpTarget) else case
             cached = question_key(self._settings[key], request, trial=trial.number, occurrence=occurrence, case=seen)
             question = replace(question, cached=cached)
@@ -120,7 +120,7 @@ def question_key(
 ) -> str:
     """Return the key of a question to a target with these settings.
 
-    `occurrence` tells the questions of a trial apart that are alike, such as those of two judges; `case` is what the
+    `occurrence` separates the questions of a trial that are alike, such as those of two judges; `case` is what the
     target may know of the case besides the question.
     """
     question = {name: value for name, value in asdict(request).items() if name not in UNASKED}

@@ -21,7 +21,7 @@ COPIED_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptRows:
     """What an earlier run left in a file that is there."""
 
     path: Path
@@ -32,14 +32,14 @@ class Kept:
 
 
 class Journal:
-    """Appends rows. A row that cannot be written is told, and the others are written all the same."""
+    """Appends rows. When one cannot be written, `write_error` says why, and the others are written all the same."""
 
     def __init__(
         self,
         path: Path,
         encode: Callable[[ResultRow], str],
         *,
-        keeps: Kept | None = None,
+        keeps: KeptRows | None = None,
         outdates: Path | None = None,
     ) -> None:
         """Append to a file.
@@ -55,7 +55,7 @@ class Journal:
         self._outdates = outdates
         self._file: BinaryIO | None = None
         self._kept: BinaryIO | None = None
-        """What is copied, where it is another file: open, so that it stays whoever removes it."""
+        """What is copied, where it is another file: open, so that it stays when its name is removed."""
         self._is_new = False
         self.has_begun = False
         """Whether the file is this run's by now."""
@@ -78,7 +78,7 @@ class Journal:
             raise
         return self
 
-    def _open_kept(self, keeps: Kept) -> None:
+    def _open_kept(self, keeps: KeptRows) -> None:
         if not keeps.path.samefile(self.path):
             self._kept = keeps.path.open("rb")
         if os.fstat((self._kept or self._opened).fileno()).st_size != keeps.size:
@@ -86,7 +86,7 @@ class Journal:
 
     @property
     def _opened(self) -> BinaryIO:
-        assert self._file is not None, "whoever writes has opened the file"
+        assert self._file is not None, "a journal is entered before it is written"
         return self._file
 
     def _leave(self) -> None:
@@ -113,7 +113,7 @@ class Journal:
             self.begin()
             self._write(self._encode(row).encode("utf-8", "replace"))
         except OSError as error:
-            self._tell(self.path, error)
+            self._note_error(self.path, error)
             return
         if self._pending_sync is None:
             self._pending_sync = asyncio.get_running_loop().call_later(SYNC_INTERVAL_S, self._sync_soon)
@@ -123,9 +123,9 @@ class Journal:
         try:
             self.begin()
         except OSError as error:
-            self._tell(self.path, error)
+            self._note_error(self.path, error)
 
-    def _tell(self, path: Path, error: OSError) -> None:
+    def _note_error(self, path: Path, error: OSError) -> None:
         self.write_error = self.write_error or f"{path}: {error.strerror}"
 
     def begin(self) -> None:
@@ -148,7 +148,7 @@ class Journal:
             try:
                 self._outdates.unlink(missing_ok=True)
             except OSError as error:
-                self._tell(self._outdates, error)
+                self._note_error(self._outdates, error)
 
     def _copy(self, most_bytes: int) -> int:
         """Begin with what is kept of another file; returns how much of it was there."""
@@ -182,13 +182,13 @@ class Journal:
         try:
             os.fsync(file)
         except OSError as error:
-            self._tell(self.path, error)
+            self._note_error(self.path, error)
 
 
 def claim(path: Path) -> BinaryIO:
-    """Return a file opened for appending that nobody else may claim until it is closed.
+    """Return a file opened for appending that no other run may claim until it is closed.
 
-    Raises OSError, and UsageError while another run writes it. On file systems that know no locks, everybody may.
+    Raises OSError, and UsageError while another run writes it. On file systems without locks, every run may.
     """
     while True:
         file = path.open("a+b", buffering=0)
@@ -199,7 +199,7 @@ def claim(path: Path) -> BinaryIO:
             raise UsageError(f"another run writes '{path}'", hint="give --out another file") from error
         except OSError:
             return file
-        # Whoever had it before may have removed it, or put another one in its place.
+        # The run that had it before may have removed it, or put another one in its place.
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 return file

@@ -15,7 +15,7 @@ from agentv_ci.contracts.targets import Target, model_name
 from agentv_ci.errors import UsageError
 from agentv_ci.prices import unpriced_name
 from agentv_ci.results.files import ResultsFormat, form, read_items
-from agentv_ci.results.journal import Kept, claim
+from agentv_ci.results.journal import KeptRows, claim
 from agentv_ci.results.rows import TrialKey, stored_response
 from agentv_ci.results.trials import Result, is_settled
 from agentv_ci.text import counted
@@ -41,7 +41,7 @@ class EarlierRun:
     """What an earlier run left."""
 
     finished: FinishedTrials
-    kept: Kept | None
+    kept: KeptRows | None
     """What of its file stays; None: nothing."""
     sentence: str
     """What is kept and what is not, for people."""
@@ -119,7 +119,7 @@ class ResumedResults:
             cost_usd=index.cost_usd,
             unpriced_models=tuple(dict.fromkeys(model for last in answered.values() for model in last.unpriced)),
         )
-        kept = Kept(earlier, index.whole_bytes, size) if index.whole_bytes else None
+        kept = KeptRows(earlier, index.whole_bytes, size) if index.whole_bytes else None
         return EarlierRun(finished, kept, self._sentence(earlier, index))
 
     def _is_left_out(self, suite: str) -> bool:

@@ -92,7 +92,7 @@ def stored_response(row: ResultRow) -> Response:
 
 
 def unscored_row(trial: Trial, answer: str, *, duration_ms: int, now: datetime) -> ResultRow:
-    """Return the row of an answer that nobody has looked at yet."""
+    """Return the row of an answer that is not scored yet."""
     nothing = Grade(score=0.0, verdict="fail", hits=(), misses=(), reasoning="", results=())
     effort = Effort(attempts=1, requests=0, duration_ms=duration_ms)
     return ResultRow(**{**_row(trial, effort, nothing, None, now), "candidate_answer": answer})

@@ -18,7 +18,7 @@ import pytest
 from agentv_ci.contracts.results import ResultRow, RowSource
 from agentv_ci.errors import UsageError
 from agentv_ci.results.files import read_rows
-from agentv_ci.results.journal import Journal, Kept, claim
+from agentv_ci.results.journal import Journal, KeptRows, claim
 from agentv_ci.results.jsonl import encode
 from tests.conftest import environment
 
@@ -210,7 +210,7 @@ def test_what_is_kept_of_a_file_that_has_changed_since_is_refused(tmp_path: Path
     for results in (path, tmp_path / "new.jsonl"):
         with (
             pytest.raises(UsageError, match="changed while it was read"),
-            Journal(results, encode, keeps=Kept(path, size, size)),
+            Journal(results, encode, keeps=KeptRows(path, size, size)),
         ):
             raise AssertionError("rows of another run are cut off")
     assert ids(path) == ["one", "two"]
