@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentv_ci.app.compile import Compiled, Selection, compile_paths
-from agentv_ci.app.concluding import conclude
 from agentv_ci.app.report_files import Outcome, RunFiles
-from agentv_ci.app.run import run_trials
+from agentv_ci.app.run import conclude, run_trials
 from agentv_ci.compile.overrides import Overrides, narrowed, override, with_trials
 from agentv_ci.contracts.plan import CaseKey, Plan, PlanCase, case_key, flat
 from agentv_ci.errors import NothingToRun, UsageError

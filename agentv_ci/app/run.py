@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from agentv_ci.analysis.comparison import BaselineComparison
+from agentv_ci.analysis.gate import gate_settings
+from agentv_ci.analysis.run_report import report
+from agentv_ci.app.check import validate_runs
 from agentv_ci.app.compare import baseline_comparison
 from agentv_ci.app.compile import Compiled
-from agentv_ci.app.concluding import conclude
-from agentv_ci.app.report_files import Outcome, RunFiles, why
+from agentv_ci.app.report_files import Outcome, RunFiles, why, write_reports
 from agentv_ci.app.workspace import read_yaml
 from agentv_ci.compile.overrides import Overrides, override
 from agentv_ci.contracts.exchange import Ask, Grade, Request, Response
 from agentv_ci.contracts.plan import Plan, PlanCase, flat, runs_in_suite
-from agentv_ci.contracts.report import Ending, ShardRecord
-from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
+from agentv_ci.contracts.report import Ending, ScenarioReport, ShardRecord
+from agentv_ci.contracts.results import OutputMessage, ResultRow, ToolCall, Usage
 from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.evaluate.evaluators import evaluate, load_evaluators, require_packages
 from agentv_ci.evaluate.services import EvaluatorServices
@@ -172,3 +176,28 @@ def _grader(plan: Plan, options: RunOptions, materials: Materials, services: Run
         return await evaluate(Submission(case, request, response, plan.files, folders[case.suite]), scoring)
 
     return grade
+
+
+def conclude(
+    plan: Plan,
+    files: RunFiles,
+    ending: Ending,
+    rows: Callable[[], Iterable[ResultRow]] | None = None,
+    against: BaselineComparison | None = None,
+) -> Outcome:
+    """Write the reports of a run whose rows are written: all that are in the file, or `rows`. Raises OSError."""
+    read = rows or (lambda: read_rows(files.results, files.form))
+    scenarios: tuple[ScenarioReport, ...] = ()
+
+    def judge(lost: str | None) -> Outcome:
+        ended = replace(ending, write_error=ending.write_error or lost)
+        return Outcome(*report(plan, read(), ended, scenarios=scenarios, against=against))
+
+    try:
+        scenarios = validate_runs(gate_settings(plan), ((row, plan.digest) for row in read()))
+        outcome = judge(None)
+    except UnreadableResults as error:
+        # Another program has changed the file.
+        read, against, scenarios = tuple, None, ()
+        outcome = judge(str(error))
+    return write_reports(outcome, judge, read, files.report, files.reports)

@@ -20,7 +20,7 @@ from agentv_ci.analysis.comparison import BaselineComparison, Side
 from agentv_ci.analysis.merging import Part, merge
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.run_report import report
-from agentv_ci.app import concluding
+from agentv_ci.app import run as app_run
 from agentv_ci.cli import run
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanSuite
 from agentv_ci.contracts.report import (
@@ -547,7 +547,7 @@ def test_run_whose_rows_are_lost_passes_nowhere(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     documents(folder, a={})
-    whole = concluding.conclude
+    whole = app_run.conclude
 
     def torn(*given: Any, **named: Any) -> Any:
         path = folder / "r.jsonl"
