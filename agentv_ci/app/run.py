@@ -58,7 +58,7 @@ async def run_plan(
     ending = replace(await run_trials(plan, options, files, services, earlier=earlier), shard=shard)
     if earlier is None:
         return conclude(plan, files, ending, against=against)
-    # Who ends a run may have seen that it is not the one that was meant.
+    # An interrupted run may not be the one that was meant: what it left stays as it is.
     if ending.stopped != "interrupted":
         try:
             results.remove_other_rows()

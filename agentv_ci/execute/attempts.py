@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from itertools import count
+from pathlib import Path
 
 from agentv_ci.contracts.base import ErrorKind
 from agentv_ci.contracts.exchange import Ask, ChatMessage, Grade, JudgeQuestion, ProviderError, Request, Response
@@ -22,32 +24,23 @@ REPEATED: frozenset[ErrorKind] = frozenset({"timeout", "process"})
 """Failures that another attempt may mend; providers have repeated everything else themselves."""
 
 
+@dataclass(frozen=True, slots=True)
 class TrialRunner:
     """Makes rows of trials."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        options: RunOptions,
-        services: RunServices,
-        *,
-        targets: OpenTargets,
-        grade: GradeAnswer,
-        materials: Materials,
-        progress: Progress,
-    ) -> None:
-        self._plan = plan
-        self._options = options
-        self._services = services
-        self._targets = targets
-        self._grade_answer = grade
-        self._materials = materials
-        self._progress = progress
-        self._folders = {suite.path: (options.root / suite.path).parent for suite in plan.suites}
+    plan: Plan
+    options: RunOptions
+    services: RunServices
+    targets: OpenTargets
+    grade: GradeAnswer
+    materials: Materials
+    progress: Progress
+    folders: Mapping[str, Path]
+    """By suite, the folder of the eval file."""
 
     async def run(self, trial: Trial) -> ResultRow:
         """Ask until there is an answer, and have it graded."""
-        label, now = _label(trial), self._services.environment.now
+        label, now = _label(trial), self.services.environment.now
         try:
             request = self.request(trial)
         except ProviderError as error:
@@ -56,68 +49,68 @@ class TrialRunner:
         if isinstance(response, ProviderError):
             return failed_row(trial, effort, response, now=now())
         if not response.answer.strip():
-            self._services.warn(f"{trial.target.name}: an answer is empty")
+            self.services.warn(f"{trial.target.name}: an answer is empty")
         grade = await self._grade(trial, request, response, label)
-        trace = self._options.include_trace
+        trace = self.options.include_trace
         return graded_row(trial, effort, response, grade, now=now(), include_trace=trace)
 
     async def _attempts(self, trial: Trial, request: Request, label: str) -> tuple[Response | ProviderError, Effort]:
         """Return the answer, or the failure of the last attempt, and what it took."""
-        monotonic, requests = self._services.environment.monotonic, 0
+        monotonic, requests = self.services.environment.monotonic, 0
         for attempt in count():
-            self._services.log(f"{label}: asks {trial.target.name}" + (f", attempt {attempt + 1}" if attempt else ""))
+            self.services.log(f"{label}: asks {trial.target.name}" + (f", attempt {attempt + 1}" if attempt else ""))
             begun = monotonic()
             try:
-                response = await self._targets.answer(trial, replace(request, attempt=attempt) if attempt else request)
+                response = await self.targets.answer(trial, replace(request, attempt=attempt) if attempt else request)
             except (ProviderError, OSError) as failure:
                 error = failure if isinstance(failure, ProviderError) else self._unwritable(failure)
                 requests += error.requests
                 took_ms = round((monotonic() - begun) * 1000)
-                self._services.log(f"{label}: {error.kind}: {error.detail}")
+                self.services.log(f"{label}: {error.kind}: {error.detail}")
                 if error.kind not in REPEATED or attempt == trial.case.max_retries:
                     return error, Effort(attempt + 1, requests, took_ms)
-                self._progress.retries += 1
+                self.progress.retries += 1
             else:
                 return response, Effort(attempt + 1, requests + response.requests, response.duration_ms or 0)
         raise AssertionError("the last attempt ends the loop")
 
     async def rescore(self, trial: Trial, row: ResultRow) -> ResultRow:
         """Return a row whose stored answer is scored as the plan says; one without an answer stays as it is."""
-        row = self._services.redactor.row(row)
+        row = self.services.redactor.row(row)
         if row.error_kind not in (None, "evaluator"):
             return row
-        now = self._services.environment.now()
+        now = self.services.environment.now()
         try:
             request = self.request(trial)
         except ProviderError as error:
             return failed_row(trial, Effort(row.attempts, row.requests, row.duration_ms), error, now=now)
         grade = await self._grade(trial, request, stored_response(row), _label(trial))
-        return regraded_row(row, trial.case, grade, now=now, dry_run=self._options.dry_run)
+        return regraded_row(row, trial.case, grade, now=now, dry_run=self.options.dry_run)
 
     async def _grade(self, trial: Trial, request: Request, response: Response, label: str) -> Grade:
-        log = self._services.log
-        grade = await self._grade_answer(trial.case, request, response, self._judge_of(trial, label))
+        log = self.services.log
+        grade = await self.grade(trial.case, request, response, self._judge_of(trial, label))
         log(f"{label}: {grade.verdict}, score {grade.score:.3f}")
         for each in grade.results:
             found = "; ".join(each.hits if each.verdict == "pass" else each.misses) or each.reasoning
             log(f"{label}: {each.name} ({each.type}): {each.verdict}, score {each.score:.3f}: {found}")
             if each.status == "error":
                 reasoning = shortened(each.reasoning, MAX_WARNING)
-                self._services.warn(f"evaluator '{each.name}' could not score: {reasoning}")
+                self.services.warn(f"evaluator '{each.name}' could not score: {reasoning}")
         return grade
 
     def request(self, trial: Trial) -> Request:
         """Return a trial's question; raises ProviderError where its files cannot be laid out."""
-        case, locate = trial.case, self._materials.locate
+        case, locate = trial.case, self.materials.locate
         try:
-            return build_request(case, self._plan.files, locate, cwd=self._folders[case.suite], seed=trial.seed)
+            return build_request(case, self.plan.files, locate, cwd=self.folders[case.suite], seed=trial.seed)
         except OSError as error:
             raise self._unwritable(error) from error
 
     def _unwritable(self, error: OSError) -> ProviderError:
         """Such as a full disk, or no free file number: that of one question ends no run."""
         failure = unwritable(error)
-        self._services.redactor.clean(failure)
+        self.services.redactor.clean(failure)
         return failure
 
     def _judge_of(self, trial: Trial, label: str) -> Ask:
@@ -131,13 +124,13 @@ class TrialRunner:
                 guidelines="",
                 chat=(ChatMessage("system", question.system), ChatMessage("user", question.user)),
                 timeout_s=case.timeout_seconds,
-                cwd=self._folders[case.suite],
+                cwd=self.folders[case.suite],
                 temperature=question.temperature,
                 max_output_tokens=question.max_output_tokens,
                 sample=question.sample,
             )
-            self._services.log(f"{label}: asks {self._plan.targets[target].name} to judge")
-            response = await self._targets.ask(target, request, trial)
+            self.services.log(f"{label}: asks {self.plan.targets[target].name} to judge")
+            response = await self.targets.ask(target, request, trial)
             return replace(response, cost_usd=0.0) if response.cached else response
 
         return ask

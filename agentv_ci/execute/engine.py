@@ -52,15 +52,8 @@ class Engine:
         self._targets = OpenTargets(
             plan, targets, options, services, limits=self._limits, budget=self._budget, progress=self.progress
         )
-        self._runner = TrialRunner(
-            plan,
-            options,
-            services,
-            targets=self._targets,
-            grade=grade,
-            materials=materials,
-            progress=self.progress,
-        )
+        folders = {path: (options.root / path).parent for path in suites}
+        self._runner = TrialRunner(plan, options, services, self._targets, grade, materials, self.progress, folders)
 
     def ending(self) -> Ending:
         """Return how the run ended, besides its rows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentv_ci.contracts.exchange import Ask, Environment, Grade, Log, Request, Response, Warn
@@ -104,28 +104,28 @@ class RunServices:
         return replace(self, log=ignore if self.log is ignore else log.log, warn=log.warn, redactor=redactor)
 
 
+@dataclass(slots=True)
 class RunLog:
     """Messages without secrets and without commands to terminals; each warning comes once."""
 
-    def __init__(self, log: Log, warn: Warn, redactor: Redactor) -> None:
-        self._log = log
-        self._warn = warn
-        self._redactor = redactor
-        self._warnings: set[str] = set()
+    show_line: Log
+    show_warning: Warn
+    redactor: Redactor
+    _warnings: set[str] = field(default_factory=set, init=False)
 
     def log(self, line: str) -> None:
         """Pass on what only `--verbose` shows."""
-        self._log(self._clean(line))
+        self.show_line(self._clean(line))
 
     def warn(self, sentence: str) -> None:
         """Pass on what people always see."""
         if (line := self._clean(sentence)) not in self._warnings and len(self._warnings) < MAX_WARNINGS:
             self._warnings.add(line)
-            self._warn(line)
+            self.show_warning(line)
 
     def _clean(self, line: str) -> str:
         # One line: what an answer says must not begin one of its own, which the runner of a workflow may obey.
-        text = self._redactor.text(without_commands(line)).replace("\n", "\\n")
+        text = self.redactor.text(without_commands(line)).replace("\n", "\\n")
         return shortened(text, MAX_LOG_LINE)
 
 

@@ -53,7 +53,7 @@ class Journal:
         self._encode = encode
         self._keeps = keeps
         self._outdates = outdates
-        self._file: BinaryIO | None = None
+        self._file: BinaryIO
         self._kept: BinaryIO | None = None
         """What is copied, where it is another file: open, so that it stays when its name is removed."""
         self._is_new = False
@@ -74,27 +74,22 @@ class Journal:
             if self._keeps is not None:
                 self._open_kept(self._keeps)
         except BaseException:
-            self._leave()
+            self._close()
             raise
         return self
 
     def _open_kept(self, keeps: KeptRows) -> None:
         if not keeps.path.samefile(self.path):
             self._kept = keeps.path.open("rb")
-        if os.fstat((self._kept or self._opened).fileno()).st_size != keeps.size:
+        if os.fstat((self._kept or self._file).fileno()).st_size != keeps.size:
             raise UsageError(f"'{keeps.path}' changed while it was read", hint="try again when no other run writes it")
 
-    @property
-    def _opened(self) -> BinaryIO:
-        assert self._file is not None, "a journal is entered before it is written"
-        return self._file
-
-    def _leave(self) -> None:
+    def _close(self) -> None:
         if self._is_new and not self.has_begun:
             # Nothing came of the run: an empty file would look like one that was killed.
             with contextlib.suppress(OSError):
                 self.path.unlink()
-        self._opened.close()
+        self._file.close()
         if self._kept is not None:
             self._kept.close()
 
@@ -104,8 +99,8 @@ class Journal:
         if self._pending_sync is not None:
             self._pending_sync.cancel()
         self._disk.shutdown()
-        self._sync(self._opened.fileno())
-        self._leave()
+        self._sync(self._file.fileno())
+        self._close()
 
     def append(self, row: ResultRow) -> None:
         """Write a row now and have it on the disk within 200 ms."""
@@ -132,7 +127,7 @@ class Journal:
         """Drop what is in the file and does not stay; raises OSError."""
         if self.has_begun:
             return
-        file, whole_bytes = self._opened, self._keeps.whole_bytes if self._keeps is not None else 0
+        file, whole_bytes = self._file, self._keeps.whole_bytes if self._keeps is not None else 0
         there = os.fstat(file.fileno()).st_size
         size = self._copy(whole_bytes) if self._kept is not None else min(whole_bytes, there)
         file.truncate(size)
@@ -153,7 +148,7 @@ class Journal:
     def _copy(self, most_bytes: int) -> int:
         """Begin with what is kept of another file; returns how much of it was there."""
         assert self._kept is not None
-        self._opened.truncate(0)
+        self._file.truncate(0)
         self._kept.seek(0)
         size = 0
         while size < most_bytes and (piece := self._kept.read(min(most_bytes - size, COPIED_BYTES))):
@@ -162,21 +157,21 @@ class Journal:
         return size
 
     def _write(self, data: bytes) -> None:
-        start = self._opened.tell()
+        start = self._file.tell()
         try:
             view = memoryview(data)
             while view:
-                view = view[self._opened.write(view) :]
+                view = view[self._file.write(view) :]
         except OSError:
             # Half a row would make the file unreadable.
-            self._opened.truncate(start)
-            self._opened.seek(start)
+            self._file.truncate(start)
+            self._file.seek(start)
             raise
 
     def _sync_soon(self) -> None:
         # In a thread: a slow disk does not hold up answers, nor lengthen what they are measured to take.
         self._pending_sync = None
-        self._disk.submit(self._sync, self._opened.fileno())
+        self._disk.submit(self._sync, self._file.fileno())
 
     def _sync(self, file: int) -> None:
         try:
