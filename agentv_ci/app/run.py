@@ -110,7 +110,7 @@ async def run_trials(
     """
     require_packages(plan)
     _require_folders(plan, options, answering=stored is None and not options.dry_run and options.replay is None)
-    finished = earlier.finished if earlier is not None else NOTHING_FINISHED
+    finished, kept = (earlier.finished, earlier.kept) if earlier is not None else (NOTHING_FINISHED, None)
     variables, left_out = services.environment.variables, list[str]()
     targets = resolve_plan(plan, options, finished, variables, left_out.append, only_judges=stored is not None)
     clean = services.without_secrets(Redactor(secrets_of(plan.targets, targets, variables)))
@@ -118,7 +118,6 @@ async def run_trials(
         clean.warn(sentence)
     if earlier is not None:
         services.note(earlier.sentence)
-    kept = earlier.kept if earlier is not None else None
     with (
         Materials(plan.files, options.root) as materials,
         Journal(files.results, form(files.form).encode, keeps=kept, outdates=files.report) as journal,
@@ -127,17 +126,21 @@ async def run_trials(
         engine = Engine(
             plan, targets, options, clean, grade=grade, journal=journal, materials=materials, finished=finished
         )
-        is_interrupted = False
-        try:
-            await engine.run(stored)
-        except asyncio.CancelledError:
-            # What there is by now is reported like the end of any other run.
-            if earlier is None and not journal.has_begun:
-                raise Interrupted("interrupted before the first row; nothing was written") from None
-            is_interrupted = True
+        is_interrupted = await _run_until_interrupted(engine, stored)
+        if is_interrupted and earlier is None and not journal.has_begun:
+            raise Interrupted("interrupted before the first row; nothing was written")
         journal.finish()
     ending = engine.ending()
     return replace(ending, stopped="interrupted") if is_interrupted else ending
+
+
+async def _run_until_interrupted(engine: Engine, stored: StoredAnswers | None) -> bool:
+    """Return whether a run was interrupted: what there is then is reported like the end of any other."""
+    try:
+        await engine.run(stored)
+    except asyncio.CancelledError:
+        return True
+    return False
 
 
 def _require_folders(plan: Plan, options: RunOptions, *, answering: bool) -> None:

@@ -95,12 +95,20 @@ class ResumedResults:
             return EarlierRun(NOTHING_FINISHED, None, f"'{earlier}' does not exist yet: everything runs")
         if not earlier.is_file():
             raise UsageError(f"--resume: '{earlier}' is no file, and its rows are read more than once")
-        try:
-            with earlier.open("rb") as file:
-                size = os.fstat(file.fileno()).st_size
-        except OSError as error:
-            raise UsageError(f"--resume: cannot read '{earlier}': {error.strerror}") from error
+        size = _size_of(earlier)
         index = self._index(earlier)
+        self._refuse_losses(earlier, index, is_part=is_part)
+        answered = {key: last for key, last in index.last.items() if last.is_answered}
+        finished = FinishedTrials(
+            results={key: last.result for key, last in answered.items()},
+            cost_usd=index.cost_usd,
+            unpriced_models=tuple(dict.fromkeys(model for last in answered.values() for model in last.unpriced)),
+        )
+        kept = KeptRows(earlier, index.whole_bytes, size) if index.whole_bytes else None
+        return EarlierRun(finished, kept, self._sentence(earlier, index))
+
+    def _refuse_losses(self, earlier: Path, index: _Index, *, is_part: bool) -> None:
+        """Raise UsageError for a file that has nothing to do with the plan, or would lose rows to a part."""
         if index.rows and not index.last:
             raise UsageError(
                 f"none of the {index.rows} rows in '{earlier}' is of this run: other cases, targets, digests or seeds",
@@ -113,14 +121,6 @@ class ResumedResults:
                 "they would go out of the file",
                 hint="give --out another file, or leave nothing out",
             )
-        answered = {key: last for key, last in index.last.items() if last.is_answered}
-        finished = FinishedTrials(
-            results={key: last.result for key, last in answered.items()},
-            cost_usd=index.cost_usd,
-            unpriced_models=tuple(dict.fromkeys(model for last in answered.values() for model in last.unpriced)),
-        )
-        kept = KeptRows(earlier, index.whole_bytes, size) if index.whole_bytes else None
-        return EarlierRun(finished, kept, self._sentence(earlier, index))
 
     def _is_left_out(self, suite: str) -> bool:
         """Whether an eval file is there and not in the plan: the paths that were given do not lead to it."""
@@ -222,6 +222,14 @@ class ResumedResults:
             == (case.digest, self._plan.targets[case.target].name, seed_of(case, row.trial))
             and row.dry_run == self._dry_run
         )
+
+
+def _size_of(path: Path) -> int:
+    try:
+        with path.open("rb") as file:
+            return os.fstat(file.fileno()).st_size
+    except OSError as error:
+        raise UsageError(f"--resume: cannot read '{path}': {error.strerror}") from error
 
 
 def _forget_unneeded(case: PlanCase, index: _Index) -> None:
