@@ -6,16 +6,11 @@ from itertools import chain, count
 from pathlib import Path
 
 from agentv_ci.compile.files import relative
+from agentv_ci.contracts.agent_targets import VsCodeTarget
+from agentv_ci.contracts.api_targets import OpenAITarget
 from agentv_ci.contracts.environment_references import OPENING
 from agentv_ci.contracts.source import Source, normal
-from agentv_ci.contracts.targets import (
-    CliTarget,
-    CommandHealthcheck,
-    OpenAITarget,
-    Target,
-    VsCodeTarget,
-    judge_name,
-)
+from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, Target, judge_name
 
 
 class Targets:

@@ -10,7 +10,6 @@ from pydantic import Field
 from typing_extensions import TypeAliasType
 
 from agentv_ci.contracts.agent_targets import (
-    AgentTarget,
     ClaudeCodeTarget,
     CodexTarget,
     CopilotCliTarget,
@@ -21,7 +20,6 @@ from agentv_ci.contracts.api_targets import (
     AnthropicTarget,
     AzureOpenAITarget,
     GeminiTarget,
-    HttpTarget,
     OpenAITarget,
 )
 from agentv_ci.contracts.base import AtLeastOne, Authored, ByKind, Items, JsonValue, Maybe, Name, NonNegative
@@ -33,35 +31,6 @@ from agentv_ci.contracts.target_settings import (
     Seconds,
     TargetSettings,
 )
-
-__all__ = [
-    "TARGETS_SCHEMAS",
-    "AgentTarget",
-    "AnthropicTarget",
-    "AzureOpenAITarget",
-    "ClaudeCodeTarget",
-    "CliTarget",
-    "CodexTarget",
-    "CommandHealthcheck",
-    "CopilotCliTarget",
-    "GeminiCliTarget",
-    "GeminiTarget",
-    "HttpHealthcheck",
-    "HttpTarget",
-    "MockError",
-    "MockTarget",
-    "MockUsage",
-    "OpenAITarget",
-    "Target",
-    "TargetSettings",
-    "TargetsDocument",
-    "VsCodeTarget",
-    "at_most",
-    "cases_at_once",
-    "judge_name",
-    "model_name",
-    "own_workers",
-]
 
 TARGETS_SCHEMAS = ("agentv-targets-v2.2", "agentv-targets-v2")
 

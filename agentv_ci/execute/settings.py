@@ -9,12 +9,13 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
+from agentv_ci.contracts.api_targets import AzureOpenAITarget, HttpTarget
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.cli_template import CLI_PLACEHOLDERS, placeholders, quoted_placeholders
 from agentv_ci.contracts.environment_references import variable_of
 from agentv_ci.contracts.exchange import Warn
 from agentv_ci.contracts.plan import Plan, judges_of, targets_of
-from agentv_ci.contracts.targets import AzureOpenAITarget, CliTarget, HttpTarget, MockTarget, Target, cases_at_once
+from agentv_ci.contracts.targets import CliTarget, MockTarget, Target, cases_at_once
 from agentv_ci.errors import MissingVariables, UsageError
 from agentv_ci.execute.run import RunOptions
 from agentv_ci.execute.trials import still_asked

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
 from agentv_ci.canonical import digest_of, exact
+from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.environment_references import variable_of
 from agentv_ci.contracts.exchange import Request, Response, Warn
-from agentv_ci.contracts.targets import HttpTarget, MockTarget, Target, model_name
+from agentv_ci.contracts.targets import MockTarget, Target, model_name
 from agentv_ci.execute.cache import VERSION, Store
 from agentv_ci.execute.run import RunOptions
 from agentv_ci.redaction import SECRET_WORDS

@@ -8,7 +8,8 @@ from typing import get_args
 import pytest
 
 from agentv_ci.contracts.plan import Plan
-from agentv_ci.contracts.targets import Target, TargetSettings
+from agentv_ci.contracts.target_settings import TargetSettings
+from agentv_ci.contracts.targets import Target
 from tests.compile.builders import (
     EVAL,
     MOCK,

@@ -8,9 +8,11 @@ from types import MappingProxyType
 
 import pytest
 
+from agentv_ci.contracts.agent_targets import CodexTarget
+from agentv_ci.contracts.api_targets import OpenAITarget
 from agentv_ci.contracts.exchange import Response
 from agentv_ci.contracts.results import OutputMessage, Usage
-from agentv_ci.contracts.targets import CliTarget, CodexTarget, MockTarget, OpenAITarget, Target
+from agentv_ci.contracts.targets import CliTarget, MockTarget, Target
 from agentv_ci.execute.budget import Budget
 from tests.report.builders import suite
 

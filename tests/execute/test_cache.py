@@ -15,10 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentv_ci.contracts.api_targets import OpenAITarget
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import ChatMessage, InputFile, Request, Response
 from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
-from agentv_ci.contracts.targets import MockTarget, OpenAITarget
+from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.execute.cache import Store
 from agentv_ci.execute.stores import answer_settings, question_key
 from tests.conftest import environment

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from agentv_ci.contracts.api_targets import OpenAITarget
 from agentv_ci.contracts.exchange import ChatMessage, Request, Response
 from agentv_ci.contracts.results import OutputMessage, ToolCall
-from agentv_ci.contracts.targets import CliTarget, OpenAITarget, Target
+from agentv_ci.contracts.targets import CliTarget, Target
 from agentv_ci.execute.dumps import Dumps
 from agentv_ci.redaction import Redactor
 from agentv_ci.results.rows import Trial

@@ -14,10 +14,10 @@ from agentv_ci.app.report_files import RunFiles
 from agentv_ci.app.run import run_plan
 from agentv_ci.cli import run
 from agentv_ci.compile.overrides import Overrides
+from agentv_ci.contracts.api_targets import OpenAITarget
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.exchange import Environment, Response
 from agentv_ci.contracts.results import Usage
-from agentv_ci.contracts.targets import OpenAITarget
 from agentv_ci.execute.run import RunOptions, RunServices
 from agentv_ci.prices import cost_of_response
 from tests.conftest import NOW, write

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from agentv_ci.contracts.targets import CliTarget, MockTarget, OpenAITarget, Target
+from agentv_ci.contracts.api_targets import OpenAITarget
+from agentv_ci.contracts.targets import CliTarget, MockTarget, Target
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.settings import resolve_targets
 

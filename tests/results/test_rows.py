@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from agentv_ci.contracts.api_targets import OpenAITarget
 from agentv_ci.contracts.exchange import Grade, ProviderError, Response
 from agentv_ci.contracts.plan import PlanGate, PlanSuite
 from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, ResultRow, ToolCall, Usage
-from agentv_ci.contracts.targets import MockTarget, OpenAITarget
+from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.jsonschema.violations import violations
 from agentv_ci.results.jsonl import encode
 from agentv_ci.results.rows import Effort, Trial, failed_row, graded_row

@@ -65,16 +65,11 @@ def usual_arguments(
     return arguments
 
 
-def listen_to_nothing(_request: Request, _argv: Sequence[str]) -> AbstractContextManager[Listener | None]:
-    """Let an agent run without a listener."""
-    return nullcontext()
-
-
 class AgentProvider:
     """See Provider."""
 
     def __init__(
-        self, target: AgentTarget, agent: Agent, services: ProviderServices, *, listen: Listen = listen_to_nothing
+        self, target: AgentTarget, agent: Agent, services: ProviderServices, *, listen: Listen | None = None
     ) -> None:
         self._target = target
         self._kind = target.kind()
@@ -113,7 +108,7 @@ class AgentProvider:
         cwd = self._services.place(self._target.cwd) if self._target.cwd else place.folder
         self._services.log(f"{self._target.name}: {request.case_id}: runs {shlex.join(argv)}")
         try:
-            with self._listen(request, argv) as listener:
+            with self._listen(request, argv) if self._listen else nullcontext() as listener:
                 return await run(
                     argv,
                     cwd=cwd,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.evals import EvalDocument
@@ -15,7 +16,7 @@ from agentv_ci.contracts.evaluators import (
     RubricEvaluator,
 )
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.contracts.targets import HttpTarget, MockTarget, Target, judge_name, model_name
+from agentv_ci.contracts.targets import MockTarget, Target, judge_name, model_name
 from agentv_ci.json_access import value_at
 from agentv_ci.prices import price_of
 from agentv_ci.text import listed

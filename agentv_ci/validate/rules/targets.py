@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.cli_template import (
     CLI_PLACEHOLDERS,
@@ -16,7 +17,7 @@ from agentv_ci.contracts.cli_template import (
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.environment_references import OPENING, variable_of
 from agentv_ci.contracts.source import Pointer, Source
-from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, HttpTarget, TargetsDocument
+from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, TargetsDocument
 from agentv_ci.json_access import text_at, value_at
 from agentv_ci.text import did_you_mean, listed
 from agentv_ci.validate.findings import Finder

@@ -22,14 +22,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentv_ci.contracts.agent_targets import CodexTarget, VsCodeTarget
 from agentv_ci.contracts.exchange import InputFile, ProviderError, Request, Response
 from agentv_ci.contracts.plan import FileReference, FileText
-from agentv_ci.contracts.targets import (
-    CliTarget,
-    CodexTarget,
-    Target,
-    VsCodeTarget,
-)
+from agentv_ci.contracts.targets import CliTarget, Target
 from agentv_ci.execute.agents.events import AgentFailed, NotEvents
 from agentv_ci.execute.agents.workspace import Link, guidelines_of, proof_request, take_proofs
 from agentv_ci.execute.materials import Materials

@@ -15,10 +15,11 @@ from urllib.parse import quote
 import pytest
 from pydantic import TypeAdapter
 
+from agentv_ci.contracts.api_targets import AzureOpenAITarget
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import ChatMessage, ProviderError, Request, Response
 from agentv_ci.contracts.results import ToolCall, Usage
-from agentv_ci.contracts.targets import AzureOpenAITarget, Target
+from agentv_ci.contracts.targets import Target
 from agentv_ci.errors import CannotGoOn
 from agentv_ci.execute.apis.transport import Transport
 from agentv_ci.execute.providers import open_provider

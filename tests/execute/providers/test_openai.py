@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
+from agentv_ci.contracts.api_targets import OpenAITarget
 from agentv_ci.contracts.base import ErrorKind
 from agentv_ci.contracts.exchange import ChatMessage, ProviderError, Request, Response
 from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
-from agentv_ci.contracts.targets import OpenAITarget
 from agentv_ci.execute.providers import open_provider
 from tests.conftest import NOW, Waits
 from tests.execute.builders import ask_all, context
