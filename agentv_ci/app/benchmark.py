@@ -32,7 +32,7 @@ from agentv_ci.execute.services import ProviderServices
 from agentv_ci.execute.settings import resolve_targets
 from agentv_ci.execute.targets import LoneTarget
 from agentv_ci.load.discover import find_dotenv
-from agentv_ci.load.environment import with_dotenv
+from agentv_ci.load.files import with_dotenv
 from agentv_ci.redaction import Redactor, secrets_of
 from agentv_ci.results.files import read_rows
 from agentv_ci.results.rows import Effort, Trial, failed_row, unscored_row

@@ -1,14 +1,17 @@
-"""What referenced paths lead to, remembered for a run: many documents refer to the same few files."""
+"""Files beside documents: what their references lead to, and what `.env` files add to the environment."""
 
 from __future__ import annotations
 
 import stat
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
 from agentv_ci.contracts.documents import ROLE_MARKER, InspectFile, ReferencedFile
+from agentv_ci.errors import UsageError
 
 REMEMBERED = 4096
+"""Many documents refer to the same few files."""
 MAX_BYTES = 64 * 1024 * 1024
 
 
@@ -41,3 +44,31 @@ def inspect_file(path: Path, homes: tuple[Path, ...]) -> ReferencedFile:
     return ReferencedFile(
         real, "text" if text.strip() else "blank", has_role_marker=ROLE_MARKER.search(text) is not None
     )
+
+
+def with_dotenv(environ: Mapping[str, str], files: Iterable[Path]) -> dict[str, str]:
+    """Return `environ` with the variables of `.env` files that it does not have; the first value of a name wins.
+
+    Raises UsageError for a file that cannot be read.
+    """
+    merged = dict(environ)
+    for path in dict.fromkeys(files):
+        for name, value in _read_dotenv(path).items():
+            merged.setdefault(name, value)
+    return merged
+
+
+def _read_dotenv(path: Path) -> Mapping[str, str]:
+    # Few runs have such a file.
+    import logging
+
+    from dotenv import dotenv_values
+
+    # It complains, without naming the file, about every line that is written for a shell.
+    logging.getLogger("dotenv.main").setLevel(logging.ERROR)
+    try:
+        # Without interpolation: a secret may contain `$`.
+        values = dotenv_values(path, interpolate=False)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read '{path}': {error}") from error
+    return {name: value for name, value in values.items() if value is not None}

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
 
 from agentv_ci.contracts.config import ConfigDocument
-from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.diagnostics import FIXED_RULES, RULES, Diagnostic, RuleSetting
 from agentv_ci.contracts.documents import CheckedDocument, Document, DocumentContext
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.judge_set import JudgeSetDocument
 from agentv_ci.contracts.source import Source
 from agentv_ci.contracts.targets import TargetsDocument
+from agentv_ci.text import did_you_mean
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules import (
     cases,
-    config,
     evaluators,
     expectations,
     file_references,
@@ -41,7 +42,7 @@ def validate(source: Source, context: DocumentContext) -> CheckedDocument:
     if not found:
         return CheckedDocument(source, document, ())
     own = document.rules if isinstance(document, ConfigDocument) else None
-    applied = config.apply(context.rule_settings if own is None else own, _once(found))
+    applied = _with_severities(context.rule_settings if own is None else own, _once(found))
     ordered = sorted(applied, key=lambda each: (each.line, each.column, each.rule))
     return CheckedDocument(source, document, tuple(ordered))
 
@@ -59,7 +60,7 @@ def _rules(document: Document | None, find: Finder) -> Iterator[Diagnostic]:
         case TargetsDocument():
             yield from targets.check(document, find)
         case ConfigDocument():
-            yield from config.check(document, find)
+            yield from _check_rule_settings(document, find)
         case JudgeSetDocument():
             yield from judges.check_judge_set(document, find)
         case None:
@@ -78,3 +79,26 @@ def _once(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
         seen.add(key)
         if each.rule == "AV204" and each.pointer is None:
             unreadable.add(place)  # a number that cannot be read; what it is taken for is no mistake of its own
+
+
+def _check_rule_settings(document: ConfigDocument, find: Finder) -> Iterator[Diagnostic]:
+    """AV317 for rules that do not exist or cannot be changed."""
+    for rule in document.rules or {}:
+        if rule not in RULES:
+            named = next((id_ for id_, known in RULES.items() if known.name == rule), None)
+            close = f" (did you mean '{named}'?)" if named else did_you_mean(rule, RULES)
+            hint = None if close else "docs/rules.md lists them all"
+            yield find.at("AV317", f"unknown rule '{rule}'{close}", ("rules", rule), key=True, hint=hint)
+        elif rule in FIXED_RULES:
+            message = f"rule {rule} ({RULES[rule].name}) cannot be changed: without it nothing can go on"
+            yield find.at("AV317", message, ("rules", rule), key=True)
+
+
+def _with_severities(settings: Mapping[str, RuleSetting], diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Yield the diagnostics with the severities of a config document, but for those that are off."""
+    for each in diagnostics:
+        severity = each.severity if each.rule in FIXED_RULES else settings.get(each.rule, each.severity)
+        if severity == each.severity:
+            yield each
+        elif severity != "off":
+            yield dataclasses.replace(each, severity=severity)
