@@ -5,7 +5,6 @@ Only Linux lists processes (proc(5)); elsewhere a process is signalled with its 
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import sys
@@ -61,6 +60,8 @@ def adopt_orphans() -> None:
     """
     global _adopts  # noqa: PLW0603  # it is the process's own
     if sys.platform == "linux":
+        import ctypes  # no other command needs it
+
         ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
         _adopts = True
 
