@@ -8,8 +8,8 @@ from pathlib import Path
 
 from agentv_ci.app.workspace import read_yaml
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.jsonschema.rendering import render
 from agentv_ci.jsonschema.schemas import TITLES, SchemaName
+from tests.schema_rendering import render
 
 FOLDER = Path(__file__).parent.parent / "schemas"
 CORPUS = Path(__file__).parent / "corpus"

@@ -1,1 +1,1 @@
-"""JSON Schemas: the published ones, their rendering, and those of authors."""
+"""JSON Schemas: the published ones, and those of authors."""

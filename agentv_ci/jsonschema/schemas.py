@@ -1,4 +1,4 @@
-"""The published schemas, found at run time; how they come from the contracts is in `rendering.py`."""
+"""The published schemas, found at run time; `tests/schema_rendering.py` renders them from the contracts."""
 
 from __future__ import annotations
 

@@ -14,7 +14,6 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
-from agentv_ci.jsonschema.rendering import CONTRACTS
 from agentv_ci.jsonschema.schemas import TITLES, SchemaName, document
 from agentv_ci.jsonschema.violations import violations
 from agentv_ci.load.document import KNOWN_SCHEMAS
@@ -22,6 +21,7 @@ from agentv_ci.load.parse import parse_yaml
 from agentv_ci.validate.structure import SCHEMAS
 from tests.conftest import REPOSITORY
 from tests.render_schemas import example
+from tests.schema_rendering import CONTRACTS
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 NAMES = tuple(TITLES)

@@ -80,7 +80,7 @@ class _Renderer(GenerateJsonSchema):
     def normalize_name(self, name: str) -> str:
         return super().normalize_name(PUBLISHED_NAMES.get(name, name))
 
-    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002  # pydantic asks for each schema
+    def field_title_should_be_set(self, schema: object) -> bool:  # pydantic asks for each schema
         return False
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
