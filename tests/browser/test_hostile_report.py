@@ -148,9 +148,8 @@ def test_no_address_breaks_the_page(shop: Path, visit: Open) -> None:
 
 def test_a_difference_with_many_parts_is_shown(scripts: Page) -> None:
     reference, answer = "\n\n".join([".," * 490] * 100), "\n\n".join([".;" * 490] * 100)
-    shown = scripts.evaluate(
-        "([reference, answer]) => differenceView({ reference, answer }).textContent.length", [reference, answer]
-    )
+    trial = {"reference_answer": reference, "candidate_answer": answer}
+    shown = scripts.evaluate("trial => differenceView(trial).textContent.length", trial)
     assert shown > len(answer)
 
 

@@ -127,7 +127,7 @@ def test_a_failed_case_with_a_long_trace_keeps_its_answer(monkeypatch: pytest.Mo
     monkeypatch.setattr(html, "MAX_BYTES", bare() + 300_000)
     document = Document(rendered(reported([*passed, failed])).decode())
     assert len(kept_of(document)) >= 20
-    assert document.data("trial-20-1")["answer"] == "the answer"
+    assert document.data("trial-20-1")["candidate_answer"] == "the answer"
 
 
 def test_a_trial_that_has_no_room_takes_nobody_elses(monkeypatch: pytest.MonkeyPatch) -> None:

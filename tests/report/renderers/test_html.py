@@ -159,11 +159,11 @@ def test_every_text_stays_what_it_is(text: str, other: str, verdict: Verdict) ->
     )
     document = page(found)
     trial = document.data("trial-0-1")
-    assert trial.get("answer", "") == well_formed(text)
-    assert trial.get("reference", "") == well_formed(other)
+    assert trial.get("candidate_answer", "") == well_formed(text)
+    assert trial.get("reference_answer", "") == well_formed(other)
     assert trial["error"] == well_formed(f"x{other}")
-    assert trial["evaluators"][0]["misses"] == [well_formed(f"{text}x")]
-    assert trial["input"] == [{"role": "user", "text": well_formed(f"{text}y")}]
+    assert trial["evaluator_results"][0]["misses"] == [well_formed(f"{text}x")]
+    assert trial["input_messages"] == [{"role": "user", "content": well_formed(f"{text}y")}]
     assert document.data("run")["targets"] == [f"{well_formed(other)}t"]
     assert len(document.scripts) == 2
 
@@ -192,12 +192,12 @@ def test_every_name_stands_in_the_table(names: list[str]) -> None:
 
 def test_what_no_json_can_hold_is_null() -> None:
     trial = page(row(evaluator_results=(finding("x").model_copy(update={"weight": float("nan")}),))).data("trial-0-1")
-    assert trial["evaluators"][0]["weight"] is None
+    assert trial["evaluator_results"][0]["weight"] is None
 
 
 def test_long_texts_are_cut_and_their_length_is_told() -> None:
     trial = page(row(candidate_answer="x" * MAX_TEXT, reasoning="y" * (MAX_TEXT + 1))).data("trial-0-1")
-    assert trial["answer"] == "x" * MAX_TEXT
+    assert trial["candidate_answer"] == "x" * MAX_TEXT
     assert trial["reasoning"] == {"text": "y" * MAX_TEXT, "length": MAX_TEXT + 1}
 
 
@@ -270,7 +270,7 @@ def test_of_a_trial_larger_than_any_file_beginnings_are_left(monkeypatch: pytest
     assert kept_of(document) == {"trial-0-1", "trial-1-1"}
     assert len(document.blocks["trial-0-1"]) < 50_000
     assert [each["length"] for each in document.data("trial-0-1")["misses"]] == [90_000] * 9
-    assert document.data("trial-0-1")["answer"] == "Hello"
+    assert document.data("trial-0-1")["candidate_answer"] == "Hello"
 
 
 def test_rows_are_read_once_and_not_held() -> None:

@@ -3,123 +3,57 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, ResultRow, ToolCall, Usage
+from agentv_ci.contracts.results import OutputMessage, ResultRow
 from agentv_ci.json_access import well_formed
 from agentv_ci.text import well_formed_text
 
 MAX_TEXT = 100_000
 """Characters of one text that are there."""
 
-MAX_LEVELS = 20
-"""Of evaluators within evaluators."""
+_ELSEWHERE = {"schema_version", "eval_id", "dataset", "suite", "target", "source", "dry_run"}
+_ELSEWHERE |= {"trial", "trials", "require", "stop_when", "status", "verdict", "score"}
+"""What a page has of a row in its line of the table, or does not show."""
+_AS_TEXT = {"seed", "metadata", "request", "output_messages"}
 
 
 def details(row: ResultRow) -> JsonObject:
-    """Return the texts and figures of a row. Absent is what the row does not have."""
+    """Return the texts and figures of a row under its own names. Absent is what the row does not have."""
+    said_by_evaluators = {"hits", "misses", "reasoning"} if row.evaluator_results else set[str]()
     return _known(
         {
-            "input": [
-                _known({"role": turn.role, "name": turn.name, "text": turn.content})
-                for turn in row.input_messages or ()
-            ],
-            "expected": row.expected_outcome,
-            "reference": row.reference_answer,
-            "answer": row.candidate_answer,
-            "evaluators": _evaluators(row.evaluator_results),
-            **({} if row.evaluator_results else _reasons(row)),
-            "error": row.error,
-            "error_kind": row.error_kind,
-            "stdout": row.printed.stdout if row.printed else None,
-            "stderr": row.printed.stderr if row.printed else None,
-            "turns": [_turn(each) for each in row.output_messages or ()],
-            "calls": dict(row.trace_summary.tool_calls_by_name) if row.trace_summary else {},
-            "failed_calls": (row.trace_summary.error_count or None) if row.trace_summary else None,
+            **row.model_dump(exclude=_ELSEWHERE | _AS_TEXT | said_by_evaluators),
+            # JavaScript would round a large one.
+            "seed": None if row.seed is None else str(row.seed),
             "metadata": _pretty(row.metadata or None),
             "request": _pretty(row.request or None),
-            "figures": _figures(row),
+            "output_messages": [_turn(each) for each in row.output_messages or ()],
         }
     )
-
-
-def _known(value: JsonObject) -> JsonObject:
-    return {
-        key: each for key, each in value.items() if each is not None and each is not False and each not in ("", [], {})
-    }
-
-
-def _evaluators(results: Sequence[EvaluatorResult], levels: int = MAX_LEVELS) -> list[JsonValue]:
-    return [
-        _known(
-            {
-                "name": each.name,
-                "type": each.type,
-                "verdict": each.verdict,
-                "score": each.score if each.status == "ok" else None,
-                "weight": each.weight,
-                "required": each.required,
-                **_reasons(each),
-                "raw": each.raw_response,
-                "stderr": each.stderr,
-                "members": _evaluators(each.evaluator_results or (), levels - 1),
-            }
-        )
-        for each in (results if levels else ())
-    ]
-
-
-def _reasons(of: ResultRow | EvaluatorResult) -> JsonObject:
-    return {"hits": [*of.hits], "misses": [*of.misses], "reasoning": of.reasoning}
 
 
 def _turn(turn: OutputMessage) -> JsonObject:
-    return _known(
-        {
-            "role": turn.role,
-            "text": _pretty(turn.content),
-            "calls": [_call(each) for each in turn.tool_calls],
-        }
-    )
+    calls: list[JsonValue] = [
+        {"tool": each.tool, "input": _pretty(each.input), "output": _pretty(each.output)} for each in turn.tool_calls
+    ]
+    return {"role": turn.role, "content": _pretty(turn.content), "tool_calls": calls}
 
 
-def _call(call: ToolCall) -> JsonObject:
-    return _known(
-        {
-            "tool": call.tool,
-            "input": _pretty(call.input),
-            "output": _pretty(call.output),
-        }
-    )
+def _known(value: JsonObject) -> JsonObject:
+    """Return an object without what says nothing, at any depth."""
+    known = ((key, _known_parts(each)) for key, each in value.items())
+    return {key: each for key, each in known if each not in (None, "", [], {}) and each is not False}
 
 
-def _figures(row: ResultRow) -> JsonObject:
-    return _known(
-        {
-            "provider": row.provider,
-            "model": row.model,
-            "finish_reason": row.finish_reason,
-            "attempts": row.attempts,
-            "requests": row.requests,
-            "duration_ms": row.duration_ms,
-            "usage": _usage(row.usage),
-            "cost_usd": row.cost_usd,
-            "judge_usage": _usage(row.judge_usage),
-            "judge_cost_usd": row.judge_cost_usd,
-            "cached": row.cached,
-            # JavaScript would round a large one.
-            "seed": None if row.seed is None else str(row.seed),
-            "timestamp": row.timestamp,
-            "conversation": row.conversation_id,
-            "digest": row.digest,
-            "masked": row.masked,
-        }
-    )
-
-
-def _usage(usage: Usage | None) -> JsonObject:
-    return {} if usage is None else _known(usage.model_dump())
+def _known_parts(value: JsonValue) -> JsonValue:
+    match value:
+        case dict():
+            return _known(value)
+        case list() | tuple():
+            return [_known_parts(each) for each in value]
+        case _:
+            return value
 
 
 def _pretty(value: JsonValue) -> str | None:

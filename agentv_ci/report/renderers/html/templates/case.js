@@ -113,7 +113,7 @@ function errorPanel(trial) {
   if (!trial.error) return null;
   const printed = (name, text) => text && make("div", {}, make("h3", {}, `Printed to ${name}`), textBox(text, "boxed code", { name }));
   return panelOf(["Error ", make("small", {}, trial.error_kind || "")], textBox(trial.error, "boxed code", { name: "Error" }),
-    printed("stdout", trial.stdout), printed("stderr", trial.stderr));
+    printed("stdout", trial.printed?.stdout), printed("stderr", trial.printed?.stderr));
 }
 
 function turnOf(turn, name, ...children) {
@@ -121,24 +121,24 @@ function turnOf(turn, name, ...children) {
 }
 
 function conversationPanel(trial) {
-  if (!trial.input) return null;
-  return panelOf("Conversation", trial.input.map((turn) => {
+  if (!trial.input_messages) return null;
+  return panelOf("Conversation", trial.input_messages.map((turn) => {
     const name = `${turn.role || ""}${turn.name ? ` (${turn.name})` : ""}`;
-    return turnOf(turn, name, textBox(turn.text, "", { name: inline(name) || "Turn" }));
+    return turnOf(turn, name, textBox(turn.content, "", { name: inline(name) || "Turn" }));
   }));
 }
 
 /** The answer against the good one: as a difference, or each on its own. */
 function answerPanel(trial) {
-  const answer = charactersOf(trial.answer);
-  const reference = charactersOf(trial.reference);
+  const answer = charactersOf(trial.candidate_answer);
+  const reference = charactersOf(trial.reference_answer);
   if (!answer && trial.error && !reference) return null;
   const holder = make("div");
   const none = () => make("p", { class: "note" }, trial.error ? "There is no answer." : "The answer is empty.");
   const views = {
     Difference: () => differenceView(trial),
-    Answer: () => (answer ? textBox(trial.answer, "boxed", { name: "Answer" }) : none()),
-    Expected: () => textBox(trial.reference, "boxed", { name: "Expected" }),
+    Answer: () => (answer ? textBox(trial.candidate_answer, "boxed", { name: "Answer" }) : none()),
+    Expected: () => textBox(trial.reference_answer, "boxed", { name: "Expected" }),
   };
   const button = (name) => make("button", { type: "button", "aria-pressed": "false", on: { click: () => show(name) } }, name);
   const buttons = reference ? Object.keys(views).map(button) : [];
@@ -152,18 +152,18 @@ function answerPanel(trial) {
 }
 
 function differenceView(trial) {
-  const { form, parts } = compareTexts(plain(charactersOf(trial.reference)), plain(charactersOf(trial.answer)));
+  const { form, parts } = compareTexts(plain(charactersOf(trial.reference_answer)), plain(charactersOf(trial.candidate_answer)));
   if (form === "apart") {
     return make("div", { class: "apart" },
-      make("div", {}, make("h3", {}, "Expected"), textBox(trial.reference, "boxed", { name: "Expected" })),
-      make("div", {}, make("h3", {}, "Answer"), textBox(trial.answer, "boxed", { name: "Answer" })));
+      make("div", {}, make("h3", {}, "Expected"), textBox(trial.reference_answer, "boxed", { name: "Expected" })),
+      make("div", {}, make("h3", {}, "Answer"), textBox(trial.candidate_answer, "boxed", { name: "Answer" })));
   }
-  const cuts = [cutNote(trial.reference, "Of the expected answer only this was compared"), cutNote(trial.answer)];
+  const cuts = [cutNote(trial.reference_answer, "Of the expected answer only this was compared"), cutNote(trial.candidate_answer)];
   if (form === "same") {
     const same = cuts.some(Boolean)
       ? "What is kept of the answer is the same as what is kept of the expected one."
       : "The answer is the expected one, word for word.";
-    return make("div", {}, make("p", { class: "note" }, same), textBox(trial.answer, "boxed", { name: "Answer" }), cuts[0]);
+    return make("div", {}, make("p", { class: "note" }, same), textBox(trial.candidate_answer, "boxed", { name: "Answer" }), cuts[0]);
   }
   const kinds = { gone: "del", come: "ins" };
   const nodes = parts.map(([kind, text]) => (kind === "same" ? shown(text) : make(kinds[kind], {}, shown(text)))).flat();
@@ -173,11 +173,11 @@ function differenceView(trial) {
 }
 
 function expectedPanel(trial) {
-  return trial.expected ? panelOf("Expected outcome", textBox(trial.expected, "", { name: "Expected outcome" })) : null;
+  return trial.expected_outcome ? panelOf("Expected outcome", textBox(trial.expected_outcome, "", { name: "Expected outcome" })) : null;
 }
 
 function evaluatorsPanel(trial) {
-  if (trial.evaluators) return panelOf("Evaluators", evaluatorList(trial.evaluators));
+  if (trial.evaluator_results) return panelOf("Evaluators", evaluatorList(trial.evaluator_results));
   if (!trial.misses && !trial.hits && !trial.reasoning) return null;
   return panelOf("Verdict", pointsOf(trial), trial.reasoning && textBox(trial.reasoning, "reasoning", { name: "Reasoning" }));
 }
@@ -187,16 +187,17 @@ function evaluatorList(results) {
     evaluatorHead(each),
     pointsOf(each),
     each.reasoning && textBox(each.reasoning, "reasoning", { name: "Reasoning" }),
-    each.raw && folded("Raw response", textBox(each.raw, "boxed code", { name: "Raw response" })),
+    each.raw_response && folded("Raw response", textBox(each.raw_response, "boxed code", { name: "Raw response" })),
     each.stderr && folded("Standard error", textBox(each.stderr, "boxed code", { name: "Standard error" })),
-    each.members && evaluatorList(each.members))));
+    each.evaluator_results && evaluatorList(each.evaluator_results))));
 }
 
 function evaluatorHead(each) {
+  const value = each.status === "ok" ? each.score : undefined;
   return make("div", { class: "evaluator-head" },
     badge(each.verdict), make("h3", {}, make("bdi", {}, inline(each.name))), make("small", {}, inline(each.type)),
     each.required && make("span", { class: "label" }, "required"), each.weight !== 1 && make("small", {}, `weight ${each.weight}`),
-    make("span", { class: "score" }, each.score !== undefined && scoreBar(each.score, each.verdict), score(each.score)));
+    make("span", { class: "score" }, value !== undefined && scoreBar(value, each.verdict), score(value)));
 }
 
 function pointsOf({ hits = [], misses = [] }) {
@@ -207,13 +208,16 @@ function pointsOf({ hits = [], misses = [] }) {
 }
 
 function tracePanel(trial) {
-  if (trial.turns && trial.turns.some((turn) => turn.calls || charactersOf(turn.text) !== charactersOf(trial.answer))) {
-    return panelOf("Tool calls and turns", trial.turns.map((turn) => turnOf(turn, turn.role,
-      turn.text && textBox(turn.text, "", { name: "Turn" }), (turn.calls || []).map(callDetails))));
+  const turns = trial.output_messages || [];
+  const answer = charactersOf(trial.candidate_answer);
+  if (turns.some((turn) => turn.tool_calls || charactersOf(turn.content) !== answer)) {
+    return panelOf("Tool calls and turns", turns.map((turn) => turnOf(turn, turn.role,
+      turn.content && textBox(turn.content, "", { name: "Turn" }), (turn.tool_calls || []).map(callDetails))));
   }
-  if (!trial.calls) return null;
-  const times = Object.entries(trial.calls).map(([tool, number]) => [make("code", {}, inline(tool)), ` × ${number}   `]);
-  const failed = trial.failed_calls ? `; ${trial.failed_calls} failed` : "";
+  const { tool_calls_by_name: calls, error_count: errors } = trial.trace_summary || {};
+  if (!calls) return null;
+  const times = Object.entries(calls).map(([tool, number]) => [make("code", {}, inline(tool)), ` × ${number}   `]);
+  const failed = errors ? `; ${errors} failed` : "";
   return panelOf("Tool calls",
     make("p", { class: "calls" }, times, failed),
     make("p", { class: "more" }, "Run with ", make("code", {}, "--include-trace"), " to keep each call with its input and output."));
@@ -256,19 +260,19 @@ function tokensText(usage) {
   return said.filter(Boolean).join(", ");
 }
 
-function numbersPanel({ figures }) {
+function numbersPanel(trial) {
   const dollars = (value) => (value === undefined ? null : money(value));
   const text = (value) => (value ? inline(value) : null);
   return panelOf("Figures", list([
-    ["Provider", text(figures.provider)], ["Model", text(figures.model)],
-    ["Time", duration(figures.duration_ms)], ["Tokens", tokensText(figures.usage)], ["Cost", dollars(figures.cost_usd)],
-    ["Judge tokens", tokensText(figures.judge_usage)], ["Judge cost", dollars(figures.judge_cost_usd)],
-    ["Attempts", figures.attempts > 1 && String(figures.attempts)], ["Requests", String(figures.requests)],
-    ["Ended because", text(figures.finish_reason)],
-    ["From the cache", figures.cached && "yes"], ["Secret masked", figures.masked && "yes"], ["Seed", figures.seed],
-    ["Conversation", text(figures.conversation)],
-    ["Ended at", inline((figures.timestamp || "").replace("T", " ").replace(/\.\d+Z$/, " UTC"))],
-    ["Digest", figures.digest && make("code", { title: figures.digest }, figures.digest.slice(0, 12))],
+    ["Provider", text(trial.provider)], ["Model", text(trial.model)],
+    ["Time", duration(trial.duration_ms)], ["Tokens", tokensText(trial.usage)], ["Cost", dollars(trial.cost_usd)],
+    ["Judge tokens", tokensText(trial.judge_usage)], ["Judge cost", dollars(trial.judge_cost_usd)],
+    ["Attempts", trial.attempts > 1 && String(trial.attempts)], ["Requests", String(trial.requests)],
+    ["Ended because", text(trial.finish_reason)],
+    ["From the cache", trial.cached && "yes"], ["Secret masked", trial.masked && "yes"], ["Seed", trial.seed],
+    ["Conversation", text(trial.conversation_id)],
+    ["Ended at", inline((trial.timestamp || "").replace("T", " ").replace(/\.\d+Z$/, " UTC"))],
+    ["Digest", trial.digest && make("code", { title: trial.digest }, trial.digest.slice(0, 12))],
   ]));
 }
 

@@ -196,7 +196,7 @@ class CaseTable {
     let text = this.texts.get(each.n);
     if (text === undefined) {
       const trials = (each.trials || [[1]]).map(([number]) => dataOf(`trial-${each.n}-${number}`)).filter(Boolean);
-      const said = trials.flatMap((trial) => [charactersOf(trial.answer), charactersOf(trial.error), ...saidBy(trial)]);
+      const said = trials.flatMap((trial) => [charactersOf(trial.candidate_answer), charactersOf(trial.error), ...saidBy(trial)]);
       text = [this.briefOf(each), ...said].join("\n").toLowerCase();
       this.texts.set(each.n, text);
     }
@@ -349,8 +349,8 @@ function scoreCell(each) {
 
 function saidBy(trial) {
   const said = (results) => (results || []).flatMap((each) =>
-    [...(each.hits || []), ...(each.misses || []), each.reasoning].map(charactersOf).concat(said(each.members)));
-  return [...(trial.misses || []), trial.reasoning].map(charactersOf).concat(said(trial.evaluators));
+    [...(each.hits || []), ...(each.misses || []), each.reasoning].map(charactersOf).concat(said(each.evaluator_results)));
+  return [...(trial.misses || []), trial.reasoning].map(charactersOf).concat(said(trial.evaluator_results));
 }
 
 function changeBadge(change) {
