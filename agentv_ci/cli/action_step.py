@@ -20,6 +20,7 @@ from agentv_ci.app.github_run import FILES, action_run, by_file, prepare, write_
 from agentv_ci.cli import eval_command, validate_command
 from agentv_ci.cli.console import show_diagnostics, show_line
 from agentv_ci.cli.exit import Ended, end
+from agentv_ci.cli.options import record_of
 from agentv_ci.contracts.action import HTML, JUNIT, RESULTS, ActionRun
 from agentv_ci.contracts.documents import FileDiagnostics
 from agentv_ci.errors import FAILED, PASSED, CannotGoOn, InvalidInput, MissingVariables, UsageError
@@ -155,11 +156,11 @@ def _evaluate(inputs: Inputs, context: click.Context, files: list[FileDiagnostic
     cwd = Path.cwd()
     _refuse_own_files(inputs.folder, context, cwd)
     own = {name: str(inputs.folder / file) for name, file in OWN_FILES.items()}
-    options = eval_command.EvalOptions(**{**context.params, **own})
-    compiled = compiling.compile_paths(options.selection, cwd=cwd)
+    options = record_of(eval_command.EvalOptions, {**context.params, **own})
+    compiled = compiling.compile_paths(options.selection.of(options.paths), cwd=cwd)
     changes = None
     if options.old_plan is not None:
-        changes = compiling.diff_plans(compiled, cwd / options.old_plan, options.eval_ids)
+        changes = compiling.diff_plans(compiled, cwd / options.old_plan, options.selection.eval_ids)
     write_plan(inputs.folder, compiled, changes)
     files += by_file(compiled.origin.warnings, compiled.origin.root)
     options.require_consistency(cwd)
@@ -181,7 +182,7 @@ def _refuse_own_files(folder: Path, context: click.Context, cwd: Path) -> None:
 def _validate(inputs: Inputs, context: click.Context, files: list[FileDiagnostics]) -> int:
     """Check documents, and compile them where that is possible, since a plan is an output too."""
     cwd = Path.cwd()
-    options = validate_command.ValidateOptions(**context.params)
+    options = record_of(validate_command.ValidateOptions, context.params)
     checks = validate_command.check(options)
     files += checks.files
     code = validate_command.show_checks(checks, options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -22,14 +22,7 @@ from agentv_ci.app.compile import (
 )
 from agentv_ci.atomic import refuse_to_overwrite, replacing
 from agentv_ci.cli.console import one_line, show_count, show_diagnostics, show_line
-from agentv_ci.cli.options import (
-    FILE,
-    Count,
-    SelectionOptions,
-    color_option,
-    selection_options,
-    takes,
-)
+from agentv_ci.cli.options import FILE, Count, SelectionOptions, argument, option, part, takes
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.jsonschema.schemas import TITLES, text
 from agentv_ci.text import counted
@@ -39,15 +32,41 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompileOptions(SelectionOptions):
+class CompileOptions:
     """What `compile` is given."""
 
-    out: str
-    schemas: str | None
-    old_plan: str | None
-    form: Literal["text", "json"]
-    wants_estimate: bool
-    workers: int | None
+    paths: tuple[str, ...] = argument(nargs=-1, metavar="PATH…")
+    out: str = option(
+        "--out",
+        default="-",
+        type=FILE,
+        metavar="FILE",
+        help="Where the plan goes; - is standard output. With --diff or --estimate only a file is written.",
+        show_default=True,
+    )
+    selection: SelectionOptions = field(metadata=part(SelectionOptions))
+    schemas: str | None = option(
+        "--schemas", type=FILE, metavar="DIR", help="Write the published schemas there; without a PATH, nothing else."
+    )
+    old_plan: str | None = option(
+        "--diff",
+        type=FILE,
+        metavar="OLD_PLAN",
+        help="Print which cases an older plan has not, or has otherwise, and why.",
+    )
+    form: Literal["text", "json"] = option(
+        "--format",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="How --diff and --estimate print.",
+    )
+    wants_estimate: bool = option(
+        "--estimate", is_flag=True, help="Print what a run will ask, cost and take, and ask nothing."
+    )
+    workers: int | None = option(
+        "--workers", type=Count(min=1), metavar="N", help="Cases at once, for the time of --estimate."
+    )
 
     def require_consistency(self) -> None:
         """Raise UsageError for options that do not go together."""
@@ -60,39 +79,6 @@ class CompileOptions(SelectionOptions):
 
 
 @click.command("compile")
-@click.argument("paths", nargs=-1, metavar="PATH…")
-@click.option(
-    "--out",
-    default="-",
-    type=FILE,
-    metavar="FILE",
-    help="Where the plan goes; - is standard output. With --diff or --estimate only a file is written.",
-    show_default=True,
-)
-@selection_options
-@click.option(
-    "--schemas", type=FILE, metavar="DIR", help="Write the published schemas there; without a PATH, nothing else."
-)
-@click.option(
-    "--diff",
-    "old_plan",
-    type=FILE,
-    metavar="OLD_PLAN",
-    help="Print which cases an older plan has not, or has otherwise, and why.",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How --diff and --estimate print.",
-)
-@click.option(
-    "--estimate", "wants_estimate", is_flag=True, help="Print what a run will ask, cost and take, and ask nothing."
-)
-@click.option("--workers", type=Count(min=1), metavar="N", help="Cases at once, for the time of --estimate.")
-@color_option
 @takes(CompileOptions)
 def command(options: CompileOptions) -> int:
     """Compile eval files into one JSON plan: the same files always give the same bytes.
@@ -113,7 +99,7 @@ def command(options: CompileOptions) -> int:
         return PASSED
     options.require_consistency()
     if options.old_plan is None and not options.wants_estimate:
-        _compile(options.selection, options.out)
+        _compile(options.selection.of(options.paths), options.out)
     else:
         _answer(options)
     return PASSED
@@ -121,12 +107,12 @@ def command(options: CompileOptions) -> int:
 
 def _answer(options: CompileOptions) -> None:
     """Print a difference or an estimate; the plan is written only where a file is named."""
-    compiled = compile_paths(options.selection, cwd=Path.cwd())
+    compiled = compile_paths(options.selection.of(options.paths), cwd=Path.cwd())
     show_diagnostics(compiled.origin.warnings, err=True)
     if options.out != "-":
         refuse_to_overwrite([Path.cwd() / options.out], compiled.origin.sources)
     if options.old_plan is not None:
-        diff = diff_plans(compiled, Path(options.old_plan), options.eval_ids)
+        diff = diff_plans(compiled, Path(options.old_plan), options.selection.eval_ids)
         _show_diff(diff, len(compiled.plan.cases), options.form)
     else:
         _show_estimate(estimate_run(compiled, workers=options.workers), options.form)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -20,12 +20,11 @@ from agentv_ci.cli.options import (
     Range,
     ReportOptions,
     SelectionOptions,
-    color_option,
+    argument,
     form_and_name,
     form_option,
-    gate_options,
-    report_options,
-    selection_options,
+    option,
+    part,
     takes,
     verbose_option,
     workers_option,
@@ -53,33 +52,76 @@ class ShardType(click.ParamType[Shard]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvalOptions(SelectionOptions, GateOptions, ReportOptions):
+class EvalOptions:
     """What `eval` is given."""
 
-    old_plan: str | None
-    out: str | None
-    form: ResultsFormat | None
-    workers: int | None
-    repeat: int | None
-    seed: int | None
-    agent_timeout: float | None
-    max_retries: int | None
-    dry_run: bool
-    wants_cache: bool
-    cache_dir: str | None
-    record: str | None
-    replay: str | None
-    resume: str | None
-    shard: Shard | None
-    balance: str | None
-    fail_fast: bool
-    dump_prompts: bool
-    dump_traces: bool
-    dump_dir: str | None
-    include_trace: bool
-    max_cost: float | None
-    baseline: str | None
-    verbose: bool
+    paths: tuple[str, ...] = argument(nargs=-1, required=True, metavar="PATH…")
+    selection: SelectionOptions = field(metadata=part(SelectionOptions))
+    old_plan: str | None = option(
+        "--only-changed",
+        type=FILE,
+        metavar="OLD_PLAN",
+        help="Only cases that this plan does not have; written by `compile`.",
+    )
+    out: str | None = option(
+        "--out", type=FILE, metavar="PATH", help="Results file; default: .agentv/results/eval_<timestamp>.<format>."
+    )
+    form: ResultsFormat | None = form_option()  # noqa: RUF009  # a declaration
+    workers: int | None = workers_option()
+    repeat: int | None = option("--repeat", type=Count(min=1), metavar="N", help="Trials per case; all of them run.")
+    seed: int | None = option("--seed", type=int, metavar="N", help="Trial n uses seed N + n - 1.")
+    agent_timeout: float | None = option(
+        "--agent-timeout", type=Range(min=0, min_open=True), metavar="S", help="Seconds per attempt (default: 600)."
+    )
+    max_retries: int | None = option(
+        "--max-retries",
+        type=Count(min=0),
+        metavar="N",
+        help="Attempts again after a timeout or a failed command (default: 2).",
+    )
+    dry_run: bool = option(
+        "--dry-run", is_flag=True, help="The mock answers for every target and judge; nothing is gated."
+    )
+    wants_cache: bool = option("--cache/--no-cache", help="Keep answers, and ask nothing twice (default: off).")
+    cache_dir: str | None = option(
+        "--cache-dir", type=FILE, metavar="DIR", help=f"Where answers are kept; default: {CACHE}."
+    )
+    record: str | None = option("--record", type=FILE, metavar="DIR", help="Keep every answer there, for --replay.")
+    replay: str | None = option(
+        "--replay", type=FILE, metavar="DIR", help="Take all answers from there and ask nobody; needs no keys."
+    )
+    resume: str | None = option(
+        "--resume", type=FILE, metavar="FILE", help="Keep what these results hold already, and run the rest into them."
+    )
+    shard: Shard | None = option(  # noqa: RUF009  # a declaration
+        "--shard", type=ShardType(), help="Only the I-th of N parts; `report` judges them together."
+    )
+    balance: str | None = option(
+        "--balance", type=FILE, metavar="FILE", help="Results whose durations make the parts equally long."
+    )
+    fail_fast: bool = option(
+        "--fail-fast", is_flag=True, help="Begin nothing more after the first case that fails or errs."
+    )
+    dump_prompts: bool = option("--dump-prompts", is_flag=True, help="Write every question to .agentv/prompts/.")
+    dump_traces: bool = option(
+        "--dump-traces", is_flag=True, help="Write the messages of every answer to .agentv/traces/."
+    )
+    dump_dir: str | None = option(
+        "--dump-dir", type=FILE, metavar="DIR", help="Where prompts/ and traces/ go instead of .agentv/."
+    )
+    include_trace: bool = option("--include-trace", is_flag=True, help="Keep full output messages in the rows.")
+    gate: GateOptions = field(metadata=part(GateOptions))
+    max_cost: float | None = option(
+        "--max-cost",
+        type=Range(min=0),
+        metavar="USD",
+        help="Gate: most the run may cost, judges included; then nothing more begins.",
+    )
+    baseline: str | None = option(
+        "--baseline", type=FILE, metavar="FILE", help="Gate: no regression against this baseline, or these results."
+    )
+    reports: ReportOptions = field(metadata=part(ReportOptions))
+    verbose: bool = verbose_option()
 
     def require_consistency(self, cwd: Path) -> None:
         """Raise UsageError for options that do not go together."""
@@ -98,12 +140,9 @@ class EvalOptions(SelectionOptions, GateOptions, ReportOptions):
         return Overrides(
             repeat=self.repeat,
             seed=self.seed,
-            threshold=self.threshold,
             timeout_s=self.agent_timeout,
             max_retries=self.max_retries,
-            min_pass_rate=self.min_pass_rate,
-            min_mean_score=self.min_mean_score,
-            max_errors=self.max_errors,
+            **vars(self.gate),
         )
 
     def run_options(self, root: Path, cwd: Path) -> RunOptions:
@@ -125,7 +164,7 @@ class EvalOptions(SelectionOptions, GateOptions, ReportOptions):
             balance=cwd / self.balance if self.balance else None,
             resume=cwd / self.resume if self.resume else None,
             baseline=cwd / self.baseline if self.baseline else None,
-            is_filtered=bool(self.eval_ids) or self.old_plan is not None,
+            is_filtered=bool(self.selection.eval_ids) or self.old_plan is not None,
         )
 
     def files(self, cwd: Path) -> RunFiles:
@@ -136,66 +175,10 @@ class EvalOptions(SelectionOptions, GateOptions, ReportOptions):
                 f"--resume {self.resume} and --out {self.out} are not written alike", hint="give them the same suffix"
             )
         results = self.out or self.resume or Path(".agentv", "results", f"eval_{stamp()}.{form}")
-        return RunFiles(cwd / results, form, self.reports(cwd))
+        return RunFiles(cwd / results, form, self.reports.at(cwd))
 
 
 @click.command("eval")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH…")
-@selection_options
-@click.option(
-    "--only-changed",
-    "old_plan",
-    type=FILE,
-    metavar="OLD_PLAN",
-    help="Only cases that this plan does not have; written by `compile`.",
-)
-@click.option(
-    "--out", type=FILE, metavar="PATH", help="Results file; default: .agentv/results/eval_<timestamp>.<format>."
-)
-@form_option
-@workers_option
-@click.option("--repeat", type=Count(min=1), metavar="N", help="Trials per case; all of them run.")
-@click.option("--seed", type=int, metavar="N", help="Trial n uses seed N + n - 1.")
-@click.option(
-    "--agent-timeout",
-    type=Range(min=0, min_open=True),
-    metavar="S",
-    help="Seconds per attempt (default: 600).",
-)
-@click.option(
-    "--max-retries",
-    type=Count(min=0),
-    metavar="N",
-    help="Attempts again after a timeout or a failed command (default: 2).",
-)
-@click.option("--dry-run", is_flag=True, help="The mock answers for every target and judge; nothing is gated.")
-@click.option("--cache/--no-cache", "wants_cache", help="Keep answers, and ask nothing twice (default: off).")
-@click.option("--cache-dir", type=FILE, metavar="DIR", help=f"Where answers are kept; default: {CACHE}.")
-@click.option("--record", type=FILE, metavar="DIR", help="Keep every answer there, for --replay.")
-@click.option("--replay", type=FILE, metavar="DIR", help="Take all answers from there and ask nobody; needs no keys.")
-@click.option(
-    "--resume", type=FILE, metavar="FILE", help="Keep what these results hold already, and run the rest into them."
-)
-@click.option("--shard", type=ShardType(), help="Only the I-th of N parts; `report` judges them together.")
-@click.option("--balance", type=FILE, metavar="FILE", help="Results whose durations make the parts equally long.")
-@click.option("--fail-fast", is_flag=True, help="Begin nothing more after the first case that fails or errs.")
-@click.option("--dump-prompts", is_flag=True, help="Write every question to .agentv/prompts/.")
-@click.option("--dump-traces", is_flag=True, help="Write the messages of every answer to .agentv/traces/.")
-@click.option("--dump-dir", type=FILE, metavar="DIR", help="Where prompts/ and traces/ go instead of .agentv/.")
-@click.option("--include-trace", is_flag=True, help="Keep full output messages in the rows.")
-@gate_options
-@click.option(
-    "--max-cost",
-    type=Range(min=0),
-    metavar="USD",
-    help="Gate: most the run may cost, judges included; then nothing more begins.",
-)
-@click.option(
-    "--baseline", type=FILE, metavar="FILE", help="Gate: no regression against this baseline, or these results."
-)
-@report_options
-@verbose_option
-@color_option
 @takes(EvalOptions)
 def command(options: EvalOptions) -> int:
     """Run eval files, folders, globs or one plan: ask the targets, judge the answers, report, gate.
@@ -213,7 +196,7 @@ def command(options: EvalOptions) -> int:
     """
     cwd = Path.cwd()
     options.require_consistency(cwd)
-    return evaluate(options, compile_paths(options.selection, cwd=cwd), cwd)
+    return evaluate(options, compile_paths(options.selection.of(options.paths), cwd=cwd), cwd)
 
 
 def evaluate(options: EvalOptions, compiled: Compiled, cwd: Path) -> int:

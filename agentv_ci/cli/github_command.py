@@ -10,50 +10,138 @@ import asyncio
 import os
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, Literal
 
 import click
 
 from agentv_ci.cli.console import show_line
-from agentv_ci.cli.options import FILE, color_option
+from agentv_ci.cli.options import FILE, option, part, takes
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.process import without_runner
-
-if TYPE_CHECKING:
-    from agentv_ci.app.github_publish import FailOn
-    from agentv_ci.publish.publishing import AnnotationMode, CommentMode
-
-F = TypeVar("F", bound=Callable[..., object])
 
 RUNNER_FILES = ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
 """Variables that name the files by which a step commands the runner."""
 FILE_OPTION = "--runner-file"
 
-PASSED_ON = (
-    ("targets", "FILE", "The targets file."),
-    ("target", "NAME", "Target of all cases."),
-    ("workers", "N", "Cases at once."),
-    ("repeat", "N", "Trials per case."),
-    ("threshold", "X", "Score at which a case passes."),
-    ("min-pass-rate", "X", "Gate: least share of graded cases that pass."),
-    ("max-cost", "USD", "Gate: most the run may cost."),
-    ("baseline", "FILE", "Gate: no regression against this baseline."),
-    ("only-changed", "OLD_PLAN", "Only cases that this plan does not have."),
-    ("shard", "I/N", "Only the I-th of N parts."),
-)
-"""Inputs that are flags of `eval` as they are; it says what is wrong with a value."""
 
-results_dir_option = click.option(
+class Input(click.Option):
+    """An option that is an input of the action, too, and comes by a variable then."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:  # noqa: ANN401  # handed on
+        super().__init__(*args, **settings)
+        self.envvar = f"AGENTV_{str(self.name).upper()}"
+
+
+action_input = partial(option, cls=Input)
+results_dir_option = partial(
+    action_input,
     "--results-dir",
     type=FILE,
     metavar="DIR",
     default="agentv-results",
     show_default=True,
-    envvar="AGENTV_RESULTS_DIR",
     help="Folder for results and reports.",
 )
+
+
+@dataclass(frozen=True)
+class PassedOn:
+    """Inputs that are flags of `eval` as they are; it says what is wrong with a value."""
+
+    targets: str | None = action_input("--targets", metavar="FILE", help="The targets file.")
+    target: str | None = action_input("--target", metavar="NAME", help="Target of all cases.")
+    workers: str | None = action_input("--workers", metavar="N", help="Cases at once.")
+    repeat: str | None = action_input("--repeat", metavar="N", help="Trials per case.")
+    threshold: str | None = action_input("--threshold", metavar="X", help="Score at which a case passes.")
+    min_pass_rate: str | None = action_input(
+        "--min-pass-rate", metavar="X", help="Gate: least share of graded cases that pass."
+    )
+    max_cost: str | None = action_input("--max-cost", metavar="USD", help="Gate: most the run may cost.")
+    baseline: str | None = action_input("--baseline", metavar="FILE", help="Gate: no regression against this baseline.")
+    only_changed: str | None = action_input(
+        "--only-changed", metavar="OLD_PLAN", help="Only cases that this plan does not have."
+    )
+    shard: str | None = action_input("--shard", metavar="I/N", help="Only the I-th of N parts.")
+
+
+@dataclass(frozen=True)
+class Modes:
+    """What `publish` does. `run` looks at it, too, so that a wrong word is found before anything is asked."""
+
+    comment: Literal["auto", "always", "never"] = action_input(
+        "--comment",
+        type=click.Choice(["auto", "always", "never"]),
+        default="auto",
+        show_default=True,
+        help="On the pull request: auto, when there is one and this is no shard; always, shards too; never.",
+    )
+    annotations: Literal["all", "failures", "none"] = action_input(
+        "--annotations",
+        type=click.Choice(["all", "failures", "none"]),
+        default="all",
+        show_default=True,
+        help="On lines of eval files: all, of failures, warnings and flaky cases; of failures; none.",
+    )
+    fail_on: Literal["gate", "errors", "never"] = action_input(
+        "--fail-on",
+        type=click.Choice(["gate", "errors", "never"]),
+        default="gate",
+        show_default=True,
+        help="gate: the run's exit status; errors: 0 instead of 1; never: only 2, 70 and 130 stay.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepOptions:
+    """What `github run` is given."""
+
+    evals: str = action_input(
+        "--evals",
+        default="evals/",
+        show_default=True,
+        metavar="PATHS",
+        help="Eval files, folders and globs, one a line; or one plan.",
+    )
+    passed_on: PassedOn = field(metadata=part(PassedOn))
+    dry_run: bool = action_input("--dry-run", is_flag=True, help="The mock answers; nothing is gated.")
+    validate_only: bool = action_input("--validate-only", is_flag=True, help="Check the documents and ask nobody.")
+    env_file: str | None = action_input(
+        "--env-file", type=FILE, metavar="FILE", help="Further variables; those that are set win."
+    )
+    args: str = action_input(
+        "--args", default="", metavar="FLAGS", help="Further flags of `eval` or `validate`, quoted as in a shell."
+    )
+    results_dir: str = results_dir_option()
+    runner_files: tuple[str, ...] = option(FILE_OPTION, multiple=True, hidden=True)
+    modes: Modes = field(metadata=part(Modes))
+    exit_zero: bool = option(
+        "--exit-zero", is_flag=True, help="End with 0 whatever the verdict: `github publish` has the last word."
+    )
+
+    def flags(self) -> Iterator[str]:
+        """Yield the inputs that are flags of `eval` or `validate`."""
+        for name, value in vars(self.passed_on).items():
+            if value and (not self.validate_only or name == "targets"):
+                yield f"--{name.replace('_', '-')}={value}"
+        if self.dry_run and not self.validate_only:
+            yield "--dry-run"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishCommandOptions:
+    """What `github publish` is given."""
+
+    results_dir: str = results_dir_option()
+    modes: Modes = field(metadata=part(Modes))
+    comment_key: str | None = action_input(
+        "--comment-key",
+        metavar="TEXT",
+        help="Tells comments of several jobs apart; default: the workflow and the job.",
+    )
 
 
 @click.group("github")
@@ -67,90 +155,9 @@ def command() -> None:
     """
 
 
-def _passed_on(command: F) -> F:
-    for name, metavar, says in reversed(PASSED_ON):
-        variable = f"AGENTV_{name.upper().replace('-', '_')}"
-        command = click.option(f"--{name}", metavar=metavar, envvar=variable, help=says)(command)
-    return command
-
-
-MODES = (
-    (
-        "comment",
-        ("auto", "always", "never"),
-        "On the pull request: auto, when there is one and this is no shard; always, shards too; never.",
-    ),
-    (
-        "annotations",
-        ("all", "failures", "none"),
-        "On lines of eval files: all, of failures, warnings and flaky cases; of failures; none.",
-    ),
-    (
-        "fail-on",
-        ("gate", "errors", "never"),
-        "gate: the run's exit status; errors: 0 instead of 1; never: only 2, 70 and 130 stay.",
-    ),
-)
-"""What `publish` does. `run` looks at it, too, so that a wrong word is found before anything is asked."""
-
-
-def _modes(*, expose: bool) -> Callable[[F], F]:
-    def decorate(command: F) -> F:
-        for name, words, says in reversed(MODES):
-            command = click.option(
-                f"--{name}",
-                type=click.Choice(words),
-                default=words[0],
-                show_default=True,
-                envvar=f"AGENTV_{name.upper().replace('-', '_')}",
-                help=says,
-                expose_value=expose,
-            )(command)
-        return command
-
-    return decorate
-
-
 @command.command("run", short_help="Run evals, and leave what `github publish` needs in a folder.")
-@click.option(
-    "--evals",
-    default="evals/",
-    show_default=True,
-    metavar="PATHS",
-    envvar="AGENTV_EVALS",
-    help="Eval files, folders and globs, one a line; or one plan.",
-)
-@_passed_on
-@click.option("--dry-run", is_flag=True, envvar="AGENTV_DRY_RUN", help="The mock answers; nothing is gated.")
-@click.option(
-    "--validate-only", is_flag=True, envvar="AGENTV_VALIDATE_ONLY", help="Check the documents and ask nobody."
-)
-@click.option(
-    "--env-file", type=FILE, metavar="FILE", envvar="AGENTV_ENV_FILE", help="Further variables; those that are set win."
-)
-@click.option(
-    "--args",
-    default="",
-    metavar="FLAGS",
-    envvar="AGENTV_ARGS",
-    help="Further flags of `eval` or `validate`, quoted as in a shell.",
-)
-@results_dir_option
-@click.option(FILE_OPTION, "runner_files", multiple=True, hidden=True)
-@_modes(expose=False)
-@click.option("--exit-zero", is_flag=True, help="End with 0 whatever the verdict: `github publish` has the last word.")
-@color_option
-def run_command(
-    evals: str,
-    dry_run: bool,
-    validate_only: bool,
-    env_file: str | None,
-    args: str,
-    results_dir: str,
-    runner_files: tuple[str, ...],
-    exit_zero: bool,
-    **passed_on: str | None,
-) -> int:
+@takes(StepOptions)
+def run_command(options: StepOptions) -> int:
     """Run evals, and leave all that `github publish` needs in a folder.
 
     Agents run here, so this process drops the runner's variables, tokens first, before it does anything else. It
@@ -167,21 +174,18 @@ def run_command(
     from agentv_ci.cli.action_step import Inputs, no_commands, run_step
 
     cwd = Path.cwd()
-    paths = tuple(line.strip() for line in evals.splitlines() if line.strip())
-    given = {name: value for name, value in passed_on.items() if value and (not validate_only or name == "targets")}
-    flags = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
     inputs = Inputs(
-        paths=paths,
-        flags=(*flags, *(["--dry-run"] if dry_run and not validate_only else [])),
-        args=args,
-        folder=cwd / results_dir,
-        env_file=cwd / env_file if env_file is not None else None,
-        validate_only=validate_only,
+        paths=tuple(line.strip() for line in options.evals.splitlines() if line.strip()),
+        flags=tuple(options.flags()),
+        args=options.args,
+        folder=cwd / options.results_dir,
+        env_file=cwd / options.env_file if options.env_file is not None else None,
+        validate_only=options.validate_only,
         use=this_use(os.environ),
     )
-    with no_commands(runner_files):
+    with no_commands(options.runner_files):
         code = run_step(inputs)
-    return PASSED if exit_zero else code
+    return PASSED if options.exit_zero else code
 
 
 def _drop_runner_variables() -> None:
@@ -196,18 +200,8 @@ def _drop_runner_variables() -> None:
 
 
 @command.command("publish", short_help="Tell GitHub what has been left in a folder.")
-@results_dir_option
-@_modes(expose=True)
-@click.option(
-    "--comment-key",
-    metavar="TEXT",
-    envvar="AGENTV_COMMENT_KEY",
-    help="Tells comments of several jobs apart; default: the workflow and the job.",
-)
-@color_option
-def publish_command(
-    results_dir: str, comment: CommentMode, comment_key: str | None, annotations: AnnotationMode, fail_on: FailOn
-) -> int:
+@takes(PublishCommandOptions)
+def publish_command(options: PublishCommandOptions) -> int:
     """Tell GitHub what `github run`, or `report --out DIR/results.jsonl`, has left in a folder.
 
     Annotations, the job's summary, the step's outputs, and one comment on the pull request, for which GITHUB_TOKEN is
@@ -228,18 +222,19 @@ def publish_command(
     if workflow is None:
         raise UsageError("this is no workflow of GitHub Actions", hint="`agentv-ci report` tells the same to people")
     summary, outputs = (os.environ.get(name) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"))
-    options = PublishOptions(
-        annotations=annotations,
-        comment=comment,
-        comment_key=comment_key or f"{workflow.name}/{workflow.job}",
+    publish_options = PublishOptions(
+        annotations=options.modes.annotations,
+        comment=options.modes.comment,
+        comment_key=options.comment_key or f"{workflow.name}/{workflow.job}",
         summary=Path(summary) if summary else None,
         outputs=Path(outputs) if outputs else None,
         delimiter=f"agentv_{secrets.token_hex(16)}",
     )
     environment = system_environment(os.environ)
-    publishing = publish_run(Path.cwd() / results_dir, workflow, options, environment=environment, say=click.echo)
+    folder = Path.cwd() / options.results_dir
+    publishing = publish_run(folder, workflow, publish_options, environment=environment, say=click.echo)
     run, url = asyncio.run(publishing)
     if url is not None:
         show_line(f"comment: {url}", "plain")
     show_line(f"agentv-ci: {run.verdict}", "good" if run.exit_code == PASSED else "bad")
-    return exit_code(run, fail_on)
+    return exit_code(run, options.modes.fail_on)

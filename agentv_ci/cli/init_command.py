@@ -5,37 +5,43 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
 from agentv_ci.app.init import Start, Step, plan_start, write_start
 from agentv_ci.cli.console import one_line, show_line
-from agentv_ci.cli.options import FILE, color_option
+from agentv_ci.cli.options import FILE, argument, option, takes
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.scaffold.drafts import AGENT_COMMAND, Choices
 from agentv_ci.scaffold.starters import STARTERS
 
 
+@dataclass(frozen=True)
+class InitOptions:
+    """What `init` is given."""
+
+    folder: str = argument(default=".", type=FILE, metavar="[FOLDER]")
+    provider: str | None = option(
+        "--provider", type=click.Choice([*STARTERS]), help="What answers; default: mock, which needs no key."
+    )
+    model: str | None = option("--model", metavar="NAME", help="The model it uses; at Azure the deployment.")
+    template: str | None = option(
+        "--command", metavar="TEXT", help="With --provider cli: the command, with {PROMPT_FILE}."
+    )
+    workflow: bool | None = option(
+        "--workflow/--no-workflow", default=None, help="Write a GitHub workflow; default: yes."
+    )
+    editor: bool | None = option(
+        "--editor/--no-editor", default=None, help="Let editors complete and check; default: yes."
+    )
+    silent: bool = option("--yes", "-y", is_flag=True, help="Ask nothing and take the defaults.")
+
+
 @click.command("init")
-@click.argument("folder", default=".", type=FILE, metavar="[FOLDER]")
-@click.option("--provider", type=click.Choice([*STARTERS]), help="What answers; default: mock, which needs no key.")
-@click.option("--model", metavar="NAME", help="The model it uses; at Azure the deployment.")
-@click.option("--command", "template", metavar="TEXT", help="With --provider cli: the command, with {PROMPT_FILE}.")
-@click.option("--workflow/--no-workflow", default=None, help="Write a GitHub workflow; default: yes.")
-@click.option("--editor/--no-editor", default=None, help="Let editors complete and check; default: yes.")
-@click.option("--yes", "-y", "silent", is_flag=True, help="Ask nothing and take the defaults.")
-@color_option
-def command(
-    folder: str,
-    provider: str | None,
-    model: str | None,
-    template: str | None,
-    workflow: bool | None,
-    editor: bool | None,
-    silent: bool,
-) -> int:
+@takes(InitOptions)
+def command(options: InitOptions) -> int:
     """Begin in FOLDER (default: here): targets, an example, a GitHub workflow and editor settings.
 
     Nothing that is there is overwritten. On a terminal, and without options, a few questions come first.
@@ -47,15 +53,16 @@ def command(
       agentv-ci init --provider cli --command './my-agent --prompt-file {PROMPT_FILE}' --no-workflow
     """
     choices = Choices(
-        provider=provider or ("mock" if template is None else "cli"),
-        is_chosen=provider is not None or template is not None,
-        model=model,
-        command=template,
-        workflow=workflow is not False,
-        editor=editor is not False,
+        provider=options.provider or ("mock" if options.template is None else "cli"),
+        is_chosen=options.provider is not None or options.template is not None,
+        model=options.model,
+        command=options.template,
+        workflow=options.workflow is not False,
+        editor=options.editor is not False,
     )
-    place = Path.cwd() / folder
-    is_open = all(each is None for each in (provider, model, template, workflow, editor)) and not silent
+    place = Path.cwd() / options.folder
+    given = (options.provider, options.model, options.template, options.workflow, options.editor)
+    is_open = all(each is None for each in given) and not options.silent
     if is_open and sys.stdin.isatty() and sys.stdout.isatty():
         plan_start(place, choices)  # what stands in the way is said before anything is asked
         choices = _prompt_choices()

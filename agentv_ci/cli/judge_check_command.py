@@ -19,7 +19,8 @@ from agentv_ci.cli.options import (
     SHARE,
     Count,
     Range,
-    color_option,
+    argument,
+    option,
     takes,
     targets_option,
     verbose_option,
@@ -35,24 +36,51 @@ MAX_SHOWN = 20
 MAX_REASON = 200
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class JudgeCheckOptions:
     """What `judge-check` is given."""
 
-    file: str
-    targets: str | None
-    judge_target: str | None
-    repeat: int
-    threshold: float | None
-    workers: int | None
-    min_agreement: float
-    min_kappa: float | None
-    max_error: float | None
-    max_flip_rate: float | None
-    max_errors: int
-    out: str | None
-    form: str
-    verbose: bool
+    file: str = argument(metavar="FILE")
+    targets: str | None = targets_option()
+    judge_target: str | None = option(
+        "--judge-target", metavar="NAME", help="The target that judges, in place of the set's own."
+    )
+    repeat: int = option("--repeat", type=Count(min=1), default=1, metavar="N", help="Judge every answer N times.")
+    threshold: float | None = option(
+        "--threshold", type=SHARE, metavar="X", help="Score at which an answer passes (default: 0.8)."
+    )
+    workers: int | None = workers_option()
+    min_agreement: float = option(
+        "--min-agreement",
+        type=SHARE,
+        default=0.8,
+        show_default=True,
+        metavar="X",
+        help="Least share of judgements that agree with the labels.",
+    )
+    min_kappa: float | None = option("--min-kappa", type=Range(-1, 1), metavar="X", help="Least Cohen's kappa.")
+    max_error: float | None = option(
+        "--max-error", type=SHARE, metavar="X", help="Largest mean absolute error of scores."
+    )
+    max_flip_rate: float | None = option(
+        "--max-flip-rate",
+        type=SHARE,
+        metavar="X",
+        help="Largest share of answers on which the judge contradicts itself.",
+    )
+    max_errors: int = option(
+        "--max-errors",
+        type=Count(min=0),
+        default=0,
+        show_default=True,
+        metavar="N",
+        help="Most judgements that cannot be had.",
+    )
+    out: str | None = option(
+        "--out", type=FILE, metavar="PATH", help="Rows; default: .agentv/results/judge-check_<timestamp>.jsonl."
+    )
+    form: str = option("--format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+    verbose: bool = verbose_option()
 
     def demands(self) -> Demands:
         """Return what is demanded of the judge; raises UsageError for what one question a time cannot say."""
@@ -64,37 +92,6 @@ class JudgeCheckOptions:
 
 
 @click.command("judge-check")
-@click.argument("file", metavar="FILE")
-@targets_option
-@click.option("--judge-target", metavar="NAME", help="The target that judges, in place of the set's own.")
-@click.option("--repeat", type=Count(min=1), default=1, metavar="N", help="Judge every answer N times.")
-@click.option("--threshold", type=SHARE, metavar="X", help="Score at which an answer passes (default: 0.8).")
-@workers_option
-@click.option(
-    "--min-agreement",
-    type=SHARE,
-    default=0.8,
-    show_default=True,
-    metavar="X",
-    help="Least share of judgements that agree with the labels.",
-)
-@click.option("--min-kappa", type=Range(-1, 1), metavar="X", help="Least Cohen's kappa.")
-@click.option("--max-error", type=SHARE, metavar="X", help="Largest mean absolute error of scores.")
-@click.option(
-    "--max-flip-rate", type=SHARE, metavar="X", help="Largest share of answers on which the judge contradicts itself."
-)
-@click.option(
-    "--max-errors",
-    type=Count(min=0),
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="Most judgements that cannot be had.",
-)
-@click.option("--out", type=FILE, metavar="PATH", help="Rows; default: .agentv/results/judge-check_<timestamp>.jsonl.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@verbose_option
-@color_option
 @takes(JudgeCheckOptions)
 def command(options: JudgeCheckOptions) -> int:
     """Run a judge over answers that people have judged, and say how far it agrees with them.

@@ -1,14 +1,14 @@
-"""Options that several commands have."""
+"""Options: how a command declares them, as fields of one record, and those that several commands have."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import wraps
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
@@ -18,24 +18,59 @@ from agentv_ci.errors import UsageError
 if TYPE_CHECKING:
     from agentv_ci.app.compile import Selection
     from agentv_ci.app.report_files import Reports
-    from agentv_ci.report.renderers import ReportFormat
     from agentv_ci.results.files import ResultsFormat
 
 F = TypeVar("F", bound=Callable[..., object])
 Options = TypeVar("Options")
 
 
-def takes(options: Callable[..., Options]) -> Callable[[Callable[[Options], int]], Callable[..., int]]:
-    """Give a command its options as one record, made of what click hands over by name."""
+def _declared(declare: Callable[..., object], *names: str, **settings: Any) -> Any:  # noqa: ANN401  # fields are of any type
+    """Return a field of a record of options, with what makes it one of a command's parameters."""
+    return field(metadata={"declare": partial(declare, *names, **settings)})
+
+
+option = partial(_declared, click.option)
+"""Declares a field as an option of the command; takes what `click.option` takes."""
+argument = partial(_declared, click.argument)
+"""Declares a field as an argument of the command; takes what `click.argument` takes."""
+
+
+def part(record: type[Any]) -> Mapping[str, type[Any]]:
+    """Return the metadata of a field that holds further options, which several commands have."""
+    return {"record": record}
+
+
+def takes(record: type[Options]) -> Callable[[Callable[[Options], int]], Callable[..., int]]:
+    """Give a command the options that the fields of a record declare, in their order, and hand them over as one."""
 
     def decorate(command: Callable[[Options], int]) -> Callable[..., int]:
         @wraps(command)
         def called(**given: object) -> int:
-            return command(options(**given))
+            return command(record_of(record, given))
 
-        return called
+        decorated: Callable[..., int] = called
+        for declare in reversed([*_declarations(record), color_option]):
+            decorated = declare(decorated)
+        return decorated
 
     return decorate
+
+
+def _declarations(record: type[Any]) -> Iterator[Callable[[F], F]]:
+    for each in fields(record):
+        if "record" in each.metadata:
+            yield from _declarations(each.metadata["record"])
+        else:
+            yield each.metadata["declare"](each.name)
+
+
+def record_of(record: type[Options], given: Mapping[str, object]) -> Options:
+    """Return a record of options, made of what click hands over by name."""
+    values = {
+        each.name: record_of(each.metadata["record"], given) if "record" in each.metadata else given[each.name]
+        for each in fields(record)  # type: ignore[arg-type]  # records are dataclasses
+    }
+    return record(**values)
 
 
 class FileName(click.ParamType[str]):
@@ -66,78 +101,6 @@ class Count(click.IntRange):
         return number
 
 
-targets_option = click.option(
-    "--targets",
-    type=FILE,
-    metavar="FILE",
-    help="The targets file; default: targets.yaml or .agentv/targets.yaml beside the eval file or above it.",
-)
-
-
-def _one(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -> str | None:
-    if len(names) > 1:
-        raise click.BadParameter("a run has one; several targets are several runs, for `compare`", ctx, param)
-    return names[0] if names else None
-
-
-target_option = click.option(
-    "--target",
-    metavar="NAME",
-    multiple=True,
-    callback=_one,
-    help="Target of all cases; 'default' means no override.",
-)
-eval_id_option = click.option(
-    "--eval-id", "eval_ids", metavar="ID", multiple=True, help="Only this case; globs; may be given again."
-)
-
-
-def selection_options(command: F) -> F:
-    """Which cases, and what answers them; `SelectionOptions` has them with the paths."""
-    return targets_option(target_option(eval_id_option(command)))
-
-
-@dataclass(frozen=True, kw_only=True)
-class SelectionOptions:
-    """Which cases, and what answers them."""
-
-    paths: tuple[str, ...]
-    targets: str | None
-    target: str | None
-    eval_ids: tuple[str, ...]
-
-    @property
-    def selection(self) -> Selection:
-        """The same for the application."""
-        from agentv_ci.app.compile import Selection
-
-        return Selection(self.paths, self.targets, self.target, self.eval_ids)
-
-
-form_option = click.option(
-    "--output-format",
-    "form",
-    type=click.Choice(["jsonl", "yaml"]),
-    help="How rows are written; default: as the name of --out says, else jsonl.",
-)
-REPORTS: Mapping[ReportFormat, str] = {
-    "html": "Write one HTML file too, to open in a browser.",
-    "junit": "Write JUnit XML too, for CI servers.",
-    "markdown": "Write Markdown too, for a job summary or a comment (at most 60,000 characters).",
-    "sarif": "Write SARIF too, for code scanning.",
-}
-verbose_option = click.option(
-    "--verbose", is_flag=True, help="Tell every question, retry and verdict on standard error."
-)
-workers_option = click.option(
-    "--workers",
-    type=Count(min=1),
-    metavar="N",
-    help="Cases at once (default: 1, in order, one at a time; more run in parallel and end in any order). "
-    "Overrides the targets' own `workers`.",
-)
-
-
 class Range(click.FloatRange):
     """A range of numbers; NaN, which compares with nothing, is in none, and nothing is infinite."""
 
@@ -150,6 +113,61 @@ class Range(click.FloatRange):
 
 
 SHARE = Range(0, 1)
+
+
+targets_option = partial(
+    option,
+    "--targets",
+    type=FILE,
+    metavar="FILE",
+    help="The targets file; default: targets.yaml or .agentv/targets.yaml beside the eval file or above it.",
+)
+form_option = partial(
+    option,
+    "--output-format",
+    type=click.Choice(["jsonl", "yaml"]),
+    help="How rows are written; default: as the name of --out says, else jsonl.",
+)
+verbose_option = partial(
+    option, "--verbose", is_flag=True, help="Tell every question, retry and verdict on standard error."
+)
+workers_option = partial(
+    option,
+    "--workers",
+    type=Count(min=1),
+    metavar="N",
+    help="Cases at once (default: 1, in order, one at a time; more run in parallel and end in any order). "
+    "Overrides the targets' own `workers`.",
+)
+
+
+def _one(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -> str | None:
+    if len(names) > 1:
+        raise click.BadParameter("a run has one; several targets are several runs, for `compare`", ctx, param)
+    return names[0] if names else None
+
+
+@dataclass(frozen=True)
+class SelectionOptions:
+    """Which cases, and what answers them."""
+
+    targets: str | None = targets_option()
+    target: str | None = option(
+        "--target",
+        metavar="NAME",
+        multiple=True,
+        callback=_one,
+        help="Target of all cases; 'default' means no override.",
+    )
+    eval_ids: tuple[str, ...] = option(
+        "--eval-id", metavar="ID", multiple=True, help="Only this case; globs; may be given again."
+    )
+
+    def of(self, paths: tuple[str, ...]) -> Selection:
+        """Return what these options select of paths."""
+        from agentv_ci.app.compile import Selection
+
+        return Selection(paths, self.targets, self.target, self.eval_ids)
 
 
 def form_and_name(form: ResultsFormat | None, out: str | None) -> ResultsFormat:
@@ -168,59 +186,46 @@ def form_and_name(form: ResultsFormat | None, out: str | None) -> ResultsFormat:
     return named
 
 
-def report_options(command: F) -> F:
-    """Reports beside the results; `ReportOptions` has their files."""
-    for name, says in reversed(tuple(REPORTS.items())):
-        option = click.option(
-            f"--{name}", type=FILE, metavar="FILE", help=says, expose_value=False, callback=_collect_report
-        )
-        command = option(command)
-    return command
-
-
-def _collect_report(ctx: click.Context, param: click.Parameter, path: str | None) -> None:
-    """Hand all reports over as one option: `ReportOptions` does not name them."""
-    ctx.params.setdefault("report_files", {})[param.name] = path
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ReportOptions:
     """The file of each report."""
 
-    report_files: Mapping[ReportFormat, str | None]
+    html: str | None = option(
+        "--html", type=FILE, metavar="FILE", help="Write one HTML file too, to open in a browser."
+    )
+    junit: str | None = option("--junit", type=FILE, metavar="FILE", help="Write JUnit XML too, for CI servers.")
+    markdown: str | None = option(
+        "--markdown",
+        type=FILE,
+        metavar="FILE",
+        help="Write Markdown too, for a job summary or a comment (at most 60,000 characters).",
+    )
+    sarif: str | None = option("--sarif", type=FILE, metavar="FILE", help="Write SARIF too, for code scanning.")
 
-    def reports(self, cwd: Path) -> Reports:
+    def at(self, cwd: Path) -> Reports:
         """Return the reports to write; raises UsageError for standard output."""
         from agentv_ci.app.report_files import reports_in_workflow
+        from agentv_ci.report.renderers import ReportFormat
 
-        for name, path in self.report_files.items():
-            if path == "-":
+        names = [name for name in get_args(ReportFormat) if getattr(self, name) is not None]
+        for name in names:
+            if getattr(self, name) == "-":
                 raise UsageError(f"--{name} takes a file; standard output has the summary")
-        files = {name: cwd / path for name, path in self.report_files.items() if path is not None}
-        return reports_in_workflow(files, os.environ, cwd)
+        return reports_in_workflow({name: cwd / getattr(self, name) for name in names}, os.environ, cwd)
 
 
-def gate_options(command: F) -> F:
-    """What moves the gate; flags override the eval file."""
-    options = (
-        click.option("--threshold", type=SHARE, metavar="X", help="Score at which a case passes (default: 0.8)."),
-        click.option("--min-pass-rate", type=SHARE, metavar="X", help="Gate: least share of graded cases that pass."),
-        click.option("--min-mean-score", type=SHARE, metavar="X", help="Gate: least mean score."),
-        click.option("--max-errors", type=Count(min=0), metavar="N", help="Gate: most errors."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class GateOptions:
     """What moves the gate; None leaves the eval file's own."""
 
-    threshold: float | None
-    min_pass_rate: float | None
-    min_mean_score: float | None
-    max_errors: int | None
+    threshold: float | None = option(
+        "--threshold", type=SHARE, metavar="X", help="Score at which a case passes (default: 0.8)."
+    )
+    min_pass_rate: float | None = option(
+        "--min-pass-rate", type=SHARE, metavar="X", help="Gate: least share of graded cases that pass."
+    )
+    min_mean_score: float | None = option("--min-mean-score", type=SHARE, metavar="X", help="Gate: least mean score.")
+    max_errors: int | None = option("--max-errors", type=Count(min=0), metavar="N", help="Gate: most errors.")
 
 
 def color_option(command: F) -> F:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,34 +11,31 @@ import click
 from agentv_ci.app.report import Merging, report_results
 from agentv_ci.app.report_files import RunFiles
 from agentv_ci.cli.console import show_outcome
-from agentv_ci.cli.options import FILE, Count, ReportOptions, color_option, report_options, takes
+from agentv_ci.cli.options import FILE, Count, ReportOptions, argument, option, part, takes
 from agentv_ci.results.files import form_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportCommandOptions(ReportOptions):
+class ReportCommandOptions:
     """What `report` is given."""
 
-    results: tuple[str, ...]
-    expect_shards: int | None
-    out: str | None
-    baseline: str | None
+    results: tuple[str, ...] = argument(nargs=-1, required=True, metavar="RESULTS…")
+    expect_shards: int | None = option(
+        "--expect-shards",
+        type=Count(min=1),
+        metavar="N",
+        help="The files must be exactly the N parts of one plan; what is missing, doubled or foreign fails the gate.",
+    )
+    out: str | None = option(
+        "--out", type=FILE, metavar="FILE", help="Write all rows there too, with a run report beside them."
+    )
+    baseline: str | None = option(
+        "--baseline", type=FILE, metavar="FILE", help="Gate: no regression against this baseline, or these results."
+    )
+    reports: ReportOptions = field(metadata=part(ReportOptions))
 
 
 @click.command("report")
-@click.argument("results", nargs=-1, required=True, metavar="RESULTS…")
-@click.option(
-    "--expect-shards",
-    type=Count(min=1),
-    metavar="N",
-    help="The files must be exactly the N parts of one plan; what is missing, doubled or foreign fails the gate.",
-)
-@click.option("--out", type=FILE, metavar="FILE", help="Write all rows there too, with a run report beside them.")
-@click.option(
-    "--baseline", type=FILE, metavar="FILE", help="Gate: no regression against this baseline, or these results."
-)
-@report_options
-@color_option
 @takes(ReportCommandOptions)
 def command(options: ReportCommandOptions) -> int:
     """Report results again, or several files as one run: the summary, and the gate that was set when they ran.
@@ -54,7 +51,7 @@ def command(options: ReportCommandOptions) -> int:
     cwd = Path.cwd()
     out = cwd / options.out if options.out else None
     files = RunFiles(out, form_of(out)) if out is not None else None
-    reports = options.reports(cwd)
+    reports = options.reports.at(cwd)
     merging = Merging(
         results=[cwd / each for each in options.results],
         names=options.results,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -16,12 +16,11 @@ from agentv_ci.cli.options import (
     GateOptions,
     ReportOptions,
     SelectionOptions,
-    color_option,
+    argument,
     form_and_name,
     form_option,
-    gate_options,
-    report_options,
-    selection_options,
+    option,
+    part,
     takes,
     verbose_option,
     workers_option,
@@ -33,44 +32,30 @@ from agentv_ci.results.files import ResultsFormat
 
 
 @dataclass(frozen=True, kw_only=True)
-class RescoreOptions(SelectionOptions, GateOptions, ReportOptions):
+class RescoreOptions:
     """What `rescore` is given."""
 
-    results: str
-    out: str | None
-    form: ResultsFormat | None
-    workers: int | None
-    dry_run: bool
-    verbose: bool
-
-    def overrides(self) -> Overrides:
-        """Return what takes the place of the plan's own settings."""
-        return Overrides(
-            threshold=self.threshold,
-            min_pass_rate=self.min_pass_rate,
-            min_mean_score=self.min_mean_score,
-            max_errors=self.max_errors,
-        )
+    results: str = argument(metavar="RESULTS")
+    paths: tuple[str, ...] = argument(nargs=-1, metavar="[PATH…]")
+    selection: SelectionOptions = field(metadata=part(SelectionOptions))
+    out: str | None = option(
+        "--out", type=FILE, metavar="PATH", help="Results file; default: <results>.rescored.<format>."
+    )
+    form: ResultsFormat | None = form_option()  # noqa: RUF009  # a declaration
+    workers: int | None = workers_option()
+    dry_run: bool = option("--dry-run", is_flag=True, help="The mock answers for every judge; nothing is gated.")
+    gate: GateOptions = field(metadata=part(GateOptions))
+    reports: ReportOptions = field(metadata=part(ReportOptions))
+    verbose: bool = verbose_option()
 
     def files(self, cwd: Path) -> RunFiles:
         """Return where results and reports go; raises UsageError where their names do not fit."""
         form = form_and_name(self.form, self.out)
         results = cwd / self.out if self.out else (cwd / self.results).with_suffix(f".rescored.{form}")
-        return RunFiles(results, form, self.reports(cwd))
+        return RunFiles(results, form, self.reports.at(cwd))
 
 
 @click.command("rescore")
-@click.argument("results", metavar="RESULTS")
-@click.argument("paths", nargs=-1, metavar="[PATH…]")
-@selection_options
-@click.option("--out", type=FILE, metavar="PATH", help="Results file; default: <results>.rescored.<format>.")
-@form_option
-@workers_option
-@click.option("--dry-run", is_flag=True, help="The mock answers for every judge; nothing is gated.")
-@gate_options
-@report_options
-@verbose_option
-@color_option
 @takes(RescoreOptions)
 def command(options: RescoreOptions) -> int:
     """Score the answers of an earlier run with today's evaluators; no target is asked, only judges are.
@@ -86,7 +71,7 @@ def command(options: RescoreOptions) -> int:
       agentv-ci rescore out/results.jsonl plan.json --out again.jsonl
     """
     cwd = Path.cwd()
-    rescoring = prepare_rescoring(cwd / options.results, options.selection, cwd=cwd)
+    rescoring = prepare_rescoring(cwd / options.results, options.selection.of(options.paths), cwd=cwd)
     origin = rescoring.compiled.origin
     with ignoring_lost_output():
         show_diagnostics(origin.warnings, err=True)
@@ -95,7 +80,7 @@ def command(options: RescoreOptions) -> int:
     dry_run = options.dry_run or rescoring.is_dry_run
     how = RunOptions(root=origin.root, workers=options.workers, dry_run=dry_run)
     files = options.files(cwd)
-    work = partial(rescore, rescoring, options.overrides(), how, files)
+    work = partial(rescore, rescoring, Overrides(**vars(options.gate)), how, files)
     outcome = run(work, files, dotenv_files=origin.dotenv_files, verbose=options.verbose)
     show_outcome(outcome, files.written, cwd)
     for sentence in rescoring.left_out:

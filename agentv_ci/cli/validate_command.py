@@ -11,36 +11,31 @@ import click
 
 from agentv_ci.app.validate import Checks, check_paths
 from agentv_ci.cli.console import show_diagnostics, show_line
-from agentv_ci.cli.options import Count, color_option, takes, targets_option
+from agentv_ci.cli.options import Count, argument, option, takes, targets_option
 from agentv_ci.errors import FAILED, PASSED, NothingToRun
 from agentv_ci.text import listed
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ValidateOptions:
     """What `validate` is given."""
 
-    paths: tuple[str, ...]
-    form: Literal["text", "json", "github", "sarif"]
-    strict: bool
-    jobs: int | None
-    targets: str | None
+    paths: tuple[str, ...] = argument(nargs=-1, required=True, metavar="PATH…")
+    form: Literal["text", "json", "github", "sarif"] = option(
+        "--format",
+        type=click.Choice(["text", "json", "github", "sarif"]),
+        default="text",
+        show_default=True,
+        help="text for people, json for programs, github for annotations in a workflow, sarif for code scanning.",
+    )
+    strict: bool = option("--strict", is_flag=True, help="Warnings fail too.")
+    jobs: int | None = option(
+        "--jobs", type=Count(min=1), metavar="N", help="Processes at once (default: one per CPU core)."
+    )
+    targets: str | None = targets_option()
 
 
 @click.command("validate")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH…")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "github", "sarif"]),
-    default="text",
-    show_default=True,
-    help="text for people, json for programs, github for annotations in a workflow, sarif for code scanning.",
-)
-@click.option("--strict", is_flag=True, help="Warnings fail too.")
-@click.option("--jobs", type=Count(min=1), metavar="N", help="Processes at once (default: one per CPU core).")
-@targets_option
-@color_option
 @takes(ValidateOptions)
 def command(options: ValidateOptions) -> int:
     """Check eval, targets and config documents: files, folders and globs.

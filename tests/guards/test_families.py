@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
-from agentv_ci.cli.options import REPORTS
+from agentv_ci.cli.options import ReportOptions
 from agentv_ci.contracts.evaluators import AuthoredEvaluator
 from agentv_ci.contracts.plan import PlanEvaluator
 from agentv_ci.contracts.targets import Target
@@ -82,5 +83,5 @@ def test_plan_knows_the_evaluators_that_authors_know() -> None:
 def test_report_is_complete(kind: str) -> None:
     folder = PACKAGE / "report" / "renderers"
     assert (folder / f"{kind}.py").exists() or (folder / kind).is_dir(), "add report/renderers/<kind>.py"
-    assert kind in REPORTS, "add its option"
+    assert kind in {each.name for each in fields(ReportOptions)}, "add its option"
     assert f"`--{kind} FILE`" in README, "add it to the README's table of what a run leaves"
