@@ -132,6 +132,14 @@ def verdict_of_score(score: float, threshold: float) -> Verdict:
     return "borderline" if round(score, PRECISION) >= BORDERLINE else "fail"
 
 
+def share_met(findings: Iterable[tuple[bool, str]]) -> Score:
+    """Return the share of findings that are met, each a hit or a miss; 1 when there are none."""
+    pairs = list(findings)
+    hits = tuple(finding for is_met, finding in pairs if is_met)
+    misses = tuple(finding for is_met, finding in pairs if not is_met)
+    return Score(len(hits) / len(pairs) if pairs else 1.0, hits=hits, misses=misses)
+
+
 def weighted_mean(weighted: Iterable[tuple[float, float]]) -> float:
     """Return Σ weight·score / Σ weight of pairs of weight and score; 0 when all weights are 0."""
     pairs = list(weighted)

@@ -41,12 +41,10 @@ from agentv_ci.errors import UsageError
 from agentv_ci.evaluate.evaluators import (
     code,
     composite,
-    field_accuracy,
-    is_json,
     limits,
     llm_judge,
-    regex,
     similarity,
+    structured,
     text,
     tool_trajectory,
 )
@@ -84,15 +82,15 @@ def scorer_of(evaluator: PlanEvaluator) -> Scorer:  # noqa: C901, PLR0912  # a b
         case EqualsEvaluator():
             return partial(text.equals, evaluator)
         case RegexEvaluator():
-            return partial(regex.regex, evaluator)
+            return partial(text.regex, evaluator)
         case StartsWithEvaluator():
             return partial(text.starts_with, evaluator)
         case EndsWithEvaluator():
             return partial(text.ends_with, evaluator)
         case IsJsonEvaluator():
-            return partial(is_json.is_json, evaluator)
+            return partial(structured.is_json, evaluator)
         case FieldAccuracyEvaluator():
-            return partial(field_accuracy.field_accuracy, evaluator)
+            return partial(structured.field_accuracy, evaluator)
         case SimilarityEvaluator():
             return partial(similarity.similarity, evaluator)
         case LatencyEvaluator():

@@ -63,7 +63,8 @@ def _message(message: PlanMessage, submission: Submission, locate: Locate) -> Js
     content: JsonValue = message.value
     if content is None:
         content = [_part(part, submission, locate) for part in message.content]
-    return turn(message, content) | ({"name": message.name} if message.name is not None else {})
+    name: JsonObject = {"name": message.name} if message.name is not None else {}
+    return {"role": message.role, **name, **turn(message, content)}
 
 
 def _part(part: Part, submission: Submission, locate: Locate) -> JsonObject:

@@ -7,6 +7,7 @@ from decimal import Decimal
 from agentv_ci.contracts.evaluators import CostEvaluator, LatencyEvaluator, TokenUsageEvaluator, ToolCallsEvaluator
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.results import PRECISION, Usage
+from agentv_ci.evaluate.scoring import share_met
 from agentv_ci.evaluate.services import EvaluatorServices
 from agentv_ci.evaluate.submission import Submission
 from agentv_ci.text import counted
@@ -18,7 +19,7 @@ async def latency(settings: LatencyEvaluator, submission: Submission, services: 
     if took_ms is None:
         return Score(unmeasured="the time its answer took")
     most = f"{Decimal(str(settings.max_ms)).normalize():,f} ms"
-    return _limited(f"{took_ms:,} ms, at most {most}", is_met=took_ms <= settings.max_ms)
+    return share_met([(took_ms <= settings.max_ms, f"{took_ms:,} ms, at most {most}")])
 
 
 async def cost(settings: CostEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
@@ -27,7 +28,7 @@ async def cost(settings: CostEvaluator, submission: Submission, services: Evalua
     if cost_usd is None:
         return Score(unmeasured="a cost: neither its own nor tokens of a model with a known price")
     dollars, most = (Decimal(str(round(each, PRECISION))).normalize() for each in (cost_usd, settings.max_usd))
-    return _limited(f"${dollars:f}, at most ${most:f}", is_met=dollars <= most)
+    return share_met([(dollars <= most, f"${dollars:f}, at most ${most:f}")])
 
 
 async def tool_calls(settings: ToolCallsEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
@@ -35,7 +36,7 @@ async def tool_calls(settings: ToolCallsEvaluator, submission: Submission, servi
     if not submission.response.has_trace:
         return Score(unmeasured="its tool calls")
     number = len(submission.response.calls)
-    return _limited(f"{counted(number, 'tool call')}, at most {settings.max}", is_met=number <= settings.max)
+    return share_met([(number <= settings.max, f"{counted(number, 'tool call')}, at most {settings.max}")])
 
 
 async def token_usage(settings: TokenUsageEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
@@ -63,7 +64,3 @@ async def token_usage(settings: TokenUsageEvaluator, submission: Submission, ser
     if unmeasured and not misses:
         return Score(unmeasured=f"its number of {' and of '.join(unmeasured)}")
     return Score(0.0 if misses else 1.0, hits=tuple(hits), misses=tuple(misses))
-
-
-def _limited(finding: str, *, is_met: bool) -> Score:
-    return Score(1.0, hits=(finding,)) if is_met else Score(0.0, misses=(finding,))

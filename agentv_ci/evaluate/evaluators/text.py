@@ -1,6 +1,9 @@
-"""`type: contains`, `contains_any`, `contains_all`, `equals`, `starts_with`, `ends_with`: texts in the answer."""
+"""`contains`, `contains_any`, `contains_all`, `equals`, `starts_with`, `ends_with`, `regex`: texts in the answer."""
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator
 
 from agentv_ci.contracts.evaluators import (
     ContainsAllEvaluator,
@@ -8,12 +11,15 @@ from agentv_ci.contracts.evaluators import (
     ContainsEvaluator,
     EndsWithEvaluator,
     EqualsEvaluator,
+    RegexEvaluator,
     StartsWithEvaluator,
     TextEvaluator,
 )
 from agentv_ci.contracts.exchange import Score
+from agentv_ci.evaluate.scoring import share_met
 from agentv_ci.evaluate.services import EvaluatorServices
 from agentv_ci.evaluate.submission import Submission
+from agentv_ci.patterns import TIMEOUT_S, NoPattern, compiled, occurs
 from agentv_ci.text import shortened
 
 MAX_QUOTED = 200
@@ -21,32 +27,19 @@ MAX_QUOTED = 200
 
 async def contains(settings: ContainsEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
     """1 when the answer contains a text, else 0."""
-    value = settings.value
-    if _comparable(value, settings) in _comparable(submission.answer, settings):
-        return Score(1.0, hits=(f"contains '{value}'",))
-    return Score(0.0, misses=(f"does not contain '{value}'",))
+    return share_met(_findings([settings.value], submission, settings))
 
 
 async def contains_any(settings: ContainsAnyEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
     """1 when the answer contains one of several texts, else 0."""
-    answer = _comparable(submission.answer, settings)
-    present = [value for value in settings.value if _comparable(value, settings) in answer]
-    if present:
-        return Score(1.0, hits=tuple(f"contains '{value}'" for value in present))
+    if hits := share_met(_findings(settings.value, submission, settings)).hits:
+        return Score(1.0, hits=hits)
     return Score(0.0, misses=(f"contains none of {', '.join(map(repr, settings.value))}",))
 
 
 async def contains_all(settings: ContainsAllEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
     """The share of several texts that the answer contains."""
-    answer = _comparable(submission.answer, settings)
-    hits: list[str] = []
-    misses: list[str] = []
-    for value in settings.value:
-        if _comparable(value, settings) in answer:
-            hits.append(f"contains '{value}'")
-        else:
-            misses.append(f"does not contain '{value}'")
-    return Score(len(hits) / len(settings.value), hits=tuple(hits), misses=tuple(misses))
+    return share_met(_findings(settings.value, submission, settings))
 
 
 async def equals(settings: EqualsEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
@@ -71,6 +64,28 @@ async def ends_with(settings: EndsWithEvaluator, submission: Submission, service
     if _comparable(submission.answer, settings).endswith(_comparable(value, settings)):
         return Score(1.0, hits=(f"ends with '{value}'",))
     return Score(0.0, misses=(f"ends with '{submission.answer[-len(value) :]}', not '{value}'",))
+
+
+async def regex(settings: RegexEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+    """Search, for a limited time: a pattern that backtracks without end is an error, not a zero."""
+    value = settings.value
+    try:
+        pattern = compiled(value, ignore_case=not settings.case_sensitive)
+        # In a thread: the search holds neither the loop nor, with a time limit, the interpreter.
+        found = await asyncio.to_thread(occurs, pattern, submission.answer)
+    except TimeoutError:
+        return Score(error=f"the pattern took longer than {TIMEOUT_S:g} s: '{value}'")
+    except NoPattern as error:
+        return Score(error=f"not a regular expression: {error}")
+    return share_met([(found, f"matches '{value}'" if found else f"does not match '{value}'")])
+
+
+def _findings(values: Iterable[str], submission: Submission, settings: TextEvaluator) -> Iterator[tuple[bool, str]]:
+    """Yield of each text whether the answer contains it, and the sentence that says so."""
+    answer = _comparable(submission.answer, settings)
+    for value in values:
+        is_there = _comparable(value, settings) in answer
+        yield is_there, f"contains '{value}'" if is_there else f"does not contain '{value}'"
 
 
 def _comparable(text: str, settings: TextEvaluator) -> str:

@@ -1,4 +1,7 @@
-"""`type: field_accuracy`: Σ weight of the fields that are right / Σ weight of all."""
+"""`type: is_json`, `field_accuracy`: answers that are JSON, and fields of them.
+
+Score of fields = Σ weight of the fields that are right / Σ weight of all.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,32 @@ import json
 from decimal import Decimal, localcontext
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.evaluators import ComparedField, FieldAccuracyEvaluator, field_steps
+from agentv_ci.contracts.evaluators import ComparedField, FieldAccuracyEvaluator, IsJsonEvaluator, field_steps
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.evaluate.scoring import weighted_mean
 from agentv_ci.evaluate.services import EvaluatorServices
 from agentv_ci.evaluate.submission import Submission
-from agentv_ci.json_access import found_at, read_answer
+from agentv_ci.json_access import found_at, read_answer, refuse_constant
 from agentv_ci.json_values import MAX_EXPONENT, is_same, is_same_moment, moment_of, number_of, unfit_reference
-from agentv_ci.text import shortened
+from agentv_ci.text import shortened, unfenced
 
 MAX_QUOTED = 200
 DIGITS = 2 * MAX_EXPONENT
 """To which differences are exact."""
+
+
+async def is_json(settings: IsJsonEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
+    """Parse, as strictly as a program that gets the answer would."""
+    answer = submission.answer
+    try:
+        # Numbers are looked at and not made: JSON has longer ones than any program.
+        json.loads(answer, parse_int=str, parse_float=str, parse_constant=refuse_constant)
+    except RecursionError:
+        return Score(error="the answer is nested too deep to be read")
+    except ValueError as error:
+        reason = "it stands in a code fence" if unfenced(answer) != answer else str(error)
+        return Score(0.0, misses=(f"not JSON: {reason}",))
+    return Score(1.0, hits=("is JSON",))
 
 
 async def field_accuracy(
