@@ -64,7 +64,7 @@ def gate_fails(outcomes: Sequence[CaseOutcome], min_pass_rate: float) -> bool:
 
 def compare_fails(base: Sequence[CaseOutcome], head: Sequence[CaseOutcome], confidence: float) -> bool:
     """Whether a run is a regression against another."""
-    sides = Side.of_outcomes("base", base), Side.of_outcomes("head", head)
+    sides = Side("base", base), Side("head", head)
     return bool(compare_sides(*sides, now=NOW, confidence=confidence).reasons)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.analysis.outcomes import CaseOutcome, RowCase, TrialOutcome
 from agentv_ci.contracts.comparison import BASELINE_SCHEMA, BaselineCase, BaselineDocument
+from agentv_ci.contracts.results import RowSource
 
 
 def baseline_of(outcomes: Iterable[CaseOutcome], *, plan_digest: str | None, measured: str) -> BaselineDocument | None:
@@ -37,3 +38,13 @@ def _case(outcome: CaseOutcome) -> BaselineCase:
         missed=tuple(each.number for each in outcome.graded if each.verdict != "pass"),
         digest=outcome.case.digest,
     )
+
+
+def outcome_of(case: BaselineCase) -> CaseOutcome:
+    """Return the outcome of a case as far as a baseline keeps it."""
+    passed = (TrialOutcome(number, "pass", 1.0, "") for number in case.passed)
+    missed = (TrialOutcome(number, "fail", 0.0, "") for number in case.missed)
+    trials = tuple(sorted((*passed, *missed), key=lambda each: each.number))
+    source = RowSource(path=case.suite, line=1)
+    known = RowCase(case.id, case.suite, case.digest, source, len(trials), "majority", None)
+    return CaseOutcome(known, case.target, case.verdict, case.mean, trials)

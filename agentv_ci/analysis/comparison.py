@@ -18,7 +18,7 @@ from agentv_ci.analysis.inference import change_interval
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.statistics import apart, mean_score_change, p_text, pass_rate_change
 from agentv_ci.contracts.base import Verdict
-from agentv_ci.contracts.comparison import BaselineDocument, Change, ComparedCase, Comparison, Figure, Rate
+from agentv_ci.contracts.comparison import Change, ComparedCase, Comparison, Figure, Rate
 from agentv_ci.text import counted, shortened
 
 CONFIDENCE = 0.99
@@ -32,77 +32,13 @@ RANKS: Mapping[Verdict, int] = {"fail": 0, "borderline": 1, "pass": 2}
 
 
 @dataclass(frozen=True, slots=True)
-class SideCase:
-    """A case of one side."""
-
-    suite: str
-    id: str
-    target: str
-    digest: str
-    verdict: Verdict
-    score: float
-    """Mean of its graded trials."""
-    ran: int
-    """Trials that ran, graded or not."""
-    trials: Mapping[int, bool]
-    """Graded trials by number, and whether they passed."""
-
-    @property
-    def passes(self) -> list[bool]:
-        """Whether its trials passed, in order."""
-        return [self.trials[number] for number in sorted(self.trials)]
-
-    @property
-    def rate(self) -> Rate:
-        """How often it passes."""
-        mean = self.score if self.trials else None
-        return Rate(verdict=self.verdict, passed=sum(self.passes), graded=len(self.trials), mean=mean)
-
-
-@dataclass(frozen=True, slots=True)
 class Side:
     """A run that is compared."""
 
     name: str
-    cases: tuple[SideCase, ...]
+    cases: Sequence[CaseOutcome]
     measured: str | None = None
     """When its last answer was had: ISO 8601."""
-
-    @classmethod
-    def of_outcomes(cls, name: str, outcomes: Iterable[CaseOutcome], measured: str | None = None) -> Side:
-        """Return a run by its cases' outcomes."""
-        cases = (
-            SideCase(
-                suite=outcome.case.suite,
-                id=outcome.case.id,
-                target=outcome.target,
-                digest=outcome.case.digest,
-                verdict=outcome.verdict,
-                score=outcome.score,
-                ran=len(outcome.trials),
-                trials={trial.number: trial.verdict == "pass" for trial in outcome.graded},
-            )
-            for outcome in outcomes
-        )
-        return cls(name, tuple(cases), measured)
-
-    @classmethod
-    def of_baseline(cls, name: str, document: BaselineDocument) -> Side:
-        """Return a run by what a baseline keeps of it."""
-        cases = (
-            SideCase(
-                suite=case.suite,
-                id=case.id,
-                target=case.target,
-                digest=case.digest,
-                verdict=case.verdict,
-                score=case.mean,
-                ran=len(case.passed) + len(case.missed),
-                trials=dict.fromkeys(case.missed, False) | dict.fromkeys(case.passed, True),
-            )
-            for case in document.cases
-        )
-        return cls(name, tuple(cases), document.measured)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +55,10 @@ class BaselineComparison:
 
 def compare(against: BaselineComparison, outcomes: Iterable[CaseOutcome]) -> Comparison:
     """Compare a run's cases with the older ones."""
-    base, head = against.base, Side.of_outcomes(against.head, outcomes)
+    base, head = against.base, Side(against.head, tuple(outcomes))
     if against.is_part:
-        in_head = {(each.suite, each.id) for each in head.cases}
-        base = replace(base, cases=tuple(each for each in base.cases if (each.suite, each.id) in in_head))
+        in_head = {each.key[:2] for each in head.cases}
+        base = replace(base, cases=tuple(each for each in base.cases if each.key[:2] in in_head))
     return compare_sides(base, head, now=against.now, is_part=against.is_part)
 
 
@@ -132,7 +68,7 @@ def compare_sides(
     """Compare two runs."""
     pairs = _paired(base, head)
     cases = [_compared(one, other, confidence) for one, other in pairs]
-    graded = [(one, other) for one, other in pairs if one and other and one.trials and other.trials]
+    graded = [(one, other) for one, other in pairs if one and other and one.graded and other.graded]
     pass_rate = pass_rate_change([(one.verdict == "pass", other.verdict == "pass") for one, other in graded])
     mean_score = mean_score_change([(one.score, other.score) for one, other in graded])
     changes = Counter(each.change for each in cases)
@@ -142,7 +78,7 @@ def compare_sides(
         confidence=confidence,
         is_part=is_part,
         compared=len(graded),
-        lost=sum(bool(one and one.trials and other and not other.trials) for one, other in pairs),
+        lost=sum(bool(one and one.graded and other and not other.graded) for one, other in pairs),
         counts={change: changes[change] for change in CHANGES_WORST_FIRST},
         pass_rate=pass_rate,
         mean_score=mean_score,
@@ -152,19 +88,16 @@ def compare_sides(
     )
 
 
-def _paired(base: Side, head: Side) -> list[tuple[SideCase | None, SideCase | None]]:
+def _paired(base: Side, head: Side) -> list[tuple[CaseOutcome | None, CaseOutcome | None]]:
     """Return the cases of both sides together, those of the newer one first.
 
     The target counts only where a side asks several the same case: else two targets are what is compared.
     """
-    asked = [Counter((each.suite, each.id) for each in side.cases) for side in (base, head)]
+    asked = [Counter(each.key[:2] for each in side.cases) for side in (base, head)]
     by_target = {case for counts in asked for case, targets in counts.items() if targets > 1}
 
-    def by_key(side: Side) -> dict[tuple[str, ...], SideCase]:
-        return {
-            (each.suite, each.id, *([each.target] if (each.suite, each.id) in by_target else [])): each
-            for each in side.cases
-        }
+    def by_key(side: Side) -> dict[tuple[str, ...], CaseOutcome]:
+        return {each.key if each.key[:2] in by_target else each.key[:2]: each for each in side.cases}
 
     older, newer = by_key(base), by_key(head)
     return [
@@ -173,30 +106,38 @@ def _paired(base: Side, head: Side) -> list[tuple[SideCase | None, SideCase | No
     ]
 
 
-def _compared(base: SideCase | None, head: SideCase | None, confidence: float) -> ComparedCase:
+def _compared(base: CaseOutcome | None, head: CaseOutcome | None, confidence: float) -> ComparedCase:
     known = head if head is not None else base
     assert known is not None, "a case is on one side at least"
+    suite, case_id, target = known.key
     one_sided = ComparedCase(
-        suite=known.suite,
-        id=known.id,
-        target=known.target,
+        suite=suite,
+        id=case_id,
+        target=target,
         change="new" if base is None else "removed",
-        base=base.rate if base is not None else None,
-        head=head.rate if head is not None else None,
+        base=_rate(base) if base is not None else None,
+        head=_rate(head) if head is not None else None,
     )
     if base is None or head is None:
         return one_sided
     change = _change(base, head, confidence)
-    return one_sided.model_copy(update={**change, "stale": base.digest != head.digest})
+    return one_sided.model_copy(update={**change, "stale": base.case.digest != head.case.digest})
 
 
-def _change(base: SideCase, head: SideCase, confidence: float) -> dict[str, object]:
-    if not base.trials or not head.trials:
+def _rate(outcome: CaseOutcome) -> Rate:
+    graded = len(outcome.graded)
+    mean = outcome.score if graded else None
+    return Rate(verdict=outcome.verdict, passed=outcome.passed, graded=graded, mean=mean)
+
+
+def _change(base: CaseOutcome, head: CaseOutcome, confidence: float) -> dict[str, object]:
+    if not base.graded or not head.graded:
         return {"change": "not enough evidence"}
-    if base.ran == head.ran == 1:
+    if len(base.trials) == len(head.trials) == 1:
         return {"change": _by_verdict(base.verdict, head.verdict), "single": True}
-    is_paired = base.trials.keys() == head.trials.keys()
-    low, high = change_interval(base.passes, head.passes, confidence, paired=is_paired)
+    before, now = ([each.verdict == "pass" for each in side.graded] for side in (base, head))
+    is_paired = [each.number for each in base.graded] == [each.number for each in head.graded]
+    low, high = change_interval(before, now, confidence, paired=is_paired)
     return {"change": _by_interval(base, head, low, high), "low": low, "high": high}
 
 
@@ -205,16 +146,16 @@ def _by_verdict(base: Verdict, head: Verdict) -> Change:
     return "regressed" if difference < 0 else "improved" if difference > 0 else "unchanged"
 
 
-def _by_interval(base: SideCase, head: SideCase, low: float, high: float) -> Change:
+def _by_interval(base: CaseOutcome, head: CaseOutcome, low: float, high: float) -> Change:
     if high < 0:
         return "regressed"
     if low > 0:
         return "improved"
-    sides = [{*side.passes} for side in (base, head)]
-    is_flaky = any(len(seen) > 1 for seen in sides)
-    if (base.verdict == "pass") != (head.verdict == "pass") or not (is_flaky or sides[0] == sides[1]):
+    if (base.verdict == "pass") != (head.verdict == "pass"):
         return "not enough evidence"
-    return "flaky" if is_flaky else "unchanged"
+    if base.flaky or head.flaky:
+        return "flaky"
+    return "unchanged" if bool(base.passed) == bool(head.passed) else "not enough evidence"
 
 
 def _reasons(cases: Sequence[ComparedCase], pass_rate: Figure | None, mean_score: Figure | None) -> Iterable[str]:

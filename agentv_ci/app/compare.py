@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from agentv_ci.analysis.baseline import baseline_of, baseline_text
+from agentv_ci.analysis.baseline import baseline_of, baseline_text, outcome_of
 from agentv_ci.analysis.comparison import BaselineComparison, Side, compare_sides
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
 from agentv_ci.app.report_files import read_run_report, report_path, require_writable, write_whole
@@ -90,9 +90,10 @@ def _unfit(report: RunReport) -> str | None:
 
 def _side(path: Path, name: str) -> Side:
     if path.suffix == ".json":
-        return Side.of_baseline(name, _baseline(path))
+        document = _baseline(path)
+        return Side(name, tuple(map(outcome_of, document.cases)), document.measured)
     rows = _read(path, name)
-    return Side.of_outcomes(name, rows.outcomes, rows.measured)
+    return Side(name, rows.outcomes, rows.measured)
 
 
 def _read(results: Path, name: str) -> _Results:

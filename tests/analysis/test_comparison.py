@@ -6,19 +6,29 @@ from datetime import timedelta
 
 import pytest
 
-from agentv_ci.analysis.comparison import Side, SideCase, compare_sides
+from agentv_ci.analysis.baseline import outcome_of
+from agentv_ci.analysis.comparison import Side, compare_sides
 from agentv_ci.analysis.inference import mcnemar
-from agentv_ci.contracts.comparison import Comparison
+from agentv_ci.contracts.comparison import BaselineCase, Comparison
 from tests.conftest import NOW
 
 
 def side(passes: list[bool], *, measured: str | None = None, digest: str = "d") -> Side:
     """A run of one trial a case."""
     cases = (
-        SideCase("a.yaml", f"case-{n}", "t", digest, "pass" if each else "fail", float(each), 1, {1: each})
+        BaselineCase(
+            suite="a.yaml",
+            id=f"case-{n}",
+            target="t",
+            verdict="pass" if each else "fail",
+            mean=float(each),
+            passed=(1,) if each else (),
+            missed=() if each else (1,),
+            digest=digest * 64,
+        )
         for n, each in enumerate(passes)
     )
-    return Side("base.json", tuple(cases), measured)
+    return Side("base.json", tuple(map(outcome_of, cases)), measured)
 
 
 def compared(base: Side, head: Side) -> Comparison:
@@ -32,7 +42,7 @@ def test_an_old_baseline_is_named(days: int, said: tuple[str, ...]) -> None:
 
 
 def test_cases_with_another_digest_are_named() -> None:
-    found = compared(side([True, True], digest="old"), side([True, True], digest="new"))
+    found = compared(side([True, True], digest="0"), side([True, True], digest="1"))
     assert found.warnings == ("2 cases with a digest that base.json has not, of case or target: case-0, case-1",)
 
 

@@ -216,7 +216,7 @@ def test_any_split_in_any_order_comes_to_what_the_whole_run_comes_to(
 def compared(of: Plan, verdict: Any) -> BaselineComparison:
     """What a run is compared with that ended like this."""
     outcomes = report(of, [row(verdict, of=each) for each in of.cases], Ending())[1]
-    return BaselineComparison(Side.of_outcomes("base.json", outcomes), "head", NOW)
+    return BaselineComparison(Side("base.json", outcomes), "head", NOW)
 
 
 def test_a_whole_run_keeps_what_was_said_of_it_against_its_baseline() -> None:

@@ -175,7 +175,7 @@ def runs(draw: st.DrawFn) -> Run:
     against = None
     if draw(st.booleans()):
         older = outcomes_of(of, draw(rows_of(of)))
-        against = BaselineComparison(Side.of_outcomes("main.json", older), "r.jsonl", NOW)
+        against = BaselineComparison(Side("main.json", older), "r.jsonl", NOW)
     ending = draw(endings(of))
     rows = tuple(each.model_copy(update={"dry_run": ending.dry_run}) for each in draw(rows_of(of)))
     return Run(of, rows, ending, draw(scenario_reports(of)), against)

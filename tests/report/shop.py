@@ -218,7 +218,7 @@ def shop_run() -> RunView:
     rows = list(_rows(cases, _BAD, seed=7))
     before = _plan(tuple(each for each in cases if each.id != "merge-two-accounts"))
     base = report(before, list(_rows(before.cases, _BEFORE, seed=3)), Ending())[1]
-    against = BaselineComparison(Side.of_outcomes("baselines/main.json", base), "this run", NOW)
+    against = BaselineComparison(Side("baselines/main.json", base), "this run", NOW)
     found = report(_plan(cases), rows, Ending(), scenarios=_scenarios(), against=against)
     return RunView(*found, lambda: rows, LINKS)
 

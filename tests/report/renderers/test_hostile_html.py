@@ -177,7 +177,7 @@ def test_nearly_a_thousand_million_tokens_are_a_number_for_people() -> None:
 
 def test_every_removed_case_is_named_or_not_promised() -> None:
     cases = [case(f"case-{number:02}", line=number + 1) for number in range(30)]
-    base = Side.of_outcomes("old.json", reported([row(of=each) for each in cases]).outcomes)
+    base = Side("old.json", reported([row(of=each) for each in cases]).outcomes)
     rows = [row("fail" if number < 8 else "pass", of=each) for number, each in enumerate(cases[:20])]
     against = BaselineComparison(base, "this run", datetime(2030, 1, 2, tzinfo=UTC))
     found = report(plan(*cases[:20]), rows, Ending(), against=against)

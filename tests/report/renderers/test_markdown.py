@@ -91,7 +91,7 @@ def finding(text: str, **given: Any) -> EvaluatorResult:
 def compared(rows: Sequence[ResultRow], older: Sequence[ResultRow], name: str = "main.json") -> RunView:
     """A run that was compared with an older one."""
     found, outcomes = whole(rows)
-    against = BaselineComparison(Side.of_outcomes(name, whole(older)[1]), "now.jsonl", datetime(2030, 1, 1, tzinfo=UTC))
+    against = BaselineComparison(Side(name, whole(older)[1]), "now.jsonl", datetime(2030, 1, 1, tzinfo=UTC))
     return RunView(found.model_copy(update={"comparison": compare(against, outcomes)}), outcomes, lambda: rows, LINKS)
 
 
