@@ -18,7 +18,7 @@ from agentv_ci.contracts.results import (
     TraceSummary,
 )
 from agentv_ci.report.renderers.html.document import TEMPLATES, render
-from agentv_ci.report.renderers.html.texts import MAX_TEXT
+from agentv_ci.report.renderers.html.payload import MAX_TEXT
 from tests.browser.conftest import Open
 from tests.browser.test_report import contrast
 from tests.report.builders import case, finding, reported, row

@@ -86,9 +86,8 @@ def test_the_figures_of_the_page_are_those_of_the_run_report() -> None:
     assert (verdicts["pass"], verdicts["fail"] + verdicts["borderline"]) == (counts.passed, counts.failed)
     assert (verdicts["error"], sum(each.get("flaky", False) for each in table)) == (counts.errored, counts.flaky)
     assert sum(each.get("cost", 0) for each in table) == pytest.approx(run.report.cost_usd, abs=1e-5)
-    drawn = plots.histogram(run.outcomes)
-    assert drawn is not None
-    assert tuple(map(int, re.findall(r": (\d+)(?:;|$)", drawn.says))) == run.report.statistics.histogram
+    drawn = plots.columns(run.outcomes)
+    assert tuple(each.total() for each in drawn) == run.report.statistics.histogram
     assert run.report.comparison is not None
     changed = Counter(each["change"] for each in table)
     assert {**changed} == {name: number for name, number in run.report.comparison.counts.items() if number}

@@ -22,7 +22,7 @@ from agentv_ci.report.renderers import renderer
 from agentv_ci.report.renderers.html import document as html
 from agentv_ci.report.renderers.html.document import EARLY, TEMPLATES
 from agentv_ci.report.renderers.html.document import SCRIPTS as LATER
-from agentv_ci.report.renderers.html.texts import MAX_TEXT
+from agentv_ci.report.renderers.html.payload import MAX_TEXT
 from agentv_ci.report.view import RunView
 from tests.report.builders import (
     NASTY,

@@ -9,20 +9,38 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from agentv_ci.analysis.statistics import p_text
-from agentv_ci.report.renderers.html.numbers import money, score, share, signed
-from agentv_ci.report.renderers.html.overview import MAX_FOLDED, MAX_ISSUES, MAX_LISTED, line, overview_of
+from agentv_ci.contracts.report import EvaluatorFigures, Group
+from agentv_ci.report.links import Links
+from agentv_ci.report.renderers.html.numbers import duration, large, money, score, share, signed
 from agentv_ci.report.renderers.html.payload import Trials, case_lines, table_blocks
-from agentv_ci.report.view import SEVERITIES, RunView, issues_text, rate_text
-from agentv_ci.text import counted, well_formed_text
+from agentv_ci.report.renderers.html.plots import TRIALS, columns, scatter
+from agentv_ci.report.view import (
+    DRY_RUN,
+    GATE,
+    SEVERITIES,
+    STOPS,
+    RunView,
+    badness,
+    cost_remarks,
+    issues_text,
+    judges_cost,
+    never_ran,
+    rate_text,
+)
+from agentv_ci.text import counted, on_one_line, shortened, well_formed_text
 
 MAX_BYTES = 30_000_000
 """Of the whole file. Texts of passed cases are left out first, then of doubtful ones, then lines of the table."""
+
+MAX_LINE = 600
+"""Characters of a text at the top of the page."""
 
 TEMPLATES = Path(__file__).parent / "templates"
 EARLY = "early.js"
@@ -46,10 +64,20 @@ def _page(run: RunView, trials: Trials) -> tuple[bytes, bytes]:
     """Return the page around its data."""
     style, early, script = _read("report.css"), _read(EARLY), joined_script()
     template = _environment().get_template("report.html")
+    report = run.report
     text = template.render(
-        top=overview_of(run, trials),
-        report=run.report,
+        run=run,
+        report=report,
         links=run.links,
+        numbers=trials.numbers,
+        columns=columns(run.outcomes),
+        plot=scatter(trials.points),
+        remarks=[*cost_remarks(report)],
+        judges_cost=judges_cost(report),
+        never_ran=never_ran(report),
+        when=when(trials.first, trials.last),
+        commit=commit_of(run.links),
+        validations=[(each.scenario_key, it) for each in report.scenario_reports for it in each.aggregates.validations],
         style=style,
         early=early,
         script=script,
@@ -78,7 +106,9 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "counted": counted,
+        "duration": duration,
         "issues": issues_text,
+        "large": large,
         "line": line,
         "money": money,
         "p": p_text,
@@ -86,14 +116,41 @@ def _environment() -> Environment:
         "score": score,
         "share": share,
         "signed": signed,
+        "worst_first": worst_first,
     }
     environment.globals |= {
-        "max_folded": MAX_FOLDED,
-        "max_issues": MAX_ISSUES,
-        "max_listed": MAX_LISTED,
+        "axes": TRIALS,
+        "dry_run": DRY_RUN,
+        "gate_words": GATE,
         "severities": SEVERITIES,
+        "stops": STOPS,
     }
     return environment
+
+
+def line(text: str) -> str:
+    """Return a text in one line of bearable length, without characters that command a terminal or turn text round."""
+    return shortened(on_one_line(text), MAX_LINE)
+
+
+def worst_first(figures: Iterable[Group | EvaluatorFigures]) -> list[Group | EvaluatorFigures]:
+    """Return what passes least often first."""
+    return sorted(figures, key=badness)
+
+
+def when(first: datetime | None, last: datetime | None) -> str:
+    """Return when a run took place, and how long it took."""
+    if first is None or last is None:
+        return ""
+    end = f"{last:%H:%M:%S}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M:%S}"
+    took = round((last - first).total_seconds() * 1000)
+    return f"{first:%Y-%m-%d %H:%M:%S} to {end} UTC ({duration(took)})"
+
+
+def commit_of(links: Links) -> tuple[str, str] | None:
+    """Return the address and the name of the commit to which a run's links lead; None when they lead nowhere."""
+    repository, separator, commit = (links.base or "").partition("/blob/")
+    return (f"{repository}/commit/{commit}", commit[:12]) if separator and commit else None
 
 
 def policy(style: str, scripts: Iterable[str]) -> str:

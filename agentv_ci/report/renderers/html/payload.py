@@ -1,25 +1,41 @@
-"""The data of a page: a line for every case and the texts of its trials, as far as a file has room for them."""
+"""The data of a page: a line for every case and the texts of its trials, as far as a file has room for them.
+
+Whatever the texts say, they end neither their element nor the page.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import groupby
+from operator import attrgetter
 
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.spending import dollars, parts
 from agentv_ci.contracts.base import JsonObject, JsonValue, Verdict
 from agentv_ci.contracts.comparison import ComparedCase, Comparison, Rate
 from agentv_ci.contracts.report import RepeatedCase
-from agentv_ci.contracts.results import ResultRow, sum_of_known
+from agentv_ci.contracts.results import OutcomeKey, OutputMessage, ResultRow, sum_of_known
+from agentv_ci.json_access import well_formed
 from agentv_ci.report.links import Links
-from agentv_ci.report.renderers.html.texts import block, details, encoded, fitting_block
 from agentv_ci.report.view import RunView, rerun_command, started
+from agentv_ci.text import well_formed_text
 
 PASSES, DOUBTFUL, FAILS = 2, 1, 0
 """How little the data of a case will be missed."""
+MOST_MS = 10**15
+"""The longest time that is drawn: what is beyond is no figure for people, but rows come from anywhere."""
+MAX_TEXT = 100_000
+"""Characters of one text that are there."""
 MAX_TRIAL = 2_000_000
 """Bytes of one trial, however many texts it has: a long trace takes no room from others."""
+
+_ELSEWHERE = {"schema_version", "eval_id", "dataset", "suite", "target", "source", "dry_run"}
+_ELSEWHERE |= {"trial", "trials", "require", "stop_when", "status", "verdict", "score"}
+"""What a page has of a row in its line of the table, or does not show."""
+_AS_TEXT = {"seed", "metadata", "request", "output_messages"}
 
 Rank = tuple[int, int, int, int]
 """How soon a piece goes: kind, size, case, trial; what is smaller stays longer."""
@@ -75,32 +91,9 @@ class Point:
     trial: int
     verdict: Verdict
     duration_ms: int
-    cost_usd: float | None
-    score: float
-
-
-@dataclass(slots=True)
-class CaseTotals:
-    """What the trials of a case took; sums of whole numbers, the same in any order."""
-
-    trials: int = 0
-    duration_ms: int = 0
-    cost: int | None = None
+    cost: int | None
     """In parts of dollars; None: nothing is known."""
-
-    def add(self, row: ResultRow) -> None:
-        """Take in a trial."""
-        self.trials += 1
-        self.duration_ms += row.duration_ms
-        for cost in (row.cost_usd, row.judge_cost_usd):
-            self.cost = sum_of_known(self.cost, parts(cost))
-
-    def figures(self) -> JsonObject:
-        """Return the mean time and the sum of costs."""
-        return {
-            "ms": (2 * self.duration_ms + self.trials) // (2 * self.trials) if self.trials else None,
-            "cost": dollars(self.cost),
-        }
+    score: float
 
 
 @dataclass(slots=True)
@@ -108,8 +101,8 @@ class Trials:
     """What a page has of the trials of a run."""
 
     texts: BoundedPieces
-    totals: list[CaseTotals]
-    """Case by case."""
+    numbers: dict[OutcomeKey, int]
+    """The places of cases among all of the run."""
     points: list[Point] = field(default_factory=list)
     number: int = 0
     """Trials whose texts there are, before any was left out."""
@@ -121,35 +114,41 @@ class Trials:
     @classmethod
     def of(cls, run: RunView, limit: int) -> Trials:
         """Read the rows, once and in any order, and hold texts of about `limit` bytes at most."""
-        trials = cls(BoundedPieces(limit), [CaseTotals() for _ in run.outcomes])
-        numbers = {outcome.key: number for number, outcome in enumerate(run.outcomes)}
+        trials = cls(BoundedPieces(limit), {outcome.key: number for number, outcome in enumerate(run.outcomes)})
         seen: set[tuple[int, int]] = set()
         for row in run.rows():
-            number = numbers.get(row.outcome_key)
+            number = trials.numbers.get(row.outcome_key)
             if number is None:
                 continue
             trials._add(number, row)
             # Of a trial that is there twice, one text can be found.
             if (number, row.trial) not in seen:
                 seen.add((number, row.trial))
-                trials._add_texts(number, kind_of(run.outcomes[number]), row)
+                piece = fitting_block(f"trial-{number}-{row.trial}", details(row), min(limit // 3, MAX_TRIAL))
+                trials.texts.add(kind_of(run.outcomes[number]), number, row.trial, piece)
+        trials.number = len(seen)
         trials.points.sort(key=lambda point: (point.case, point.trial, point.duration_ms, point.score))
         return trials
 
     def _add(self, number: int, row: ResultRow) -> None:
-        self.totals[number].add(row)
-        costs = [each for each in (row.cost_usd, row.judge_cost_usd) if each is not None]
-        cost = sum(costs) if costs else None
-        self.points.append(Point(number, row.trial, row.verdict, row.duration_ms, cost, row.score))
+        duration_ms = min(row.duration_ms, MOST_MS)
+        cost = sum_of_known(parts(row.cost_usd), parts(row.judge_cost_usd))
+        self.points.append(Point(number, row.trial, row.verdict, duration_ms, cost, row.score))
         if (start := started(row)) is not None:
             end = start + timedelta(milliseconds=row.duration_ms)
             self.first = min(self.first or start, start)
             self.last = max(self.last or end, end)
 
-    def _add_texts(self, number: int, kind: int, row: ResultRow) -> None:
-        self.number += 1
-        piece = fitting_block(f"trial-{number}-{row.trial}", details(row), min(self.texts.limit // 3, MAX_TRIAL))
-        self.texts.add(kind, number, row.trial, piece)
+    def totals(self) -> dict[int, JsonObject]:
+        """Return the mean time and the sum of costs of each case that has trials."""
+        by_case = {case: list(points) for case, points in groupby(self.points, key=attrgetter("case"))}
+        return {case: _totals(points) for case, points in by_case.items()}
+
+
+def _totals(points: Sequence[Point]) -> JsonObject:
+    milliseconds, trials = sum(each.duration_ms for each in points), len(points)
+    costs = [each.cost for each in points if each.cost is not None]
+    return {"ms": (2 * milliseconds + trials) // (2 * trials), "cost": dollars(sum(costs)) if costs else None}
 
 
 def kind_of(outcome: CaseOutcome) -> int:
@@ -165,6 +164,7 @@ def case_lines(run: RunView, trials: Trials, limit: int) -> dict[int, bytes]:
     comparison = run.report.comparison
     compared = {each.key: each for each in (comparison.cases if comparison else ())}
     intervals = {each.key: each for each in run.report.repeated}
+    totals = trials.totals()
     lines = BoundedPieces(limit)
     for number, outcome in enumerate(run.outcomes):
         entry: JsonObject = {
@@ -174,7 +174,7 @@ def case_lines(run: RunView, trials: Trials, limit: int) -> dict[int, bytes]:
             "target": targets[outcome.target],
             **_verdict(outcome),
             **_place(outcome, run.links),
-            **trials.totals[number].figures(),
+            **totals.get(number, {}),
             **_interval(intervals.get(outcome.key)),
             **_change(compared.get(outcome.key), comparison),
         }
@@ -254,3 +254,87 @@ def _change(case: ComparedCase | None, comparison: Comparison | None) -> JsonObj
 
 def _rate(rate: Rate | None) -> JsonValue:
     return None if rate is None else [rate.verdict, rate.passed, rate.graded, rate.mean]
+
+
+def details(row: ResultRow) -> JsonObject:
+    """Return the texts and figures of a row under its own names. Absent is what the row does not have."""
+    said_by_evaluators = {"hits", "misses", "reasoning"} if row.evaluator_results else set[str]()
+    return _known(
+        {
+            **row.model_dump(exclude=_ELSEWHERE | _AS_TEXT | said_by_evaluators),
+            # JavaScript would round a large one.
+            "seed": None if row.seed is None else str(row.seed),
+            "metadata": _pretty(row.metadata or None),
+            "request": _pretty(row.request or None),
+            "output_messages": [_turn(each) for each in row.output_messages or ()],
+        }
+    )
+
+
+def _turn(turn: OutputMessage) -> JsonObject:
+    calls: list[JsonValue] = [
+        {"tool": each.tool, "input": _pretty(each.input), "output": _pretty(each.output)} for each in turn.tool_calls
+    ]
+    return {"role": turn.role, "content": _pretty(turn.content), "tool_calls": calls}
+
+
+def _known(value: JsonObject) -> JsonObject:
+    """Return an object without what says nothing, at any depth."""
+    known = ((key, _known_parts(each)) for key, each in value.items())
+    return {key: each for key, each in known if each not in (None, "", [], {}) and each is not False}
+
+
+def _known_parts(value: JsonValue) -> JsonValue:
+    match value:
+        case dict():
+            return _known(value)
+        case list() | tuple():
+            return [_known_parts(each) for each in value]
+        case _:
+            return value
+
+
+def _pretty(value: JsonValue) -> str | None:
+    """Return JSON as a text for people; a text that stands alone is itself, null is none."""
+    if value is None or isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False, indent=2)
+    except RecursionError:
+        return "nested too deep to be shown"
+
+
+def fitting_block(name: str, value: JsonObject, limit: int) -> bytes:
+    """Return a block of at most about `limit` bytes: of texts too long together only beginnings are left."""
+    pieces = (block(name, _beginnings(value, longest)) for longest in (MAX_TEXT, 20_000, 4_000, 800))
+    fitting = (piece for piece in pieces if len(piece) <= limit)
+    return next(fitting, None) or block(name, _beginnings(value, 100))
+
+
+def _beginnings(value: JsonValue, longest: int) -> JsonValue:
+    """Return the same with only the beginnings of texts that are longer, each with its whole length."""
+    match value:
+        case str() if len(value) > longest:
+            return {"text": value[:longest], "length": len(value)}
+        case dict():
+            return {key: _beginnings(each, longest) for key, each in value.items()}
+        case list():
+            return [_beginnings(each, longest) for each in value]
+        case _:
+            return value
+
+
+def block(name: str, value: JsonValue) -> bytes:
+    """Return an element that holds a value as data; scripts find it by its name, a plain word."""
+    return f'<script type="application/json" id="{name}">{encoded(value)}</script>\n'.encode()
+
+
+def encoded(value: JsonValue) -> str:
+    """Return JSON that can stand anywhere in a page, well-formed: U+FFFD for lone surrogates, null for NaN."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        text = json.dumps(well_formed(value), ensure_ascii=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return well_formed_text(text)

@@ -6,22 +6,19 @@ import pytest
 
 from agentv_ci.analysis.statistics import describe
 from agentv_ci.report.renderers.html.payload import Point
-from agentv_ci.report.renderers.html.plots import MAX_POINTS, TRIALS, Scale, histogram, scatter, thinned
-from tests.report.builders import case, row, whole
+from agentv_ci.report.renderers.html.plots import MAX_POINTS, TRIALS, Scale, columns, scatter, thinned
+from tests.report.builders import row, whole
 from tests.report.shop import shop_run
 
 
 def test_columns_are_those_of_the_run_report() -> None:
     run = shop_run()
-    plot = histogram(run.outcomes)
-    assert plot is not None
-    counts = run.report.statistics.histogram
-    assert [text for _, _, text in plot.labels] == [str(number) for number in counts if number]
-    assert counts == describe(run.outcomes).histogram
+    counts = tuple(each.total() for each in columns(run.outcomes))
+    assert counts == run.report.statistics.histogram == describe(run.outcomes).histogram
 
 
-def test_nothing_graded_has_no_columns() -> None:
-    assert histogram(whole([row("error")])[1]) is None
+def test_what_is_not_graded_is_in_no_column() -> None:
+    assert not any(columns(whole([row("error")])[1]))
 
 
 @pytest.mark.parametrize("spread", [2, 1_000_000])
@@ -36,7 +33,7 @@ def test_every_mark_stands_inside_the_plot(spread: float) -> None:
 
 
 def points(good: int, bad: int) -> list[Point]:
-    return [Point(number, 1, "fail" if number < bad else "pass", number + 1, 0.5, 1.0) for number in range(good + bad)]
+    return [Point(number, 1, "fail" if number < bad else "pass", number + 1, 50, 1.0) for number in range(good + bad)]
 
 
 @pytest.mark.parametrize(("good", "bad", "left"), [(10, 5, 15), (5_000, 300, MAX_POINTS), (10, 5_000, MAX_POINTS)])
@@ -47,10 +44,8 @@ def test_failures_are_the_last_to_be_thinned(good: int, bad: int, left: int) -> 
 
 
 def test_without_costs_time_stands_against_score() -> None:
-    rows = [row("pass" if number else "fail", of=case(f"{number}", line=number + 1)) for number in range(3)]
-    outcomes = whole(rows)[1]
     free = [Point(number, 1, "pass", 10 * number, None, 0.5) for number in range(3)]
-    plot = scatter(free, outcomes)
+    plot = scatter(free)
     assert plot is not None
-    assert plot.measure == "score"
-    assert scatter(free[:1], outcomes) is None
+    assert not plot.shows_cost
+    assert scatter(free[:1]) is None
