@@ -17,7 +17,7 @@ from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.run import GradeAnswer, Progress, RunOptions, RunServices, StoredAnswers
 from agentv_ci.execute.targets import OpenTargets
-from agentv_ci.execute.trials import RunTrials
+from agentv_ci.execute.trials import TrialSchedule, still_asked
 from agentv_ci.results.journal import Journal
 from agentv_ci.results.resume import NOTHING_FINISHED, FinishedTrials
 from agentv_ci.results.rows import Trial
@@ -47,7 +47,16 @@ class Engine:
         suites = {suite.path: suite for suite in plan.suites}
         self._budget = Budget(options.max_cost_usd, suites, options.shards, services.warn)
         self._budget.add_earlier(finished)
-        self._trials = RunTrials(plan, targets, options, finished, limits=self._limits, budget=self._budget)
+        self._trials = TrialSchedule(
+            plan,
+            targets,
+            finished,
+            dry_run=options.dry_run,
+            fail_fast=options.fail_fast,
+            limits=self._limits,
+            budget=self._budget,
+        )
+        self._asked = still_asked(plan, finished.results)
         self.progress = Progress(total=self._trials.number)
         self._targets = OpenTargets(
             plan, targets, options, services, limits=self._limits, budget=self._budget, progress=self.progress
@@ -79,7 +88,6 @@ class Engine:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._limits.close)
             await self._open_targets(stack, answering=stored is None)
-            self._trials.stop_if_failed()
             rows = stored.read() if stored is not None else None
             async with asyncio.TaskGroup() as workers:
                 for _ in range(min(self._limits.width, self.progress.total)):
@@ -87,10 +95,12 @@ class Engine:
                     workers.create_task(self._rescore_all(rows) if rows is not None else self._answer_all())
 
     async def _open_targets(self, stack: AsyncExitStack, *, answering: bool) -> None:
-        for key in sorted(self._trials.asked if answering else self._targets.keys):
+        for key in sorted(self._asked if answering else self._targets.keys):
             await self._targets.open(key, stack)
-            if answering:
-                self._targets.open_batch(key, self._questions(key), stack)
+        if answering:
+            self._trials.stop_if_failed()
+            for key in sorted(self._asked):
+                await self._targets.ask_together(key, self._questions(key))
 
     def _questions(self, target: str) -> Iterator[tuple[Trial, Request]]:
         for trial in self._trials.first(target):
@@ -101,8 +111,7 @@ class Engine:
     async def _answer_all(self) -> None:
         """What one worker does."""
         while (trial := await self._trials.next()) is not None:
-            with self._trials.running(trial):
-                row = await self._record(self._runner.run(trial))
+            row = await self._record(self._runner.run(trial))
             self._targets.forget(trial)
             self.progress.total -= self._trials.finish(trial, row)
             # What answers without waiting must not keep signals and progress from being heard.

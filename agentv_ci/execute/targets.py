@@ -14,7 +14,6 @@ from agentv_ci.contracts.exchange import ProviderError, Request, Response
 from agentv_ci.contracts.plan import Plan, PlanMessage
 from agentv_ci.contracts.targets import MockTarget, Target
 from agentv_ci.errors import TargetUnavailable
-from agentv_ci.execute.batches import Batch
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.dumps import Dumps
 from agentv_ci.execute.limits import Limits
@@ -56,7 +55,8 @@ class OpenTargets:
         self.stores = AnswerStores(plan.targets, resolved, options, services.warn)
         self._dumps = Dumps(options.prompts, options.traces, services.redactor, services.warn)
         self._providers: dict[str, Provider] = {}
-        self._batches: dict[str, Batch] = {}
+        self._together: dict[TrialKey, Response] = {}
+        """Answers to questions that were asked in one session, until their trials take them."""
         self._alike: dict[TrialKey, dict[str | None, set[int]]] = {}
         """Which places are taken among the questions of a trial that are alike."""
         self._under_way: dict[str, asyncio.Event] = {}
@@ -96,48 +96,48 @@ class OpenTargets:
                 f"{target.name}: '{target.provider}' takes {target.most_workers} question at once, not {workers}"
             )
 
-    def open_batch(self, key: str, questions: Iterable[tuple[Trial, Request]], stack: AsyncExitStack) -> None:
-        """Have all questions to a target that wants so asked in one session, if it can."""
+    async def ask_together(self, key: str, questions: Iterable[tuple[Trial, Request]]) -> None:
+        """Ask all questions to a target in one session, if it wants that and can (`provider_batching`).
+
+        Where that fails, every trial asks its own question.
+        """
         target, provider = self._resolved[key], self._providers.get(key)
         if target.provider_batching is not True or self._options.dry_run or provider is None:
             return
+        log, monotonic = self._services.log, self._services.environment.monotonic
         if not isinstance(provider, BatchProvider):
-            self._services.log(
-                f"{target.name}: provider_batching was requested but not applied: '{target.provider}' cannot"
-            )
+            log(f"{target.name}: provider_batching was requested but not applied: '{target.provider}' cannot")
             return
         requests = {
             trial.key: request
             for trial, request in questions
             if self.stores.find(self.stores.question(key, request, trial)) is None
         }
-        if requests:
-            batch = self._batches[key] = Batch(
-                target.name,
-                provider,
-                requests,
-                slot=self._limits.of(key).slot(),
-                environment=self._services.environment,
-                log=self._services.log,
-            )
-            stack.push_async_callback(batch.close)
+        if not requests:
+            return
+        log(f"{target.name}: asks {len(requests)} questions in one batch")
+        begun = monotonic()
+        try:
+            async with self._limits.of(key).slot():
+                responses = await provider.ask_together(list(requests.values()))
+        except (ProviderError, OSError) as error:
+            log(f"{target.name}: provider_batching was requested but not applied: {error}; asks case by case")
+            return
+        share_ms = round((monotonic() - begun) * 1000 / len(requests))
+        for trial_key, response in zip(requests, responses, strict=True):
+            self._together[trial_key] = replace(response, duration_ms=share_ms)
 
     async def answer(self, trial: Trial, request: Request) -> Response:
-        """Return a trial's answer, out of its target's batch where there is one; raises ProviderError, cleaned."""
-        response = await self._batched(trial, request)
+        """Return a trial's answer, out of its target's session where there was one; raises ProviderError, cleaned."""
+        response = self._together.pop(trial.key, None)
         if response is None:
             response = await self.ask(trial.case.target, request, trial)
+        else:
+            question = self.stores.question(trial.case.target, request, trial)
+            self._dumps.prompt(trial, question.target, request)
+            response = self._accepted(question, self._services.redactor.response(response))
         self._dumps.trace(trial, response)
         return response
-
-    async def _batched(self, trial: Trial, request: Request) -> Response | None:
-        batch = self._batches.get(trial.case.target)
-        response = await batch.answer(trial.key) if batch is not None and not request.attempt else None
-        if response is None:
-            return None
-        question = self.stores.question(trial.case.target, request, trial)
-        self._dumps.prompt(trial, question.target, request)
-        return self._accepted(question, self._services.redactor.response(response))
 
     async def ask(self, key: str, request: Request, trial: Trial) -> Response:
         """Return the answer to a question; raises ProviderError, cleaned.

@@ -1,21 +1,20 @@
-"""Which trials of a case run: all, or with `stop_when: decided` no more than its verdict takes."""
+"""Which trial runs next: all trials of a case, or with `stop_when: decided` no more than its verdict takes."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 
-from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.plan import CaseKey, Plan, PlanCase, case_key, seed_of, targets_of
 from agentv_ci.contracts.report import Stop
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.limits import Limits
-from agentv_ci.execute.queue import Lane, Queue
-from agentv_ci.execute.run import RunOptions
 from agentv_ci.results.resume import FinishedTrials
 from agentv_ci.results.rows import Trial, TrialKey
 from agentv_ci.results.trials import Result, enough, needed
@@ -23,20 +22,12 @@ from agentv_ci.results.trials import Result, enough, needed
 
 def first_trials(case: PlanCase, finished: Mapping[TrialKey, Result]) -> Sequence[int]:
     """Return the numbers of the trials that a case begins with, beside those that are finished."""
-    if not finished and case.stop_when is None:
-        return _numbers(case)
     known = _known(case, finished)
     if case.stop_when is None:
-        return [number for number in _numbers(case) if number not in known]
+        return _without(case, known)
     # What an earlier run left out or has no answer to is made up for first.
     gaps = [number for number in range(1, max(known, default=0)) if number not in known]
     return gaps or _next(case, known)
-
-
-def trials_left(plan: Plan, finished: Mapping[TrialKey, Result]) -> int:
-    """Return how many trials a run has to make at the most."""
-    done = Counter(key[:2] for key in finished)
-    return sum(case.trials - done[case_key(case)] for case in plan.cases if first_trials(case, finished))
 
 
 def still_asked(plan: Plan, finished: Mapping[TrialKey, Result]) -> AbstractSet[str]:
@@ -45,167 +36,181 @@ def still_asked(plan: Plan, finished: Mapping[TrialKey, Result]) -> AbstractSet[
     return {key for case in left for key in targets_of(case)}
 
 
-class RunTrials:
-    """The trials of a run: hands them out, and takes in what they come to."""
+def can_pass(case: PlanCase, missed: int) -> bool:
+    """Whether a case passes when all its trials do, except for so many that did not."""
+    return missed <= case.trials - enough(case.trials, case.require)
+
+
+@dataclass(slots=True)
+class _UndecidedCase:
+    """A case that stops when it is decided, while it is not."""
+
+    known: dict[int, Result]
+    """By number, the trials that have ended."""
+    under_way: int
+    """Trials that run side by side, or are about to."""
+
+
+class TrialSchedule:
+    """The trials of a run: hands them out to all workers, and takes in what they come to.
+
+    The next trial is the first one in the plan's order whose target has room for it.
+    """
 
     def __init__(
         self,
         plan: Plan,
         targets: Mapping[str, Target],
-        options: RunOptions,
         finished: FinishedTrials,
         *,
+        dry_run: bool,
+        fail_fast: bool,
         limits: Limits,
         budget: Budget,
     ) -> None:
+        self.number = 0
+        """How many trials the run has to make at the most."""
         self.stopped: Stop | None = None
         """Why there is more in the plan than has run."""
-        self.number = trials_left(plan, finished.results)
-        self.asked = still_asked(plan, finished.results)
-        """Keys of the targets that are asked anything yet."""
         self._plan = plan
         self._targets = targets
-        self._options = options
-        self._finished = finished.results
+        self._dry_run = dry_run
+        self._fail_fast = fail_fast
+        self._limits = limits
         self._budget = budget
         self._suites = {suite.path: suite for suite in plan.suites}
-        self._cases = {case_key(case): case for case in plan.cases}
-        self._places = {key: place for place, key in enumerate(self._cases)}
-        self._schedule = TrialSchedule(finished.results)
-        self._failures = Failures()
-        self._queue = Queue(self._lanes(), limits, self._is_wanted)
-        self.next = self._queue.next
-        self.running = self._queue.running
+        self._places = {case_key(case): place for place, case in enumerate(plan.cases)}
+        self._finished = finished.results
+        self._waiting: dict[str, list[tuple[int, int, Iterator[int]]]] = {case.target: [] for case in plan.cases}
+        """By target, a heap of the cases that have trials to begin: their place, the next number, and the others."""
+        self._under_way: Counter[str] = Counter()
+        """By target, trials that are asked or judged."""
+        self._undecided: dict[CaseKey, _UndecidedCase] = {}
+        self._missed: Counter[CaseKey] = Counter()
+        """Trials that did not pass."""
+        self._is_stopped = False
+        self._room = asyncio.Event()
+        for place, case in enumerate(plan.cases):
+            self._add(place, case)
+        for target in self._waiting:
+            limits.of(target).on_room = self._room.set
 
-    def _lanes(self) -> Iterator[Lane]:
-        own: dict[str, list[PlanCase]] = {}
-        for case in self._plan.cases:
-            own.setdefault(case.target, []).append(case)
-        for target, cases in own.items():
-            yield Lane(target, (placed for case in cases for placed in self._begin(case)))
+    def _add(self, place: int, case: PlanCase) -> None:
+        known, numbers = _known(case, self._finished), first_trials(case, self._finished)
+        self._missed[case_key(case)] = sum(result.verdict != "pass" for result in known.values())
+        if numbers:
+            self.number += case.trials - len(known)
+            self._begin(place, case, numbers)
+        if numbers and case.stop_when is not None:
+            self._undecided[case_key(case)] = _UndecidedCase(known, len(numbers))
 
-    def _begin(self, case: PlanCase) -> Iterator[tuple[int, Trial]]:
-        place = self._places[case_key(case)]
-        return ((place, self._trial(case, number)) for number in self._schedule.begin(case))
+    def _begin(self, place: int, case: PlanCase, numbers: Sequence[int]) -> None:
+        others = iter(numbers)
+        heappush(self._waiting[case.target], (place, next(others), others))
 
-    def _trial(self, case: PlanCase, number: int) -> Trial:
-        return Trial(
-            case=case,
-            suite=self._suites[case.suite],
-            target=self._targets[case.target],
-            number=number,
-            seed=seed_of(case, number),
-            dry_run=self._options.dry_run,
-        )
+    def first(self, target: str) -> Iterator[Trial]:
+        """Yield the trials that the cases of a target begin with, as far as there is money for them."""
+        for place, case in enumerate(self._plan.cases):
+            if case.target == target and not self._is_stopped and not self._budget.is_exhausted(case.suite):
+                yield from (self._trial(place, number) for number in first_trials(case, self._finished))
 
     def of_row(self, row: ResultRow) -> Trial:
         """Return the trial that a stored answer is of."""
-        return replace(self._trial(self._cases[row.suite, row.eval_id], row.trial), seed=row.seed)
+        return replace(self._trial(self._places[row.suite, row.eval_id], row.trial), seed=row.seed)
 
-    def first(self, target: str) -> Iterator[Trial]:
-        """Yield the trials that the cases of a target begin with."""
-        for case in self._plan.cases:
-            if case.target == target:
-                yield from (self._trial(case, number) for number in first_trials(case, self._finished))
+    def _trial(self, place: int, number: int) -> Trial:
+        case = self._plan.cases[place]
+        suite, target = self._suites[case.suite], self._targets[case.target]
+        return Trial(case, suite, target, number, seed_of(case, number), dry_run=self._dry_run)
 
-    def finish(self, trial: Trial, row: ResultRow) -> int:
-        """Take in a trial's row; returns how many further trials of its case need not run.
-
-        While the verdict of the case is open, others of its trials follow.
-        """
-        case = trial.case
-        for number in self._schedule.next_trials(case, row):
-            if not self._queue.add(self._places[case_key(case)], self._trial(case, number)):
-                self.stopped = self.stopped or "fail-fast"
-        if self._options.fail_fast and self._failures.add(case, row.verdict):
-            self._stop()
-        return self._schedule.take_unneeded(case)
-
-    def stop_if_failed(self) -> None:
-        """With --fail-fast, begin nothing when a case of an earlier run cannot pass any more."""
-        if self._options.fail_fast:
-            failed = [
-                self._failures.add(self._cases[key[:2]], result.verdict) for key, result in self._finished.items()
+    async def next(self) -> Trial | None:
+        """Return the next trial; waits until there is room for one. None: there are no more."""
+        # A case that runs may need further trials.
+        while not self._is_stopped and (any(self._waiting.values()) or self._under_way.total()):
+            free = [
+                trials[0]
+                for target, trials in self._waiting.items()
+                if trials and self._under_way[target] < self._limits.of(target).width
             ]
-            if any(failed):
-                self._stop()
+            if not free:
+                self._room.clear()
+                await self._room.wait()
+                continue
+            place, number, others = min(free)
+            case = self._plan.cases[place]
+            heappop(self._waiting[case.target])
+            if self._is_wanted(case):
+                if (following := next(others, None)) is not None:
+                    heappush(self._waiting[case.target], (place, following, others))
+                self._under_way[case.target] += 1
+                return self._trial(place, number)
+        return None
 
-    def _stop(self) -> None:
-        if self._queue.stop():
-            self.stopped = self.stopped or "fail-fast"
-
-    def _is_wanted(self, trial: Trial) -> bool:
-        """Whether a trial whose turn it is runs; a suite without money left does not hold up the others."""
-        if self._budget.is_exhausted(trial.case.suite):
+    def _is_wanted(self, case: PlanCase) -> bool:
+        """Whether a case whose turn it is runs; a suite without money left does not hold up the others."""
+        if self._budget.is_exhausted(case.suite):
             self.stopped = "budget"
             return False
         return True
 
+    def finish(self, trial: Trial, row: ResultRow) -> int:
+        """Take in a trial's row; returns how many further trials of its case need not run."""
+        case, key = trial.case, case_key(trial.case)
+        # One that waited for a slow judge has taken no place that another target brings.
+        self._under_way[case.target] -= 1
+        self._room.set()
+        unneeded = self._decide(case, row) if key in self._undecided else 0
+        if row.verdict != "pass":
+            self._missed[key] += 1
+            if self._fail_fast and not can_pass(case, self._missed[key]):
+                self._stop()
+        return unneeded
 
-class TrialSchedule:
-    """Chooses the trials of each case while results come in."""
-
-    def __init__(self, finished: Mapping[TrialKey, Result]) -> None:
-        self._finished = finished
-        self._known: dict[CaseKey, dict[int, Result]] = {}
-        """Results of cases that stop when they are decided, while they are not."""
-        self._running: dict[CaseKey, set[int]] = {}
-
-    def begin(self, case: PlanCase) -> Sequence[int]:
-        """Return the numbers of the trials that a case begins with."""
-        numbers = first_trials(case, self._finished)
-        if case.stop_when is not None:
-            self._running[case_key(case)] = set(numbers)
-            self._known[case_key(case)] = _known(case, self._finished)
-        return numbers
-
-    def next_trials(self, case: PlanCase, row: ResultRow) -> Sequence[int]:
-        """Take in a row; returns the numbers of the trials that run next.
+    def _decide(self, case: PlanCase, row: ResultRow) -> int:
+        """Have others of a case's trials run while its verdict is open; returns how many need not, once it is not.
 
         Those that run side by side are waited for, so that the same trials run whatever the number of workers.
         """
-        key = case_key(case)
-        if key not in self._running:
-            return ()
-        self._known[key][row.trial] = Result(row.verdict, row.score)
-        self._running[key].discard(row.trial)
-        if self._running[key]:
-            return ()
-        numbers = _next(case, self._known[key])
-        self._running[key] = set(numbers)
-        return numbers
-
-    def take_unneeded(self, case: PlanCase) -> int:
-        """Return how many trials of a case need not run, once its verdict is decided; 0 before and after."""
-        key = case_key(case)
-        if key not in self._running or self._running[key]:
+        state = self._undecided[case_key(case)]
+        state.known[row.trial] = Result(row.verdict, row.score)
+        state.under_way -= 1
+        if state.under_way:
             return 0
-        del self._running[key]
-        return case.trials - len(self._known.pop(key))
+        numbers = _next(case, state.known)
+        state.under_way = len(numbers)
+        if not numbers:
+            del self._undecided[case_key(case)]
+            return case.trials - len(state.known)
+        if self._is_stopped:
+            self.stopped = self.stopped or "fail-fast"
+            return 0
+        self._begin(self._places[case_key(case)], case, numbers)
+        return 0
 
+    def stop_if_failed(self) -> None:
+        """With --fail-fast, begin nothing when a case of an earlier run cannot pass any more."""
+        if self._fail_fast and not all(can_pass(case, self._missed[case_key(case)]) for case in self._plan.cases):
+            self._stop()
 
-class Failures:
-    """Counts the trials of each case that did not pass."""
-
-    def __init__(self) -> None:
-        self._missed: Counter[CaseKey] = Counter()
-
-    def add(self, case: PlanCase, verdict: Verdict) -> bool:
-        """Take in a trial's verdict; returns whether the case cannot pass any more."""
-        if verdict == "pass":
-            return False
-        self._missed[case_key(case)] += 1
-        return self._missed[case_key(case)] > case.trials - enough(case.trials, case.require)
+    def _stop(self) -> None:
+        """Hand out nothing more."""
+        if any(self._is_wanted(self._plan.cases[place]) for trials in self._waiting.values() for place, *_ in trials):
+            self.stopped = self.stopped or "fail-fast"
+        self._is_stopped = True
+        for trials in self._waiting.values():
+            trials.clear()
+        self._room.set()
 
 
 def _known(case: PlanCase, finished: Mapping[TrialKey, Result]) -> dict[int, Result]:
-    return {number: finished[key] for number in _numbers(case) if (key := (*case_key(case), number)) in finished}
+    numbers = range(1, case.trials + 1) if finished else ()
+    return {number: finished[key] for number in numbers if (key := (*case_key(case), number)) in finished}
 
 
 def _next(case: PlanCase, known: Mapping[int, Result]) -> Sequence[int]:
-    number = needed(tuple(known.values()), case.trials, case.require)
-    return [each for each in _numbers(case) if each not in known][:number]
+    return _without(case, known)[: needed(tuple(known.values()), case.trials, case.require)]
 
 
-def _numbers(case: PlanCase) -> range:
-    return range(1, case.trials + 1)
+def _without(case: PlanCase, known: Mapping[int, Result]) -> Sequence[int]:
+    numbers = range(1, case.trials + 1)
+    return [number for number in numbers if number not in known] if known else numbers

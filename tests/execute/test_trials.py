@@ -8,9 +8,11 @@ import random
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import permutations
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -29,11 +31,13 @@ from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import MockTarget, Target
 from agentv_ci.execute import targets
+from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.engine import Engine
+from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.run import Progress, RunOptions, RunServices
 from agentv_ci.execute.services import ProviderServices
-from agentv_ci.execute.trials import TrialSchedule, first_trials, trials_left
+from agentv_ci.execute.trials import TrialSchedule, first_trials
 from agentv_ci.results.files import form, read_rows
 from agentv_ci.results.journal import Journal
 from agentv_ci.results.resume import FinishedTrials
@@ -66,6 +70,39 @@ def finished(results: Mapping[int, Result], id: str = "one") -> dict[TrialKey, R
     return {(SUITE, id, number): result for number, result in results.items()}
 
 
+def schedule_of(*cases: PlanCase, known: Mapping[TrialKey, Result] = MappingProxyType({})) -> TrialSchedule:
+    """A schedule with room for all trials at once."""
+    asked = {"default": MockTarget(name="default", provider="mock")}
+    limits = Limits(100, asked, ["default"], Waits().world(), lambda _: None)
+    budget = Budget(None, {}, 1, lambda _: None)
+    return TrialSchedule(
+        plan(*cases), asked, FinishedTrials(known), dry_run=False, fail_fast=False, limits=limits, budget=budget
+    )
+
+
+async def begin(schedule: TrialSchedule) -> list[int]:
+    """Begin all trials that can; return their numbers."""
+    begun: list[int] = []
+    with suppress(TimeoutError):
+        async with asyncio.timeout(0):
+            while (trial := await schedule.next()) is not None:
+                begun.append(trial.number)
+    return begun
+
+
+def begin_and_finish(schedule: TrialSchedule, of: PlanCase, *ended: tuple[int, Verdict]) -> list[tuple[int, list[int]]]:
+    """End trials one after the other; return how many each makes unneeded, and the numbers of those that begin then."""
+
+    async def main() -> list[tuple[int, list[int]]]:
+        found = [(0, await begin(schedule))]
+        for number, verdict in ended:
+            of_trial = row(verdict, of=of, trial=number)
+            found.append((schedule.finish(schedule.of_row(of_trial), of_trial), await begin(schedule)))
+        return found
+
+    return asyncio.run(main())
+
+
 # --- Units ------------------------------------------------------------------------------------------------------------
 
 
@@ -85,64 +122,52 @@ def finished(results: Mapping[int, Result], id: str = "one") -> dict[TrialKey, R
 )
 def test_case_begins_with(trials: int, require: Require, known: dict[int, Result], first: list[int]) -> None:
     one = adaptive(trials=trials, require=require)
-    assert first_trials(one, finished(known)) == first
-    assert trials_left(plan(one), finished(known)) == (trials - len(known) if first else 0)
+    assert list(first_trials(one, finished(known))) == first
+    assert schedule_of(one, known=finished(known)).number == (trials - len(known) if first else 0)
 
 
 def test_case_without_an_end_before_the_last_trial_runs_what_is_left() -> None:
     one = adaptive(stop_when=None)
     known = finished({1: PASS, 2: PASS, 3: PASS})
     assert first_trials(one, known) == [4, 5]
-    assert trials_left(plan(one), known) == 2
+    assert schedule_of(one, known=known).number == 2
 
 
 def test_finished_trials_of_other_cases_do_not_count() -> None:
     one = adaptive()
     others = finished({1: PASS, 2: PASS, 3: PASS}, "other") | {("other.yaml", "one", 1): PASS}
-    assert first_trials(one, others) == [1, 2, 3]
+    assert list(first_trials(one, others)) == [1, 2, 3]
 
 
 def test_trials_left_are_those_of_all_cases() -> None:
     known = finished({1: PASS, 2: PASS, 3: PASS}, "a") | finished({1: PASS}, "b")
-    assert trials_left(plan(adaptive("a"), adaptive("b"), case("c", trials=2)), known) == 0 + 4 + 2
+    assert schedule_of(adaptive("a"), adaptive("b"), case("c", trials=2), known=known).number == 0 + 4 + 2
 
 
 def test_it_goes_on_when_all_that_run_side_by_side_have_ended() -> None:
     one = adaptive()
-    schedule = TrialSchedule({})
-    assert schedule.begin(one) == [1, 2, 3]
-    assert schedule.next_trials(one, row("pass", of=one, trial=3)) == ()
-    assert schedule.next_trials(one, row("fail", of=one, trial=1)) == ()
-    assert schedule.next_trials(one, row("pass", of=one, trial=2)) == [4]
-    assert schedule.take_unneeded(one) == 0
-    assert schedule.next_trials(one, row("pass", of=one, trial=4)) == []
-    assert [schedule.take_unneeded(one) for _ in range(2)] == [1, 0]
+    found = begin_and_finish(schedule_of(one), one, (3, "pass"), (1, "fail"), (2, "pass"), (4, "pass"))
+    assert found == [(0, [1, 2, 3]), (0, []), (0, []), (0, [4]), (1, [])]
 
 
 @pytest.mark.parametrize("order", list(permutations([1, 2, 3])))
 def test_order_in_which_trials_end_does_not_matter(order: tuple[int, ...]) -> None:
     one = adaptive()
-    schedule = TrialSchedule({})
-    schedule.begin(one)
-    letters = {1: "pass", 2: "fail", 3: "fail"}
-    rows = [row("pass" if letters[number] == "pass" else "fail", of=one, trial=number) for number in order]
-    assert [list(schedule.next_trials(one, each)) for each in rows] == [[], [], [4]]
+    verdicts: dict[int, Verdict] = {1: "pass", 2: "fail", 3: "fail"}
+    _, *found = begin_and_finish(schedule_of(one), one, *((number, verdicts[number]) for number in order))
+    assert found == [(0, []), (0, []), (0, [4])]
 
 
 def test_case_that_runs_to_its_end_is_left_alone() -> None:
     one = adaptive(stop_when=None)
-    schedule = TrialSchedule({})
-    assert [*schedule.begin(one)] == [1, 2, 3, 4, 5]
-    assert [schedule.next_trials(one, row("fail", 0.0, of=one, trial=number)) for number in range(1, 6)] == [()] * 5
-    assert schedule.take_unneeded(one) == 0
+    fails: list[tuple[int, Verdict]] = [(number, "fail") for number in range(1, 6)]
+    assert begin_and_finish(schedule_of(one), one, *fails) == [(0, [1, 2, 3, 4, 5])] + [(0, [])] * 5
 
 
 def test_what_an_earlier_run_found_counts() -> None:
     one = adaptive()
-    schedule = TrialSchedule(finished({1: PASS, 3: PASS}))
-    assert schedule.begin(one) == [2]
-    assert schedule.next_trials(one, row("pass", of=one, trial=2)) == []
-    assert [schedule.take_unneeded(one) for _ in range(2)] == [2, 0]
+    schedule = schedule_of(one, known=finished({1: PASS, 3: PASS}))
+    assert begin_and_finish(schedule, one, (2, "pass")) == [(0, [2]), (2, [])]
 
 
 # --- The engine, with answers that are graded by a script -------------------------------------------------------------
