@@ -92,7 +92,7 @@ class AgentProvider:
         if request.seed is not None:
             self._services.warn(f"{self._target.name}: seeds are not sent: the agent takes none")
         async with workspace(self._kind, request.files) as place:
-            prompt = prompt_document(request, place.links)
+            prompt = prompt_document(request, place.files)
             try:
                 (place.folder / "prompt.md").write_text(prompt, encoding="utf-8", errors="replace")
             except OSError as error:

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import re
-import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from itertools import chain, count, dropwhile
 from pathlib import Path
 
@@ -32,25 +30,13 @@ _FENCE = re.compile(r"^```\w*$")
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """A file that the agent can open."""
-
-    path: Path
-    is_guideline: bool
-
-    def __str__(self) -> str:
-        # A name may hold what means something in Markdown; the address is percent-encoded.
-        name = re.sub(r"([\[\]\\])", r"\\\1", self.path.name)
-        address = self.path.as_uri().replace("(", "%28").replace(")", "%29")
-        return f"[{name}]({address})"
-
-
-@dataclass(frozen=True, slots=True)
 class Workspace:
     """Where an agent works."""
 
+    scratch: tempfile.TemporaryDirectory[str]
     folder: Path
-    links: tuple[Link, ...]
+    """That folder's path, wherever links lead."""
+    files: tuple[InputFile, ...]
     """The question's files, as copies in this folder."""
 
 
@@ -66,128 +52,85 @@ async def workspace(kind: str, files: Iterable[InputFile]) -> AsyncIterator[Work
         made = await asyncio.shield(making)
     except asyncio.CancelledError:
         # A thread cannot be stopped: what it makes is removed.
-        _remove((await making).folder)
+        (await making).scratch.cleanup()
         raise
     try:
         yield made
     finally:
-        await asyncio.shield(asyncio.to_thread(_remove, made.folder))
+        await asyncio.shield(asyncio.to_thread(made.scratch.cleanup))
 
 
 def _make(kind: str, files: Iterable[InputFile]) -> Workspace:
     try:
-        folder = Path(tempfile.mkdtemp(prefix=f"agentv-{kind}-")).resolve()
+        # It removes what it holds also from folders that the agent made read-only.
+        scratch = tempfile.TemporaryDirectory(prefix=f"agentv-{kind}-", ignore_cleanup_errors=True)
     except OSError as error:
         raise unwritable(error) from error
     try:
-        return Workspace(folder, _mirrored(files, folder / "files"))
+        folder = Path(scratch.name).resolve()
+        return Workspace(scratch, folder, _mirrored(files, folder / "files"))
     except OSError as error:
-        _remove(folder)
+        scratch.cleanup()
         raise unwritable(error) from error
 
 
-def _mirrored(files: Iterable[InputFile], folder: Path) -> tuple[Link, ...]:
-    links: dict[str, Link] = {}
+def _mirrored(files: Iterable[InputFile], folder: Path) -> tuple[InputFile, ...]:
+    copies: dict[str, InputFile] = {}
     for file in files:
         names = chain([file.path.name], (f"{file.path.name}.{number}" for number in count(1)))
-        name = next(name for name in names if name not in links)
+        name = next(name for name in names if name not in copies)
         folder.mkdir(exist_ok=True)
         # Bytes, not metadata: an agent may be told to edit what the repository keeps read-only.
         (folder / name).write_bytes(file.path.read_bytes())
-        links[name] = Link(folder / name, file.is_guideline)
-    return tuple(links.values())
+        copies[name] = replace(file, path=folder / name)
+    return tuple(copies.values())
 
 
-def _remove(folder: Path) -> None:
-    """Remove a folder, also one in which an agent made folders read-only."""
-    shutil.rmtree(folder, ignore_errors=True)
-    if folder.exists():
-        for place, inside, _ in os.walk(folder):
-            for path in (Path(place), *(Path(place, name) for name in inside)):
-                with suppress(OSError):
-                    if not path.is_symlink():
-                        path.chmod(0o700)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Guideline:
-    """A file that the agent is to prove that it has read."""
-
-    name: str
-    sha256: str
-    """Of its content when the question was asked."""
-
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """Whether the agent has read a guideline: the hash it should report, and the one it did."""
-
-    file: str
-    number: int
-    expected: str
-    reported: str | None
-
-    @property
-    def is_right(self) -> bool:
-        """Whether the agent reported the file's own hash."""
-        return self.reported == self.expected
-
-    def record(self) -> JsonObject:
-        """Return the proof as the result row keeps it."""
-        return {
-            "file": self.file,
-            "i": self.number,
-            "sha256_expected": self.expected,
-            "sha256_reported": self.reported,
-            "ok": self.is_right,
-        }
-
-
-def prompt_document(request: Request, links: Sequence[Link]) -> str:
+def prompt_document(request: Request, files: Sequence[InputFile]) -> str:
     """Return the files to read first, and the question."""
-    return "\n\n".join([*_preread(links), "[[ ## user_query ## ]]", _task(request)])
+    task = request.prompt if request.task is None else request.task
+    return "\n\n".join([*_preread(files), "[[ ## user_query ## ]]", task.strip()])
 
 
-def _task(request: Request) -> str:
-    return (request.prompt if request.task is None else request.task).strip()
+def _preread(files: Sequence[InputFile]) -> Iterator[str]:
+    for what, is_guideline in (("guideline", True), ("attached", False)):
+        if links := [f"* {file_link(each)}" for each in files if each.is_guideline is is_guideline]:
+            yield "\n".join([f"Read all {what} files:", *links]) + "."
+    if files:
+        yield f"{MISSING}\nThen apply the system instructions to the user query below."
 
 
-def _preread(links: Sequence[Link]) -> list[str]:
-    guidelines = [link for link in links if link.is_guideline]
-    others = [link for link in links if not link.is_guideline]
-    parts = []
-    if guidelines:
-        parts.append(f"Read all guideline files:\n{_list(guidelines)}.")
-    if others:
-        parts.append(f"Read all attached files:\n{_list(others)}.")
-    if parts:
-        parts.append(f"{MISSING}\nThen apply the system instructions to the user query below.")
-    return parts
+def file_link(file: InputFile) -> str:
+    """Return a link in Markdown: its name may hold what means something there, and its address is percent-encoded."""
+    name = re.sub(r"([\[\]\\])", r"\\\1", file.path.name)
+    address = file.path.as_uri().replace("(", "%28").replace(")", "%29")
+    return f"[{name}]({address})"
 
 
-def _list(links: Iterable[Link]) -> str:
-    return "\n".join(f"* {link}" for link in links)
+def guidelines_of(files: Sequence[InputFile]) -> tuple[InputFile, ...]:
+    """Return what the agent is to prove that it has read, with the hashes that its files have now."""
+    return tuple(
+        replace(each, sha256=hashlib.sha256(each.path.read_bytes()).hexdigest()) for each in files if each.is_guideline
+    )
 
 
-def proof_request(links: Sequence[Link]) -> str:
-    """Return the order to read the guidelines and to prove it by their hashes; empty when there are none."""
-    guidelines = [link for link in links if link.is_guideline]
+def proof_request(guidelines: Sequence[InputFile]) -> str:
+    """Return the order to read guidelines and to prove it by their hashes; empty when there are none."""
     if not guidelines:
         return ""
-    lines = [
-        f"INSTRUCTIONS_READ: `{_token_name(link.path.name)}` i={number} SHA256=<hex>"
-        for number, link in enumerate(guidelines, 1)
+    tokens = [
+        f"INSTRUCTIONS_READ: `{_token_name(each.path)}` i={number} SHA256=<hex>"
+        for number, each in enumerate(guidelines, 1)
     ]
     return "\n".join(
         [
             "[[ ## mandatory_pre_read ## ]]",
             "",
-            f"Read all instruction files: {', '.join(map(str, guidelines))}.",
+            f"Read all instruction files: {', '.join(map(file_link, guidelines))}.",
             "After reading a file, compute its SHA-256: `sha256sum '<file-path>'` or `shasum -a 256 '<file-path>'`.",
             "Put these exact tokens at the top of your reply, one per line:",
             "",
-            *lines,
+            *tokens,
             "",
             f"Replace `<hex>` by the hash you computed. {MISSING}",
             "Fetch all documentation that the instructions require before you start.",
@@ -195,19 +138,13 @@ def proof_request(links: Sequence[Link]) -> str:
     )
 
 
-def _token_name(name: str) -> str:
+def _token_name(path: Path) -> str:
     """A file's name as a token can hold it."""
-    return re.sub(r"[`\s]+", "_", name)
+    return re.sub(r"[`\s]+", "_", path.name)
 
 
-def guidelines_of(links: Sequence[Link]) -> tuple[Guideline, ...]:
-    """Return what the agent is to prove, in the order of its tokens."""
-    guidelines = [link for link in links if link.is_guideline]
-    return tuple(Guideline(each.path.name, hashlib.sha256(each.path.read_bytes()).hexdigest()) for each in guidelines)
-
-
-def take_proofs(answer: str, guidelines: Sequence[Guideline]) -> tuple[str, tuple[Proof, ...]]:
-    """Return an answer without the tokens at its top, and what they prove, guideline by guideline."""
+def take_proofs(answer: str, guidelines: Sequence[InputFile]) -> tuple[str, list[JsonObject]]:
+    """Return an answer without the tokens at its top, and as records what they prove, guideline by guideline."""
     lines = answer.split("\n")
     reported: dict[tuple[int, str], str] = {}
     tokens = 0
@@ -222,8 +159,18 @@ def take_proofs(answer: str, guidelines: Sequence[Guideline]) -> tuple[str, tupl
     if has_fence and rest and _FENCE.match(rest[0].strip()):
         # The tokens stood in a fence of their own, which ends here.
         rest = rest[1:]
-    proofs = tuple(
-        Proof(each.name, number, each.sha256, reported.get((number, _token_name(each.name))))
+    proofs = [
+        _proof(each, number, reported.get((number, _token_name(each.path))))
         for number, each in enumerate(guidelines, 1)
-    )
+    ]
     return "\n".join(rest).strip(), proofs
+
+
+def _proof(guideline: InputFile, number: int, reported: str | None) -> JsonObject:
+    return {
+        "file": guideline.path.name,
+        "i": number,
+        "sha256_expected": guideline.sha256,
+        "sha256_reported": reported,
+        "ok": reported == guideline.sha256,
+    }

@@ -28,11 +28,6 @@ from agentv_ci.process import MAX_OUTPUT_BYTES, ProcessFailed, ProcessResult, Pr
 HEALTHCHECK_TIMEOUT_S = 10.0
 
 
-def open_provider(target: CliTarget, services: ProviderServices) -> CliProvider:
-    """Return the provider of a resolved target."""
-    return CliProvider(target, services)
-
-
 class CliProvider:
     """See Provider."""
 

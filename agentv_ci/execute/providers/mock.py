@@ -15,11 +15,6 @@ DEFAULT_RESPONSE = json.dumps(
 """What is answered where nothing was written down, and nothing of a certain form is asked for."""
 
 
-def open_provider(target: MockTarget, services: ProviderServices) -> MockProvider:
-    """Return the provider of a resolved target."""
-    return MockProvider(target, services)
-
-
 class MockProvider:
     """See Provider."""
 

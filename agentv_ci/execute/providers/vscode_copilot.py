@@ -17,14 +17,12 @@ from pathlib import Path
 
 from agentv_ci.contracts.agent_targets import VsCodeTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject
-from agentv_ci.contracts.exchange import ProviderError, Request, Response
+from agentv_ci.contracts.exchange import InputFile, ProviderError, Request, Response
 from agentv_ci.contracts.results import OutputMessage
 from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.agents.program import find_program
 from agentv_ci.execute.agents.subagents import Subagent, read_template, take_subagent
 from agentv_ci.execute.agents.workspace import (
-    Guideline,
-    Link,
     guidelines_of,
     prompt_document,
     proof_request,
@@ -45,20 +43,14 @@ class Exchange:
     """One question in files."""
 
     request: Request
-    links: tuple[Link, ...]
     text: str
     """The question as the agent gets it."""
-    guidelines: tuple[Guideline, ...]
+    guidelines: tuple[InputFile, ...]
     """What the agent is to prove that it has read."""
     asked: Path
     """The file with the question."""
     answered: Path
     """The file the agent writes, when it is complete."""
-
-
-def open_provider(target: VsCodeTarget, services: ProviderServices) -> VsCodeProvider:
-    """Return the provider of a resolved target."""
-    return VsCodeProvider(target, services)
 
 
 class VsCodeProvider:
@@ -217,15 +209,15 @@ class VsCodeProvider:
         text = exchange.answered.read_text(encoding="utf-8-sig", errors="replace").replace("\r\n", "\n")
         answer, proofs = take_proofs(text, exchange.guidelines)
         for proof in proofs:
-            if not proof.is_right:
-                reported = "no hash" if proof.reported is None else "another hash"
+            if not proof["ok"]:
+                reported = "no hash" if proof["sha256_reported"] is None else "another hash"
                 self._services.warn(
                     f"{self._target.name}: {exchange.request.case_id}: the agent reported {reported} for "
-                    f"{proof.file}: it may not have read it"
+                    f"{proof['file']}: it may not have read it"
                 )
         asked: JsonObject = {"prompt": exchange.text}
         if proofs:
-            asked["preread"] = [proof.record() for proof in proofs]
+            asked["preread"] = [*proofs]
         return Response(answer, (OutputMessage(role="assistant", content=answer),), has_trace=False, request=asked)
 
     def _unanswered(self, exchange: Exchange) -> Response:
@@ -241,21 +233,21 @@ class VsCodeProvider:
 
 
 def _attachments(exchanges: Sequence[Exchange], last: Path) -> list[str]:
-    files = dict.fromkeys(link.path for each in exchanges for link in each.links)
+    files = dict.fromkeys(file.path for each in exchanges for file in each.request.files)
     return [word for file in (*files, last) for word in ("-a", str(file))]
 
 
 def _exchange(place: Subagent, stem: str, request: Request, *, unlocks: bool) -> Exchange:
     asked, unfinished, answered = (place.messages / f"{stem}_{end}.md" for end in ("req", "res.tmp", "res"))
-    links = tuple(Link(file.path, file.is_guideline) for file in request.files)
+    guidelines = guidelines_of(request.files)
     unlock = f" && rm -f {shlex.quote(str(place.lock))}" if unlocks else ""
     rename = f"mv {shlex.quote(str(unfinished))} {shlex.quote(str(answered))}{unlock}"
-    text = _request_text(request, links, unfinished, rename)
-    return Exchange(request, links, text, guidelines_of(links), asked, answered)
+    text = _request_text(request, guidelines, unfinished, rename)
+    return Exchange(request, text, guidelines, asked, answered)
 
 
-def _request_text(request: Request, links: Sequence[Link], unfinished: Path, rename: str) -> str:
-    proof = proof_request(links)
+def _request_text(request: Request, guidelines: Sequence[InputFile], unfinished: Path, rename: str) -> str:
+    proof = proof_request(guidelines)
     steps = (
         f"1. Create the file {unfinished} and write your complete response to it. Make no other files in the "
         "workspace: put changes of files that you intend into the response, with the name of the repository, the "
@@ -265,7 +257,7 @@ def _request_text(request: Request, links: Sequence[Link], unfinished: Path, ren
     parts = [
         *([proof] if proof else []),
         "[[ ## task ## ]]",
-        prompt_document(request, links),
+        prompt_document(request, request.files),
         "[[ ## system_instructions ## ]]",
         steps,
     ]

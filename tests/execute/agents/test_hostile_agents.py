@@ -27,7 +27,7 @@ from agentv_ci.contracts.exchange import InputFile, ProviderError, Request, Resp
 from agentv_ci.contracts.plan import FileReference, FileText
 from agentv_ci.contracts.targets import CliTarget, Target
 from agentv_ci.execute.agents.events import AgentFailed, NotEvents
-from agentv_ci.execute.agents.workspace import Link, guidelines_of, proof_request, take_proofs
+from agentv_ci.execute.agents.workspace import guidelines_of, proof_request, take_proofs
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.providers import claude_code, copilot_cli, gemini_cli, open_provider
 from agentv_ci.execute.providers import codex as codex_provider
@@ -462,13 +462,13 @@ def test_a_file_that_an_agent_has_changed_is_not_handed_to_the_next_question(tmp
 # Proofs of reading.
 
 
-def guideline(folder: Path, name: str) -> Link:
+def guideline(folder: Path, name: str) -> InputFile:
     path = folder / name
     path.write_text(f"rules of {name}", encoding="utf-8")
-    return Link(path, is_guideline=True)
+    return InputFile(path, is_guideline=True, sha256="")
 
 
-def tokens(links: Sequence[Link]) -> list[str]:
+def tokens(links: Sequence[InputFile]) -> list[str]:
     """The tokens as an agent returns them that copies them letter by letter."""
     asked = proof_request(links).split("one per line:\n\n")[1].split("\n\nReplace")[0]
     hashes = iter(hashlib.sha256(link.path.read_bytes()).hexdigest() for link in links)
@@ -480,14 +480,14 @@ def tokens(links: Sequence[Link]) -> list[str]:
 def test_a_guideline_of_any_name_can_be_proven(name: str, tmp_path: Path) -> None:
     links = [guideline(tmp_path, name)]
     said, proofs = take_proofs("\n".join([*tokens(links), "hello"]), guidelines_of(links))
-    assert (said, [proof.is_right for proof in proofs]) == ("hello", [True])
+    assert (said, [proof["ok"] for proof in proofs]) == ("hello", [True])
 
 
 @pytest.mark.parametrize("joined", ["\n", "\r\n"])
 def test_proofs_may_come_in_any_order(joined: str, tmp_path: Path) -> None:
     links = [guideline(tmp_path, name) for name in ("a.md", "b.md")]
     said, proofs = take_proofs(joined.join([*reversed(tokens(links)), "hello"]), guidelines_of(links))
-    assert (said, [proof.is_right for proof in proofs]) == ("hello", [True, True])
+    assert (said, [proof["ok"] for proof in proofs]) == ("hello", [True, True])
 
 
 @pytest.mark.parametrize("number", ["0", "9" * 5000])
@@ -495,12 +495,12 @@ def test_a_proof_of_a_guideline_that_there_is_not_proves_nothing(number: str, tm
     said, (proof,) = take_proofs(
         f"INSTRUCTIONS_READ: `a.md` i={number} SHA256=00\nhello", guidelines_of([guideline(tmp_path, "a.md")])
     )
-    assert (said.splitlines()[-1], proof.reported) == ("hello", None)
+    assert (said.splitlines()[-1], proof["sha256_reported"]) == ("hello", None)
 
 
 def test_an_answer_is_left_alone_where_no_proof_was_asked_for() -> None:
     said = "INSTRUCTIONS_READ: `a.md` i=1 SHA256=00\nis what the log says"
-    assert take_proofs(said, []) == (said, ())
+    assert take_proofs(said, []) == (said, [])
 
 
 # Logs.

@@ -7,26 +7,26 @@ from pathlib import Path
 
 import pytest
 
-from agentv_ci.contracts.exchange import Request
-from agentv_ci.execute.agents.workspace import Link, guidelines_of, prompt_document, proof_request, take_proofs
+from agentv_ci.contracts.exchange import InputFile, Request
+from agentv_ci.execute.agents.workspace import file_link, guidelines_of, prompt_document, proof_request, take_proofs
 
 QUESTION = Request("one", "with contents", "", (), timeout_s=1, cwd=Path("/"), task="  do it  ")
-GUIDELINE = Link(Path("/repo/a.instructions.md"), is_guideline=True)
-ATTACHED = Link(Path("/repo/data.csv"), is_guideline=False)
+GUIDELINE = InputFile(Path("/repo/a.instructions.md"), is_guideline=True, sha256="")
+ATTACHED = InputFile(Path("/repo/data.csv"), is_guideline=False, sha256="")
 
 
 @pytest.fixture
-def read(tmp_path: Path) -> tuple[Link, Link]:
+def read(tmp_path: Path) -> tuple[InputFile, InputFile]:
     """Two guidelines on disk."""
     links = []
     for name in ("a.md", "b.md"):
         path = tmp_path / name
         path.write_text(name, encoding="utf-8")
-        links.append(Link(path, is_guideline=True))
+        links.append(InputFile(path, is_guideline=True, sha256=""))
     return links[0], links[1]
 
 
-def hash_of(link: Link) -> str:
+def hash_of(link: InputFile) -> str:
     return hashlib.sha256(link.path.read_bytes()).hexdigest()
 
 
@@ -64,26 +64,25 @@ def test_question_without_a_form_for_agents_is_the_prompt() -> None:
     ],
 )
 def test_link_survives_odd_names(name: str, shown: str) -> None:
-    assert str(Link(Path("/r", name), is_guideline=False)) == shown
+    assert file_link(InputFile(Path("/r", name), is_guideline=False, sha256="")) == shown
 
 
 def test_no_proof_is_asked_for_without_guidelines() -> None:
-    assert proof_request([ATTACHED]) == ""
+    assert proof_request(guidelines_of([ATTACHED])) == ""
 
 
 def test_proof_is_asked_for_each_guideline() -> None:
-    text = proof_request([ATTACHED, GUIDELINE, Link(Path("/repo/b.md"), is_guideline=True)])
+    text = proof_request([GUIDELINE, InputFile(Path("/repo/b.md"), is_guideline=True, sha256="")])
     assert text.startswith("[[ ## mandatory_pre_read ## ]]\n\nRead all instruction files: [a.instructions.md](file:")
     assert "INSTRUCTIONS_READ: `a.instructions.md` i=1 SHA256=<hex>\nINSTRUCTIONS_READ: `b.md` i=2 SHA256=<hex>" in text
-    assert "data.csv" not in text
 
 
-def test_tokens_are_taken_off_the_answer_and_compared(read: tuple[Link, Link]) -> None:
+def test_tokens_are_taken_off_the_answer_and_compared(read: tuple[InputFile, InputFile]) -> None:
     answer = "\n".join([token("a.md", 1, hash_of(read[0]).upper()), token("b.md", 2, "0" * 64), "", "The answer."])
     text, proofs = take_proofs(answer, guidelines_of(read))
     assert text == "The answer."
-    assert [(proof.file, proof.is_right) for proof in proofs] == [("a.md", True), ("b.md", False)]
-    assert proofs[1].record() == {
+    assert [(proof["file"], proof["ok"]) for proof in proofs] == [("a.md", True), ("b.md", False)]
+    assert proofs[1] == {
         "file": "b.md",
         "i": 2,
         "sha256_expected": hash_of(read[1]),
@@ -92,12 +91,12 @@ def test_tokens_are_taken_off_the_answer_and_compared(read: tuple[Link, Link]) -
     }
 
 
-def test_answer_without_tokens_is_whole_and_proves_nothing(read: tuple[Link, Link]) -> None:
+def test_answer_without_tokens_is_whole_and_proves_nothing(read: tuple[InputFile, InputFile]) -> None:
     text, proofs = take_proofs("\nThe answer.\n", guidelines_of(read))
-    assert (text, [proof.reported for proof in proofs]) == ("The answer.", [None, None])
+    assert (text, [proof["sha256_reported"] for proof in proofs]) == ("The answer.", [None, None])
 
 
-def test_tokens_further_down_belong_to_the_answer(read: tuple[Link, Link]) -> None:
+def test_tokens_further_down_belong_to_the_answer(read: tuple[InputFile, InputFile]) -> None:
     answer = f"The answer.\n{token('a.md', 1, hash_of(read[0]))}"
     text, proofs = take_proofs(answer, guidelines_of(read))
-    assert (text, proofs[0].reported) == (answer, None)
+    assert (text, proofs[0]["sha256_reported"]) == (answer, None)

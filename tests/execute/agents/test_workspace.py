@@ -27,9 +27,9 @@ def test_files_are_copied_and_everything_is_removed(scratch: Path, tmp_path: Pat
 
     async def main() -> None:
         async with workspace("codex", [InputFile(tmp_path / "a.md", is_guideline=True, sha256="")]) as place:
-            (link,) = place.links
-            assert (link.path.read_text("utf-8"), link.is_guideline) == ("a", True)
-            link.path.write_text("changed", encoding="utf-8")
+            (copy,) = place.files
+            assert (copy.path.read_text("utf-8"), copy.is_guideline) == ("a", True)
+            copy.path.write_text("changed", encoding="utf-8")
 
     asyncio.run(main())
     assert list(scratch.iterdir()) == []
