@@ -9,28 +9,24 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from posixpath import dirname, relpath
-from typing import assert_never
 
+from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
 from agentv_ci.canonical import canonical, digest_of, exact
-from agentv_ci.contracts.base import Compiled, JsonObject, JsonValue
+from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.config import Price
-from agentv_ci.contracts.evaluators import EmbeddedEvaluator
 from agentv_ci.contracts.plan import (
     FilePart,
+    PlanAggregator,
     PlanCase,
-    PlanCodeAggregator,
-    PlanCodeEvaluator,
     PlanCompositeEvaluator,
     PlanEvaluator,
     PlanLlmJudgeAggregator,
     PlanLlmJudgeEvaluator,
     PlanRubricEvaluator,
-    PlanSchemaEvaluator,
     PlanScript,
     PlanWeightedAverage,
-    TextPart,
     flat,
 )
 from agentv_ci.contracts.targets import MockTarget, Target, model_name
@@ -72,7 +68,7 @@ class CaseDigests:
             return self._asked(key, case.id)
 
         content = case.model_dump(mode="json", by_alias=True, exclude_defaults=True, include=ASKED)
-        content |= {"target": asked(case.target), "evaluators": [_evaluator(each, asked) for each in case.evaluators]}
+        content |= {"target": asked(case.target), "evaluators": [_scoring(each, asked) for each in case.evaluators]}
         target = self._targets[case.target]
         measured = {each.measures for each in flat(case.evaluators)}
         if isinstance(target, MockTarget) and "time" in measured:
@@ -134,51 +130,30 @@ def _prices_of(target: Target, prices: Mapping[str, Price]) -> Mapping[str, Pric
     return {name: prices[name] for name in [name for name in names_of(model) if name in prices][:1]}
 
 
-def _evaluator(evaluator: PlanEvaluator, asked: Asked) -> JsonObject:
-    settings = {"type": evaluator.type, **_dump(evaluator, exclude=NEVER)}
-    if isinstance(evaluator, EmbeddedEvaluator):
-        if settings.get("argsMatch") == "exact":
-            del settings["argsMatch"]  # what its absence means
-        return settings
-    match evaluator:
-        case PlanCodeEvaluator():
-            settings |= _script(evaluator)
-        case PlanLlmJudgeEvaluator():
-            settings |= _prompt(evaluator.prompt) | {"target": asked(evaluator.target)}
-        case PlanRubricEvaluator():
-            settings |= {"target": asked(evaluator.target)}
-        case PlanCompositeEvaluator():
-            settings |= {"evaluators": _members(evaluator, asked), "aggregator": _aggregator(evaluator, asked)}
-        case PlanSchemaEvaluator():
-            pass
-        case _:
-            assert_never(evaluator)
+def _scoring(part: PlanEvaluator | PlanAggregator, asked: Asked) -> JsonObject:
+    """Return what counts of an evaluator or an aggregator: its settings, with contents in place of names."""
+    settings = {"type": part.type, **_dump(part, exclude=NEVER)}
+    if settings.get("argsMatch") == "exact":
+        del settings["argsMatch"]  # what its absence means
+    if isinstance(part, PlanScript):
+        settings |= _script(part)
+    if isinstance(part, (PlanLlmJudgeEvaluator, PlanLlmJudgeAggregator)) and part.prompt is not None:
+        # The same text counts as the same, in a file or in place.
+        settings["prompt"] = part.prompt.sha256 if isinstance(part.prompt, FilePart) else digest_of(part.prompt.text)
+    if isinstance(part, (PlanLlmJudgeEvaluator, PlanRubricEvaluator, PlanLlmJudgeAggregator)):
+        settings["target"] = asked(part.target)
+    if isinstance(part, PlanCompositeEvaluator):
+        settings |= {"evaluators": _members(part, asked), "aggregator": _scoring(part.aggregator, asked)}
+    if isinstance(part, PlanWeightedAverage):
+        settings["weights"] = {name: weight for name, weight in part.weights.items() if weight != 1}
     return settings
 
 
 def _members(evaluator: PlanCompositeEvaluator, asked: Asked) -> list[JsonValue]:
-    members: list[JsonValue] = []
-    for each in evaluator.evaluators:
-        member = _evaluator(each, asked)
-        if isinstance(evaluator.aggregator, PlanWeightedAverage):
-            member.pop("weight", None)  # the aggregator names all weights
-        members.append(member)
-    return members
-
-
-def _aggregator(evaluator: PlanCompositeEvaluator, asked: Asked) -> JsonObject:
-    aggregator = evaluator.aggregator
-    settings = {"type": aggregator.type, **_dump(aggregator)}
-    match aggregator:
-        case PlanWeightedAverage():
-            settings |= {"weights": {name: weight for name, weight in aggregator.weights.items() if weight != 1}}
-        case PlanCodeAggregator():
-            settings |= _script(aggregator)
-        case PlanLlmJudgeAggregator():
-            settings |= _prompt(aggregator.prompt) | {"target": asked(aggregator.target)}
-        case _:
-            assert_never(aggregator)
-    return settings
+    # A weighted average names all weights.
+    unsaid = {"weight"} if isinstance(evaluator.aggregator, PlanWeightedAverage) else set()
+    members = (_scoring(each, asked) for each in evaluator.evaluators)
+    return [{key: value for key, value in member.items() if key not in unsaid} for member in members]
 
 
 def script_files(script: PlanScript) -> dict[str, tuple[str, str]]:
@@ -197,16 +172,5 @@ def _script(script: PlanScript) -> JsonObject:
     return {"argv": argv, "files": {place: sha256 for place, (sha256, _) in script_files(script).items()}}
 
 
-def _prompt(prompt: TextPart | FilePart | None) -> JsonObject:
-    """A judge's prompt: the same text counts as the same, in a file or in place."""
-    match prompt:
-        case None:
-            return {}
-        case TextPart():
-            return {"prompt": digest_of(prompt.text)}
-        case FilePart():
-            return {"prompt": prompt.sha256}
-
-
-def _dump(part: Compiled | Price | PlanEvaluator, *, exclude: set[str] | None = None) -> JsonObject:
+def _dump(part: BaseModel, *, exclude: set[str] | None = None) -> JsonObject:
     return part.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True, exclude=exclude)
