@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import zip_longest
+from typing import TypeVar
 
 from agentv_ci.canonical import exact
 from agentv_ci.compile.digest import CaseDigests, script_files
@@ -21,16 +21,17 @@ from agentv_ci.contracts.plan import (
     PlanCase,
     PlanCompositeEvaluator,
     PlanEvaluator,
-    PlanLlmJudgeEvaluator,
     PlanMessage,
     PlanRubric,
-    PlanRubricEvaluator,
     PlanScript,
     PlanWeightedAverage,
     TextPart,
 )
 from agentv_ci.contracts.plan_summaries import ChangedCase, NamedCase, PlanDiff
 from agentv_ci.contracts.targets import Target
+from agentv_ci.json_access import objects_at, value_at
+
+T = TypeVar("T")
 
 MAX_VALUE = 60
 """Longer values are not shown, only that they changed."""
@@ -90,17 +91,15 @@ def _reasons(sides: tuple[_Side, _Side], old: PlanCase, new: PlanCase) -> tuple[
     for key in different:
         match key:
             case "inputMessages":
-                messages = old.input_messages, new.input_messages
-                found += _in_messages("input message", messages, before[key], after[key])
+                found += _in_messages("input message", old.input_messages, new.input_messages)
             case "expectedMessages":
-                messages = old.expected_messages, new.expected_messages
-                found += _in_messages("expected message", messages, before[key], after[key])
+                found += _in_messages("expected message", old.expected_messages, new.expected_messages)
             case "target":
                 names = sides[0].targets[old.target].name, sides[1].targets[new.target].name
                 found += [f"target {names[0]} → {names[1]}"] if names[0] != names[1] else []
                 found += _in_settings("target", before[key], after[key])
             case "evaluators":
-                found += _in_evaluators("evaluator", _pairs(old, before[key]), _pairs(new, after[key]))
+                found += _in_evaluators("evaluator", _by_name(old, before), _by_name(new, after))
             case "prices" | "delay" if key not in before or key not in after or "target" in different:
                 pass  # another evaluator or target makes them count, which is said there
             case "threshold":
@@ -111,31 +110,38 @@ def _reasons(sides: tuple[_Side, _Side], old: PlanCase, new: PlanCase) -> tuple[
     return tuple(dict.fromkeys(found))
 
 
-def _different(before: JsonObject, after: JsonObject) -> list[str]:
+def _different(before: JsonValue, after: JsonValue) -> list[str]:
     """Return the keys whose values differ as JSON: to Python, 1 and true are the same."""
+    assert isinstance(before, dict)
+    assert isinstance(after, dict)
     return [key for key in {**before, **after} if exact(before.get(key)) != exact(after.get(key))]
 
 
-Messages = tuple[Sequence[PlanMessage], Sequence[PlanMessage]]
-"""Those of the older case, and of the newer one."""
+def _in_parts(
+    label: str, old: Mapping[str, T], new: Mapping[str, T], inside: Callable[[str, T, T], Iterator[str]]
+) -> Iterator[str]:
+    """Say which parts came and went, and what changed `inside` those of both sides."""
+    for key in {**old, **new}:
+        if key not in old or key not in new:
+            yield f"{label} {key} {'added' if key in new else 'removed'}"
+        else:
+            yield from inside(f"{label} {key}", old[key], new[key])
 
 
-def _in_messages(what: str, messages: Messages, before: JsonValue, after: JsonValue) -> Iterator[str]:
-    assert isinstance(before, list)
-    assert isinstance(after, list)
-    for number, (old, new) in enumerate(zip_longest(before, after), 1):
-        label = f"{what} {number}"
-        if old is None or new is None:
-            yield f"{label} {'added' if old is None else 'removed'}"
-        elif isinstance(old, dict) and isinstance(new, dict) and (different := _different(old, new)):
-            sides = messages[0][number - 1], messages[1][number - 1]
-            yield from list(_in_message(label, different, *sides)) or [f"{label} changed"]
+def _in_messages(label: str, *sides: Sequence[PlanMessage]) -> Iterator[str]:
+    old, new = ({str(number): message for number, message in enumerate(side, 1)} for side in sides)
+    return _in_parts(label, old, new, _in_message)
 
 
-def _in_message(label: str, different: Sequence[str], old: PlanMessage, new: PlanMessage) -> Iterator[str]:
+def _in_message(label: str, old: PlanMessage, new: PlanMessage) -> Iterator[str]:
+    if different := _different(old.model_dump(mode="json"), new.model_dump(mode="json")):
+        yield from list(_in_turn(label, different, old, new)) or [f"{label} changed"]
+
+
+def _in_turn(label: str, different: Sequence[str], old: PlanMessage, new: PlanMessage) -> Iterator[str]:
     if "role" in different:
         yield f"{label} role {old.role} → {new.role}"
-    if "toolCalls" in different:
+    if "tool_calls" in different:
         yield f"{label} tool calls changed"
     before, after = _files(old), _files(new)
     renamed = {
@@ -167,76 +173,67 @@ def _texts(message: PlanMessage) -> list[str]:
     return [part.text for part in message.content if isinstance(part, TextPart)]
 
 
-Pairs = dict[str, tuple[PlanEvaluator, JsonObject]]
-"""Evaluators by name, each with what counts of it."""
+Scored = tuple[PlanEvaluator, JsonObject]
+"""An evaluator, and what counts of it."""
 
 
-def _pairs(owner: PlanCase | PlanCompositeEvaluator, contents: JsonValue) -> Pairs:
-    assert isinstance(contents, list)
-    zipped = zip(owner.evaluators, contents, strict=True)
-    return {each.name: (each, content) for each, content in zipped if isinstance(content, dict)}
+def _by_name(owner: PlanCase | PlanCompositeEvaluator, content: JsonObject) -> Mapping[str, Scored]:
+    contents = objects_at(content, "evaluators")
+    return {f"'{each.name}'": (each, of_each) for each, of_each in zip(owner.evaluators, contents, strict=True)}
 
 
-def _in_evaluators(what: str, old: Pairs, new: Pairs) -> Iterator[str]:
-    for name in {**old, **new}:
-        label = f"{what} '{name}'"
-        if name not in old or name not in new:
-            yield f"{label} {'added' if name in new else 'removed'}"
-        elif _different(old[name][1], new[name][1]):
-            yield from list(_in_evaluator(label, *old[name], *new[name])) or [f"{label} changed"]
-    common = [[name for name in side if name in old and name in new] for side in (old, new)]
-    if common[0] != common[1]:
+def _in_evaluators(what: str, old: Mapping[str, Scored], new: Mapping[str, Scored]) -> Iterator[str]:
+    yield from _in_parts(what, old, new, _in_evaluator)
+    if [name for name in old if name in new] != [name for name in new if name in old]:
         yield f"order of {what}s changed"
 
 
-def _in_evaluator(
-    label: str, old: PlanEvaluator, before: JsonObject, new: PlanEvaluator, after: JsonObject
-) -> Iterator[str]:
+def _in_evaluator(label: str, older: Scored, newer: Scored) -> Iterator[str]:
+    (old, before), (new, after) = older, newer
     if old.type != new.type:
         yield f"{label} type {old.type} → {new.type}"
+    elif different := _different(before, after):
+        found = [reason for key in different for reason in _in_setting(label, key, older, newer)]
+        yield from found or [f"{label} changed"]
+
+
+def _in_setting(label: str, key: str, older: Scored, newer: Scored) -> Iterator[str]:
+    (old, before), (new, after) = older, newer
+    match key, old, new:
+        case "target", _, _:
+            yield from _in_settings(f"{label} judge", before[key], after[key])
+        case "evaluators", PlanCompositeEvaluator(), PlanCompositeEvaluator():
+            yield from _in_evaluators(f"{label} member", _by_name(old, before), _by_name(new, after))
+        case "aggregator", PlanCompositeEvaluator(), PlanCompositeEvaluator():
+            yield from _in_aggregator(label, old.aggregator, new.aggregator)
+        case "argv" | "files", PlanScript(), PlanScript():
+            yield from _in_script(label, old, new, command=before["argv"] != after["argv"])
+        case "rubrics", _, _:
+            yield from _in_parts(f"{label} rubric", _rubrics(old), _rubrics(new), _in_rubric)
+        case "prompt" | "schema" | "config", _, _:
+            yield f"{label} {key} changed"
+        case _:
+            # A default counts for nothing.
+            values = (content.get(key, _dump(each).get(key)) for each, content in (older, newer))
+            yield _change(f"{label} {_authored(key)}", *values)
+
+
+def _dump(part: PlanEvaluator) -> JsonObject:
+    return part.model_dump(mode="json", by_alias=True)
+
+
+def _rubrics(evaluator: PlanEvaluator) -> Mapping[str, PlanRubric]:
+    return {f"'{rubric.id}'": rubric for rubric in getattr(evaluator, "rubrics", None) or ()}
+
+
+def _in_rubric(label: str, old: PlanRubric, new: PlanRubric) -> Iterator[str]:
+    if old.description != new.description:
+        yield f"{label} description changed"
         return
-    for key in _different(before, after):
-        match key:
-            case "target":
-                yield from _in_settings(f"{label} judge", before[key], after[key])
-            case "evaluators":
-                assert isinstance(old, PlanCompositeEvaluator)
-                assert isinstance(new, PlanCompositeEvaluator)
-                yield from _in_evaluators(f"{label} member", _pairs(old, before[key]), _pairs(new, after[key]))
-            case "argv" | "files":
-                assert isinstance(old, PlanScript)
-                assert isinstance(new, PlanScript)
-                yield from _in_script(label, old, new, command=before["argv"] != after["argv"])
-            case "aggregator":
-                assert isinstance(old, PlanCompositeEvaluator)
-                assert isinstance(new, PlanCompositeEvaluator)
-                yield from _in_aggregator(label, old.aggregator, new.aggregator)
-            case "rubrics":
-                yield from _in_rubrics(label, _rubrics_of(old), _rubrics_of(new))
-            case "prompt" | "schema" | "config":
-                yield f"{label} {key} changed"
-            case _:
-                values = [_value_of(*side, key) for side in ((old, before), (new, after))]
-                yield _change(f"{label} {_authored(key)}", *values)
-
-
-def _rubrics_of(evaluator: PlanEvaluator) -> dict[str, PlanRubric]:
-    rubrics = evaluator.rubrics if isinstance(evaluator, (PlanRubricEvaluator, PlanLlmJudgeEvaluator)) else None
-    return {rubric.id: rubric for rubric in rubrics or ()}
-
-
-def _in_rubrics(label: str, old: Mapping[str, PlanRubric], new: Mapping[str, PlanRubric]) -> Iterator[str]:
-    for rubric_id in {**old, **new}:
-        what = f"{label} rubric '{rubric_id}'"
-        if rubric_id not in old or rubric_id not in new:
-            yield f"{what} {'added' if rubric_id in new else 'removed'}"
-        elif old[rubric_id].description != new[rubric_id].description:
-            yield f"{what} description changed"
-        else:
-            for field in ("weight", "required"):
-                before, after = getattr(old[rubric_id], field), getattr(new[rubric_id], field)
-                if before != after:
-                    yield _change(f"{what} {field}", before, after)
+    for field in ("weight", "required"):
+        before, after = getattr(old, field), getattr(new, field)
+        if before != after:
+            yield _change(f"{label} {field}", before, after)
 
 
 def _in_script(label: str, old: PlanScript, new: PlanScript, *, command: bool) -> Iterator[str]:
@@ -267,21 +264,13 @@ def _in_aggregator(label: str, old: PlanAggregator, new: PlanAggregator) -> Iter
             yield _change(f"{label} member '{name}' weight", old.weights[name], weight)
 
 
-def _value_of(evaluator: PlanEvaluator, content: JsonObject, key: str) -> JsonValue:
-    """What counts of a setting, or the default that is left out."""
-    full: JsonObject = evaluator.model_dump(mode="json", by_alias=True)
-    return content.get(key, full.get(key))
-
-
 def _in_settings(label: str, old: JsonValue, new: JsonValue) -> Iterator[str]:
-    assert isinstance(old, dict)
-    assert isinstance(new, dict)
     for key in _different(old, new):
         field = _authored(key)
         if field in UNSHOWN:
             yield f"{label} {field} changed"
         else:
-            yield _change(f"{label} {field}", old.get(key), new.get(key))
+            yield _change(f"{label} {field}", value_at(old, key), value_at(new, key))
 
 
 def _change(label: str, old: JsonValue, new: JsonValue) -> str:
