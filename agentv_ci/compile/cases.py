@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from agentv_ci.compile.digest import UNSEALED, CaseDigests
-from agentv_ci.compile.evaluators import EvaluatorCompiler, default_judge, rubrics
+from agentv_ci.compile.evaluators import DEFAULT_JUDGE_NAME, EvaluatorCompiler, rubrics
 from agentv_ci.compile.files import Files, relative
 from agentv_ci.compile.targets import Targets, find_target, judge_of
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
@@ -29,6 +29,7 @@ from agentv_ci.contracts.plan import (
     PlanCase,
     PlanEvaluator,
     PlanGate,
+    PlanLlmJudgeEvaluator,
     PlanMessage,
     PlanRubricEvaluator,
     PlanSource,
@@ -63,15 +64,13 @@ def compile_suite(
 def _suite(document: EvalDocument, source: Source, context: DocumentContext) -> PlanSuite:
     execution = document.execution
     gate = execution.gate if execution and execution.gate else Gate()
-    validators = (execution.validators if execution else None) or ()
-    given = {name: value for name in PlanGate.model_fields if (value := getattr(gate, name)) is not None}
     return PlanSuite(
         path=relative(source.path, source.root),
         dataset=document.dataset or source.path.name.split(".")[0] or source.path.name,
         description=document.description,
-        validators=tuple(map(_validator, validators)),
+        validators=tuple(map(_validator, (execution and execution.validators) or ())),
         prices=dict(context.prices),
-        gate=PlanGate(**given),
+        gate=PlanGate(**gate.model_dump(exclude_none=True)),
     )
 
 
@@ -173,7 +172,7 @@ class _CaseCompiler:
         if case.rubrics:
             own = PlanRubricEvaluator(name=RUBRICS_NAME, rubrics=rubrics(case.rubrics), target=judge(None))
             return (own, *compiled)
-        return tuple(compiled) or (default_judge(judge(None)),)
+        return tuple(compiled) or (PlanLlmJudgeEvaluator(name=DEFAULT_JUDGE_NAME, target=judge(None)),)
 
     def _add(self, target: Target) -> str:
         assert self._context.targets is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import IO, BinaryIO
 
 from pydantic import BaseModel
@@ -14,9 +15,9 @@ from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.plan import Plan, PlanCase
 
 
-def as_published(part: BaseModel, *, exclude: set[str] | None = None) -> JsonObject:
+def as_published(part: BaseModel) -> JsonObject:
     """Return a plan, or a case of one, as the data that is published."""
-    return part.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=exclude)
+    return part.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def sealed(plan: Plan) -> Plan:
@@ -68,18 +69,19 @@ class PlanWriter:
         return PlanDocument(text.removesuffix("\n}").encode("utf-8"), self._scratch)
 
 
+@dataclass(frozen=True, slots=True)
 class PlanDocument:
     """A plan's text, while its scratch file is open."""
 
-    def __init__(self, head: bytes, cases: BinaryIO) -> None:
-        self._head = head
-        self._cases = cases
+    head: bytes
+    """All but the cases, and the bracket that closes it."""
+    cases: BinaryIO
 
     def copy_to(self, out: IO[bytes]) -> None:
         """Write the whole document; raises OSError."""
-        out.write(self._head + b',\n  "cases": [')
-        self._cases.seek(0)
-        shutil.copyfileobj(self._cases, out)
+        out.write(self.head + b',\n  "cases": [')
+        self.cases.seek(0)
+        shutil.copyfileobj(self.cases, out)
         out.write(b"\n  ]\n}\n")
 
 

@@ -126,7 +126,8 @@ Sizes = Mapping[str, float]
 
 
 def _count(case: PlanCase, sizes: Sizes, uses: Mapping[str, _Use], prices: Mapping[str, Price]) -> None:
-    question = sum(TOKENS_A_MESSAGE + _parts(message.content, sizes) for message in case.input_messages)
+    parts = [[_part(part, sizes) for part in message.content] for message in case.input_messages]
+    question = sum(TOKENS_A_MESSAGE + sum(each) for each in parts)
     reference = tokens(case.reference_answer)
     answer = reference or ANSWER_TOKENS
     uses[case.target].answers += case.trials
@@ -142,26 +143,23 @@ def _judgements(evaluators: Iterable[PlanEvaluator], sizes: Sizes) -> Iterator[t
     for each in flat(evaluators):
         match each:
             case PlanLlmJudgeEvaluator():
-                yield each.target, _parts([each.prompt], sizes) + _rubrics(each.rubrics or ())
+                yield each.target, _part(each.prompt, sizes) + _rubrics(each.rubrics or ())
             case PlanRubricEvaluator():
                 yield each.target, _rubrics(each.rubrics)
             case PlanCompositeEvaluator(aggregator=PlanLlmJudgeAggregator() as aggregator):
-                yield aggregator.target, _parts([aggregator.prompt], sizes) + MEMBER_TOKENS * len(each.evaluators)
+                yield aggregator.target, _part(aggregator.prompt, sizes) + MEMBER_TOKENS * len(each.evaluators)
             case _:
                 pass
 
 
-def _parts(parts: Iterable[Part | None], sizes: Sizes) -> float:
-    total = 0.0
-    for part in parts:
-        match part:
-            case TextPart():
-                total += tokens(part.text)
-            case FilePart():
-                total += tokens(part.path) + sizes[part.sha256]
-            case None:
-                pass
-    return total
+def _part(part: Part | None, sizes: Sizes) -> float:
+    match part:
+        case TextPart():
+            return tokens(part.text)
+        case FilePart():
+            return tokens(part.path) + sizes[part.sha256]
+        case None:
+            return 0.0
 
 
 def _rubrics(rubrics: Iterable[PlanRubric]) -> float:

@@ -86,11 +86,9 @@ class EvaluatorCompiler:
 
     def _code(self, evaluator: CodeEvaluator) -> PlanCodeEvaluator:
         return PlanCodeEvaluator(
-            **evaluator.model_dump(include=COMMON),
+            **evaluator.model_dump(include={*COMMON, "timeout_seconds", "config"}),
             **self._script(evaluator, evaluator.files),
             cwd=self._folder(evaluator.cwd) if evaluator.cwd else None,
-            timeout_seconds=evaluator.timeout_seconds,
-            config=evaluator.config,
         )
 
     def _script(self, script: Script, more: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -159,8 +157,3 @@ class EvaluatorCompiler:
 def rubrics(authored: tuple[str | RubricItem, ...]) -> tuple[PlanRubric, ...]:
     """Return the criteria of the plan."""
     return tuple(PlanRubric(**item.model_dump()) for item in rubric_items(authored))
-
-
-def default_judge(judge: str) -> PlanEvaluator:
-    """Return the evaluator of cases that name none."""
-    return PlanLlmJudgeEvaluator(name=DEFAULT_JUDGE_NAME, target=judge)

@@ -89,8 +89,10 @@ def _case(case: PlanCase, flags: Overrides) -> PlanCase:
     changed = {"threshold": flags.threshold, "timeout_seconds": flags.timeout_s, "max_retries": flags.max_retries}
     update: dict[str, object] = {name: value for name, value in changed.items() if value is not None}
     if flags.repeat is None:
-        return case.model_copy(update={**update, "seeds": seeds, "trials": max(trials, len(seeds))})
-    return case.model_copy(update={**update, "seeds": seeds, "trials": trials, "stop_when": None})
+        trials = max(trials, len(seeds))
+    else:
+        update["stop_when"] = None
+    return case.model_copy(update={**update, "seeds": seeds, "trials": trials})
 
 
 def _suite(suite: PlanSuite, flags: Overrides) -> PlanSuite:

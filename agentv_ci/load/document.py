@@ -15,9 +15,9 @@ from agentv_ci.contracts.judge_set import JUDGE_SET_SCHEMA
 from agentv_ci.contracts.source import NOWHERE, Kind, Mark, Source, diagnostic_at, locate
 from agentv_ci.contracts.targets import TARGETS_SCHEMAS
 from agentv_ci.jsonschema.schemas import BASE_ID, schema_id
+from agentv_ci.load.events import Foreign, Problem, Unparsable
 from agentv_ci.load.files import MAX_BYTES
 from agentv_ci.load.parse import Parsed, parse_yaml
-from agentv_ci.load.problems import Foreign, Problem, Unparsable
 from agentv_ci.text import did_you_mean, listed, nearest
 
 KNOWN_SCHEMAS: Mapping[str, Kind] = {
@@ -61,22 +61,18 @@ def load(path: Path, root: Path, *, named: bool) -> Source:
 def _read(path: Path) -> str:
     if "\0" in str(path):
         # Results may name any path.
-        raise _unreadable("AV105", "cannot be read: a NUL is in its name")
+        raise Unparsable("cannot be read: a NUL is in its name", rule="AV105")
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise _unreadable("AV105", "not a regular file")
+            raise Unparsable("not a regular file", rule="AV105")
         if status.st_size > MAX_BYTES:
-            raise _unreadable("AV101", f"larger than {MAX_BYTES // 1024 // 1024} MiB")
+            raise Unparsable(f"larger than {MAX_BYTES // 1024 // 1024} MiB", rule="AV101")
         return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        raise _unreadable("AV105", f"cannot be read: {error.strerror}") from error
+        raise Unparsable(f"cannot be read: {error.strerror}", rule="AV105") from error
     except UnicodeDecodeError as error:
-        raise _unreadable("AV105", f"not UTF-8: byte 0x{error.object[error.start]:02x} at {error.start}") from error
-
-
-def _unreadable(rule: str, message: str) -> Unparsable:
-    return Unparsable(Problem(rule, message, (0, 0), (0, 0)))
+        raise Unparsable(f"not UTF-8: byte 0x{error.object[error.start]:02x} at {error.start}", rule="AV105") from error
 
 
 def _diagnostic(path: Path, problem: Problem) -> Diagnostic:

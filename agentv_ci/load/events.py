@@ -1,4 +1,4 @@
-"""The events that ruamel.yaml's parsers give, and where they stand."""
+"""What ruamel.yaml's parsers give: events and where they stand, and errors in words for people who do not know them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import io
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import ScalarEvent
+from ruamel.yaml.reader import ReaderError
 
 from agentv_ci.contracts.source import Mark
 
@@ -106,3 +109,80 @@ def block_end(lines: Sequence[str], start: Point, end: Point) -> Point:
     while line > start[0] and not lines[line].strip():
         line -= 1
     return (line, len(lines[line]))
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong with the file that is known before anyone looks at its meaning."""
+
+    rule: str
+    message: str
+    start: Point
+    end: Point
+    hint: str | None = None
+
+
+class Unparsable(ValueError):
+    """There is no document to speak of."""
+
+    def __init__(
+        self,
+        message: str,
+        start: Point = (0, 0),
+        end: Point | None = None,
+        *,
+        rule: str = "AV101",
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(f"{message} (line {start[0] + 1})")
+        self.problem = Problem(rule, message, start, end or start, hint)
+
+
+class Foreign(Unparsable):
+    """It is YAML, and beyond its core: a document for another program."""
+
+
+def syntax_error(text: str, error: YAMLError) -> Unparsable:
+    """Return what a parser says of `text`."""
+    if isinstance(error, ReaderError):
+        before = text[: error.position]
+        point = (before.count("\n"), len(before) - (before.rfind("\n") + 1))
+        code = error.character if isinstance(error.character, int) else ord(error.character)
+        return Unparsable(f"character U+{code:04X} is not allowed in YAML", point)
+    if not isinstance(error, MarkedYAMLError):
+        return Unparsable(" ".join(str(error).split()))
+    mark = error.problem_mark or error.context_mark
+    point = (mark.line, mark.column) if mark else (0, 0)
+    begun = (error.context_mark.line, error.context_mark.column) if error.context_mark else point
+    complaint = ", ".join(part for part in (error.context, error.problem) if part)
+    if known := _known(complaint, point, begun):
+        return known
+    since = f" (it begins at line {begun[0] + 1}, column {begun[1] + 1})" if begun != point else ""
+    return Unparsable(f"not valid YAML: {complaint}{since}", point)
+
+
+def _known(complaint: str, point: Point, begun: Point) -> Unparsable | None:
+    """Return better words for what people mostly do."""
+
+    def problem(message: str, hint: str, place: Point = point) -> Unparsable:
+        return Unparsable(f"not valid YAML: {message}", place, hint=hint)
+
+    if "mapping values are not allowed here" in complaint:
+        return problem("': ' inside a text", "put the text in quotes, or behind key: | on lines of its own")
+    if "found character '\\t'" in complaint:
+        return problem("a tab where a value or a key should begin", "YAML indents with spaces")
+    if match := re.search(r"found character '(.)' that cannot start any token", complaint):
+        return problem(f"a text cannot begin with {match[1]}", "put the text in quotes")
+    if match := re.search(r"found unknown escape character '(.)'", complaint):
+        hint = f"in single quotes a backslash is a backslash: '\\{match[1]}'"
+        return problem(f"\\{match[1]} means nothing in double quotes", hint)
+    if "while scanning a quoted scalar" in complaint and "end of stream" in complaint:
+        return problem("this quote is never closed", "close it, or write '' for an apostrophe in single quotes", begun)
+    if "could not find expected ':'" in complaint:
+        return problem("a line without ': '", "a key has a colon and a space behind it", begun)
+    if "while parsing a flow" in complaint and "'<stream end>'" in complaint:
+        return problem("this bracket is never closed", "close it; lines inside brackets end with a comma", begun)
+    if "while parsing a block" in complaint and "<block end>" in complaint:
+        message = f"this does not continue what begins on line {begun[0] + 1}"
+        return problem(message, "lines of one level are indented alike; a quoted text goes to its last quote")
+    return None

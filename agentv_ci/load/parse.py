@@ -26,9 +26,22 @@ from ruamel.yaml.events import (
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.source import Mark
-from agentv_ci.load.events import BLOCKS, LINE_BREAK, Event, Point, block_end, c_parser, marks, own_events, span
+from agentv_ci.load.events import (
+    BLOCKS,
+    LINE_BREAK,
+    Event,
+    Foreign,
+    Point,
+    Problem,
+    Unparsable,
+    block_end,
+    c_parser,
+    marks,
+    own_events,
+    span,
+    syntax_error,
+)
 from agentv_ci.load.plain import MAX_DEPTH, MAX_NODES, NotPlain, plain, read_plain
-from agentv_ci.load.problems import Foreign, Problem, Unparsable, foreign_tag, syntax_problem, too_large
 from agentv_ci.text import listed
 
 MAX_DIRECTIVES = 100
@@ -54,7 +67,7 @@ class Parsed:
 def parse_yaml(text: str) -> Parsed:
     """Return the document in `text`; raises Unparsable."""
     if text.startswith("%") and text.count("\n%") > MAX_DIRECTIVES:
-        raise Unparsable(Problem("AV101", f"more than {MAX_DIRECTIVES} directives", (0, 0), (0, 0)))
+        raise Unparsable(f"more than {MAX_DIRECTIVES} directives")
     try:
         document = read_plain(text)
     except NotPlain as error:
@@ -85,7 +98,7 @@ def _second_opinion(text: str, refusal: YAMLError | None) -> Parsed:
             raise refusal
         return _Constructor(text, own_events(text)).document()
     except YAMLError as error:
-        raise Unparsable(syntax_problem(text, error)) from error
+        raise syntax_error(text, error) from error
 
 
 @dataclass(slots=True)
@@ -122,17 +135,15 @@ class _Constructor:
         return Parsed(node.value, lambda: node.mark, tuple(self._problems))
 
     def _node(self, event: Event, depth: int) -> _Node:
-        self._nodes += 1
-        if self._nodes > MAX_NODES:
-            raise too_large(event, MAX_NODES)
+        self._count(1, event)
         if isinstance(event, ScalarEvent):
             node = self._scalar(event)
         elif isinstance(event, AliasEvent):
             return self._alias(event, depth)
         elif depth > MAX_DEPTH:
-            raise Unparsable(Problem("AV101", f"nested deeper than {MAX_DEPTH} levels", *span(event)))
+            raise Unparsable(f"nested deeper than {MAX_DEPTH} levels", *span(event))
         else:
-            self._refuse_tag(event)
+            self._refuse_tag(event, _MAP if isinstance(event, MappingStartEvent) else _SEQ)
             if event.anchor:  # type: ignore[attr-defined]  # both collection starts have it
                 self._anchors[event.anchor] = None  # type: ignore[attr-defined]
             node = self._mapping(event, depth) if isinstance(event, MappingStartEvent) else self._sequence(event, depth)
@@ -140,30 +151,28 @@ class _Constructor:
             self._anchors[event.anchor] = node  # type: ignore[attr-defined]
         return node
 
-    def _refuse_tag(self, event: Event) -> None:
-        tag = event.tag  # type: ignore[attr-defined]  # both collection starts have it
-        if tag not in (None, "!", _MAP if isinstance(event, MappingStartEvent) else _SEQ):
-            raise foreign_tag(tag, event)
+    def _count(self, nodes: int, event: Event) -> None:
+        self._nodes += nodes
+        if self._nodes > MAX_NODES:
+            raise Unparsable(f"more than {MAX_NODES:,} values after expanding aliases", *span(event))
+
+    def _refuse_tag(self, event: Event, *known: str) -> None:
+        tag = event.tag  # type: ignore[attr-defined]  # all that are asked about have it
+        if tag not in (None, "!", *known):
+            hint = "if a text was meant that begins with !, put it in quotes"
+            raise Foreign(f"tag '{tag}' is not part of YAML's core", *span(event), hint=hint)
 
     def _alias(self, event: AliasEvent, depth: int) -> _Node:
         name = str(event.anchor)
         if name not in self._anchors:
-            raise Unparsable(
-                Problem(
-                    "AV101",
-                    f"alias *{name} has no anchor before it",
-                    *span(event),
-                    hint="if a text was meant that begins with *, put it in quotes",
-                )
-            )
+            hint = "if a text was meant that begins with *, put it in quotes"
+            raise Unparsable(f"alias *{name} has no anchor before it", *span(event), hint=hint)
         node = self._anchors[name]
         if node is None:
-            raise Foreign(Problem("AV101", f"alias *{name} stands inside its own anchor", *span(event)))
-        self._nodes += node.size
-        if self._nodes > MAX_NODES:
-            raise too_large(event, MAX_NODES)
+            raise Foreign(f"alias *{name} stands inside its own anchor", *span(event))
+        self._count(node.size, event)
         if depth + node.depth > MAX_DEPTH:
-            raise Unparsable(Problem("AV101", f"nested deeper than {MAX_DEPTH} levels", *span(event)))
+            raise Unparsable(f"nested deeper than {MAX_DEPTH} levels", *span(event))
         mark = Mark(*span(event), node.mark.parts)
         return _Node(node.value, mark, node.size, node.depth, node.text, node.merges)
 
@@ -177,19 +186,14 @@ class _Constructor:
                 # JSON writes characters beyond U+FFFF as two escapes.
                 text = text.encode("utf-16", "surrogatepass").decode("utf-16")
             except UnicodeDecodeError as error:
-                problem = Problem("AV101", "half of a surrogate pair is no character", start, end)
-                raise Unparsable(problem) from error
+                raise Unparsable("half of a surrogate pair is no character", start, end) from error
+        self._refuse_tag(event, _STR, *_SCALAR_TAGS)
         tag = event.tag
-        if tag is None and event.implicit[0]:
+        value: JsonValue = text
+        if tag in _SCALAR_TAGS or (tag is None and event.implicit[0]):
             value = self._plain(text, event)
-        elif tag in (None, "!", _STR):
-            value = text
-        elif tag in _SCALAR_TAGS:
-            value = self._plain(text, event)
-            if not isinstance(value, _SCALAR_TAGS[str(tag)]):
-                raise Unparsable(Problem("AV101", f"'{text}' is not what its tag '{tag}' says", start, end))
-        else:
-            raise foreign_tag(tag, event)
+        if tag in _SCALAR_TAGS and not isinstance(value, _SCALAR_TAGS[str(tag)]):
+            raise Unparsable(f"'{text}' is not what its tag '{tag}' says", start, end)
         return _Node(value, Mark(start, end, None), text=text, merges=text == "<<" and bool(event.implicit[0]))
 
     def _plain(self, text: str, event: ScalarEvent) -> JsonValue:
@@ -234,7 +238,7 @@ class _Constructor:
                 merged, merge_mark = [*merged, node], key.mark
                 continue
             if key.text is None:
-                raise Foreign(self._bad_key(key.mark))
+                raise self._bad_key(key.mark)
             if key.text in data:
                 twice.append((key.text, marks[key.text][0], key.mark))
             data[key.text] = node.value
@@ -245,12 +249,12 @@ class _Constructor:
             _merge(node, data, marks)
         return _Node(data, Mark(start, self._collection_end(event, last), marks), size, deepest + 1)
 
-    def _bad_key(self, mark: Mark) -> Problem:
+    def _bad_key(self, mark: Mark) -> Foreign:
         line, column = mark.start
         hint = None
         if self._lines()[line][max(column - 1, 0) :].startswith(("{{", "{")):
             hint = "put a text that begins with { in quotes; a reference to the environment is ${{ NAME }}"
-        return Problem("AV101", "a key must be a single value", mark.start, mark.end, hint)
+        return Foreign("a key must be a single value", mark.start, mark.end, hint=hint)
 
     def _collection_end(self, event: Event, last: Point) -> Point:
         """A block collection's end event stands at the next token; its own end is that of its last scalar."""
@@ -282,9 +286,7 @@ def _merge(node: _Node, data: dict[str, JsonValue], marks: dict[str, tuple[Mark,
     parts = node.mark.parts if isinstance(node.mark.parts, list) else [node.mark]
     for value, mark in zip(values, parts, strict=True):
         if not isinstance(value, dict) or not isinstance(mark.parts, dict):
-            raise Unparsable(
-                Problem("AV101", "'<<' takes a mapping or a list of mappings", node.mark.start, node.mark.end)
-            )
+            raise Unparsable("'<<' takes a mapping or a list of mappings", node.mark.start, node.mark.end)
         for key in value:
             if key not in data:
                 data[key] = value[key]

@@ -27,8 +27,8 @@ from agentv_ci.contracts.source import NOWHERE, Mark, Pointer, diagnostic_at, lo
 from agentv_ci.errors import InvalidInput, UsageError
 from agentv_ci.json_access import read_json
 from agentv_ci.jsonschema.schemas import schema_id
+from agentv_ci.load.events import Unparsable
 from agentv_ci.load.parse import parse_yaml
-from agentv_ci.load.problems import Unparsable
 from agentv_ci.model_errors import refusals
 
 PLAN_ID = re.compile(r".*/plan-v(\d+)\.schema\.json")

@@ -17,14 +17,12 @@ from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules import (
     cases,
     evaluators,
-    expectations,
     file_references,
     judges,
-    spelling,
     target_use,
     targets,
 )
-from agentv_ci.validate.structure import CONTRACTS, check_structure
+from agentv_ci.validate.structure import CONTRACTS, check_spellings, check_structure
 from agentv_ci.validate.walk import all_evaluators
 
 
@@ -35,7 +33,7 @@ def validate(source: Source, context: DocumentContext) -> CheckedDocument:
     authored = Finder(source, context)
     structure = check_structure(authored, source.kind)
     document, find = structure.document, structure.find
-    found = [*source.diagnostics, *structure.diagnostics, *spelling.check(CONTRACTS[source.kind], authored)]
+    found = [*source.diagnostics, *structure.diagnostics, *check_spellings(CONTRACTS[source.kind], authored)]
     if source.kind == "targets":
         found += targets.check_environment_references(authored)
     found += (each for each in _rules(document, find) if not find.is_stand_in(each))
@@ -56,7 +54,6 @@ def _rules(document: Document | None, find: Finder) -> Iterator[Diagnostic]:
             yield from evaluators.check(document, every, find)
             yield from judges.check(every, find)
             yield from target_use.check(document, find)
-            yield from expectations.check(document, find)
         case TargetsDocument():
             yield from targets.check(document, find)
         case ConfigDocument():

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Literal, Union, get_args, get_origin
 
 from pydantic import ValidationError
 
-from agentv_ci.contracts.base import Authored, JsonObject, JsonValue, fields_of
+from agentv_ci.contracts.base import Authored, JsonObject, JsonValue, fields_of, spellings
 from agentv_ci.contracts.config import ConfigDocument
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import Document
@@ -166,3 +167,33 @@ def _stand_in(annotation: object, *, needs_items: bool) -> JsonValue:
 
 def _has_least(constraints: Iterable[object]) -> bool:
     return any(getattr(each, "min_length", None) for each in constraints)
+
+
+def check_spellings(contract: type[Authored], find: Finder) -> Iterator[Diagnostic]:
+    """AV314 for keys given in two spellings, or both outside and inside `settings`."""
+    others = _other_spellings(contract)
+    keys = find.source.keys
+    if others.isdisjoint(keys) if keys is not None else not _has_any(find.source.data, others):
+        return
+    for each, mapping, pointer in mappings(contract, find.source.data):
+        names = spellings(each)
+        winners: dict[str, str] = {}
+        for key in sorted((key for key in mapping if key in names), key=lambda key: names[key][1]):
+            winner = winners.setdefault(names[key][0], key)
+            if winner != key:
+                message = f"'{key}' is another spelling of '{winner}', which is given too and wins"
+                yield find.at("AV314", message, (*pointer, key), key=True)
+
+
+@cache
+def _other_spellings(contract: type[Authored]) -> frozenset[str]:
+    """Return all keys that are not the first spelling of what they mean."""
+    return frozenset(
+        key for each in contracts_of(contract) for key, (field, _) in spellings(each).items() if key != field
+    )
+
+
+def _has_any(value: JsonValue, keys: frozenset[str]) -> bool:
+    if isinstance(value, dict):
+        return not keys.isdisjoint(value) or any(_has_any(item, keys) for item in value.values())
+    return isinstance(value, list) and any(_has_any(item, keys) for item in value)

@@ -87,41 +87,40 @@ Evaluators = Sequence[tuple[Pointer, AuthoredEvaluator]]
 
 def all_evaluators(document: EvalDocument) -> Evaluators:
     """Return every evaluator of a document, those inside composites too."""
-    return [
-        found
-        for pointer, evaluators in evaluator_lists(document)
-        for index, evaluator in enumerate(evaluators)
-        for found in flat((*pointer, index), evaluator)
-    ]
+    return [found for pointer, listed in evaluator_lists(document) for found in _flat(pointer, listed)]
 
 
 def evaluator_lists(document: EvalDocument) -> Iterator[tuple[Pointer, Sequence[AuthoredEvaluator]]]:
     """Yield the lists of evaluators of the file and of its cases, each with its place."""
-    owners: list[tuple[Pointer, CaseExecution | EvalCase | None]] = [(("execution",), document.execution)]
-    for index, case in enumerate(document.evalcases):
-        owners += [(("evalcases", index), case), (("evalcases", index, "execution"), case.execution)]
+    cases = (owner for index in range(len(document.evalcases)) for owner in _case_owners(document, index))
+    yield from _lists((("execution",), document.execution), *cases)
+
+
+def evaluators_of(document: EvalDocument, index: int) -> Evaluators:
+    """Return the evaluators that score a case, those inside composites too; none when none are given."""
+    lists = _lists(*reversed(_case_owners(document, index)), (("execution",), document.execution))
+    return list(_flat(*next(lists, ((), ()))))
+
+
+Owner = tuple[Pointer, CaseExecution | EvalCase | None]
+"""What may list evaluators, with its place."""
+
+
+def _case_owners(document: EvalDocument, index: int) -> tuple[Owner, Owner]:
+    pointer: Pointer = ("evalcases", index)
+    case = document.evalcases[index]
+    return (pointer, case), ((*pointer, "execution"), case.execution)
+
+
+def _lists(*owners: Owner) -> Iterator[tuple[Pointer, Sequence[AuthoredEvaluator]]]:
     for pointer, owner in owners:
         if owner and owner.evaluators:
             yield (*pointer, "evaluators"), owner.evaluators
 
 
-def evaluators_of(document: EvalDocument, index: int) -> Evaluators:
-    """Return the evaluators that score a case; none when none are given."""
-    case = document.evalcases[index]
-    owners: tuple[tuple[Pointer, CaseExecution | EvalCase | None], ...] = (
-        (("evalcases", index, "execution"), case.execution),
-        (("evalcases", index), case),
-        (("execution",), document.execution),
-    )
-    pointer, evaluators = next(
-        ((place, each.evaluators) for place, each in owners if each and each.evaluators), ((), ())
-    )
-    return [((*pointer, "evaluators", number), evaluator) for number, evaluator in enumerate(evaluators)]
-
-
-def flat(pointer: Pointer, evaluator: AuthoredEvaluator) -> Iterator[tuple[Pointer, AuthoredEvaluator]]:
-    """Yield an evaluator and all those inside it."""
-    yield pointer, evaluator
-    if isinstance(evaluator, CompositeEvaluator):
-        for index, member in enumerate(evaluator.evaluators):
-            yield from flat((*pointer, "evaluators", index), member)
+def _flat(pointer: Pointer, evaluators: Sequence[AuthoredEvaluator]) -> Iterator[tuple[Pointer, AuthoredEvaluator]]:
+    """Yield the evaluators of a list, each followed by those inside it."""
+    for index, each in enumerate(evaluators):
+        yield (*pointer, index), each
+        if isinstance(each, CompositeEvaluator):
+            yield from _flat((*pointer, index, "evaluators"), each.evaluators)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.contracts.source import locate
+from agentv_ci.load.events import Unparsable
 from agentv_ci.load.parse import parse_yaml
-from agentv_ci.load.problems import Unparsable
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 DOCUMENTS = sorted(path for path in CORPUS.rglob("*.y*ml") if "expected" not in path.parts)

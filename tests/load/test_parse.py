@@ -14,9 +14,9 @@ from ruamel.yaml import YAML
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.source import Mark, Pointer, locate
+from agentv_ci.load.events import Problem, Unparsable
 from agentv_ci.load.parse import Parsed, parse_yaml
 from agentv_ci.load.plain import MAX_DEPTH, NotPlain, read_plain
-from agentv_ci.load.problems import Problem, Unparsable
 from tests.conftest import REPOSITORY
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.source import Mark, locate
 from agentv_ci.load import events
+from agentv_ci.load.events import Unparsable
 from agentv_ci.load.parse import parse_yaml
 from agentv_ci.load.plain import NotPlain, read_plain
-from agentv_ci.load.problems import Unparsable
 from tests.load.test_parse import carefully
 
 PLAIN = (

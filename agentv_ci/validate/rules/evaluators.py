@@ -6,8 +6,9 @@ import os
 import shlex
 from collections.abc import Iterator, Sequence
 
+from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.evals import EvalDocument
+from agentv_ci.contracts.evals import EvalCase, EvalDocument
 from agentv_ci.contracts.evaluators import (
     AuthoredEvaluator,
     CodeAggregator,
@@ -19,25 +20,34 @@ from agentv_ci.contracts.evaluators import (
     RubricEvaluator,
     RubricItem,
     SchemaEvaluator,
+    SimilarityEvaluator,
     TokenUsageEvaluator,
     ToolTrajectoryEvaluator,
     WeightedAverage,
     rubric_items,
 )
 from agentv_ci.contracts.source import Pointer
+from agentv_ci.json_access import read_answer
+from agentv_ci.json_values import unfit_reference
 from agentv_ci.patterns import NoPattern, compiled
 from agentv_ci.text import did_you_mean, listed
 from agentv_ci.validate.findings import STAND_IN, Finder
 from agentv_ci.validate.rules.schemas import check_schema
-from agentv_ci.validate.walk import Evaluators, evaluator_lists
+from agentv_ci.validate.walk import Evaluators, evaluator_lists, evaluators_of
 
 
 def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
-    """AV301 and AV319 for lists of evaluators; AV204, AV302, AV309, AV310, AV319 and AV320 for each of them."""
+    """AV301 and AV319 for lists of evaluators; AV204, AV302, AV309, AV310, AV319 and AV320 for each of them.
+
+    Those that compare with the expected answer are checked case by case.
+    """
     for pointer, together in evaluator_lists(document):
         yield from _check_list(pointer, together, find)
     for pointer, evaluator in evaluators:
         yield from _check(pointer, evaluator, find)
+    for index, case in enumerate(document.evalcases):
+        for pointer, evaluator in evaluators_of(document, index):
+            yield from _check_reference(pointer, evaluator, case, ("evalcases", index, "expected_messages"), find)
 
 
 def _check_list(pointer: Pointer, evaluators: Sequence[AuthoredEvaluator], find: Finder) -> Iterator[Diagnostic]:
@@ -51,13 +61,15 @@ def _check(pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder) -> Iter
         case CodeEvaluator():
             yield from _check_command((*pointer, "script"), evaluator, find)
         case RegexEvaluator():
-            yield from _check_pattern(pointer, evaluator, find)
+            yield from _check_pattern((*pointer, "value"), evaluator.value, find)
         case SchemaEvaluator():
             yield from check_schema(pointer, evaluator, find)
         case ToolTrajectoryEvaluator():
             yield from _check_trajectory(pointer, evaluator, find)
         case LlmJudgeEvaluator() | RubricEvaluator():
-            yield from _check_judge(pointer, evaluator, find)
+            if isinstance(evaluator, LlmJudgeEvaluator) and evaluator.prompt and evaluator.prompt_path:
+                yield find.at("AV320", "give 'prompt' or 'prompt_path', not both", (*pointer, "prompt_path"), key=True)
+            yield from check_rubrics((*pointer, "rubrics"), evaluator.rubrics or (), find)
         case CompositeEvaluator():
             yield from _check_list((*pointer, "evaluators"), evaluator.evaluators, find)
             yield from _check_composite(pointer, evaluator, find)
@@ -92,14 +104,6 @@ def _shell_signs(command: str) -> set[str]:
     return {word for word in words if word and not word.strip("|&;<>")}
 
 
-def _check_judge(
-    pointer: Pointer, evaluator: LlmJudgeEvaluator | RubricEvaluator, find: Finder
-) -> Iterator[Diagnostic]:
-    if isinstance(evaluator, LlmJudgeEvaluator) and evaluator.prompt is not None and evaluator.prompt_path is not None:
-        yield find.at("AV320", "give 'prompt' or 'prompt_path', not both", (*pointer, "prompt_path"), key=True)
-    yield from check_rubrics((*pointer, "rubrics"), evaluator.rubrics or (), find)
-
-
 def _check_limits(pointer: Pointer, evaluator: TokenUsageEvaluator, find: Finder) -> Iterator[Diagnostic]:
     limits = ("max_total", "max_input", "max_output", "min_output")
     if all(getattr(evaluator, limit) is None for limit in limits) and not find.lost_something(pointer):
@@ -111,11 +115,11 @@ def _check_limits(pointer: Pointer, evaluator: TokenUsageEvaluator, find: Finder
         yield find.at("AV320", message, (*pointer, "min_output"))
 
 
-def _check_pattern(pointer: Pointer, evaluator: RegexEvaluator, find: Finder) -> Iterator[Diagnostic]:
+def _check_pattern(pointer: Pointer, pattern: str, find: Finder) -> Iterator[Diagnostic]:
     try:
-        compiled(evaluator.value)
+        compiled(pattern)
     except NoPattern as error:
-        yield find.at("AV310", f"not a regular expression: {error}", (*pointer, "value"))
+        yield find.at("AV310", f"not a regular expression: {error}", pointer)
 
 
 def _check_trajectory(pointer: Pointer, evaluator: ToolTrajectoryEvaluator, find: Finder) -> Iterator[Diagnostic]:
@@ -176,3 +180,54 @@ def check_rubrics(pointer: Pointer, rubrics: Sequence[str | RubricItem], find: F
 def _check_weights(pointer: Pointer, weights: Sequence[float], find: Finder) -> Iterator[Diagnostic]:
     if weights and not any(weights):
         yield find.at("AV319", "all weights are 0, so the score is always 0", pointer, key=True)
+
+
+def _check_reference(
+    pointer: Pointer, evaluator: AuthoredEvaluator, case: EvalCase, expected: Pointer, find: Finder
+) -> Iterator[Diagnostic]:
+    if not isinstance(evaluator, (FieldAccuracyEvaluator, SimilarityEvaluator)) or find.lost_something(pointer):
+        return
+    if isinstance(evaluator, FieldAccuracyEvaluator) and evaluator.reference is not None:
+        yield from _check_paths(pointer, evaluator, evaluator.reference, "'reference'", find)
+        return
+    if (
+        evaluator.reference is not None
+        or find.lost_something(expected[:-1])
+        or find.lost_something(expected, deep=True)
+    ):
+        return
+    answer = _expected_answer(case)
+    hint = f"give 'reference' to evaluator '{evaluator.name}', or an expected message of the assistant"
+    if answer is None:
+        message = f"evaluator '{evaluator.name}' compares with the expected answer, and there is none"
+        yield find.at("AV320", message, expected, key=True, hint=hint)
+    elif isinstance(evaluator, FieldAccuracyEvaluator) and not isinstance(answer, list):
+        try:
+            reference = read_answer(answer) if isinstance(answer, str) else answer
+        except ValueError:
+            message = f"evaluator '{evaluator.name}' compares with the expected answer, which is not JSON"
+            yield find.at("AV320", message, expected, key=True, hint=hint)
+            return
+        yield from _check_paths(pointer, evaluator, reference, f"the expected answer of case '{case.id}'", find)
+
+
+def _check_paths(
+    pointer: Pointer, evaluator: FieldAccuracyEvaluator, reference: JsonValue, where: str, find: Finder
+) -> Iterator[Diagnostic]:
+    for number, field in enumerate(evaluator.fields):
+        if reason := unfit_reference(field, reference):
+            yield find.at("AV320", f"{where} {reason}", (*pointer, "fields", number, "path"))
+
+
+def _expected_answer(case: EvalCase) -> JsonValue:
+    """Return the last expected assistant message that says something; a list when files have to be read for it."""
+    for message in reversed(case.expected_messages):
+        if message.role != "assistant":
+            continue
+        if isinstance(message.content, dict):
+            return message.content
+        if isinstance(message.content, tuple) and message.content:
+            return [each if isinstance(each, str) else each.value for each in message.content]
+        if isinstance(message.content, str):
+            return message.content.strip() or None
+    return None

@@ -22,7 +22,9 @@ from agentv_ci.prices import price_of
 from agentv_ci.text import listed
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.targets import authored_names, unknown_name
-from agentv_ci.validate.walk import evaluators_of, flat
+from agentv_ci.validate.walk import Evaluators, evaluators_of
+
+JUDGED = (LlmJudgeEvaluator, RubricEvaluator)
 
 
 def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
@@ -30,12 +32,12 @@ def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
     targets = find.context.targets
     if targets is None or targets.document is None:
         return  # what is wrong with the targets file is said there
-    use = _Use(document, find, authored_names(targets.source), targets_are_valid=targets.valid)
+    use = _TargetUse(document, find, authored_names(targets.source), targets_are_valid=targets.valid)
     for index in range(len(document.evalcases)):
         yield from use.check_case(index)
 
 
-class _Use:
+class _TargetUse:
     """Checks one eval document against its targets."""
 
     def __init__(
@@ -56,13 +58,15 @@ class _Use:
         if target is None and override is None:
             yield from self._check_target(place, name)
         evaluators = evaluators_of(self._document, index)
-        if self._document.evalcases[index].rubrics:
-            yield from self._check_rubrics(index, target)
-        elif not evaluators:
-            yield from self._check_default_judge(index, target)
-        for pointer, evaluator in evaluators:
-            for place, each in flat(pointer, evaluator):
-                yield from self._check_evaluator(place, each, target)
+        for pointer, each in evaluators:
+            if isinstance(each, JUDGED) and each.judge_target is not None:
+                place = (*pointer, "judge_target")
+                yield from unknown_name(self._find, place, "judge target", each.judge_target, self._names)
+            elif target is not None and (missing := never_given(each, target, self._prices)):
+                message = f"evaluator '{each.name}' can never score: target '{target.name}' never gives {missing}"
+                yield self._find.at("AV316", message, (*pointer, "type"))
+        if target is not None and judge_name(None, target) is None:
+            yield from self._check_judges(index, target, evaluators)
 
     def _target_of(self, index: int) -> tuple[Pointer, str | None]:
         """Return the target that answers a case, and where it is named."""
@@ -86,21 +90,21 @@ class _Use:
             hint = "write execution: {target: NAME}, or call one of the targets 'default'"
             yield self._find.at("AV304", message, ("evalcases",), key=True, hint=hint)
 
-    def _check_rubrics(self, index: int, target: Target | None) -> Iterator[Diagnostic]:
-        if target is None or judge_name(None, target) is not None or self._lost_around(index):
-            return
-        if self._targets_are_valid:
-            yield self._no_judge(("evalcases", index, "rubrics"), "the list of rubrics", target, key=True)
-
-    def _check_default_judge(self, index: int, target: Target | None) -> Iterator[Diagnostic]:
-        if target is None or judge_name(None, target) is not None or self._lists_evaluators(index):
-            return
-        if target.name in self._without_judge:
-            return
-        self._without_judge.add(target.name)
-        message = f"no evaluators are given, and target '{target.name}' has no judge for the default one"
-        hint = f"add evaluators, or a judge_target to target '{target.name}'; said once for all its cases"
-        yield self._find.at("AV312", message, ("evalcases", index, "id"), hint=hint)
+    def _check_judges(self, index: int, target: Target, evaluators: Evaluators) -> Iterator[Diagnostic]:
+        """AV312 for all that a target without a judge should have judged."""
+        if self._document.evalcases[index].rubrics:
+            if self._targets_are_valid and not self._lost_around(index):
+                yield self._no_judge(("evalcases", index, "rubrics"), "the list of rubrics", target, key=True)
+        elif not evaluators and target.name not in self._without_judge and not self._lists_evaluators(index):
+            self._without_judge.add(target.name)
+            message = f"no evaluators are given, and target '{target.name}' has no judge for the default one"
+            hint = f"add evaluators, or a judge_target to target '{target.name}'; said once for all its cases"
+            yield self._find.at("AV312", message, ("evalcases", index, "id"), hint=hint)
+        for pointer, each in evaluators:
+            if isinstance(each, JUDGED) and each.judge_target is None and not self._find.lost_something(pointer):
+                yield self._no_judge((*pointer, "name"), f"evaluator '{each.name}'", target, own=True)
+            elif isinstance(each, CompositeEvaluator) and isinstance(each.aggregator, LlmJudgeAggregator):
+                yield self._no_judge((*pointer, "aggregator", "type"), f"the aggregator of '{each.name}'", target)
 
     def _lists_evaluators(self, index: int) -> bool:
         """Whether the author lists evaluators all the same, and what is wrong with them is said already."""
@@ -113,27 +117,6 @@ class _Use:
         """Whether a wrong part was left out that might have said how the case runs."""
         case: Pointer = ("evalcases", index)
         return any(map(self._find.lost_something, ((), ("execution",), case, (*case, "execution"))))
-
-    def _check_evaluator(
-        self, pointer: Pointer, evaluator: AuthoredEvaluator, target: Target | None
-    ) -> Iterator[Diagnostic]:
-        if isinstance(evaluator, (LlmJudgeEvaluator, RubricEvaluator)):
-            yield from self._check_judge(pointer, evaluator, target)
-        elif isinstance(evaluator, CompositeEvaluator):
-            if isinstance(evaluator.aggregator, LlmJudgeAggregator) and target and judge_name(None, target) is None:
-                yield self._no_judge((*pointer, "aggregator", "type"), f"the aggregator of '{evaluator.name}'", target)
-        elif target is not None and (missing := never_given(evaluator, target, self._prices)):
-            message = f"evaluator '{evaluator.name}' can never score: target '{target.name}' never gives {missing}"
-            yield self._find.at("AV316", message, (*pointer, "type"))
-
-    def _check_judge(
-        self, pointer: Pointer, evaluator: LlmJudgeEvaluator | RubricEvaluator, target: Target | None
-    ) -> Iterator[Diagnostic]:
-        if evaluator.judge_target is not None:
-            place = (*pointer, "judge_target")
-            yield from unknown_name(self._find, place, "judge target", evaluator.judge_target, self._names)
-        elif target is not None and judge_name(None, target) is None and not self._find.lost_something(pointer):
-            yield self._no_judge((*pointer, "name"), f"evaluator '{evaluator.name}'", target, own=True)
 
     def _no_judge(
         self, pointer: Pointer, who: str, target: Target, *, own: bool = False, key: bool = False
