@@ -18,7 +18,7 @@ from agentv_ci.app.runners import Answer, AnswerFunction, Ask, Message, call, me
 from agentv_ci.app.workspace import Documents
 from agentv_ci.compile.cases import DEFAULT_TARGET
 from agentv_ci.compile.document import resealed
-from agentv_ci.compile.targets import compiled_target
+from agentv_ci.compile.references import compiled_target
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.benchmark import RunnerSpec
 from agentv_ci.contracts.exchange import Environment, ProviderError, Response, Warn

@@ -13,8 +13,8 @@ from agentv_ci.compile.diff import diff
 from agentv_ci.compile.digest import CaseDigests, document_digest
 from agentv_ci.compile.document import PlanDocument, PlanWriter, prices_by_suite
 from agentv_ci.compile.estimate import estimate
-from agentv_ci.compile.files import relative
 from agentv_ci.compile.overrides import is_selected, narrowed
+from agentv_ci.compile.references import relative
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.plan import Plan

@@ -7,8 +7,7 @@ from typing import TypeVar
 
 from agentv_ci.compile.digest import UNSEALED, CaseDigests
 from agentv_ci.compile.evaluators import DEFAULT_JUDGE_NAME, EvaluatorCompiler, rubrics
-from agentv_ci.compile.files import Files, relative
-from agentv_ci.compile.targets import Targets, find_target, judge_of
+from agentv_ci.compile.references import Files, Targets, find_target, judge_of, relative
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.evals import (
     CaseExecution,
@@ -211,14 +210,9 @@ def _reference_answer(messages: Sequence[PlanMessage], files: Files) -> str:
         if message.value is not None:
             return json_text(message.value)
         if message.content:
-            return "\n\n".join(_text(part, files) for part in message.content)
+            texts = (part.text if isinstance(part, TextPart) else files.text(part.sha256) for part in message.content)
+            return "\n\n".join(texts)
     return ""
-
-
-def _text(part: TextPart | FilePart, files: Files) -> str:
-    if isinstance(part, TextPart):
-        return part.text
-    return files.text(FileReference(path=part.path, sha256=part.sha256))
 
 
 def _matches(path: str, patterns: list[str]) -> bool:

@@ -8,9 +8,8 @@ from pathlib import Path
 from agentv_ci.compile.cases import compile_suite
 from agentv_ci.compile.digest import UNSEALED
 from agentv_ci.compile.document import sealed
-from agentv_ci.compile.files import Files, ReadText
 from agentv_ci.compile.overrides import Needs, is_selected
-from agentv_ci.compile.targets import Targets
+from agentv_ci.compile.references import Files, ReadText, Targets
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanSuite
 from agentv_ci.jsonschema.schemas import schema_id

@@ -62,7 +62,7 @@ def check(schema: JsonObject | bool, value: JsonValue) -> list[str]:
         if type(error).__module__ != "pyo3_runtime":
             raise
         raise CannotCheck("the answer cannot be checked with the schema: it is nested too deep") from error
-    return list(map(_sentence, found))
+    return [f"{error.json_path}: {shortened(error.message, MAX_MESSAGE)}" for error in found]
 
 
 def asks_for_the_rest(schema: JsonValue) -> bool:
@@ -80,10 +80,6 @@ def _place(error: ValidationError) -> list[tuple[bool, int, str]]:
     """Where an error stands, as people count: 2 before 10."""
     steps = error.absolute_path
     return [(False, step, "") if isinstance(step, int) else (True, 0, step) for step in steps]
-
-
-def _sentence(error: ValidationError) -> str:
-    return f"{error.json_path}: {shortened(error.message, MAX_MESSAGE)}"
 
 
 _OWN: set[type[Validator]] = set()

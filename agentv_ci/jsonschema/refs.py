@@ -45,9 +45,9 @@ def bad_ref(schema: JsonValue, place: Path, read: Read) -> str | None:
     `place` is the file that holds the schema: a reference to another file is relative to it. None: all is well.
     """
     try:
-        bundled = _bundled(schema, _explored(schema, place, read))
+        bundled = bundle(schema, place, read)
         if bundled is not schema:
-            _explored(bundled, place, _read_nothing)
+            _Explorer(bundled, place, _read_nothing).explore()
     except LeadsNowhere as error:
         return str(error)
     except RecursionError:
@@ -57,15 +57,20 @@ def bad_ref(schema: JsonValue, place: Path, read: Read) -> str | None:
     return None
 
 
-def bundle(schema: JsonObject | bool, place: Path, read: Read) -> JsonObject | bool:
+def bundle(schema: JsonValue, place: Path, read: Read) -> JsonObject | bool:
     """Return a schema whose references are all good as one that needs no other file.
 
     A compound document (JSON Schema 2020-12 core, 9.3): every file it needs is embedded under an `$id` of its own,
     `urn:agentv-ci:schema:<digest>:<number>`, and referred to by that. Where files lie leaves no trace.
+    Raises LeadsNowhere.
     """
-    bundled = _bundled(schema, _explored(schema, place, read))
-    assert isinstance(bundled, (dict, bool))
-    return bundled
+    root, *others = _Explorer(schema, place, read).explore()
+    if not root.names_files:
+        assert isinstance(schema, (dict, bool))
+        return schema
+    # Validators keep schemas by `$id`: no two bundles may share one.
+    digest = digest_of(canonical(_assembled(root, others, NAME)))
+    return _assembled(root, others, f"{NAME}:{digest[:16]}")
 
 
 def _read_nothing(path: Path) -> JsonValue:
@@ -100,21 +105,11 @@ class _Document:
         return any(draft in self.dialect for draft in LEGACY)
 
     @property
-    def given_id(self) -> str:
-        """The `$id` its author gave it."""
-        contents = self.resource.contents
-        given = contents.get(self.id_keyword) if isinstance(contents, dict) else None
-        return given if isinstance(given, str) else ""
-
-    @property
     def anchor(self) -> str | None:
-        """The name of the whole, where its `$id` is one: `#name`, in older dialects."""
-        return self.given_id[1:] if self.is_legacy and self.given_id.startswith("#") else None
-
-
-def _explored(schema: JsonValue, place: Path, read: Read) -> list[_Document]:
-    """Return a schema's document and those of all files it needs; raises LeadsNowhere."""
-    return _Explorer(schema, place, read).explore()
+        """The name of the whole, where its author's `$id` is one: `#name`, in older dialects."""
+        contents = self.resource.contents
+        given = contents.get(self.id_keyword) if isinstance(contents, dict) and self.is_legacy else None
+        return given[1:] if isinstance(given, str) and given.startswith("#") else None
 
 
 class _Explorer:
@@ -205,16 +200,6 @@ class _Explorer:
             reason = f": {cause}" if isinstance(cause, ValueError) else ""
             inside = f", in '{_path(document.uri).name}'" if document.uri != self._start else ""
             raise LeadsNowhere(f"{keyword} '{ref}' leads nowhere{reason}{inside}") from error
-
-
-def _bundled(schema: JsonValue, documents: list[_Document]) -> JsonValue:
-    """Return a schema's documents, all of whose references were found, as one."""
-    root, *others = documents
-    if not root.names_files:
-        return schema
-    # Validators keep schemas by `$id`: no two bundles may share one.
-    digest = digest_of(canonical(_assembled(root, others, NAME)))
-    return _assembled(root, others, f"{NAME}:{digest[:16]}")
 
 
 def _assembled(root: _Document, others: list[_Document], name: str) -> JsonObject:

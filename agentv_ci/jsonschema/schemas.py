@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.source import Kind
 
 BASE_ID = "https://org.github.io/agentv-action/schemas/"
 
@@ -35,6 +36,15 @@ TITLES: Mapping[SchemaName, str] = {
     "baseline-v1": "agentv-ci baseline",
     "judge-set-v1": "agentv-ci judge set",
 }
+
+
+SCHEMAS: Mapping[Kind, SchemaName] = {
+    "eval": "eval-v2",
+    "targets": "targets-v2",
+    "config": "config-v2",
+    "judge-set": "judge-set-v1",
+}
+"""What a document of each kind is checked with."""
 
 
 def schema_id(name: SchemaName) -> str:

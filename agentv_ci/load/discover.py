@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,8 +40,7 @@ def discover(patterns: Sequence[str], cwd: Path) -> tuple[DiscoveredFile, ...]:
     found: dict[Path, DiscoveredFile] = {}
     for pattern in patterns:
         for each in _expand(pattern, cwd):
-            known = found.get(each.path)
-            found[each.path] = DiscoveredFile(each.path, each.named or (known is not None and known.named))
+            found[each.path] = each if each.named else found.get(each.path, each)
     return tuple(found.values())
 
 
@@ -97,8 +96,7 @@ def find_targets(path: Path, root: Path, cwd: Path) -> Path | None:
 
 def targets_in(*folders: Path) -> Path | None:
     """Return the first targets file of these folders."""
-    candidates = (folder / name for folder in folders for name in TARGETS_NAMES)
-    return next((candidate for candidate in candidates if candidate.is_file()), None)
+    return _first_file(folder / name for folder in folders for name in TARGETS_NAMES)
 
 
 def find_configs(path: Path, root: Path) -> tuple[Path, ...]:
@@ -109,7 +107,10 @@ def find_configs(path: Path, root: Path) -> tuple[Path, ...]:
 
 def find_dotenv(path: Path, root: Path, cwd: Path) -> Path | None:
     """Return the first `.env` from an eval file's folder upwards to the repository, then the working directory."""
-    candidates = (folder / ".env" for folder in (*_upwards(path, root), cwd))
+    return _first_file(folder / ".env" for folder in (*_upwards(path, root), cwd))
+
+
+def _first_file(candidates: Iterable[Path]) -> Path | None:
     return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 

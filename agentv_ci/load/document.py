@@ -14,7 +14,7 @@ from agentv_ci.contracts.evals import EVAL_SCHEMA
 from agentv_ci.contracts.judge_set import JUDGE_SET_SCHEMA
 from agentv_ci.contracts.source import NOWHERE, Kind, Mark, Source, diagnostic_at, locate
 from agentv_ci.contracts.targets import TARGETS_SCHEMAS
-from agentv_ci.jsonschema.schemas import BASE_ID, schema_id
+from agentv_ci.jsonschema.schemas import BASE_ID, SCHEMAS, schema_id
 from agentv_ci.load.events import Foreign, Problem, Unparsable
 from agentv_ci.load.files import MAX_BYTES
 from agentv_ci.load.parse import Parsed, parse_yaml
@@ -25,10 +25,7 @@ KNOWN_SCHEMAS: Mapping[str, Kind] = {
     **dict.fromkeys(TARGETS_SCHEMAS, "targets"),
     CONFIG_SCHEMA: "config",
     JUDGE_SET_SCHEMA: "judge-set",
-    schema_id("eval-v2"): "eval",
-    schema_id("targets-v2"): "targets",
-    schema_id("config-v2"): "config",
-    schema_id("judge-set-v1"): "judge-set",
+    **{schema_id(name): kind for kind, name in SCHEMAS.items()},
 }
 
 OURS = re.compile(r"\bagentv-(?:eval|targets|config|judge-set)-|^evalcases\s*:", re.MULTILINE)

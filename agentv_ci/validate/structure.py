@@ -18,19 +18,12 @@ from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.judge_set import JudgeSetDocument
 from agentv_ci.contracts.source import Kind, Pointer
 from agentv_ci.contracts.targets import TargetsDocument
-from agentv_ci.jsonschema.schemas import SchemaName
+from agentv_ci.jsonschema.schemas import SCHEMAS
 from agentv_ci.validate.findings import STAND_IN, Finder
 from agentv_ci.validate.walk import contracts_of, mappings
 
 if TYPE_CHECKING:
     from agentv_ci.jsonschema.violations import Violation
-
-SCHEMAS: Mapping[Kind, SchemaName] = {
-    "eval": "eval-v2",
-    "targets": "targets-v2",
-    "config": "config-v2",
-    "judge-set": "judge-set-v1",
-}
 
 CONTRACTS: Mapping[Kind, type[Document]] = {
     "eval": EvalDocument,
@@ -173,7 +166,7 @@ def check_spellings(contract: type[Authored], find: Finder) -> Iterator[Diagnost
     """AV314 for keys given in two spellings, or both outside and inside `settings`."""
     others = _other_spellings(contract)
     keys = find.source.keys
-    if others.isdisjoint(keys) if keys is not None else not _has_any(find.source.data, others):
+    if keys is not None and others.isdisjoint(keys):
         return
     for each, mapping, pointer in mappings(contract, find.source.data):
         names = spellings(each)
@@ -191,9 +184,3 @@ def _other_spellings(contract: type[Authored]) -> frozenset[str]:
     return frozenset(
         key for each in contracts_of(contract) for key, (field, _) in spellings(each).items() if key != field
     )
-
-
-def _has_any(value: JsonValue, keys: frozenset[str]) -> bool:
-    if isinstance(value, dict):
-        return not keys.isdisjoint(value) or any(_has_any(item, keys) for item in value.values())
-    return isinstance(value, list) and any(_has_any(item, keys) for item in value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from pydantic import ValidationError
 
@@ -75,8 +75,9 @@ def diagnostics(find: Finder, refused: Sequence[Violation]) -> Iterator[Diagnost
     """Say what is wrong, one mistake in one diagnostic."""
     listed_values = {each.pointer for each in refused if each.keyword in ("enum", "const")}
     refused = [each for each in refused if each.keyword != "type" or each.pointer not in listed_values]
-    misspelt = _misspelt(refused)
-    joint = _joint_mistakes(refused, misspelt)
+    fields = _by_mapping(refused)
+    misspelt = _misspelt(fields.values())
+    joint = _joint_mistakes(refused, fields, misspelt)
     meant_fields = {pointer for pointer, _ in misspelt.values()}
     yield from (_joint(find, *each) for each in joint.values() if each is not None)
     for violation in refused:
@@ -91,47 +92,49 @@ def diagnostics(find: Finder, refused: Sequence[Violation]) -> Iterator[Diagnost
         yield _diagnostic(find, violation, misspelt)
 
 
-Keys = tuple[Pointer, list[str], list[str]]
-"""A mapping, the fields it lacks, and those it has that do not exist."""
+Fields = tuple[list[Violation], list[Violation]]
+"""The fields that a mapping lacks, and those it has that do not exist."""
+
+
+def _by_mapping(refused: Iterable[Violation]) -> dict[Pointer, Fields]:
+    found: dict[Pointer, Fields] = {}
+    for each in refused:
+        if each.keyword in ("required", "unknown"):
+            missing, unknown = found.setdefault(each.pointer[:-1], ([], []))
+            (missing if each.keyword == "required" else unknown).append(each)
+    return found
 
 
 def _joint_mistakes(
-    refused: Sequence[Violation], misspelt: Mapping[Pointer, tuple[Pointer, str]]
-) -> dict[Pointer, Keys | None]:
+    refused: Iterable[Violation], fields: Mapping[Pointer, Fields], misspelt: Collection[Pointer]
+) -> dict[Pointer, Fields | None]:
     """Return the mappings whose missing and unknown fields are one mistake; None when it is another one's follow-up."""
-    keys: dict[Pointer, Keys] = {}
-    sizes: dict[Pointer, int] = {}
-    near: set[Pointer] = set()
-    """Mappings with an unknown field that is nearly a known one, which is a mistake of its own."""
-    joint: dict[Pointer, Keys | None] = {}
-    for violation in refused:
-        parent = violation.pointer[:-1]
-        if violation.keyword in ("required", "unknown"):
-            _, missing, unknown = keys.setdefault(parent, (parent, [], []))
-            (missing if violation.keyword == "required" else unknown).append(str(violation.pointer[-1]))
-            if violation.keyword == "unknown":
-                near |= {parent} if did_you_mean(unknown[-1], map(str, violation.expected)) else set()
-            elif isinstance(violation.found, dict):
-                # A missing field is reported with the whole mapping.
-                sizes[parent] = len(violation.found)
-        elif violation.keyword == "enum" and violation.pointer[-1:] == ("type",):
-            joint[parent] = None
-    near |= {pointer[:-1] for pointer in misspelt}
-    for parent, missing, unknown in keys.values():
-        swapped = len(missing) == len(unknown) == 1
-        strange = bool(missing) and bool(unknown) and len(unknown) == sizes.get(parent)
-        if (swapped or strange) and (parent not in near or any(":" in key for key in unknown)):
-            joint.setdefault(parent, (parent, missing, unknown))
+    types = (each.pointer for each in refused if each.keyword == "enum" and each.pointer[-1:] == ("type",))
+    joint: dict[Pointer, Fields | None] = {pointer[:-1]: None for pointer in types}
+    for parent, (missing, unknown) in fields.items():
+        if not missing or not unknown:
+            continue
+        # A missing field is reported with the whole mapping.
+        whole = missing[0].found
+        are_all = isinstance(whole, dict) and len(unknown) == len(whole)
+        # One that is nearly a known one is a mistake of its own.
+        is_near = any(each.pointer in misspelt or did_you_mean(_key(each), map(str, each.expected)) for each in unknown)
+        has_colon = any(":" in _key(each) for each in unknown)
+        if (are_all or len(missing) == len(unknown) == 1) and (has_colon or not is_near):
+            joint.setdefault(parent, (missing, unknown))
     return joint
 
 
-def _joint(find: Finder, parent: Pointer, missing: Sequence[str], unknown: Sequence[str]) -> Diagnostic:
-    lacks, has = (listed(f"'{key}'" for key in keys) for keys in (missing, unknown))
+def _key(violation: Violation) -> str:
+    return str(violation.pointer[-1])
+
+
+def _joint(find: Finder, missing: Sequence[Violation], unknown: Sequence[Violation]) -> Diagnostic:
+    lacks, has = (listed(f"'{_key(each)}'" for each in fields) for fields in (missing, unknown))
     fields, are = ("field" if len(unknown) == 1 else "fields"), ("is" if len(missing) == 1 else "are")
-    owner = _owner(find, (*parent, missing[0]))
-    hint = "a colon needs a space behind it" if any(":" in key for key in unknown) else None
-    message = f"unknown {fields} {has}{owner}; {lacks} {are} missing"
-    return find.at("AV202", message, (*parent, unknown[0]), key=True, hint=hint)
+    hint = "a colon needs a space behind it" if any(":" in _key(each) for each in unknown) else None
+    message = f"unknown {fields} {has}{_owner(find, missing[0].pointer)}; {lacks} {are} missing"
+    return find.at("AV202", message, unknown[0].pointer, key=True, hint=hint)
 
 
 def _misspelt_kind(find: Finder, violation: Violation) -> str | None:
@@ -142,24 +145,19 @@ def _misspelt_kind(find: Finder, violation: Violation) -> str | None:
     return nearest(str(violation.pointer[-1]), mapping) if isinstance(mapping, dict) else None
 
 
-def _misspelt(refused: Sequence[Violation]) -> dict[Pointer, tuple[Pointer, str]]:
+def _misspelt(fields: Iterable[Fields]) -> dict[Pointer, tuple[Pointer, str]]:
     """Unknown keys that were meant to be a missing one: their pointer → the missing one's, and how to spell it."""
-    missing: dict[Pointer, list[Violation]] = {}
-    for violation in refused:
-        if violation.keyword == "required":
-            missing.setdefault(violation.pointer[:-1], []).append(violation)
     pairs: dict[Pointer, tuple[Pointer, str]] = {}
-    for violation in refused:
-        if violation.keyword != "unknown":
-            continue
-        parent, key = violation.pointer[:-1], str(violation.pointer[-1])
-        meant = {
-            str(spelling): each.pointer
-            for each in missing.get(parent, ())
-            for spelling in _in_the_style_of(key, each.expected or each.pointer[-1:])
-        }
-        if close := nearest(key, meant):
-            pairs[violation.pointer] = (meant[close], close)
+    for missing, unknown in fields:
+        for violation in unknown:
+            key = _key(violation)
+            meant = {
+                str(spelling): each.pointer
+                for each in missing
+                for spelling in _in_the_style_of(key, each.expected or each.pointer[-1:])
+            }
+            if close := nearest(key, meant):
+                pairs[violation.pointer] = (meant[close], close)
     return pairs
 
 

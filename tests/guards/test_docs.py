@@ -15,8 +15,8 @@ from agentv_ci.app.validate import check_paths
 from agentv_ci.cli import COMMANDS
 from agentv_ci.contracts.diagnostics import RULES
 from agentv_ci.contracts.source import Source
+from agentv_ci.jsonschema.schemas import SCHEMAS
 from agentv_ci.load.document import load
-from agentv_ci.validate.structure import SCHEMAS
 from tests import render_docs
 from tests.conftest import REPOSITORY, write
 

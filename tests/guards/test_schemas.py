@@ -14,11 +14,10 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
-from agentv_ci.jsonschema.schemas import TITLES, SchemaName, document
+from agentv_ci.jsonschema.schemas import SCHEMAS, TITLES, SchemaName, document
 from agentv_ci.jsonschema.violations import violations
 from agentv_ci.load.document import KNOWN_SCHEMAS
 from agentv_ci.load.parse import parse_yaml
-from agentv_ci.validate.structure import SCHEMAS
 from tests.conftest import REPOSITORY
 from tests.render_schemas import example
 from tests.schema_rendering import CONTRACTS

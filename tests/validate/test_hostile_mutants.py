@@ -23,10 +23,11 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import FileDiagnostics
 from agentv_ci.contracts.source import Mark, Pointer, locate
+from agentv_ci.jsonschema.schemas import SCHEMAS
 from agentv_ci.jsonschema.violations import violations
 from agentv_ci.load.document import load
 from agentv_ci.report.diagnostics import document, render
-from agentv_ci.validate.structure import CONTRACTS, SCHEMAS
+from agentv_ci.validate.structure import CONTRACTS
 from tests.conftest import REPOSITORY, agentv_ci, write
 from tests.validate.test_hostile_input import CASE, time_limit
 

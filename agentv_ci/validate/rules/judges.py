@@ -37,11 +37,10 @@ def check(evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
         match evaluator:
             case LlmJudgeEvaluator() if evaluator.prompt_file or evaluator.prompt:
                 place = (*pointer, "prompt_path" if evaluator.prompt_path else "prompt")
-                title, text = _title_and_text(evaluator.name, evaluator.prompt_file, evaluator.prompt, find)
-                yield from _check_judge_prompt(place, title, text, find)
+                yield from _check_prompt(place, evaluator.name, evaluator.prompt_file, evaluator.prompt, find)
             case CompositeEvaluator(aggregator=LlmJudgeAggregator(prompt=str() as prompt)):
-                title, text = _title_and_text(evaluator.name, prompt_path(prompt), prompt, find)
-                yield from _check_variables((*pointer, "aggregator", "prompt"), title, text, AGGREGATOR_VARIABLES, find)
+                place = (*pointer, "aggregator", "prompt")
+                yield from _check_prompt(place, evaluator.name, prompt_path(prompt), prompt, find, combines=True)
             case _:
                 pass
 
@@ -57,28 +56,33 @@ def check_judge_set(document: JudgeSetDocument, find: Finder) -> Iterator[Diagno
     if document.prompt_file is not None:
         yield from check_reference(("prompt",), document.prompt_file, find)
     if document.prompt is not None:
-        title, text = _title_and_text(None, document.prompt_file, document.prompt, find)
-        yield from _check_judge_prompt(("prompt",), title, text, find)
+        yield from _check_prompt(("prompt",), None, document.prompt_file, document.prompt, find)
     targets = find.context.targets
     if targets is not None and targets.document is not None:
         names = authored_names(targets.source)
         yield from unknown_name(find, ("judge_target",), "judge target", document.judge_target, names)
 
 
-def _title_and_text(
-    evaluator: str | None, file_reference: str | None, prompt: str | None, find: Finder
-) -> tuple[str, str | None]:
-    """Return how a prompt is called and its text; None for a file that is reported elsewhere."""
-    if file_reference is None:
-        return f"'prompt' of evaluator '{evaluator}'" if evaluator is not None else "'prompt'", prompt
-    path, file = find.file(file_reference)
-    return str(path), path.read_text("utf-8") if file.state == "text" else None
-
-
-def _check_judge_prompt(pointer: Pointer, title: str, text: str | None, find: Finder) -> Iterator[Diagnostic]:
-    if text is not None:
-        yield from _check_shown(pointer, title, text, find)
-        yield from _check_variables(pointer, title, text, PROMPT_VARIABLES, find)
+def _check_prompt(
+    pointer: Pointer,
+    evaluator: str | None,
+    file_reference: str | None,
+    prompt: str | None,
+    find: Finder,
+    *,
+    combines: bool = False,
+) -> Iterator[Diagnostic]:
+    """Check a prompt in place or in a file; what `combines` scores need not show the answer."""
+    title, text = (f"'prompt' of evaluator '{evaluator}'" if evaluator is not None else "'prompt'"), prompt
+    if file_reference is not None:
+        path, file = find.file(file_reference)
+        if file.state != "text":
+            return  # said where files are checked
+        title, text = str(path), path.read_text("utf-8")
+    variables = list(_variables(text or ""))
+    if not combines and text is not None:
+        yield from _check_shown(pointer, title, text, variables, find)
+    yield from _check_variables(pointer, title, variables, AGGREGATOR_VARIABLES if combines else PROMPT_VARIABLES, find)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +103,11 @@ def _variables(text: str) -> Iterator[_Variable]:
             yield _Variable(match[0], named["name"], named["more"])
 
 
-def _check_shown(pointer: Pointer, title: str, text: str, find: Finder) -> Iterator[Diagnostic]:
+def _check_shown(
+    pointer: Pointer, title: str, text: str, variables: Sequence[_Variable], find: Finder
+) -> Iterator[Diagnostic]:
     # One that is misspelt, or given to a filter, is a mistake of its own: AV307.
-    names = [variable.name for variable in _variables(text) if variable.name]
-    if not any(nearest(name, SHOWS_THE_ANSWER) for name in names):
+    if not any(nearest(each.name, SHOWS_THE_ANSWER) for each in variables if each.name):
         braces = "; a variable has two braces on each side" if _ONE_BRACE.search(text) else ""
         yield find.at(
             "AV306",
@@ -114,9 +119,8 @@ def _check_shown(pointer: Pointer, title: str, text: str, find: Finder) -> Itera
 
 
 def _check_variables(
-    pointer: Pointer, title: str, text: str | None, known: Sequence[str], find: Finder
+    pointer: Pointer, title: str, variables: Sequence[_Variable], known: Sequence[str], find: Finder
 ) -> Iterator[Diagnostic]:
-    variables = list(_variables(text or ""))
     unknown = dict.fromkeys(each.written for each in variables if each.more or each.name not in known)
     if not unknown:
         return
