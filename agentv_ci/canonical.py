@@ -6,13 +6,14 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from datetime import date
+from decimal import Decimal
 from functools import lru_cache
 from json.encoder import encode_basestring
 from math import isfinite
 from pathlib import PurePath
 from typing import assert_never
 
-from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.base import JsonValue
 
 EXACT = 2**53
 """Below this every integer is a double, and is written alike whether it was read as one or not."""
@@ -67,54 +68,22 @@ def _canonical(value: object, levels: int) -> JsonValue:
 
 
 def _text(value: JsonValue, large: Callable[[int], str]) -> str:
-    pieces: list[str] = []
-    _Writer(pieces.append, large).write(value)
-    return "".join(pieces)
-
-
-class _Writer:
-    def __init__(self, emit: Callable[[str], None], large: Callable[[int], str]) -> None:
-        self._emit = emit
-        self._large = large
-
-    def write(self, value: JsonValue) -> None:
-        match value:
-            case str():
-                self._emit(encode_basestring(value))
-            case dict():
-                self._write_object(value)
-            case list():
-                self._write_array(value)
-            case None:
-                self._emit("null")
-            case bool():
-                self._emit("true" if value else "false")
-            case int():
-                self._emit(str(value) if abs(value) < EXACT else self._large(value))
-            case float():
-                self._emit(_number(value))
-            case _:
-                assert_never(value)
-
-    def _write_object(self, members: JsonObject) -> None:
-        separator = "{"
-        for key, written in _in_order(tuple(members)):
-            value = members[key]
-            if isinstance(value, str):  # most values are, and a call takes longer than they do
-                self._emit(f"{separator}{written}{encode_basestring(value)}")
-            else:
-                self._emit(f"{separator}{written}")
-                self.write(value)
-            separator = ","
-        self._emit("}" if members else "{}")
-
-    def _write_array(self, items: list[JsonValue]) -> None:
-        separator = "["
-        for item in items:
-            self._emit(separator)
-            self.write(item)
-            separator = ","
-        self._emit("]" if items else "[]")
+    if isinstance(value, str):
+        return encode_basestring(value)
+    if isinstance(value, dict):
+        members = [written + _text(value[key], large) for key, written in _in_order(tuple(value))]
+        return f"{{{','.join(members)}}}"
+    if isinstance(value, list):
+        return f"[{','.join([_text(item, large) for item in value])}]"
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value) if abs(value) < EXACT else large(value)
+    if isinstance(value, float):
+        return _number(value)
+    assert_never(value)
 
 
 def _nearest(value: int) -> str:
@@ -142,15 +111,7 @@ def _number(value: float) -> str:
         raise ValueError(f"{value} is no number of JSON")
     if value.is_integer() and abs(value) < EXACT:
         return str(int(value))
+    if 1e-6 <= abs(value) < 1e21:
+        return format(Decimal(repr(value)), "f").removesuffix(".0")
     mantissa, _, exponent = repr(value).partition("e")
-    mantissa = mantissa.removesuffix(".0")
-    if not exponent:
-        return mantissa
-    power = int(exponent)
-    sign = "-" if value < 0 else ""
-    digits = mantissa.lstrip("-").replace(".", "")
-    if 0 < power < 21:
-        return sign + digits.ljust(power + 1, "0")
-    if -7 < power < 0:
-        return f"{sign}0.{'0' * (-power - 1)}{digits}"
-    return f"{mantissa}e{power:+d}"
+    return f"{mantissa}e{int(exponent):+d}"

@@ -113,10 +113,6 @@ class Redactor:
         """Return a response without secrets; the same object when it holds none."""
         if self._pattern is None:
             return response
-        texts: list[object] = [response.answer, response.model, response.finish_reason, {**response.request}]
-        everything = "\0".join(_strings([*texts, *(each.model_dump() for each in response.messages)]))
-        if "\x1b" not in everything and self._pattern.search(everything) is None:
-            return response
         clean = replace(
             response,
             answer=self.text(response.answer),
@@ -191,18 +187,6 @@ class Redactor:
 
 NO_SECRETS = Redactor(())
 """Returns everything as it is."""
-
-
-def _strings(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _strings(item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield key
-            yield from _strings(item)
 
 
 def _matching(form: str) -> str:
