@@ -1,15 +1,20 @@
-"""Reading `{"score", "hits", "misses", "reasoning"}` from scripts and judges."""
+"""Reading what judges and scripts reply: a score, or which criteria are met.
+
+Score of criteria = Σ weight of those that are met / Σ weight of all; one that is left out is not met.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Score
-from agentv_ci.json_access import well_formed
+from agentv_ci.contracts.plan import PlanRubric
+from agentv_ci.evaluate.scoring import weighted_mean
+from agentv_ci.json_access import objects_at, text_at, well_formed
 from agentv_ci.json_values import number_of
 
 SCORE_FORM = '{"score": float, "hits": string[], "misses": string[], "reasoning": string}'
@@ -67,7 +72,7 @@ def _objects(text: str) -> Iterator[JsonObject]:
         yield clean
 
 
-def read_score(reply: JsonObject, *, most: int | None) -> Score | None:
+def read_score(reply: JsonObject, *, most: int | None = MOST_FINDINGS) -> Score | None:
     """Return the score a reply gives, as it gives it, with at most `most` hits and misses; None without one."""
     value = number_of(reply.get("score"))
     if value is None or math.isinf(float(value)):
@@ -84,3 +89,45 @@ def read_score(reply: JsonObject, *, most: int | None) -> Score | None:
 def _texts(value: JsonValue) -> tuple[str, ...]:
     items = value if isinstance(value, list) else ()
     return tuple(text for item in items if isinstance(item, str) and (text := item.strip()))
+
+
+def read_checks(reply: JsonObject, rubrics: Sequence[PlanRubric]) -> Score | None:
+    """Return the score of a judge's checks; None when they say nothing, or one thing and its opposite."""
+    checks: dict[str, tuple[bool, str]] = {}
+    for check in objects_at(reply, "checks"):
+        name, satisfied = _meant(check.get("id"), rubrics), _truth(check.get("satisfied"))
+        if name is None:
+            continue
+        if satisfied is None or (name in checks and checks[name][0] != satisfied):
+            return None
+        checks[name] = (satisfied, " ".join((text_at(check, "reasoning") or "").split()))
+    if not checks:
+        return None
+    met = {each.id for each in rubrics if checks.get(each.id, (False, ""))[0]}
+    return Score(
+        weighted_mean((each.weight, float(each.id in met)) for each in rubrics),
+        hits=tuple(_finding(each, checks) for each in rubrics if each.id in met),
+        misses=tuple(_finding(each, checks) for each in rubrics if each.id not in met),
+        reasoning=" ".join((text_at(reply, "overall_reasoning") or "").split()),
+        misses_required=any(each.required and each.id not in met for each in rubrics),
+        weighs_nothing=not any(each.weight for each in rubrics),
+    )
+
+
+def _meant(written: JsonValue, rubrics: Sequence[PlanRubric]) -> str | None:
+    """Return the id that a judge writes, perhaps in the brackets in which it was listed."""
+    text = str(written)
+    ids = [each.id for each in rubrics]
+    near = (each for each in ids if text.strip() in (each.strip(), f"[{each}]"))
+    return text if text in ids else next(near, None)
+
+
+def _finding(rubric: PlanRubric, checks: Mapping[str, tuple[bool, str]]) -> str:
+    _, reasoning = checks.get(rubric.id, (False, "the judge left it out"))
+    return f"[{rubric.id}] {rubric.description}" + (f": {reasoning}" if reasoning else "")
+
+
+def _truth(value: JsonValue) -> bool | None:
+    if isinstance(value, str):
+        return {"true": True, "false": False}.get(value.strip().lower())
+    return value if isinstance(value, bool) else None

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan import PlanRubric
-from agentv_ci.evaluate.judging import criteria_text, read_checks
+from agentv_ci.evaluate.judging import criteria_text
+from agentv_ci.evaluate.replies import read_checks
 
 A = PlanRubric(id="a", description="Is kind")
 B = PlanRubric(id="b", description="Is short", weight=3, required=False)

@@ -13,7 +13,7 @@ from agentv_ci.contracts.evaluators import PROMPT_VARIABLES
 from agentv_ci.contracts.exchange import Response
 from agentv_ci.contracts.plan import PlanMessage, PlanToolCall, TextPart
 from agentv_ci.contracts.results import OutputMessage, ToolCall
-from agentv_ci.evaluate.prompts import SYSTEM_PROMPT, fill, score_question, seal_of, sections, variables
+from agentv_ci.evaluate.judging import SYSTEM_PROMPT, fill, score_question, seal_of, sections, variables
 from tests.evaluate.builders import Texts, plan_case, submission
 
 VALUES = {"question": "Why?", "candidate_answer": "Because {{ question }}"}

@@ -17,9 +17,8 @@ from agentv_ci.contracts.plan import (
     json_text,
 )
 from agentv_ci.contracts.results import EvaluatorResult
-from agentv_ci.evaluate.judging import judge_score
-from agentv_ci.evaluate.prompts import aggregate_question, prompt_text
-from agentv_ci.evaluate.replies import MOST_FINDINGS, read_score
+from agentv_ci.evaluate.judging import aggregate_question, judge_score, prompt_text
+from agentv_ci.evaluate.replies import read_score
 from agentv_ci.evaluate.scoring import Assessment, lacks_weight, settled, weighted_mean
 from agentv_ci.evaluate.scripts import script_score
 from agentv_ci.evaluate.services import EvaluatorServices
@@ -85,7 +84,7 @@ async def _aggregated(
                 services,
                 judge.target,
                 aggregate_question(submission, json_text(_results(scored)), custom),
-                lambda reply: read_score(reply, most=MOST_FINDINGS),
+                read_score,
                 retries=JUDGE_RETRIES,
                 label=submission.label(settings),
             )

@@ -7,52 +7,42 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import JudgeQuestion, Score
 from agentv_ci.contracts.plan import PlanLlmJudgeEvaluator, PlanRubricEvaluator
-from agentv_ci.evaluate.judging import judge_score, read_checks
-from agentv_ci.evaluate.prompts import checks_question, prompt_text, score_question
-from agentv_ci.evaluate.replies import MOST_FINDINGS, read_score
+from agentv_ci.evaluate.judging import checks_question, judge_score, prompt_text, score_question
+from agentv_ci.evaluate.replies import read_checks, read_score
 from agentv_ci.evaluate.services import EvaluatorServices
 from agentv_ci.evaluate.submission import Submission
 
 
 async def llm_judge(settings: PlanLlmJudgeEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
-    """Ask for a score."""
-    return await judge_score(
-        services,
-        settings.target,
-        replace(
-            _question(settings, submission),
-            temperature=settings.temperature,
-            max_output_tokens=settings.max_output_tokens,
-        ),
-        lambda reply: _score_in(reply, settings),
-        retries=settings.judge_retries,
-        label=submission.label(settings),
-    )
+    """Ask for a score, or which criteria are met."""
+    custom = prompt_text(settings.prompt, submission)
+    if settings.rubrics:
+        question = checks_question(submission, settings.rubrics, custom)
+    else:
+        question = score_question(submission, custom)
+    bounded = replace(question, temperature=settings.temperature, max_output_tokens=settings.max_output_tokens)
+    return await _judged(settings, bounded, submission, services)
 
 
 async def rubric(settings: PlanRubricEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
     """Ask which criteria are met."""
+    return await _judged(settings, checks_question(submission, settings.rubrics), submission, services)
+
+
+async def _judged(
+    settings: PlanLlmJudgeEvaluator | PlanRubricEvaluator,
+    question: JudgeQuestion,
+    submission: Submission,
+    services: EvaluatorServices,
+) -> Score:
+    rubrics = settings.rubrics
     return await judge_score(
         services,
         settings.target,
-        checks_question(submission, settings.rubrics),
-        lambda reply: read_checks(reply, settings.rubrics),
+        question,
+        lambda reply: read_checks(reply, rubrics) if rubrics else read_score(reply),
         retries=settings.judge_retries,
         label=submission.label(settings),
     )
-
-
-def _question(settings: PlanLlmJudgeEvaluator, submission: Submission) -> JudgeQuestion:
-    custom = prompt_text(settings.prompt, submission)
-    if settings.rubrics:
-        return checks_question(submission, settings.rubrics, custom)
-    return score_question(submission, custom)
-
-
-def _score_in(reply: JsonObject, settings: PlanLlmJudgeEvaluator) -> Score | None:
-    if settings.rubrics:
-        return read_checks(reply, settings.rubrics)
-    return read_score(reply, most=MOST_FINDINGS)

@@ -26,7 +26,7 @@ from agentv_ci.contracts.plan import (
     TextPart,
 )
 from agentv_ci.contracts.results import EvaluatorResult
-from agentv_ci.evaluate.prompts import checks_question, score_question
+from agentv_ci.evaluate.judging import checks_question, score_question
 from agentv_ci.evaluate.replies import first_object
 from tests.conftest import REPOSITORY, Finished, agentv_ci, write
 from tests.evaluate.builders import Judge, assess, fails_case, grade, plan_case, submission, tools

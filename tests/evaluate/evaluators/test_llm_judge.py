@@ -14,7 +14,7 @@ from agentv_ci.contracts.exchange import JudgeQuestion, ProviderError
 from agentv_ci.contracts.plan import PlanLlmJudgeEvaluator, TextPart
 from agentv_ci.contracts.results import EvaluatorResult, Usage
 from agentv_ci.evaluate.evaluators import evaluate
-from agentv_ci.evaluate.prompts import FROM_THE_AGENT, ONLY_DATA, SYSTEM_PROMPT, inputs, seal_of, sections, variables
+from agentv_ci.evaluate.judging import FROM_THE_AGENT, ONLY_DATA, SYSTEM_PROMPT, seal_of, sections, variables
 from tests.evaluate.builders import Judge, Texts, assess, grade, plan_case, submission, tools
 
 GOOD = json.dumps({"score": 0.9, "hits": ["polite"], "misses": ["long"], "reasoning": "It greets."})
@@ -40,7 +40,7 @@ def judged(judge: Judge, answer: str = "Hello, you!", **given: Any) -> Evaluator
 
 
 NAMES = ("expected_outcome", "request", "reference_answer", "generated_answer")
-GIVEN = {name: text for name, text in inputs(submission("Hello, you!")).items() if name in NAMES}
+GIVEN = {name: text for name, text in variables(submission("Hello, you!")).items() if name in NAMES}
 INPUTS = sections(GIVEN, NAMES, seal_of(GIVEN))
 
 

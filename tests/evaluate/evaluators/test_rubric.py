@@ -11,7 +11,7 @@ from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.exchange import JudgeQuestion, ProviderError
 from agentv_ci.contracts.plan import PlanLlmJudgeEvaluator, PlanRubric, PlanRubricEvaluator, TextPart
 from agentv_ci.contracts.results import EvaluatorResult
-from agentv_ci.evaluate.prompts import CHECKS_CONTRACT, ONLY_DATA, seal_of, sections, variables
+from agentv_ci.evaluate.judging import CHECKS_CONTRACT, ONLY_DATA, seal_of, sections, variables
 from tests.evaluate.builders import Judge, assess, fails_case, grade, plan_case, submission, tools
 
 POLITE = PlanRubric(id="polite", description="Is polite")
