@@ -82,27 +82,21 @@ def well_formed(value: JsonValue, levels: int = MAX_DEPTH) -> JsonValue:
 
 def value_at(value: JsonValue, *path: str | int) -> JsonValue:
     """Return what lies at a path of keys and positions; None where a step leads nowhere."""
-    for step in path:
-        match value, step:
-            case dict(), str():
-                value = value.get(step)
-            case list(), int() if -len(value) <= step < len(value):
-                value = value[step]
-            case _:
-                return None
-    return value
+    found = found_at(value, *path)
+    return found[0] if found else None
 
 
 def found_at(value: JsonValue, *path: str | int) -> tuple[JsonValue, ...]:
     """Return what lies at a path, alone in a tuple, or nothing: null is a value too."""
-    *steps, last = path
-    match value_at(value, *steps), last:
-        case dict() as holder, str() if last in holder:
-            return (holder[last],)
-        case list() as holder, int() if last < len(holder):
-            return (holder[last],)
-        case _:
-            return ()
+    for step in path:
+        match value, step:
+            case dict(), str() if step in value:
+                value = value[step]
+            case list(), int() if -len(value) <= step < len(value):
+                value = value[step]
+            case _:
+                return ()
+    return (value,)
 
 
 def text_at(value: JsonValue, *path: str | int) -> str | None:

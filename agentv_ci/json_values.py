@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 
@@ -52,15 +53,10 @@ def moment_of(value: JsonValue) -> date | datetime | None:
     """Return the day or the moment that an ISO 8601 text names; None for everything else."""
     if not isinstance(value, str):
         return None
-    text = value.strip()
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        pass
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return None
+    for kind in (date, datetime):
+        with suppress(ValueError):
+            return kind.fromisoformat(value.strip())
+    return None
 
 
 def is_same_moment(one: date | datetime, other: date | datetime) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, ClassVar, Literal, TypeVar, get_args
 
+import pydantic
 from pydantic import (
     AliasGenerator,
     BaseModel,
@@ -11,7 +12,6 @@ from pydantic import (
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
-    JsonValue,
     model_validator,
 )
 from pydantic.alias_generators import to_camel
@@ -19,31 +19,6 @@ from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_plain_validator_function
 from typing_extensions import TypeAliasType
-
-__all__ = [
-    "WHOLE",
-    "AtLeastOne",
-    "Authored",
-    "ByKind",
-    "Compiled",
-    "ErrorKind",
-    "EvaluatorVerdict",
-    "GradedVerdict",
-    "Integer",
-    "Items",
-    "JsonObject",
-    "JsonValue",
-    "Maybe",
-    "Name",
-    "NonNegative",
-    "Positive",
-    "Recorded",
-    "Require",
-    "Share",
-    "Verdict",
-    "fields_of",
-    "members_of",
-]
 
 GradedVerdict = Literal["pass", "borderline", "fail"]
 Verdict = Literal["pass", "borderline", "fail", "error"]
@@ -58,6 +33,7 @@ ErrorKind = Literal[
 
 T = TypeVar("T")
 
+JsonValue = pydantic.JsonValue
 JsonObject = dict[str, JsonValue]
 
 

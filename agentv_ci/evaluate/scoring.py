@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agentv_ci.contracts.base import EvaluatorVerdict, Verdict
 from agentv_ci.contracts.exchange import Grade, Score
@@ -30,10 +30,9 @@ def assessment_of(evaluator: PlanEvaluator, score: Score, threshold: float) -> A
     `negate` turns hits into misses too, and what was required of the answer no longer is.
     """
     if score.error is not None:
-        return Assessment(_result(evaluator, score, "error", reasoning=score.error))
+        return Assessment(_result(evaluator, score, "error", score.error))
     if score.unmeasured is not None:
-        reasoning = f"the target does not give {score.unmeasured}"
-        return Assessment(_result(evaluator, score, "skipped", reasoning=reasoning))
+        return Assessment(_result(evaluator, score, "skipped", f"the target does not give {score.unmeasured}"))
     value, hits, misses = min(1.0, max(0.0, score.score)), score.hits, score.misses
     if evaluator.negate:
         value = 1.0 - value
@@ -44,30 +43,23 @@ def assessment_of(evaluator: PlanEvaluator, score: Score, threshold: float) -> A
     verdict = verdict_of_score(value, threshold if evaluator.min_score is None else evaluator.min_score)
     if misses_required or score.weighs_nothing:
         verdict = "fail"
-    result = _result(evaluator, score, verdict, value=value, hits=hits, misses=misses, reasoning=score.reasoning)
+    counted = replace(score, score=value, hits=hits, misses=misses)
+    result = _result(evaluator, counted, verdict, score.reasoning)
     return Assessment(result, fails_case=misses_required or (evaluator.required and verdict != "pass"))
 
 
-def _result(
-    evaluator: PlanEvaluator,
-    score: Score,
-    verdict: EvaluatorVerdict,
-    *,
-    reasoning: str,
-    value: float = 0.0,
-    hits: tuple[str, ...] = (),
-    misses: tuple[str, ...] = (),
-) -> EvaluatorResult:
+def _result(evaluator: PlanEvaluator, score: Score, verdict: EvaluatorVerdict, reasoning: str) -> EvaluatorResult:
+    status = verdict if verdict in ("error", "skipped") else "ok"
     return EvaluatorResult(
         name=evaluator.name,
         type=evaluator.type,
-        status=verdict if verdict in ("error", "skipped") else "ok",
-        score=value,
+        status=status,
+        score=score.score if status == "ok" else 0.0,
         weight=evaluator.weight,
         required=evaluator.required,
         verdict=verdict,
-        hits=hits,
-        misses=misses,
+        hits=score.hits,
+        misses=score.misses,
         reasoning=reasoning,
         raw_response=score.raw_response,
         stderr=score.stderr,

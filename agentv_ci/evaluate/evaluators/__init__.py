@@ -9,23 +9,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import assert_never
 
-from agentv_ci.contracts.evaluators import (
-    ContainsAllEvaluator,
-    ContainsAnyEvaluator,
-    ContainsEvaluator,
-    CostEvaluator,
-    EndsWithEvaluator,
-    EqualsEvaluator,
-    FieldAccuracyEvaluator,
-    IsJsonEvaluator,
-    LatencyEvaluator,
-    RegexEvaluator,
-    SimilarityEvaluator,
-    StartsWithEvaluator,
-    TokenUsageEvaluator,
-    ToolCallsEvaluator,
-    ToolTrajectoryEvaluator,
-)
+from agentv_ci.contracts import evaluators as authored
 from agentv_ci.contracts.exchange import Grade, Score
 from agentv_ci.contracts.plan import (
     Plan,
@@ -71,35 +55,35 @@ def scorer_of(evaluator: PlanEvaluator) -> Scorer:  # noqa: C901, PLR0912  # a b
             from agentv_ci.evaluate.evaluators.schema import schema
 
             return partial(schema, evaluator)
-        case ToolTrajectoryEvaluator():
+        case authored.ToolTrajectoryEvaluator():
             return partial(tool_trajectory.tool_trajectory, evaluator)
-        case ContainsEvaluator():
+        case authored.ContainsEvaluator():
             return partial(text.contains, evaluator)
-        case ContainsAnyEvaluator():
+        case authored.ContainsAnyEvaluator():
             return partial(text.contains_any, evaluator)
-        case ContainsAllEvaluator():
+        case authored.ContainsAllEvaluator():
             return partial(text.contains_all, evaluator)
-        case EqualsEvaluator():
+        case authored.EqualsEvaluator():
             return partial(text.equals, evaluator)
-        case RegexEvaluator():
+        case authored.RegexEvaluator():
             return partial(text.regex, evaluator)
-        case StartsWithEvaluator():
+        case authored.StartsWithEvaluator():
             return partial(text.starts_with, evaluator)
-        case EndsWithEvaluator():
+        case authored.EndsWithEvaluator():
             return partial(text.ends_with, evaluator)
-        case IsJsonEvaluator():
+        case authored.IsJsonEvaluator():
             return partial(structured.is_json, evaluator)
-        case FieldAccuracyEvaluator():
+        case authored.FieldAccuracyEvaluator():
             return partial(structured.field_accuracy, evaluator)
-        case SimilarityEvaluator():
+        case authored.SimilarityEvaluator():
             return partial(similarity.similarity, evaluator)
-        case LatencyEvaluator():
+        case authored.LatencyEvaluator():
             return partial(limits.latency, evaluator)
-        case CostEvaluator():
+        case authored.CostEvaluator():
             return partial(limits.cost, evaluator)
-        case TokenUsageEvaluator():
+        case authored.TokenUsageEvaluator():
             return partial(limits.token_usage, evaluator)
-        case ToolCallsEvaluator():
+        case authored.ToolCallsEvaluator():
             return partial(limits.tool_calls, evaluator)
         case _:
             assert_never(evaluator)
@@ -156,7 +140,11 @@ def require_packages(plan: Plan) -> None:
     """Raise UsageError, before anything is asked, when an evaluator of the plan needs a package that is missing."""
     for case in plan.cases:
         for each in flat(case.evaluators):
-            if isinstance(each, SimilarityEvaluator) and each.metric == "bleu" and find_spec("sacrebleu") is None:
+            if (
+                isinstance(each, authored.SimilarityEvaluator)
+                and each.metric == "bleu"
+                and find_spec("sacrebleu") is None
+            ):
                 raise UsageError(
                     f"{case.source.path}:{case.source.line}: evaluator '{each.name}' needs the package 'sacrebleu'",
                     hint="python -m pip install sacrebleu; the extra 'bleu' of agentv-ci brings it",

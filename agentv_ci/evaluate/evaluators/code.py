@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
@@ -13,8 +12,6 @@ from agentv_ci.evaluate.scripts import script_score
 from agentv_ci.evaluate.services import EvaluatorServices
 from agentv_ci.evaluate.submission import Submission, output_message, turn
 
-Locate = Callable[[FileReference], Path]
-
 
 async def code(settings: PlanCodeEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
     """Run the script; a crash, a time-out or anything but a score on stdout is an error, not a zero."""
@@ -23,21 +20,21 @@ async def code(settings: PlanCodeEvaluator, submission: Submission, services: Ev
         services,
         submission.label(settings),
         settings,
-        _input(settings, submission, services.locate),
+        _input(settings, submission, services),
         cwd=services.root / cwd if cwd else submission.folder,
         timeout_s=settings.timeout_seconds or submission.case.timeout_seconds,
     )
 
 
-def _input(settings: PlanCodeEvaluator, submission: Submission, locate: Locate) -> JsonObject:
+def _input(settings: PlanCodeEvaluator, submission: Submission, services: EvaluatorServices) -> JsonObject:
     case, response = submission.case, submission.response
     attached = [part for message in case.input_messages for part in message.content if isinstance(part, FilePart)]
     guidelines = [part for part in attached if part.type == "guideline"]
     others = [part for part in attached if part.type == "file"]
-    inputs: list[JsonValue] = [_message(message, submission, locate) for message in case.input_messages]
-    guideline_files: list[JsonValue] = [str(_path(part, locate)) for part in guidelines]
+    inputs: list[JsonValue] = [_message(message, submission, services) for message in case.input_messages]
+    guideline_files: list[JsonValue] = [str(_path(part, services)) for part in guidelines]
     segments: list[JsonValue] = [
-        _part(part, submission, locate) for each in case.input_messages for part in each.content
+        _part(part, submission, services) for each in case.input_messages for part in each.content
     ]
     return {
         "eval_id": case.id,
@@ -46,10 +43,10 @@ def _input(settings: PlanCodeEvaluator, submission: Submission, locate: Locate) 
         "reference_answer": case.reference_answer,
         "candidate_answer": response.answer,
         "input_messages": inputs,
-        "expected_messages": [_message(message, submission, locate) for message in case.expected_messages],
+        "expected_messages": [_message(message, submission, services) for message in case.expected_messages],
         "output_messages": [output_message(message) for message in response.messages],
         "guideline_files": guideline_files,
-        "input_files": [str(_path(part, locate)) for part in others],
+        "input_files": [str(_path(part, services)) for part in others],
         "has_trace": response.has_trace,
         "config": settings.config,
         # What scripts written for AgentV know these by.
@@ -59,25 +56,25 @@ def _input(settings: PlanCodeEvaluator, submission: Submission, locate: Locate) 
     }
 
 
-def _message(message: PlanMessage, submission: Submission, locate: Locate) -> JsonObject:
+def _message(message: PlanMessage, submission: Submission, services: EvaluatorServices) -> JsonObject:
     content: JsonValue = message.value
     if content is None:
-        content = [_part(part, submission, locate) for part in message.content]
+        content = [_part(part, submission, services) for part in message.content]
     name: JsonObject = {"name": message.name} if message.name is not None else {}
     return {"role": message.role, **name, **turn(message, content)}
 
 
-def _part(part: Part, submission: Submission, locate: Locate) -> JsonObject:
+def _part(part: Part, submission: Submission, services: EvaluatorServices) -> JsonObject:
     match part:
         case FilePart():
-            path = str(_path(part, locate))
+            path = str(_path(part, services))
             return {"type": "file", "value": path, "text": submission.files[part.sha256].text}
         case TextPart():
             return {"type": "text", "value": part.text}
 
 
-def _path(part: FilePart, locate: Locate) -> Path:
-    return locate(FileReference(path=part.path, sha256=part.sha256))
+def _path(part: FilePart, services: EvaluatorServices) -> Path:
+    return services.locate(FileReference(path=part.path, sha256=part.sha256))
 
 
 def _trace(response: Response) -> JsonObject | None:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan import (
     PlanCodeAggregator,
@@ -25,6 +25,8 @@ from agentv_ci.evaluate.services import EvaluatorServices
 from agentv_ci.evaluate.submission import Submission
 
 JUDGE_RETRIES = 2
+AGGREGATED = {"type", "score", "weight", "verdict", "hits", "misses", "reasoning"}
+"""What aggregators read of a result."""
 
 Assess = Callable[[Sequence[PlanEvaluator], Submission, EvaluatorServices], Awaitable[list[Assessment]]]
 
@@ -98,16 +100,6 @@ def _results(scored: Sequence[EvaluatorResult]) -> JsonObject:
 
 
 def _result(result: EvaluatorResult) -> JsonObject:
-    hits: list[JsonValue] = [*result.hits]
-    misses: list[JsonValue] = [*result.misses]
+    found: JsonObject = result.model_dump(mode="json", include=AGGREGATED)
     members = [each for each in result.evaluator_results or () if each.status == "ok"]
-    return {
-        "type": result.type,
-        "score": result.score,
-        "weight": result.weight,
-        "verdict": result.verdict,
-        "hits": hits,
-        "misses": misses,
-        "reasoning": result.reasoning,
-        **({"results": _results(members)} if members else {}),
-    }
+    return found | ({"results": _results(members)} if members else {})

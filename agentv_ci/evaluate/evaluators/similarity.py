@@ -44,45 +44,33 @@ def _measured(settings: SimilarityEvaluator, answer: str, reference: str) -> flo
 
             return Levenshtein.normalized_similarity(answer.strip(), reference.strip())
         case "rouge_l":
+            from rapidfuzz.distance import LCSseq
+
             ours, theirs = _words(answer), _words(reference)
-            return _rouge_l(ours, theirs) if ours or theirs else _is_equal(answer, reference)
+            return _f1(LCSseq.similarity(ours, theirs), ours, theirs)
         case "token_f1":
             ours, theirs = _tokens(answer), _tokens(reference)
-            common = (Counter(ours) & Counter(theirs)).total()
-            return _f1(common, len(ours), len(theirs)) if ours or theirs else _is_equal(answer, reference)
+            return _f1((Counter(ours) & Counter(theirs)).total(), ours, theirs)
         case "bleu":
-            return _bleu(answer, reference)
+            from sacrebleu.metrics.bleu import BLEU
+
+            # Texts without four words in a row still have a score: the orders that they have.
+            bleu: float = BLEU(effective_order=True).sentence_score(answer, [reference]).score
+            return min(1.0, bleu / 100)
 
 
-def _rouge_l(answer: Sequence[str], reference: Sequence[str]) -> float:
-    from rapidfuzz.distance import LCSseq
-
-    return _f1(LCSseq.similarity(answer, reference), len(answer), len(reference))
+def _f1(common: int, ours: Sequence[str], theirs: Sequence[str]) -> float:
+    return 2 * common / (len(ours) + len(theirs))
 
 
 def _tokens(text: str) -> list[str]:
-    return _ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split()
+    """Return the words of a text; a text without any, such as 👍 or ?, is compared as it is."""
+    return _ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split() or [text.strip()]
 
 
 def _words(text: str) -> list[str]:
+    """Return the words of a text in any script, as `_tokens` does."""
     import regex
 
     # Marks belong to their letter: without them, words of many scripts are the same.
-    return regex.findall(r"[\p{L}\p{M}\p{N}]+", text.casefold())
-
-
-def _is_equal(answer: str, reference: str) -> float:
-    """What is left to compare of two texts without words, such as 👍 and ?."""
-    return float(answer.strip() == reference.strip())
-
-
-def _f1(common: int, of_answer: int, of_reference: int) -> float:
-    return 2 * common / (of_answer + of_reference)
-
-
-def _bleu(answer: str, reference: str) -> float:
-    from sacrebleu.metrics.bleu import BLEU
-
-    # Texts without four words in a row still have a score: the orders that they have.
-    score: float = BLEU(effective_order=True).sentence_score(answer, [reference]).score
-    return min(1.0, score / 100)
+    return regex.findall(r"[\p{L}\p{M}\p{N}]+", text.casefold()) or [text.strip()]
