@@ -22,8 +22,7 @@ from agentv_ci.contracts.report import Ending, ScenarioReport, ShardRecord
 from agentv_ci.contracts.results import OutputMessage, ResultRow, ToolCall, Usage
 from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.evaluate.evaluators import evaluate, load_evaluators, require_packages
-from agentv_ci.evaluate.services import EvaluatorServices
-from agentv_ci.evaluate.submission import Submission
+from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 from agentv_ci.execute.engine import Engine
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.run import GradeAnswer, RunOptions, RunServices, StoredAnswers

@@ -18,8 +18,7 @@ from agentv_ci.contracts.evaluators import AGGREGATOR_VARIABLES
 from agentv_ci.contracts.exchange import JudgeQuestion, ProviderError, Score
 from agentv_ci.contracts.plan import FilePart, PlanMessage, PlanRubric, TextPart, json_text
 from agentv_ci.evaluate.replies import CHECKS_FORM, SCORE_FORM, first_object
-from agentv_ci.evaluate.services import EvaluatorServices
-from agentv_ci.evaluate.submission import Submission, output_message, turn
+from agentv_ci.evaluate.submission import EvaluatorServices, Submission, output_message, turn
 from agentv_ci.text import shortened
 
 MAX_QUOTED = 80

@@ -98,23 +98,19 @@ def combine(assessments: Sequence[Assessment], threshold: float) -> Grade:
     broken = [each for each in results if each.status == "error"]
     score = weighted_mean((each.weight, each.score) for each in scored)
     verdict = verdict_of_score(score, threshold)
-    if any(each.fails_case for each in assessments) or not any(each.weight for each in scored):
+    has_weight = any(each.weight for each in scored)
+    if any(each.fails_case for each in assessments) or not has_weight:
         verdict = "fail"
+    weightless = ("all weights are 0, so the score is 0",) if scored and not has_weight else ()
     return Grade(
         score=score,
         verdict="error" if broken else verdict,
         hits=tuple(hit for each in scored for hit in each.hits),
-        misses=(*(miss for each in scored for miss in each.misses), *_nothing_weighs(scored)),
+        misses=(*(miss for each in scored for miss in each.misses), *weightless),
         reasoning=" | ".join(f"{each.name}: {each.reasoning}" for each in results if each.reasoning),
         results=results,
         error="; ".join(f"evaluator '{each.name}': {each.reasoning}" for each in broken) or None,
     )
-
-
-def _nothing_weighs(scored: Sequence[EvaluatorResult]) -> tuple[str, ...]:
-    if not scored or any(each.weight for each in scored):
-        return ()
-    return ("all weights are 0, so the score is 0",)
 
 
 def verdict_of_score(score: float, threshold: float) -> Verdict:

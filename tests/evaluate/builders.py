@@ -16,8 +16,7 @@ from agentv_ci.contracts.plan import FilePart, FileReference, FileText, PlanCase
 from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, ToolCall, Usage
 from agentv_ci.evaluate import evaluators
 from agentv_ci.evaluate.evaluators import evaluate
-from agentv_ci.evaluate.services import EvaluatorServices
-from agentv_ci.evaluate.submission import Submission
+from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 from tests.conftest import environment
 
 DIGEST = "0" * 64

@@ -33,8 +33,7 @@ from agentv_ci.evaluate.evaluators import (
     tool_trajectory,
 )
 from agentv_ci.evaluate.scoring import Assessment, assessment_of, combine
-from agentv_ci.evaluate.services import EvaluatorServices
-from agentv_ci.evaluate.submission import Submission
+from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 
 Scorer = Callable[[Submission, EvaluatorServices], Awaitable[Score]]
 """Returns the score of an answer; what cannot be scored is a Score with an error, never an exception."""

@@ -9,8 +9,7 @@ from agentv_ci.contracts.exchange import Response, Score
 from agentv_ci.contracts.plan import FilePart, FileReference, Part, PlanCodeEvaluator, PlanMessage, TextPart
 from agentv_ci.contracts.results import TraceSummary
 from agentv_ci.evaluate.scripts import script_score
-from agentv_ci.evaluate.services import EvaluatorServices
-from agentv_ci.evaluate.submission import Submission, output_message, turn
+from agentv_ci.evaluate.submission import EvaluatorServices, Submission, output_message, turn
 
 
 async def code(settings: PlanCodeEvaluator, submission: Submission, services: EvaluatorServices) -> Score:

@@ -21,8 +21,7 @@ from agentv_ci.evaluate.judging import aggregate_question, judge_score, prompt_t
 from agentv_ci.evaluate.replies import read_score
 from agentv_ci.evaluate.scoring import Assessment, lacks_weight, settled, weighted_mean
 from agentv_ci.evaluate.scripts import script_score
-from agentv_ci.evaluate.services import EvaluatorServices
-from agentv_ci.evaluate.submission import Submission
+from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 
 JUDGE_RETRIES = 2
 AGGREGATED = {"type", "score", "weight", "verdict", "hits", "misses", "reasoning"}

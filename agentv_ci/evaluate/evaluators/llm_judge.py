@@ -11,8 +11,7 @@ from agentv_ci.contracts.exchange import JudgeQuestion, Score
 from agentv_ci.contracts.plan import PlanLlmJudgeEvaluator, PlanRubricEvaluator
 from agentv_ci.evaluate.judging import checks_question, judge_score, prompt_text, score_question
 from agentv_ci.evaluate.replies import read_checks, read_score
-from agentv_ci.evaluate.services import EvaluatorServices
-from agentv_ci.evaluate.submission import Submission
+from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 
 
 async def llm_judge(settings: PlanLlmJudgeEvaluator, submission: Submission, services: EvaluatorServices) -> Score:

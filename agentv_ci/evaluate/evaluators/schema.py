@@ -11,8 +11,7 @@ from pathlib import Path
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan import PlanSchemaEvaluator
-from agentv_ci.evaluate.services import EvaluatorServices
-from agentv_ci.evaluate.submission import Submission
+from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 from agentv_ci.json_access import read_answer
 from agentv_ci.jsonschema import dialects
 from agentv_ci.jsonschema.dialects import TIMEOUT_APART_S, CannotCheck, asks_for_the_rest, check

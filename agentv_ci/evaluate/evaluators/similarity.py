@@ -14,8 +14,7 @@ from collections.abc import Sequence
 
 from agentv_ci.contracts.evaluators import SimilarityEvaluator
 from agentv_ci.contracts.exchange import Score
-from agentv_ci.evaluate.services import EvaluatorServices
-from agentv_ci.evaluate.submission import Submission
+from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 
 MAX_CHARACTERS = 50_000
 """Longer texts would hold up all cases that run beside this one."""

@@ -12,8 +12,7 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.evaluators import ComparedField, FieldAccuracyEvaluator, IsJsonEvaluator, field_steps
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.evaluate.scoring import weighted_mean
-from agentv_ci.evaluate.services import EvaluatorServices
-from agentv_ci.evaluate.submission import Submission
+from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 from agentv_ci.json_access import found_at, read_answer, refuse_constant
 from agentv_ci.json_values import MAX_EXPONENT, is_same, is_same_moment, moment_of, number_of, unfit_reference
 from agentv_ci.text import shortened, unfenced

@@ -17,8 +17,7 @@ from agentv_ci.contracts.evaluators import (
 )
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.evaluate.scoring import share_met
-from agentv_ci.evaluate.services import EvaluatorServices
-from agentv_ci.evaluate.submission import Submission
+from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 from agentv_ci.patterns import TIMEOUT_S, NoPattern, compiled, occurs
 from agentv_ci.text import shortened
 

@@ -17,8 +17,7 @@ from agentv_ci.contracts.evaluators import ExpectedCall, ToolTrajectoryEvaluator
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.results import ToolCall
 from agentv_ci.evaluate.scoring import share_met
-from agentv_ci.evaluate.services import EvaluatorServices
-from agentv_ci.evaluate.submission import Submission
+from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 from agentv_ci.json_values import is_same
 
 Fits = Callable[[ExpectedCall, ToolCall], bool]

@@ -16,8 +16,7 @@ from agentv_ci.contracts.exchange import Grade, Request, Response
 from agentv_ci.contracts.plan import FileReference, PlanCase, PlanCodeEvaluator, PlanMessage, PlanToolCall, TextPart
 from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, ToolCall
 from agentv_ci.evaluate.evaluators import evaluate
-from agentv_ci.evaluate.services import EvaluatorServices
-from agentv_ci.evaluate.submission import Submission
+from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 from agentv_ci.redaction import Redactor
 from tests.evaluate.builders import DIGEST, Texts, answered, plan_case, tools
 
