@@ -96,13 +96,8 @@ def _nearest(value: int) -> str:
 @lru_cache(maxsize=1_000)
 def _in_order(keys: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     """Return the keys of an object in order, each as it is written: many objects have the same ones."""
-    # Below U+10000 the order of code units is that of the characters.
-    ordered = sorted(keys) if all(map(str.isascii, keys)) else sorted(keys, key=_code_units)
+    ordered = sorted(keys, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
     return tuple((key, f"{encode_basestring(key)}:") for key in ordered)
-
-
-def _code_units(key: str) -> bytes:
-    return key.encode("utf-16-be", "surrogatepass")
 
 
 def _number(value: float) -> str:

@@ -120,19 +120,15 @@ class Authored(_Contract):
         """Give every accepted spelling its field's name; snake_case wins over twins, the outside over `settings`."""
         if not isinstance(data, dict) or data.keys() <= cls.__pydantic_fields__.keys():
             return data
-        return settle(cls, data)
-
-
-def settle(contract: type[Authored], data: Mapping[str, object]) -> dict[str, object]:
-    """Return `data` with every accepted spelling replaced by the contract's field names."""
-    settings = data.get("settings") if contract.hoists_settings else None
-    if not isinstance(settings, dict) or settings.keys() & NOT_SETTINGS:
-        return _respell(contract, data)
-    rest = {key: value for key, value in data.items() if key != "settings"}
-    return _respell(contract, settings) | _respell(contract, rest)
+        settings = data.get("settings") if cls.hoists_settings else None
+        if not isinstance(settings, dict) or settings.keys() & NOT_SETTINGS:
+            return _respell(cls, data)
+        rest = {key: value for key, value in data.items() if key != "settings"}
+        return _respell(cls, settings) | _respell(cls, rest)
 
 
 def _respell(contract: type[Authored], data: Mapping[str, object]) -> dict[str, object]:
+    """Return `data` with every accepted spelling replaced by the contract's field names."""
     names = spellings(contract)
     settled: dict[str, object] = {}
     ranks: dict[str, int] = {}

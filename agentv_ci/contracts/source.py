@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -83,14 +84,8 @@ def diagnostic_at(mark: Mark, rule: str, message: str, path: Path, **details: st
 
 
 def normal(path: Path) -> Path:
-    """Return `path` without `.` and `..`, symbolic links kept as they are written."""
-    parts: list[str] = []
-    for part in path.parts:
-        if part == ".." and len(parts) > 1:
-            parts.pop()
-        elif part not in (".", ".."):
-            parts.append(part)
-    return Path(*parts)
+    """Return an absolute path without `.` and `..`, symbolic links kept as they are written."""
+    return Path(os.path.normpath(path))
 
 
 def locate(mark: Mark, pointer: Pointer, *, key: bool = False) -> Mark:
