@@ -181,7 +181,7 @@ def _question(form: _Form, values: Mapping[str, str], custom: str | None, sample
     seal = seal_of(values)
     marked = {name: _marked(name, text, seal) if name in FROM_THE_AGENT else text for name, text in nameable.items()}
     unnamed = [name for name, shown_by in form.needs.items() if not named & shown_by]
-    user = "\n\n".join([fill(custom, marked), *([sections(values, unnamed, seal)] if unnamed else [])])
+    user = "\n\n".join([fill(custom, marked), *(_marked(name, values[name], seal) for name in unnamed)])
     return JudgeQuestion(f"You judge an answer. {ONLY_DATA}\n\n{form.contract}", user, sample)
 
 

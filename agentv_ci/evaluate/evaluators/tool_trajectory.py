@@ -7,7 +7,7 @@ max(expected, actual). superset: expected calls that occur / expected. subset: a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
 from typing import Literal
@@ -100,24 +100,35 @@ def _partners(rows: int, columns: int, fits: Callable[[int, int], bool]) -> set[
     """Return the rows that find a column of their own in a largest matching (augmenting paths, Kuhn 1955)."""
     fitting = [[column for column in range(columns) if fits(row, column)] for row in range(rows)]
     row_of: dict[int, int] = {}
-
-    def place(row: int, tried: set[int]) -> bool:
-        """Give a row a column, a free one before one whose row finds another."""
-        for column in sorted(fitting[row], key=row_of.__contains__):
-            if column in tried:
-                continue
-            tried.add(column)
-            if column not in row_of or place(row_of[column], tried):
-                row_of[column] = row
-                return True
-        return False
-
+    column_of: dict[int, int] = {}
     dead: set[int] = set()  # columns from which no free one can be reached; no later row changes that
     for row in range(rows):
-        tried = {*dead}
-        if not place(row, tried):
-            dead = tried
-    return {*row_of.values()}
+        came_from: dict[int, int] = {}
+        column = _free_column(row, fitting, row_of, came_from, dead)
+        if column is None:
+            dead |= came_from.keys()
+        while column is not None:  # each row on the way takes the column it led to, and leaves its own
+            taker = came_from[column]
+            row_of[column] = taker
+            column_of[taker], column = column, column_of.get(taker)
+    return {*column_of}
+
+
+def _free_column(
+    row: int, fitting: Sequence[Sequence[int]], row_of: Mapping[int, int], came_from: dict[int, int], dead: set[int]
+) -> int | None:
+    """Return a free column that a row reaches over columns of others; `came_from` gets, by column, the way."""
+    waiting = [row]
+    while waiting:
+        each = waiting.pop()
+        for column in fitting[each]:
+            if column in came_from or column in dead:
+                continue
+            came_from[column] = each
+            if column not in row_of:
+                return column
+            waiting.append(row_of[column])
+    return None
 
 
 def _common(rows: int, columns: int, same: Callable[[int, int], bool]) -> set[int]:
