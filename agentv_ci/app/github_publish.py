@@ -31,11 +31,10 @@ from agentv_ci.load.discover import find_root
 from agentv_ci.load.document import load
 from agentv_ci.publish.publishing import Publication, PublishOptions, publish
 from agentv_ci.publish.workflow import Workflow
-from agentv_ci.report.diagnostics import github
+from agentv_ci.report import diagnostics
 from agentv_ci.report.job import Job, text
-from agentv_ci.report.links import Links
 from agentv_ci.report.renderers.annotations import annotate
-from agentv_ci.report.view import RunView
+from agentv_ci.report.view import Links, RunView
 from agentv_ci.results.files import read_rows
 from agentv_ci.workflow_commands import annotation_command
 
@@ -186,7 +185,7 @@ def _require_file(path: Path, limit: int = MAX_BYTES) -> None:
 
 def _annotations(job: Job) -> Iterator[Annotation]:
     """Yield errors of documents, then what did not pass, then warnings."""
-    remarks = list(github.annotate(job.diagnostics, job.relative)) if job.diagnostics is not None else []
+    remarks = list(diagnostics.annotate(job.diagnostics, job.relative)) if job.diagnostics is not None else []
     errors = [each for each in remarks if each.level == "error"]
     yield from errors
     if job.reported is not None:

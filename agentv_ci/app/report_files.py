@@ -20,9 +20,8 @@ from agentv_ci.errors import UsageError
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.model_errors import sentence
 from agentv_ci.publish.workflow import Workflow, read_workflow
-from agentv_ci.report.links import NO_LINKS, Links
 from agentv_ci.report.renderers import ReportFormat, renderer
-from agentv_ci.report.view import RunView
+from agentv_ci.report.view import NO_LINKS, Links, RunView
 from agentv_ci.results.files import ResultsFormat
 
 

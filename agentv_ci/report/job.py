@@ -9,9 +9,8 @@ from agentv_ci.contracts.action import ActionRun
 from agentv_ci.contracts.diagnostics_document import DiagnosticRecord, DiagnosticsDocument
 from agentv_ci.contracts.plan_summaries import NamedCase, PlanDiff
 from agentv_ci.report.inert_markdown import code, fence, folded, link
-from agentv_ci.report.links import Links
 from agentv_ci.report.renderers import markdown
-from agentv_ci.report.view import GATE, RunView, more_text
+from agentv_ci.report.view import GATE, Links, RunView, more_text
 from agentv_ci.text import counted, shortened
 
 MAX_LINES = 50

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from agentv_ci import __version__
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.json_access import well_formed
-from agentv_ci.report.links import quoted
+from agentv_ci.report.view import quoted
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 FINGERPRINT = "agentvCi/v1"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from glob import escape
 from shlex import quote
+from urllib.parse import quote as quote_address
 
 from agentv_ci.analysis.outcomes import CaseOutcome, TrialOutcome
 from agentv_ci.analysis.statistics import p_text
@@ -15,10 +17,11 @@ from agentv_ci.contracts.comparison import ComparedCase, Comparison, Figure, Rat
 from agentv_ci.contracts.diagnostics import Severity
 from agentv_ci.contracts.report import SEVERITIES_WORST_FIRST, EvaluatorFigures, Group, RunReport, Stop, Validation
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.report.links import NO_LINKS, Links
 from agentv_ci.text import counted, printable
 
 PROGRAM = "agentv-ci"
+
+_SERVER = re.compile(r"https?://[\w.:-]+(/[\w./-]*)?", re.ASCII)
 
 GATE: Mapping[str, str] = {
     "pass": "passed",
@@ -43,6 +46,39 @@ DRY_RUN = "the mock answered, no score below means anything"
 
 SEVERITIES: Mapping[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
 """What an issue of a validator is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Addresses of lines in a repository's files."""
+
+    base: str | None = None
+    """The address of the repository's folder at one commit; None: it is not known."""
+
+    @classmethod
+    def of_commit(cls, server: str, repository: str, commit: str) -> Links:
+        """Return those of a repository at one commit; none where the address of the server is none."""
+        if not (repository and commit) or not _SERVER.fullmatch(server):
+            return cls()
+        return cls(f"{server}/{quoted(repository)}/blob/{quoted(commit)}")
+
+    def to(self, path: str, line: int) -> str | None:
+        """Return the address of a line; `path` is relative to the repository."""
+        if self.base is None or path.startswith("/"):
+            return None
+        return f"{self.base}/{quoted(path)}#L{line}"
+
+
+NO_LINKS = Links()
+
+
+def quoted(path: str) -> str:
+    """Return a path as part of an address; names of files need not be UTF-8."""
+    try:
+        return quote_address(path.encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError:
+        # No name of a file, but rows come from anywhere.
+        return quote_address(path.encode("utf-8", "replace"))
 
 
 @dataclass(frozen=True, slots=True)

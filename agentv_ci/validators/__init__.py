@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentv_ci.text import did_you_mean, listed, shortened, well_formed_text
 from agentv_ci.validators.builtin import BUILT_IN, built_in
-from agentv_ci.validators.issues import normalized
+from agentv_ci.validators.runs import normalized
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

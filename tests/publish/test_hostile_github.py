@@ -40,7 +40,7 @@ from agentv_ci.publish.publishing import (
 )
 from agentv_ci.publish.pull_request import comment_on
 from agentv_ci.publish.workflow import Head, Workflow, workflow_of
-from agentv_ci.report.diagnostics import github
+from agentv_ci.report import diagnostics
 from agentv_ci.report.job import text
 from agentv_ci.report.renderers.annotations import annotate
 from agentv_ci.workflow_commands import annotation_command
@@ -225,7 +225,7 @@ class TestAnnotations:
 
 
 def told_of(document: DiagnosticsDocument) -> Iterator[Any]:
-    return github.annotate(document, lambda path: path)
+    return diagnostics.annotate(document, lambda path: path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,7 @@ from agentv_ci.contracts.results import (
     Usage,
 )
 from agentv_ci.contracts.targets import MockTarget
-from agentv_ci.report.links import Links
-from agentv_ci.report.view import RunView
+from agentv_ci.report.view import Links, RunView
 from tests.report.builders import Verdict, case, plan, suite
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -25,9 +25,8 @@ from agentv_ci.cli.console import one_line
 from agentv_ci.contracts.report import ScenarioAggregates, ScenarioReport, Validation, ValidatorIssue
 from agentv_ci.contracts.results import ResultRow, RowSource
 from agentv_ci.report.inert_markdown import cell_code
-from agentv_ci.report.links import Links
 from agentv_ci.report.renderers import sarif, terminal
-from agentv_ci.report.view import RunView
+from agentv_ci.report.view import Links, RunView
 from agentv_ci.results.jsonl import encode
 from tests.conftest import environment, write
 from tests.report.builders import case, reported, row, whole

@@ -15,7 +15,7 @@ from agentv_ci.contracts.diagnostics_document import (
 )
 from agentv_ci.contracts.plan_summaries import ChangedCase, NamedCase, PlanDiff
 from agentv_ci.report.job import Job, text
-from agentv_ci.report.links import NO_LINKS, Links
+from agentv_ci.report.view import NO_LINKS, Links
 from tests.report.builders import reported, row
 
 LIMIT = 60_000

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agentv_ci.contracts.report import SEVERITIES_WORST_FIRST
 from agentv_ci.validators import get_validator
 from agentv_ci.validators.builtin import BUILT_IN
-from agentv_ci.validators.issues import normalized
+from agentv_ci.validators.runs import normalized
 
 KEYS = st.sampled_from(["text", "a", "b", "0", "a.b", "", "\ud800"])
 SCALARS = st.one_of(

@@ -17,9 +17,9 @@ from agentv_ci.contracts.plan import PlanSource
 from agentv_ci.contracts.results import OutcomeKey, ResultRow, RowSource
 from agentv_ci.report.inert_markdown import cell_code, code, fence, folded, link, verbatim
 from agentv_ci.report.lines import figure_lines, flaky_lines, scenario_lines
-from agentv_ci.report.links import Links
 from agentv_ci.report.view import (
     DRY_RUN,
+    Links,
     RunView,
     change_text,
     changes_text,

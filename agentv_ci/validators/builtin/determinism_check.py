@@ -10,14 +10,15 @@ from typing import Any
 from agentv_ci.contracts.base import JsonObject, Name
 from agentv_ci.json_access import MAX_DEPTH
 from agentv_ci.validators.builtin import AtLeastZero, BuiltInSettings
-from agentv_ci.validators.issues import findings, issue
 from agentv_ci.validators.runs import (
     UNKNOWN,
     Run,
     excerpt,
+    findings,
     found_at,
     is_seed,
     is_success,
+    issue,
     label_of,
     name_of,
     number_of,

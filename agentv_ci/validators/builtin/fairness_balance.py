@@ -9,12 +9,13 @@ from typing import Any
 from agentv_ci.contracts.base import JsonObject, Name, NonNegative
 from agentv_ci.contracts.results import PRECISION
 from agentv_ci.validators.builtin import AtLeastZero, BuiltInSettings
-from agentv_ci.validators.issues import findings, issue
 from agentv_ci.validators.runs import (
     Run,
     excerpt,
+    findings,
     found_at,
     is_success,
+    issue,
     label_of,
     name_of,
     number_of,

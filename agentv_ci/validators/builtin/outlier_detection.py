@@ -13,8 +13,7 @@ from typing import Any
 
 from agentv_ci.contracts.base import Positive
 from agentv_ci.validators.builtin import BuiltInSettings
-from agentv_ci.validators.issues import findings, issue
-from agentv_ci.validators.runs import name_of, number_of, numbered_runs, settings_in
+from agentv_ci.validators.runs import findings, issue, name_of, number_of, numbered_runs, settings_in
 
 DEFAULT_K = 5.0
 SCALE = 1.4826

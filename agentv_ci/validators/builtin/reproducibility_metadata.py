@@ -7,8 +7,7 @@ from typing import Any
 
 from agentv_ci.contracts.base import Integer, JsonObject, Name
 from agentv_ci.validators.builtin import BuiltInSettings
-from agentv_ci.validators.issues import findings, issue
-from agentv_ci.validators.runs import Run, excerpt, is_seed, name_of, numbered_runs, settings_in
+from agentv_ci.validators.runs import Run, excerpt, findings, is_seed, issue, name_of, numbered_runs, settings_in
 
 
 class Settings(BuiltInSettings):

@@ -11,8 +11,17 @@ from pydantic_core import PydanticCustomError
 
 from agentv_ci.contracts.base import JsonObject, Name
 from agentv_ci.validators.builtin import BuiltInSettings
-from agentv_ci.validators.issues import findings, issue
-from agentv_ci.validators.runs import Run, excerpt, found_at, is_success, name_of, numbered_runs, settings_in
+from agentv_ci.validators.runs import (
+    Run,
+    excerpt,
+    findings,
+    found_at,
+    is_success,
+    issue,
+    name_of,
+    numbered_runs,
+    settings_in,
+)
 
 TYPES: dict[str, tuple[type, ...]] = {
     "str": (str,),

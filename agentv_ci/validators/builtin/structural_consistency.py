@@ -9,8 +9,7 @@ from typing import Any
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.diagnostics import Severity
 from agentv_ci.validators.builtin import BuiltInSettings
-from agentv_ci.validators.issues import findings, issue
-from agentv_ci.validators.runs import Run, excerpt, is_success, name_of
+from agentv_ci.validators.runs import Run, excerpt, findings, is_success, issue, name_of
 
 FIELDS = {"scenario_key": str, "runs": list, "aggregates": dict}
 FIELDS_OF_RUNS = {"scenario_key": str, "runner_key": str, "status": str, "duration_ms": int, "metrics": dict}

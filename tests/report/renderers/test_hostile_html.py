@@ -14,11 +14,10 @@ from agentv_ci.analysis.comparison import BaselineComparison, Side
 from agentv_ci.analysis.run_report import report
 from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import OutputMessage, ResultRow, ToolCall, TraceSummary
-from agentv_ci.report.links import Links
 from agentv_ci.report.renderers.html import document as html
 from agentv_ci.report.renderers.html import plots
 from agentv_ci.report.renderers.html.numbers import large
-from agentv_ci.report.view import RunView
+from agentv_ci.report.view import Links, RunView
 from tests.report.builders import case, finding, plan, reported, row, rows_of
 from tests.report.renderers.test_html import Document, kept_of, page, rendered
 from tests.report.shop import shop_run

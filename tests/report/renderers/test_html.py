@@ -17,13 +17,12 @@ from hypothesis import strategies as st
 
 from agentv_ci.contracts.report import Ending, ShardRecord
 from agentv_ci.contracts.results import InputMessageRecord, ResultRow, RowSource
-from agentv_ci.report.links import Links
 from agentv_ci.report.renderers import renderer
 from agentv_ci.report.renderers.html import document as html
 from agentv_ci.report.renderers.html.document import EARLY, TEMPLATES
 from agentv_ci.report.renderers.html.document import SCRIPTS as LATER
 from agentv_ci.report.renderers.html.payload import MAX_TEXT
-from agentv_ci.report.view import RunView
+from agentv_ci.report.view import Links, RunView
 from tests.report.builders import (
     NASTY,
     Verdict,

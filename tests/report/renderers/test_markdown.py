@@ -19,9 +19,8 @@ from agentv_ci.analysis.comparison import BaselineComparison, Side, compare
 from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import EvaluatorResult, InputMessageRecord, ResultRow, RowSource
 from agentv_ci.report.inert_markdown import cell_code, code, fence, folded
-from agentv_ci.report.links import Links
 from agentv_ci.report.renderers.markdown import LIMIT, render, text
-from agentv_ci.report.view import RunView
+from agentv_ci.report.view import Links, RunView
 from tests.report.builders import NASTY, any_text, case, reported, row, rows_of, well_formed, well_formed_text, whole
 
 LINKS = Links("https://github.com/o/r/blob/abc")

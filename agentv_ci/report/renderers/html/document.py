@@ -17,7 +17,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from agentv_ci.analysis.statistics import p_text
 from agentv_ci.contracts.report import EvaluatorFigures, Group
-from agentv_ci.report.links import Links
 from agentv_ci.report.renderers.html.numbers import duration, large, money, score, share, signed
 from agentv_ci.report.renderers.html.payload import Trials, case_lines, table_blocks
 from agentv_ci.report.renderers.html.plots import TRIALS, columns, scatter
@@ -26,6 +25,7 @@ from agentv_ci.report.view import (
     GATE,
     SEVERITIES,
     STOPS,
+    Links,
     RunView,
     badness,
     cost_remarks,

@@ -19,8 +19,7 @@ from agentv_ci.contracts.comparison import ComparedCase, Comparison, Rate
 from agentv_ci.contracts.report import RepeatedCase
 from agentv_ci.contracts.results import OutcomeKey, OutputMessage, ResultRow, sum_of_known
 from agentv_ci.json_access import well_formed
-from agentv_ci.report.links import Links
-from agentv_ci.report.view import RunView, rerun_command, started
+from agentv_ci.report.view import Links, RunView, rerun_command, started
 from agentv_ci.text import well_formed_text
 
 PASSES, DOUBTFUL, FAILS = 2, 1, 0

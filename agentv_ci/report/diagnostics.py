@@ -1,0 +1,125 @@
+"""What is wrong with documents, in the formats that other programs read."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal, assert_never
+
+from agentv_ci.contracts.action import Annotation
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.diagnostics import RULES
+from agentv_ci.contracts.diagnostics_document import (
+    DiagnosticRecord,
+    DiagnosticsDocument,
+    DiagnosticsSummary,
+    FileRecord,
+)
+from agentv_ci.contracts.documents import FileDiagnostics
+from agentv_ci.jsonschema.schemas import schema_id
+from agentv_ci.report.sarif import fingerprint, location, log, message, rule
+from agentv_ci.workflow_commands import annotation_command
+
+DiagnosticsFormat = Literal["json", "github", "sarif"]
+
+Relative = Callable[[str], str]
+"""Return the path of a file from its repository, with `/`."""
+
+LEVELS = {"error": "error", "warning": "warning", "off": "none"}
+"""What SARIF calls a severity."""
+
+
+def document(files: Iterable[FileDiagnostics], skipped: int, *, strict: bool) -> DiagnosticsDocument:
+    """Return the diagnostics of all files; with `strict`, warnings make a file invalid too."""
+    records = tuple(
+        FileRecord(
+            path=str(each.path),
+            kind=each.kind,
+            valid=each.is_valid(strict=strict),
+            diagnostics=tuple(DiagnosticRecord(**dataclasses.asdict(diagnostic)) for diagnostic in each.diagnostics),
+        )
+        for each in files
+    )
+    severities = [diagnostic.severity for each in records for diagnostic in each.diagnostics]
+    passed = sum(each.valid for each in records)
+    summary = DiagnosticsSummary(
+        files=len(records),
+        passed=passed,
+        failed=len(records) - passed,
+        skipped=skipped,
+        errors=severities.count("error"),
+        warnings=severities.count("warning"),
+    )
+    return DiagnosticsDocument(schema_=schema_id("diagnostics-v1"), files=records, summary=summary)
+
+
+def render(document: DiagnosticsDocument, form: DiagnosticsFormat, relative: Relative) -> str:
+    """Return the whole text, with a line break at its end where there is any text."""
+    match form:
+        case "json":
+            return json.dumps(document.model_dump(by_alias=True), indent=2) + "\n"
+        case "github":
+            return "".join(annotation_command(each) + "\n" for each in annotate(document, relative))
+        case "sarif":
+            return _sarif(document, relative)
+        case _:
+            assert_never(form)
+
+
+def annotate(document: DiagnosticsDocument, relative: Relative) -> Iterator[Annotation]:
+    """Yield annotations on the lines of the documents, errors first, since GitHub's runner shows only a few."""
+    return (_annotation(each, relative(each.path)) for each in document.errors_first)
+
+
+def _annotation(diagnostic: DiagnosticRecord, path: str) -> Annotation:
+    about = diagnostic.case or diagnostic.target or diagnostic.pointer
+    hint = f"\n{diagnostic.hint}" if diagnostic.hint else ""
+    rule = RULES.get(diagnostic.rule)
+    return Annotation(
+        level=diagnostic.severity,
+        title=f"{diagnostic.rule} {rule.name}" if rule is not None else diagnostic.rule,
+        message=diagnostic.message + (f" ({about})" if about else "") + hint,
+        path=path,
+        line=diagnostic.line,
+        end_line=diagnostic.end_line,
+        column=diagnostic.column,
+        end_column=diagnostic.end_column,
+    )
+
+
+def _sarif(document: DiagnosticsDocument, relative: Relative) -> str:
+    """Return a log with one run, a result per diagnostic."""
+    seen: Counter[str] = Counter()
+    rules = [rule(rule_id, each.name, each.says, LEVELS[each.severity]) for rule_id, each in RULES.items()]
+    diagnostics = [each for file in document.files for each in file.diagnostics]
+    return log(rules, [_result(each, relative(each.path), seen) for each in diagnostics])
+
+
+def _result(diagnostic: DiagnosticRecord, path: str, seen: Counter[str]) -> JsonObject:
+    region: JsonObject = {
+        "startLine": diagnostic.line,
+        "startColumn": diagnostic.column,
+        "endLine": diagnostic.end_line,
+        "endColumn": diagnostic.end_column,
+    }
+    place = location(path, region)
+    if diagnostic.pointer:
+        place["logicalLocations"] = [{"fullyQualifiedName": diagnostic.pointer}]
+    return {
+        "ruleId": diagnostic.rule,
+        "ruleIndex": list(RULES).index(diagnostic.rule),
+        "level": diagnostic.severity,
+        "message": message(diagnostic.message + (f"\n{diagnostic.hint}" if diagnostic.hint else "")),
+        "locations": [place],
+        "partialFingerprints": fingerprint(_identity(diagnostic, path), seen),
+    }
+
+
+def _identity(diagnostic: DiagnosticRecord, path: str) -> tuple[str, ...]:
+    """Return what stays when lines are added above or cases are moved: no lines, no indices, no folder of a machine."""
+    pointer = re.sub(r"\[\d+\]", "[]", diagnostic.pointer or "")
+    text = diagnostic.message.replace(diagnostic.path.removesuffix(path), "")
+    return diagnostic.rule, path, diagnostic.case or diagnostic.target or "", pointer, text
