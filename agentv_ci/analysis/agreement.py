@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
+from operator import attrgetter
 
 from agentv_ci.contracts.judge_set import LabelledAnswer
 from agentv_ci.contracts.plan import PlanCase
@@ -103,12 +103,12 @@ def measure(
     write_error: str | None = None,
 ) -> Agreement:
     """Compare rows of a judge with the labels of their cases, by id."""
-    results: dict[str, list[tuple[int, Judgement | str]]] = {case.id: [] for case in cases}
-    for row in rows:
+    results: dict[str, list[Judgement | str]] = {case.id: [] for case in cases}
+    for row in sorted(rows, key=attrgetter("trial")):
         is_judged = row.status == "ok"
         error = row.error or "no reason given"
         judgement = Judgement(row.verdict, row.score, row.evaluator_results[0].reasoning) if is_judged else error
-        results[row.eval_id].append((row.trial, judgement))
+        results[row.eval_id].append(judgement)
     items = tuple(_item(case, labels[case.id], results[case.id]) for case in cases)
     pairs = [(item.passes, each.passes) for item in items for each in item.judgements]
     distances = [
@@ -161,16 +161,15 @@ def judge_agreement(agreement: Agreement, demands: Demands) -> tuple[int, tuple[
     return (FAILED if reasons else INFRASTRUCTURE if broken else PASSED), (*reasons, *broken)
 
 
-def _item(case: PlanCase, label: LabelledAnswer, results: Iterable[tuple[int, Judgement | str]]) -> JudgedItem:
+def _item(case: PlanCase, label: LabelledAnswer, results: Sequence[Judgement | str]) -> JudgedItem:
     by_score = "pass" if label.score is not None and label.score >= case.threshold else "fail"
-    in_order = [result for _, result in sorted(results, key=itemgetter(0))]
     return JudgedItem(
         id=case.id,
         line=case.source.line,
         expected=label.verdict or by_score,
         expected_score=label.score,
-        judgements=tuple(each for each in in_order if isinstance(each, Judgement)),
-        errors=tuple(each for each in in_order if isinstance(each, str)),
+        judgements=tuple(each for each in results if isinstance(each, Judgement)),
+        errors=tuple(each for each in results if isinstance(each, str)),
     )
 
 

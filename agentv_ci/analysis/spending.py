@@ -42,22 +42,25 @@ class Spending:
         """Tokens of both."""
         return self.usage.plus(self.judge_usage)
 
-    def add(self, row: ResultRow) -> None:
-        """Take in a row."""
-        self.usage = self.usage.plus(row.usage)
-        self.judge_usage = self.judge_usage.plus(row.judge_usage)
-        self.answers = sum_of_known(self.answers, parts(row.cost_usd))
-        self.judges = sum_of_known(self.judges, parts(row.judge_cost_usd))
+    def add(self, more: Spending) -> None:
+        """Add what something else took."""
+        self.usage = self.usage.plus(more.usage)
+        self.judge_usage = self.judge_usage.plus(more.judge_usage)
+        self.answers = sum_of_known(self.answers, more.answers)
+        self.judges = sum_of_known(self.judges, more.judges)
+
+
+def spent_on(row: ResultRow) -> Spending:
+    """Return what a row took."""
+    usages = row.usage or Usage(), row.judge_usage or Usage()
+    return Spending(*usages, parts(row.cost_usd), parts(row.judge_cost_usd))
 
 
 def sum_of(spent: Iterable[Spending]) -> Spending:
     """Return what several came to together."""
     total = Spending()
     for each in spent:
-        total.usage = total.usage.plus(each.usage)
-        total.judge_usage = total.judge_usage.plus(each.judge_usage)
-        total.answers = sum_of_known(total.answers, each.answers)
-        total.judges = sum_of_known(total.judges, each.judges)
+        total.add(each)
     return total
 
 

@@ -75,11 +75,7 @@ def group(name: str, outcomes: Sequence[CaseOutcome], spent: Spending) -> Group:
     counts = count(outcomes, rows=0)
     return Group(
         name=name,
-        cases=counts.cases,
-        passed=counts.passed,
-        failed=counts.failed,
-        errored=counts.errored,
-        flaky=counts.flaky,
+        **counts.model_dump(exclude={"not_run", "rows"}),
         mean=describe(outcomes).mean,
         usage=spent.usage,
         judge_usage=spent.judge_usage,

@@ -17,18 +17,7 @@ from agentv_ci.contracts.report import (
     Statistics,
 )
 from agentv_ci.contracts.results import Usage
-from agentv_ci.report.view import (
-    SEVERITIES,
-    badness,
-    change_text,
-    changes_text,
-    comparison_figures,
-    cost_remarks,
-    dollars,
-    issues_text,
-    judges_cost,
-    more_text,
-)
+from agentv_ci.report import view
 from agentv_ci.text import counted, on_one_line, printable, shortened
 
 Style = Literal["good", "bad", "warn", "plain", "title", "strong", "faint", "bar"]
@@ -113,10 +102,10 @@ def _usage(usage: Usage) -> Iterator[Line]:
 
 def _cost(report: RunReport) -> Iterator[Line]:
     if report.cost_usd is not None:
-        judges = judges_cost(report)
-        included = f", {dollars(judges)} of it for judges" if judges is not None else ""
-        yield Line(f"cost: {dollars(report.cost_usd)}{included}")
-    yield from (Line(each, "warn") for each in cost_remarks(report))
+        judges = view.judges_cost(report)
+        included = f", {view.dollars(judges)} of it for judges" if judges is not None else ""
+        yield Line(f"cost: {view.dollars(report.cost_usd)}{included}")
+    yield from (Line(each, "warn") for each in view.cost_remarks(report))
 
 
 def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
@@ -132,9 +121,9 @@ def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
             problems = [issue for issue in each.worst_first if issue.severity != "info"]
             notes = [] if problems else each.issues[:MAX_NOTES]
             style: Style = "bad" if each.errors else "warn" if problems else "good"
-            yield Line(f"validator {_name(each.validator)}{about}: {issues_text(each)}", style)
+            yield Line(f"validator {_name(each.validator)}{about}: {view.issues_text(each)}", style)
             for issue in [*problems[:MAX_SHOWN], *notes]:
-                yield Line(f"  {SEVERITIES[issue.severity]}: {shortened(on_one_line(issue.message), MAX_MESSAGE)}")
+                yield Line(f"  {view.SEVERITIES[issue.severity]}: {shortened(on_one_line(issue.message), MAX_MESSAGE)}")
             yield from more_line(each.count("error") + each.count("warning"))
 
 
@@ -144,17 +133,18 @@ def comparison_lines(comparison: Comparison) -> Iterator[Line]:
     if changed:
         yield Line(f"{_name(comparison.base)} → {_name(comparison.head)}:", "title")
     for each in changed[:MAX_SHOWN]:
-        yield Line(f"  {each.change:<19}  {_name(each.id)}: {change_text(each)}", _STYLES.get(each.change, "plain"))
+        style = _STYLES.get(each.change, "plain")
+        yield Line(f"  {each.change:<19}  {_name(each.id)}: {view.change_text(each)}", style)
     yield from more_line(len(changed))
-    yield Line(f"against {_name(comparison.base)}: {changes_text(comparison)}")
-    yield from (Line(f"  {each}") for each in comparison_figures(comparison))
+    yield Line(f"against {_name(comparison.base)}: {view.changes_text(comparison)}")
+    yield from (Line(f"  {each}") for each in view.comparison_figures(comparison))
     yield from (Line(f"warning: {on_one_line(each)}", "warn") for each in comparison.warnings)
 
 
 def _group(group: Group) -> str:
     mean = "" if group.mean is None else f", mean {group.mean:.3f}"
     errors = f", {counted(group.errored, 'error')}" if group.errored else ""
-    cost = "" if group.total_usd is None else f", {dollars(group.total_usd)}"
+    cost = "" if group.total_usd is None else f", {view.dollars(group.total_usd)}"
     return f"{group.passed}/{group.cases} passed{mean}{errors}{cost}"
 
 
@@ -170,7 +160,7 @@ T = TypeVar("T", Group, EvaluatorFigures)
 
 def _cut_worst_first(listed: Sequence[T]) -> Sequence[T]:
     """Return a list as it is, or, where not all of it is shown, what passes least often first."""
-    return listed if len(listed) <= MAX_SHOWN else sorted(listed, key=badness)
+    return listed if len(listed) <= MAX_SHOWN else sorted(listed, key=view.badness)
 
 
 def _table(title: str, rows: Sequence[tuple[str, str]]) -> Iterator[Line]:
@@ -182,7 +172,7 @@ def _table(title: str, rows: Sequence[tuple[str, str]]) -> Iterator[Line]:
 
 def more_line(total: int) -> Iterator[Line]:
     """Yield how many there are besides the first MAX_SHOWN."""
-    yield from (Line(f"  {text}") for text in more_text(total, MAX_SHOWN))
+    yield from (Line(f"  {text}") for text in view.more_text(total, MAX_SHOWN))
 
 
 def _name(text: str) -> str:

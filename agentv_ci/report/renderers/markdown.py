@@ -15,22 +15,10 @@ from agentv_ci.analysis.outcomes import CaseOutcome, Finding, TrialOutcome
 from agentv_ci.contracts.comparison import Change, ComparedCase, Comparison
 from agentv_ci.contracts.plan import PlanSource
 from agentv_ci.contracts.results import OutcomeKey, ResultRow, RowSource
+from agentv_ci.report import view
 from agentv_ci.report.inert_markdown import cell_code, code, fence, folded, link, verbatim
 from agentv_ci.report.lines import figure_lines, flaky_lines, scenario_lines
-from agentv_ci.report.view import (
-    DRY_RUN,
-    Links,
-    RunView,
-    change_text,
-    changes_text,
-    comparison_figures,
-    counts_text,
-    dollars,
-    more_text,
-    rerun_command,
-    score_text,
-    trials_text,
-)
+from agentv_ci.report.view import Links, RunView
 from agentv_ci.text import counted, shortened
 
 LIMIT = 60_000
@@ -148,37 +136,37 @@ def _blocks(run: RunView) -> Iterator[Block]:
     ):
         texts = [line.text for line in lines]
         if any(texts):
-            more = more_text(len(texts), MAX_LINES, "line")
+            more = view.more_text(len(texts), MAX_LINES, "line")
             yield Block(Rank.FIGURES, folded(title, fence("\n".join([*texts[:MAX_LINES], *more]).strip("\n"), "text")))
 
 
 def _verdict(run: RunView) -> str:
     report, gate = run.report, run.report.gate
-    lines = [f"## {SIGNS[gate.verdict]} {run.title}", "", f"**{counts_text(report)}**"]
+    lines = [f"## {SIGNS[gate.verdict]} {run.title}", "", f"**{view.counts_text(report)}**"]
     facts = [f"mean {report.statistics.mean:.3f}"] if report.statistics.mean is not None else []
-    facts += [dollars(report.cost_usd)] if report.cost_usd is not None else []
+    facts += [view.dollars(report.cost_usd)] if report.cost_usd is not None else []
     lines[-1] += "".join(f" · {each}" for each in facts)
     if report.dry_run:
-        lines += ["", f"{DRY_RUN.capitalize()}."]
+        lines += ["", f"{view.DRY_RUN.capitalize()}."]
     if gate.reasons:
         lines += ["", *_some([f"- {code(shortened(each, MAX_REASON))}" for each in gate.reasons], MAX_REASONS)]
     return "\n".join(lines)
 
 
 def _some(lines: Sequence[str], limit: int) -> list[str]:
-    return [*lines[:limit], *(f"- {more}" for more in more_text(len(lines), limit))]
+    return [*lines[:limit], *(f"- {more}" for more in view.more_text(len(lines), limit))]
 
 
 def _comparison(comparison: Comparison, run: RunView) -> Iterator[Block]:
-    parts = [f"### Against {code(comparison.base)}", f"**{changes_text(comparison)}**"]
-    remarks = [*comparison_figures(comparison), *(f"⚠️ {code(each)}" for each in comparison.warnings)]
+    parts = [f"### Against {code(comparison.base)}", f"**{view.changes_text(comparison)}**"]
+    remarks = [*view.comparison_figures(comparison), *(f"⚠️ {code(each)}" for each in comparison.warnings)]
     parts.append("\n".join(f"- {each}" for each in remarks))
     changed = [each for each in comparison.cases if each.change in CHANGES]
     if changed:
         sources = {each.key: each.case.source for each in run.outcomes}
         table = ["| | case | before → now | where |", "|---|---|---|---|"]
         parts.append("\n".join([*table, *(_changed(each, sources, run.links) for each in changed[:MAX_CHANGES])]))
-    parts += more_text(len(changed), MAX_CHANGES)
+    parts += view.more_text(len(changed), MAX_CHANGES)
     yield Block(Rank.COMPARISON, "\n\n".join(filter(None, parts)))
 
 
@@ -186,7 +174,7 @@ def _changed(case: ComparedCase, sources: Mapping[OutcomeKey, Source], links: Li
     source = sources.get(case.key)
     name = cell_code(shortened(case.id, MAX_ID))
     place = "" if source is None else _place(source, links, cell_code)
-    return f"| {CHANGES[case.change]} | {name} | {change_text(case)} | {place} |"
+    return f"| {CHANGES[case.change]} | {name} | {view.change_text(case)} | {place} |"
 
 
 def _place(source: Source, links: Links, as_code: Callable[[str], str] = code) -> str:
@@ -195,11 +183,11 @@ def _place(source: Source, links: Links, as_code: Callable[[str], str] = code) -
 
 def _case(outcome: CaseOutcome, run: RunView) -> str:
     """Return a case that did not pass: where it stands, why, and how to see it again."""
-    facts = [_place(outcome.case.source, run.links), f"target {code(outcome.target)}", trials_text(outcome)]
-    name, command = code(shortened(outcome.case.id, MAX_ID)), rerun_command(*outcome.key)
+    facts = [_place(outcome.case.source, run.links), f"target {code(outcome.target)}", view.trials_text(outcome)]
+    name, command = code(shortened(outcome.case.id, MAX_ID)), view.rerun_command(*outcome.key)
     return "\n\n".join(
         [
-            f"#### {SIGNS[outcome.verdict]} {name}: {score_text(outcome.verdict, outcome.score)}",
+            f"#### {SIGNS[outcome.verdict]} {name}: {view.score_text(outcome.verdict, outcome.score)}",
             " · ".join(filter(None, facts)),
             "\n".join(_some([*map(_finding, outcome.findings)], MAX_FINDINGS)) or code(outcome.summary),
             *([verbatim(command, "sh")] if len(command) <= MAX_COMMAND else []),
@@ -218,7 +206,7 @@ def _lost(trials: Sequence[tuple[CaseOutcome, TrialOutcome]], links: Links) -> s
 
 def _finding(finding: Finding) -> str:
     text = f": {code(finding.text)}" if finding.text else ""
-    score = score_text(finding.verdict, finding.score)
+    score = view.score_text(finding.verdict, finding.score)
     return f"- {SIGNS.get(finding.verdict, '➖')} {code(finding.title)} {score}{text}"
 
 

@@ -17,23 +17,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from agentv_ci.analysis.statistics import p_text
 from agentv_ci.contracts.report import EvaluatorFigures, Group
+from agentv_ci.report import view
 from agentv_ci.report.renderers.html.numbers import duration, large, money, score, share, signed
 from agentv_ci.report.renderers.html.payload import Trials, case_lines, table_blocks
-from agentv_ci.report.renderers.html.plots import TRIALS, columns, scatter
-from agentv_ci.report.view import (
-    DRY_RUN,
-    GATE,
-    SEVERITIES,
-    STOPS,
-    Links,
-    RunView,
-    badness,
-    cost_remarks,
-    issues_text,
-    judges_cost,
-    never_ran,
-    rate_text,
-)
+from agentv_ci.report.renderers.html.plots import BOTTOM, LEFT, RIGHT, TOP, columns, scatter
+from agentv_ci.report.view import Links, RunView
 from agentv_ci.text import counted, on_one_line, shortened, well_formed_text
 
 MAX_BYTES = 30_000_000
@@ -72,9 +60,9 @@ def _page(run: RunView, trials: Trials) -> tuple[bytes, bytes]:
         numbers=trials.numbers,
         columns=columns(run.outcomes),
         plot=scatter(trials.points),
-        remarks=[*cost_remarks(report)],
-        judges_cost=judges_cost(report),
-        never_ran=never_ran(report),
+        remarks=[*view.cost_remarks(report)],
+        judges_cost=view.judges_cost(report),
+        never_ran=view.never_ran(report),
         when=when(trials.first, trials.last),
         commit=commit_of(run.links),
         validations=[(each.scenario_key, it) for each in report.scenario_reports for it in each.aggregates.validations],
@@ -107,23 +95,23 @@ def _environment() -> Environment:
     environment.filters |= {
         "counted": counted,
         "duration": duration,
-        "issues": issues_text,
+        "issues": view.issues_text,
         "large": large,
         "line": line,
         "money": money,
         "p": p_text,
-        "rate": rate_text,
+        "rate": view.rate_text,
         "score": score,
         "share": share,
         "signed": signed,
         "worst_first": worst_first,
     }
     environment.globals |= {
-        "axes": TRIALS,
-        "dry_run": DRY_RUN,
-        "gate_words": GATE,
-        "severities": SEVERITIES,
-        "stops": STOPS,
+        "axes": (LEFT, RIGHT, TOP, BOTTOM),
+        "dry_run": view.DRY_RUN,
+        "gate_words": view.GATE,
+        "severities": view.SEVERITIES,
+        "stops": view.STOPS,
     }
     return environment
 
@@ -135,7 +123,7 @@ def line(text: str) -> str:
 
 def worst_first(figures: Iterable[Group | EvaluatorFigures]) -> list[Group | EvaluatorFigures]:
     """Return what passes least often first."""
-    return sorted(figures, key=badness)
+    return sorted(figures, key=view.badness)
 
 
 def when(first: datetime | None, last: datetime | None) -> str:

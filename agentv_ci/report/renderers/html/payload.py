@@ -15,11 +15,9 @@ from operator import attrgetter
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.spending import dollars, parts
 from agentv_ci.contracts.base import JsonObject, JsonValue, Verdict
-from agentv_ci.contracts.comparison import ComparedCase, Comparison, Rate
-from agentv_ci.contracts.report import RepeatedCase
 from agentv_ci.contracts.results import OutcomeKey, OutputMessage, ResultRow, sum_of_known
 from agentv_ci.json_access import well_formed
-from agentv_ci.report.view import Links, RunView, rerun_command, started
+from agentv_ci.report.view import RunView, rerun_command, started
 from agentv_ci.text import well_formed_text
 
 PASSES, DOUBTFUL, FAILS = 2, 1, 0
@@ -35,6 +33,9 @@ _ELSEWHERE = {"schema_version", "eval_id", "dataset", "suite", "target", "source
 _ELSEWHERE |= {"trial", "trials", "require", "stop_when", "status", "verdict", "score"}
 """What a page has of a row in its line of the table, or does not show."""
 _AS_TEXT = {"seed", "metadata", "request", "output_messages"}
+
+_OF_CHANGE = {"change", "base", "head", "low", "high", "single", "stale"}
+"""What a line has of a case that changed."""
 
 Rank = tuple[int, int, int, int]
 """How soon a piece goes: kind, size, case, trial; what is smaller stays longer."""
@@ -161,21 +162,26 @@ def case_lines(run: RunView, trials: Trials, limit: int) -> dict[int, bytes]:
     """Return a line of JSON for every case, by its number; over `limit` bytes, passed cases are left out first."""
     suites, targets = numbered_names(run.outcomes)
     comparison = run.report.comparison
-    compared = {each.key: each for each in (comparison.cases if comparison else ())}
-    intervals = {each.key: each for each in run.report.repeated}
+    compared = {each.key: each.model_dump(include=_OF_CHANGE) for each in (comparison.cases if comparison else ())}
+    unchanged: JsonObject = {"change": "unchanged"} if comparison else {}
+    intervals = {each.key: [each.pass_rate_low, each.pass_rate_high] for each in run.report.repeated if each.graded}
     totals = trials.totals()
     lines = BoundedPieces(limit)
     for number, outcome in enumerate(run.outcomes):
+        source = outcome.case.source
         entry: JsonObject = {
             "n": number,
             "id": outcome.case.id,
             "suite": suites[outcome.case.suite],
             "target": targets[outcome.target],
             **_verdict(outcome),
-            **_place(outcome, run.links),
+            "path": source.path if source.path != outcome.case.suite else None,
+            "line": source.line,
+            "link": run.links.to(source.path, source.line),
+            "rerun": rerun_command(*outcome.key),
             **totals.get(number, {}),
-            **_interval(intervals.get(outcome.key)),
-            **_change(compared.get(outcome.key), comparison),
+            "interval": [*intervals.get(outcome.key, ())] or None,
+            **compared.get(outcome.key, unchanged),
         }
         line = encoded({name: value for name, value in entry.items() if value is not None and value is not False})
         lines.add(kind_of(outcome), number, 0, f"{line},\n".encode())
@@ -219,40 +225,6 @@ def _verdict(outcome: CaseOutcome) -> JsonObject:
         "require": outcome.case.require if several else None,
         "idle": not outcome.trials,
     }
-
-
-def _place(outcome: CaseOutcome, links: Links) -> JsonObject:
-    case = outcome.case
-    return {
-        "path": case.source.path if case.source.path != case.suite else None,
-        "line": case.source.line,
-        "link": links.to(case.source.path, case.source.line),
-        "rerun": rerun_command(*outcome.key),
-    }
-
-
-def _interval(case: RepeatedCase | None) -> JsonObject:
-    return {"interval": [case.pass_rate_low, case.pass_rate_high]} if case is not None and case.graded else {}
-
-
-def _change(case: ComparedCase | None, comparison: Comparison | None) -> JsonObject:
-    if comparison is None:
-        return {}
-    if case is None:
-        return {"change": "unchanged"}
-    return {
-        "change": case.change,
-        "base": _rate(case.base),
-        "head": _rate(case.head),
-        "low": case.low,
-        "high": case.high,
-        "single": case.single,
-        "stale": case.stale,
-    }
-
-
-def _rate(rate: Rate | None) -> JsonValue:
-    return None if rate is None else [rate.verdict, rate.passed, rate.graded, rate.mean]
 
 
 def details(row: ResultRow) -> JsonObject:

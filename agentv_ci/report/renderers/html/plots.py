@@ -17,17 +17,8 @@ LOG_FROM = 30
 """A scale is logarithmic when the largest value is so many times the smallest."""
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """Where a plot has its axes."""
-
-    left: int
-    right: int
-    top: int = 14
-    bottom: int = 166
-
-
-TRIALS = Frame(left=54, right=334)
+LEFT, RIGHT, TOP, BOTTOM = 54, 334, 14, 166
+"""Where the axes of the trials' plot are."""
 
 
 def columns(outcomes: Iterable[CaseOutcome]) -> list[Counter[str]]:
@@ -105,10 +96,10 @@ def scatter(points: Sequence[Point]) -> Scatter | None:
     plottable = priced if shows_cost else [point for point in points if point.verdict != "error"]
     if len(plottable) < 2:
         return None
-    x = Scale.of([point.duration_ms for point in plottable], TRIALS.left, TRIALS.right)
-    y = Scale(0.0, 1.0, TRIALS.bottom, TRIALS.top, is_log=False)
+    x = Scale.of([point.duration_ms for point in plottable], LEFT, RIGHT)
+    y = Scale(0.0, 1.0, BOTTOM, TOP, is_log=False)
     if shows_cost:
-        y = Scale.of([(point.cost or 0) / PARTS for point in plottable], TRIALS.bottom, TRIALS.top)
+        y = Scale.of([(point.cost or 0) / PARTS for point in plottable], BOTTOM, TOP)
     # What passed lies below what did not.
     drawn = sorted(thinned(plottable), key=lambda point: point.verdict != "pass")
     return Scatter(drawn, x, y, shows_cost, len(plottable), len(points) - len(plottable))

@@ -6,7 +6,7 @@ import pytest
 
 from agentv_ci.analysis.statistics import describe
 from agentv_ci.report.renderers.html.payload import Point
-from agentv_ci.report.renderers.html.plots import MAX_POINTS, TRIALS, Scale, columns, scatter, thinned
+from agentv_ci.report.renderers.html.plots import BOTTOM, LEFT, MAX_POINTS, RIGHT, TOP, Scale, columns, scatter, thinned
 from tests.report.builders import row, whole
 from tests.report.shop import shop_run
 
@@ -24,11 +24,11 @@ def test_what_is_not_graded_is_in_no_column() -> None:
 @pytest.mark.parametrize("spread", [2, 1_000_000])
 def test_every_mark_stands_inside_the_plot(spread: float) -> None:
     values = [1.0, 1.5, float(spread)]
-    scale = Scale.of(values, TRIALS.left, TRIALS.right)
+    scale = Scale.of(values, LEFT, RIGHT)
     assert scale.is_log == (spread > 30)
-    assert all(TRIALS.left <= scale.at(value) <= TRIALS.right for value in [*values, *scale.ticks()])
+    assert all(LEFT <= scale.at(value) <= RIGHT for value in [*values, *scale.ticks()])
     assert 2 <= len(scale.ticks()) <= 8
-    upwards = Scale.of(values, TRIALS.bottom, TRIALS.top)
+    upwards = Scale.of(values, BOTTOM, TOP)
     assert upwards.at(values[0]) > upwards.at(values[-1])
 
 

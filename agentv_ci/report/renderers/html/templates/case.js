@@ -245,7 +245,7 @@ function comparisonPanel(run, each) {
 }
 
 /** How often a case passed on one side, of those trials that have a verdict. */
-function rateText([verdict, passed, graded, mean]) {
+function rateText({ verdict, passed, graded, mean }) {
   if (graded === 0 || mean === null) return "no verdict";
   return graded === 1 ? `${verdict} ${score(mean)}` : `${passed}/${graded} passed, mean ${score(mean)}`;
 }
