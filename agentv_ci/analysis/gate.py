@@ -51,10 +51,7 @@ def gate_settings(plan: Plan) -> tuple[GateSettings, ...]:
         GateSettings(
             suite=suite.path,
             cases=cases[suite.path],
-            min_pass_rate=suite.gate.min_pass_rate,
-            min_mean_score=suite.gate.min_mean_score,
-            max_errors=suite.gate.max_errors,
-            max_cost_usd=suite.gate.max_cost_usd,
+            **suite.gate.model_dump(exclude={"validators"}),
             validators=tuple(ValidatorSettings(key=each.key, context=each.context) for each in suite.validators),
             validator_errors=suite.gate.validators,
             seeds=tuple(sorted(seeds[suite.path])),

@@ -179,7 +179,7 @@ class Tally:
         """Take in a row; without a plan it also describes its case."""
         key = row.outcome_key
         if self._learns:
-            self._learn(key, _case_of(row))
+            self._learn(row)
         elif key not in self._cases:
             return
         self.rows += 1
@@ -189,8 +189,10 @@ class Tally:
         self._spending.setdefault((row.suite, row.target), Spending()).add(spent_on(row))
         self.evaluators.add(row.evaluator_results)
 
-    def _learn(self, key: OutcomeKey, case: RowCase) -> None:
+    def _learn(self, row: ResultRow) -> None:
         """Take what a row says of its case; where rows disagree, the one that expects most, whichever comes first."""
+        key = row.outcome_key
+        case = RowCase(row.eval_id, row.suite, row.digest, row.source, row.trials, row.require, row.stop_when)
         known = self._cases.get(key)
         if known is None:
             self._expect(key, case)
@@ -226,10 +228,6 @@ class Tally:
         if self._learns:
             cases = sorted(cases, key=lambda known: (known[0][0], known[1].source.line, known[0]))
         return tuple(_outcome(case, key, self._trials[key]) for key, case in cases)
-
-
-def _case_of(row: ResultRow) -> RowCase:
-    return RowCase(row.eval_id, row.suite, row.digest, row.source, row.trials, row.require, row.stop_when)
 
 
 def _outcome(case: Case, key: OutcomeKey, trials: Iterable[TrialOutcome]) -> CaseOutcome:

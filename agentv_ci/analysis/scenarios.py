@@ -47,14 +47,9 @@ def _status(row: ResultRow) -> str:
 
 def _metrics(row: ResultRow) -> JsonObject:
     """Return what was measured; the rest is absent."""
-    usage = row.usage
-    measured: JsonObject = {
-        "score": row.score if row.status == "ok" else None,
-        "input_tokens": usage.input_tokens if usage is not None else None,
-        "output_tokens": usage.output_tokens if usage is not None else None,
-        "total_tokens": usage.total_tokens if usage is not None else None,
-        "cost_usd": row.cost_usd,
-    }
+    tokens = row.usage.model_dump(exclude={"cached_tokens"}) if row.usage is not None else {}
+    score = row.score if row.status == "ok" else None
+    measured: JsonObject = {"score": score, **tokens, "cost_usd": row.cost_usd}
     return {name: value for name, value in measured.items() if value is not None}
 
 

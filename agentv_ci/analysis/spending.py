@@ -23,18 +23,8 @@ class Spending:
     judges: int | None = None
 
     @property
-    def answers_usd(self) -> float | None:
-        """Cost of answers, as far as it is known; None when nothing is."""
-        return dollars(self.answers)
-
-    @property
-    def judges_usd(self) -> float | None:
-        """Cost of judges, likewise."""
-        return dollars(self.judges)
-
-    @property
     def cost_usd(self) -> float | None:
-        """Cost of both."""
+        """Cost of both, as far as it is known; None when nothing is."""
         return dollars(sum_of_known(self.answers, self.judges))
 
     @property

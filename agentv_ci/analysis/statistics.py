@@ -16,7 +16,7 @@ from agentv_ci.analysis.inference import (
     wilcoxon,
 )
 from agentv_ci.analysis.outcomes import CaseOutcome
-from agentv_ci.analysis.spending import Spending
+from agentv_ci.analysis.spending import Spending, dollars
 from agentv_ci.contracts.comparison import Figure
 from agentv_ci.contracts.report import Counts, Group, RepeatedCase, Statistics
 from agentv_ci.contracts.results import PRECISION
@@ -79,8 +79,8 @@ def group(name: str, outcomes: Sequence[CaseOutcome], spent: Spending) -> Group:
         mean=describe(outcomes).mean,
         usage=spent.usage,
         judge_usage=spent.judge_usage,
-        cost_usd=spent.answers_usd,
-        judge_cost_usd=spent.judges_usd,
+        cost_usd=dollars(spent.answers),
+        judge_cost_usd=dollars(spent.judges),
     )
 
 

@@ -24,8 +24,7 @@ from agentv_ci.json_access import objects_at
 from agentv_ci.results.files import read_rows
 from agentv_ci.text import did_you_mean, listed
 from agentv_ci.validators import apply_validator, list_validators
-from agentv_ci.validators.builtin import BUILT_IN
-from agentv_ci.validators.settings import own_settings, setting_names, unknown_settings, wrong_settings
+from agentv_ci.validators.builtin import BUILT_IN, own_settings, setting_names, unknown_settings, wrong_settings
 
 LocatedRow = tuple[ResultRow, str | None]
 """A row with the digest of its plan."""

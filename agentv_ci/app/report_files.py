@@ -189,7 +189,7 @@ def _kind(path: Path) -> str:
 
 def _write(path: Path, name: ReportFormat | None, run: RunView, reports: Reports) -> str | None:
     """Write one report, or the run report (None); returns why it is not there."""
-    pieces = partial(renderer(name).render, run) if name is not None else partial(_encoded, run.report)
+    pieces = partial(renderer(name), run) if name is not None else partial(_encoded, run.report)
     try:
         write_whole(path, pieces, is_appended=path in reports.appended)
     except OSError as error:

@@ -47,11 +47,12 @@ def text(job: Job, limit: int) -> str:
 
 def _fitted(job: Job, limit: int) -> list[str]:
     """Return what stands beside the run, with as many lines as there is room for."""
-    for most in (MAX_LINES, MAX_LINES // 3, MAX_LINES // 10):
+    rest: list[str] = []
+    for most in (MAX_LINES, MAX_LINES // 3, MAX_LINES // 10, 0):
         rest = [*_diagnostics(job, most), *_changes(job.changes, most)]
         if sum(len(each) + 2 for each in rest) <= limit:
-            return rest
-    return [*_diagnostics(job, 0), *_changes(job.changes, 0)]
+            break
+    return rest
 
 
 def _no_run(run: ActionRun) -> str:

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.validators.builtin import BUILT_IN
-from agentv_ci.validators.settings import own_settings, setting_names, unknown_settings, wrong_settings
+from agentv_ci.validators.builtin import BUILT_IN, own_settings, setting_names, unknown_settings, wrong_settings
 
 CONTRACT = {"required": {"a": "str", "b": ["int", "float"], "c": {"path": "x.y", "type": "number"}}}
 

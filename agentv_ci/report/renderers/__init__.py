@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Literal, Protocol, assert_never
+from collections.abc import Callable, Iterable
+from typing import Literal, assert_never
 
 from agentv_ci.report.view import RunView
 
 ReportFormat = Literal["html", "junit", "markdown", "sarif"]
 
 
-class Renderer(Protocol):
-    """Turns a run into a file."""
-
-    def render(self, run: RunView) -> Iterable[bytes]:
-        """Return the file, in pieces; raises what reading the rows raises."""
-        ...
+Renderer = Callable[[RunView], Iterable[bytes]]
+"""Turns a run into a file, in pieces; raises what reading the rows raises."""
 
 
 def renderer(name: ReportFormat) -> Renderer:
@@ -24,18 +20,18 @@ def renderer(name: ReportFormat) -> Renderer:
         case "html":
             from agentv_ci.report.renderers.html import document as html
 
-            return html
+            return html.render
         case "junit":
             from agentv_ci.report.renderers import junit
 
-            return junit
+            return junit.render
         case "markdown":
             from agentv_ci.report.renderers import markdown
 
-            return markdown
+            return markdown.render
         case "sarif":
             from agentv_ci.report.renderers import sarif
 
-            return sarif
+            return sarif.render
         case _:
             assert_never(name)

@@ -37,7 +37,8 @@ def annotate(run: RunView, find_line: FindLine) -> Iterator[Annotation]:
     cases = [*run.errors, *run.failures]
     if level == "error" and not (cases and _is_explained_by_cases(report.gate)):
         # No line of a case says it, or not all of it.
-        yield Annotation("notice" if report.gate.verdict == "nothing" else "error", *_gate(run))
+        reasons = "\n".join(map(_line, report.gate.reasons[:MAX_LINES])) or GATE[report.gate.verdict]
+        yield Annotation("notice" if report.gate.verdict == "nothing" else "error", run.title, reasons)
     yield from (_case(each, level, find_line) for each in cases)
     for outcome, trial in run.lost_trials:
         title = f"{_id(outcome)}: trial {trial.number} of {outcome.case.trials} has no verdict"
@@ -52,11 +53,6 @@ def _is_explained_by_cases(gate: GateResult) -> bool:
     """Whether the annotations of cases explain every reason; run reports of older versions have no causes."""
     kinds = {each.kind for each in gate.causes}
     return kinds <= EXPLAINED_BY_CASES and bool(kinds or not gate.reasons)
-
-
-def _gate(run: RunView) -> tuple[str, str]:
-    gate = run.report.gate
-    return run.title, "\n".join(map(_line, gate.reasons[:MAX_LINES])) or GATE[gate.verdict]
 
 
 def _case(outcome: CaseOutcome, level: Level, find_line: FindLine) -> Annotation:

@@ -38,8 +38,7 @@ def _check_validators(document: EvalDocument, find: Finder) -> Iterator[Diagnost
     if document.execution is None or not document.execution.validators:
         return
     # Few documents have any.
-    from agentv_ci.validators.builtin import BUILT_IN
-    from agentv_ci.validators.settings import wrong_settings
+    from agentv_ci.validators.builtin import BUILT_IN, wrong_settings
 
     for index, use in enumerate(document.execution.validators):
         pointer: Pointer = ("execution", "validators", index)

@@ -1,11 +1,21 @@
-"""The validators that are built in: a module per key, with its `Settings` and its function `validate`."""
+"""The validators that are built in: a module per key, with its `Settings` and its function `validate`.
+
+A mistake in settings that authors write is found before a run and not after it.
+"""
 
 from __future__ import annotations
 
 import importlib
-from typing import Annotated, Any, Protocol
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Annotated, Any, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.source import Pointer
+from agentv_ci.model_errors import Refusal, refusals
+from agentv_ci.text import did_you_mean
 
 BUILT_IN = (
     "determinism_check",
@@ -16,14 +26,25 @@ BUILT_IN = (
     "structural_consistency",
 )
 
-AtLeastZero = Annotated[float, Field(ge=0)]
+AtLeastZero = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+MoreThanZero = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class BuiltInSettings(BaseModel):
     """The settings of a built-in validator, as authors write them."""
 
     # Built at first use, like the contracts.
-    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True, validate_assignment=True)
+
+    @classmethod
+    def lenient(cls, context: object) -> Self:
+        """Return settings of which those of a wrong form count as left out."""
+        settings: Self = cls.model_construct()  # type: ignore[assignment]  # the plugin takes it for the base
+        for name in cls.model_fields:
+            if isinstance(context, dict) and name in context:
+                with suppress(ValidationError):
+                    setattr(settings, name, context[name])
+        return settings
 
 
 class BuiltIn(Protocol):
@@ -42,3 +63,49 @@ def built_in(key: str) -> BuiltIn | None:
         return None
     module: Any = importlib.import_module(f"{__name__}.{key}")
     return module  # type: ignore[no-any-return]  # the guard of families checks each
+
+
+def setting_names(key: str) -> list[str] | None:
+    """Return the settings that a built-in validator has; None for another, of which nothing is known."""
+    validator = built_in(key)
+    return None if validator is None else list(validator.Settings.model_fields)
+
+
+def wrong_settings(key: str, context: JsonObject) -> Iterator[tuple[Pointer, str]]:
+    """Yield what is wrong with the settings of a built-in validator, and where; of others nothing is known."""
+    validator = built_in(key)
+    if validator is None:
+        return
+    try:
+        validator.Settings.model_validate(context)
+    except ValidationError as error:
+        for each in refusals(error):
+            yield each.place, _sentence(key, list(validator.Settings.model_fields), each)
+
+
+def unknown_settings(keys: Iterable[str], context: JsonObject) -> list[str]:
+    """Return settings that none of several built-in validators has."""
+    known = {name for key in keys for name in setting_names(key) or ()}
+    return [name for name in context if name not in known]
+
+
+def own_settings(key: str, context: JsonObject) -> JsonObject:
+    """Return those of several validators' settings that one of them has; all of them for one that is not built in."""
+    known = setting_names(key)
+    return context if known is None else {name: context[name] for name in context if name in known}
+
+
+def _sentence(key: str, known: list[str], refusal: Refusal) -> str:
+    name = ".".join(map(str, refusal.place))
+    match refusal.kind:
+        case "missing":
+            return f"validator '{key}' needs the setting '{name}'"
+        case "extra_forbidden" if len(refusal.place) == 1:
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            return f"validator '{key}' has no setting '{name}'{did_you_mean(name, known)}; {has}"
+        case "model_type":
+            return f"setting '{name}' of validator '{key}' is a mapping"
+        case "sentence":
+            return f"setting '{name}' of validator '{key}' {refusal.message}"
+        case _:
+            return f"setting '{name}' of validator '{key}': {refusal.message.removeprefix('Input ').lower()}"

@@ -21,7 +21,6 @@ from agentv_ci.validators.runs import (
     issue,
     label_of,
     name_of,
-    number_of,
     numbered_runs,
     settings_in,
 )
@@ -50,9 +49,8 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
 
     In the summary, `groups` counts those of runs with a seed, and `inconsistencies` the fields that differ.
     """
-    settings = settings_in(context)
-    tolerance = _tolerance(settings.get("tolerance"))
-    fields = _fields(settings.get("fields"))
+    tolerance = Settings.lenient(context).tolerance
+    fields = _fields(settings_in(context).get("fields"))
     runs = numbered_runs(report)
     groups = _groups(runs)
     comparable = {
@@ -74,11 +72,6 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
             "fields": None if fields is None else [*fields],
         },
     )
-
-
-def _tolerance(setting: object) -> float:
-    tolerance = number_of(setting)
-    return tolerance if tolerance is not None and tolerance >= 0 else 0.0
 
 
 def _fields(setting: object) -> tuple[str, ...] | None:

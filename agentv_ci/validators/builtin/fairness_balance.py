@@ -20,19 +20,15 @@ from agentv_ci.validators.runs import (
     name_of,
     number_of,
     numbered_runs,
-    settings_in,
 )
-
-DEFAULT_GROUP = "runner_key"
-DEFAULT_THRESHOLD = 0.1
 
 
 class Settings(BuiltInSettings):
     """What is compared, and when it is fair."""
 
     metric_path: Name
-    group: Name = DEFAULT_GROUP
-    threshold: AtLeastZero = DEFAULT_THRESHOLD
+    group: Name = "runner_key"
+    threshold: AtLeastZero = 0.1
     min_group_size: NonNegative = 1
 
 
@@ -47,43 +43,28 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
     In the summary, `group_sizes` has all groups, by the number of their runs with a metric, and `group_means` those
     that count; `difference` is null when there are none, or no float can hold it. One group differs from none by 0.
     """
-    settings = settings_in(context)
-    group_path = _path(settings.get("group")) or DEFAULT_GROUP
-    metric_path = _path(settings.get("metric_path"))
-    threshold = _threshold(settings.get("threshold"))
+    settings = Settings.lenient(context)
+    metric_path = settings.metric_path if "metric_path" in settings.model_fields_set else None
     runs = [(index, run) for index, run in numbered_runs(report) if is_success(run)]
-    groups = _groups(runs, group_path, metric_path) if metric_path is not None else {}
-    least = _least(settings.get("min_group_size"))
+    groups = _groups(runs, settings.group, metric_path) if metric_path is not None else {}
+    least = max(settings.min_group_size, 1)
     means = {name: _mean(metrics) for name, metrics in groups.items() if len(metrics) >= least}
     difference = round(max(means.values()) - min(means.values()), PRECISION) if means else None
     if metric_path is None:
         issues = [issue("missing_metric_path", "error", "the setting 'metric_path' is missing: nothing is compared")]
     else:
-        issues = [*_without_metric(runs, metric_path), _judged(means, difference, threshold)]
+        issues = [*_without_metric(runs, metric_path), _judged(means, difference, settings.threshold)]
     return findings(
         issues,
         {
-            "group_path": group_path,
+            "group_path": settings.group,
             "metric_path": metric_path,
-            "threshold": threshold,
+            "threshold": settings.threshold,
             "group_sizes": {name: len(metrics) for name, metrics in groups.items()},
             "group_means": {**means},
             "difference": difference,
         },
     )
-
-
-def _path(setting: object) -> str | None:
-    return setting if isinstance(setting, str) and setting else None
-
-
-def _threshold(setting: object) -> float:
-    threshold = number_of(setting)
-    return threshold if threshold is not None and threshold >= 0 else DEFAULT_THRESHOLD
-
-
-def _least(setting: object) -> int:
-    return setting if isinstance(setting, int) and setting > 1 else 1
 
 
 def _groups(runs: Sequence[tuple[int, Run]], group_path: str, metric_path: str) -> dict[str, list[float]]:

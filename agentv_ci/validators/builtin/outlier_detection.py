@@ -11,18 +11,16 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from agentv_ci.contracts.base import Positive
-from agentv_ci.validators.builtin import BuiltInSettings
-from agentv_ci.validators.runs import findings, issue, name_of, number_of, numbered_runs, settings_in
+from agentv_ci.validators.builtin import BuiltInSettings, MoreThanZero
+from agentv_ci.validators.runs import findings, issue, name_of, number_of, numbered_runs
 
-DEFAULT_K = 5.0
 SCALE = 1.4826
 
 
 class Settings(BuiltInSettings):
     """How far from the median an outlier is."""
 
-    k: Positive = DEFAULT_K
+    k: MoreThanZero = 5.0
 
 
 def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -33,7 +31,7 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
     In the summary, `median` and the scaled `mad` are milliseconds, null when there is no duration (or no float can hold
     them), and `outliers` are the positions of the runs.
     """
-    k = _k(settings_in(context).get("k"))
+    k = Settings.lenient(context).k
     runs = dict(numbered_runs(report))
     durations = {
         index: duration for index, run in runs.items() if (duration := number_of(run.get("duration_ms"))) is not None
@@ -56,11 +54,6 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
         for index in outliers
     ]
     return findings(issues, {"median": median, "mad": mad, "k": k, "outliers": [*outliers]})
-
-
-def _k(setting: object) -> float:
-    k = number_of(setting)
-    return k if k is not None and k > 0 else DEFAULT_K
 
 
 def _median(values: Sequence[float]) -> float:
