@@ -29,9 +29,9 @@ MAX_TEXT = 100_000
 MAX_TRIAL = 2_000_000
 """Bytes of one trial, however many texts it has: a long trace takes no room from others."""
 
-_ELSEWHERE = {"schema_version", "eval_id", "dataset", "suite", "target", "source", "dry_run"}
-_ELSEWHERE |= {"trial", "trials", "require", "stop_when", "status", "verdict", "score"}
-"""What a page has of a row in its line of the table, or does not show."""
+_IN_TABLE = {"eval_id", "suite", "target", "source", "trial", "trials", "require", "status", "verdict", "score"}
+"""What a page has of a row in the table of cases."""
+_NOT_SHOWN = {"schema_version", "dataset", "dry_run", "stop_when"}
 _AS_TEXT = {"seed", "metadata", "request", "output_messages"}
 
 _OF_CHANGE = {"change", "base", "head", "low", "high", "single", "stale"}
@@ -232,7 +232,7 @@ def details(row: ResultRow) -> JsonObject:
     said_by_evaluators = {"hits", "misses", "reasoning"} if row.evaluator_results else set[str]()
     return _known(
         {
-            **row.model_dump(exclude=_ELSEWHERE | _AS_TEXT | said_by_evaluators),
+            **row.model_dump(exclude=_IN_TABLE | _NOT_SHOWN | _AS_TEXT | said_by_evaluators),
             # JavaScript would round a large one.
             "seed": None if row.seed is None else str(row.seed),
             "metadata": _pretty(row.metadata or None),
