@@ -8,8 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
@@ -72,69 +71,49 @@ async def with_retries(
     `on_retry` gets the error, the number of the retry (from 1) and the wait in seconds; `pause` then waits. Whatever it
     takes longer than that is for the sake of other questions and does not count.
     """
-    question = _Question(call, policy, on_retry, uniform, pause)
-    try:
-        async with asyncio.timeout(timeout_s) as limit:
-            return await question.answer(limit), question.tries
-    except TimeoutError as error:
-        before = f"; before that: {question.last.detail}" if question.last is not None else ""
-        detail = f"no answer within {timeout_s:g} s{before}"
-        raise ProviderError("timeout", detail, requests=question.tries) from error
+    failures: list[ProviderError] = []
 
-
-@dataclass(slots=True)
-class _Question(Generic[T]):
-    """What is asked until there is an answer, or none is to be had."""
-
-    call: Callable[[], Awaitable[T]]
-    policy: RetryPolicy
-    on_retry: Callable[[ProviderError, int, float], None]
-    uniform: Callable[[float, float], float]
-    pause: Callable[[ProviderError, float], Awaitable[None]]
-    tries: int = 0
-    last: ProviderError | None = None
-
-    async def answer(self, limit: asyncio.Timeout) -> T:
-        """Ask, and ask again as the policy says, within the limit."""
+    async def attempt() -> T:
         try:
-            # The first try needs no policy unless it fails, and tenacity would take a tenth of its time.
-            return await self._attempt()
+            return await call()
         except ProviderError as error:
-            if self.policy.max_retries == 0 or not self.policy.retries(error):
-                raise
-        retrying = AsyncRetrying(
-            before=partial(self._pause_before_retry, limit),
-            retry=retry_if_exception(self.policy.retries),
-            stop=stop_after_attempt(self.policy.max_retries),
-            sleep=asyncio.sleep,
-            reraise=True,
-        )
-        return await retrying(self._attempt)
-
-    async def _attempt(self) -> T:
-        self.tries += 1
-        try:
-            return await self.call()
-        except ProviderError as error:
-            error.requests = self.tries
-            self.last = error
+            failures.append(error)
+            error.requests = len(failures)
             raise
 
-    async def _pause_before_retry(self, limit: asyncio.Timeout, state: RetryCallState) -> None:
-        """Wait as the policy says; `state` counts the retries, from 1."""
-        assert self.last is not None, "only a failure is followed by a retry"
-        retry = state.attempt_number
-        wait_s = self.policy.delay_s(retry - 1, self.last.retry_after_s, self.uniform)
-        deadline = limit.when()
+    async def pause_before_retry(_: RetryCallState) -> None:
+        error, loop, deadline = failures[-1], asyncio.get_running_loop(), limit.when()
         assert deadline is not None, "the limit is lifted only while this waits"
-        left_s = deadline - asyncio.get_running_loop().time()
+        wait_s = policy.delay_s(len(failures) - 1, error.retry_after_s, uniform)
+        left_s = deadline - loop.time()
         if wait_s > left_s:
-            self.last.detail += f" (no time to wait {wait_s:g} s)"
-            raise self.last
-        self.on_retry(self.last, retry, wait_s)
+            error.detail += f" (no time to wait {wait_s:g} s)"
+            raise error
+        on_retry(error, len(failures), wait_s)
         limit.reschedule(None)
-        await self.pause(self.last, wait_s)
-        limit.reschedule(asyncio.get_running_loop().time() + left_s - wait_s)
+        await pause(error, wait_s)
+        limit.reschedule(loop.time() + left_s - wait_s)
+
+    try:
+        async with asyncio.timeout(timeout_s) as limit:
+            try:
+                # The first try needs no policy unless it fails, and tenacity would take a tenth of its time.
+                return await attempt(), 1
+            except ProviderError as error:
+                if policy.max_retries == 0 or not policy.retries(error):
+                    raise
+            retrying = AsyncRetrying(
+                before=pause_before_retry,
+                retry=retry_if_exception(policy.retries),
+                stop=stop_after_attempt(policy.max_retries),
+                sleep=asyncio.sleep,
+                reraise=True,
+            )
+            return await retrying(attempt), len(failures) + 1
+    except TimeoutError as error:
+        before = f"; before that: {failures[-1].detail}" if failures else ""
+        detail = f"no answer within {timeout_s:g} s{before}"
+        raise ProviderError("timeout", detail, requests=len(failures) + 1) from error
 
 
 def retry_hint_s(headers: Mapping[str, str], now: datetime) -> float | None:

@@ -1,4 +1,4 @@
-"""HTTP/1.1 on asyncio's loop, for addresses that need neither a proxy nor repair.
+"""HTTP/1.1 on asyncio's loop, for addresses that need neither a proxy nor repair; the door to httptools, Node's parser.
 
 One shared httpx client does work proportional to its width on every request, and a client with a single connection
 still takes several times as long as the protocol itself. So each question under way has a connection of its own.
@@ -16,14 +16,17 @@ import ssl
 from collections.abc import Mapping
 from urllib.parse import quote, urlsplit
 
+import httptools
+
 from agentv_ci.contracts.exchange import ProviderError
-from agentv_ci.execute.apis.reply import RemoteProtocolError, Reply
 from agentv_ci.execute.apis.wire import (
     ACCEPTED_PACKINGS,
     CONNECT_TIMEOUT_S,
+    MAX_BODY_BYTES,
     USER_AGENT,
     Answer,
     network_error,
+    require_bounds,
     unpacked,
     unsendable_header,
 )
@@ -39,6 +42,10 @@ PLAIN = re.compile(
 SENDABLE = re.compile(r"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+: (?:[!-~](?:[\t -~]*[!-~])?)?\r\n)+")
 """Header lines of RFC 9110, section 5, in ASCII."""
 UNQUOTED = "/?:@!$&'()*+,;=%~"
+
+MOST_QUIET_BYTES = 100 * 1024
+"""Headers, trailers and frames in a row; more than any server has to say before its answer."""
+PIECE_BYTES = 64 * 1024
 
 
 def is_plain(url: str) -> bool:
@@ -134,10 +141,10 @@ class Connection(asyncio.Protocol):
     async def post(self, target: str, headers: Mapping[str, str], content: bytes) -> Reply:
         """Return the complete reply to a question; raises ProviderError."""
         head = _head(target, headers)
-        reply = self._reply = Reply()
+        reply = self._reply = Reply(self._url)
         end = self._end = self._loop.create_future()
         if self._is_over:
-            self._stop(None)
+            self.connection_lost(None)
         self._transport.write(head + content)
         try:
             failure = await end
@@ -180,8 +187,6 @@ class Connection(asyncio.Protocol):
             return
         try:
             self._reply.feed(data)
-        except RemoteProtocolError as error:
-            self._finish(network_error("RemoteProtocolError", self._url, error))
         except ProviderError as error:
             self._finish(error)
         if self._reply.is_complete:
@@ -189,24 +194,20 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> None:
         """See asyncio.Protocol."""
-        self._stop(None)
+        self.connection_lost(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio.Protocol."""
-        self._stop(exc)
-
-    def _stop(self, error: Exception | None) -> None:
-        """Take note that nothing more will come."""
+        """See asyncio.Protocol; nothing more will come."""
         self._is_over = True
         if self._reply is None or self._reply.is_complete:
             return
-        if error is not None:
-            self._finish(network_error("ReadError", self._url, error))
+        if exc is not None:
+            self._finish(network_error("ReadError", self._url, exc))
             return
         try:
             self._reply.end()
-        except RemoteProtocolError as incomplete:
-            self._finish(network_error("RemoteProtocolError", self._url, incomplete))
+        except ProviderError as error:
+            self._finish(error)
         else:
             self._finish(None)
 
@@ -222,3 +223,111 @@ def _head(target: str, headers: Mapping[str, str]) -> bytes:
     if SENDABLE.fullmatch(lines) is None:
         raise unsendable_header("LocalProtocolError")
     return f"POST {target} HTTP/1.1\r\n{lines}\r\n".encode("ascii")
+
+
+class Reply:
+    """An answer on its way."""
+
+    def __init__(self, url: str, most_bytes: int = MAX_BODY_BYTES) -> None:
+        self._url = url
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        """Names are lower case; of those given twice, the last one."""
+        self.is_complete = False
+        self.keeps_connection = False
+        """Whether the server answers another question on this connection."""
+        self._most_bytes = most_bytes
+        self._body: list[bytes] = []
+        self._size = 0
+        self._quiet_bytes = 0
+        self._has_headers = False
+        self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
+        # Servers of ten lines end theirs as their system does, and gateways name the length of what they cut in chunks.
+        self._parser.set_dangerous_leniencies(
+            lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True, lenient_chunked_length=True
+        )
+
+    def take_body(self) -> bytes:
+        """Return what has come of the body, and let go of it."""
+        body, self._body = b"".join(self._body), []
+        return body
+
+    def close(self) -> None:
+        """Read no more. Reply and parser refer to each other: without this only the garbage collector frees them."""
+        self._parser = None
+
+    def feed(self, data: bytes) -> None:
+        """Take in bytes; raises ProviderError for what is no answer, and for a body of more than `most_bytes`."""
+        for start in range(0, len(data), PIECE_BYTES):
+            self._feed(data[start : start + PIECE_BYTES])
+
+    def _feed(self, piece: bytes) -> None:
+        if self.is_complete or self._parser is None:
+            self.keeps_connection = False
+            return
+        self._quiet_bytes += len(piece)
+        try:
+            self._parser.feed_data(piece)
+        except httptools.HttpParserUpgrade as error:
+            raise self._no_answer("The server wants to speak another protocol.") from error
+        except httptools.HttpParserError as error:
+            self.keeps_connection = False
+            # What follows an answer is wrong only for those who would read on.
+            if not self.is_complete:
+                raise self._no_answer(error) from error
+        if self._quiet_bytes > MOST_QUIET_BYTES:
+            raise self._no_answer(f"more than {MOST_QUIET_BYTES // 1024} KiB of headers")
+        require_bounds(self._size, self._most_bytes)
+        if self.is_complete:
+            self.close()
+
+    def end(self) -> None:
+        """There is no more; raises ProviderError unless that is how the answer ends."""
+        self.keeps_connection = False
+        if self.is_complete:
+            return
+        if not self._has_headers:
+            raise self._no_answer("Server disconnected without sending a response.")
+        if "content-length" in self.headers or "transfer-encoding" in self.headers:
+            raise self._no_answer("Server disconnected in the middle of its response.")
+        # RFC 9112, section 6.3: without either, an answer ends with its connection.
+        self.is_complete = True
+
+    def on_message_begin(self) -> None:
+        """See httptools: another answer, or the one that follows an interim one."""
+        if self.is_complete:
+            self.keeps_connection = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """See httptools; trailers come this way too."""
+        if not self._has_headers:
+            self.headers[name.decode("latin-1").lower()] = value.decode("latin-1").strip()
+
+    def on_headers_complete(self) -> None:
+        """See httptools."""
+        if self.is_complete or self._parser is None:
+            return
+        self.status = self._parser.get_status_code()
+        if self.status < 100:
+            raise self._no_answer(f"{self.status} is no status")
+        if self.status < 200:
+            self.headers.clear()
+            return
+        self._has_headers = True
+        self._quiet_bytes = 0
+        self.keeps_connection = self._parser.should_keep_alive()
+
+    def on_body(self, body: bytes) -> None:
+        """See httptools."""
+        if not self.is_complete:
+            self._body.append(body)
+            self._size += len(body)
+            self._quiet_bytes = 0
+
+    def on_message_complete(self) -> None:
+        """See httptools."""
+        if self._has_headers:
+            self.is_complete = True
+
+    def _no_answer(self, reason: object) -> ProviderError:
+        return network_error("RemoteProtocolError", self._url, reason)

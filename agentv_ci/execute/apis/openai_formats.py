@@ -6,8 +6,7 @@ https://platform.openai.com/docs/api-reference/chat and https://platform.openai.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from functools import partial
 from urllib.parse import urlsplit
 
@@ -33,28 +32,19 @@ UNFINISHED = ("failed", "cancelled", "queued", "in_progress")
 SpeakingTarget = OpenAITarget | AzureOpenAITarget
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
-    """One of the two APIs."""
+def openai_api(
+    target: SpeakingTarget, base_url: str, headers: Mapping[str, str], *, place: str = "", query: str = ""
+) -> Api:
+    """Return the API of a resolved target at an address, in the format that it speaks.
 
-    operation: str
-    """The end of its path."""
-    question: tuple[str, ...]
-    """Keys of a body that hold what is asked."""
-    takes_seed: bool
-    body: Callable[[SpeakingTarget, Request], JsonObject]
-    response: Callable[[JsonObject], Response]
-
-
-def format_of(target: SpeakingTarget) -> Format:
-    """Return the format that a resolved target speaks."""
-    return RESPONSES if target.api_format == "responses" else CHAT
-
-
-def api_in_format(target: SpeakingTarget, base_url: str, path: str, headers: Mapping[str, str]) -> Api:
-    """Return the API of a resolved target at an address."""
-    form = format_of(target)
-    return Api(base_url, path, headers, form.question, partial(form.body, target), form.response, form.takes_seed)
+    `place` stands before the end of the path, and `query` behind it.
+    """
+    if target.api_format == "responses":
+        path, question = f"{place}/responses{query}", ("instructions", "input")
+        body = partial(responses_body, target)
+        return Api(base_url, path, headers, question, body, read_responses, takes_seed=False)
+    path = f"{place}/chat/completions{query}"
+    return Api(base_url, path, headers, ("messages",), partial(chat_body, target), read_chat, takes_seed=True)
 
 
 def _model(target: SpeakingTarget) -> str:
@@ -187,9 +177,3 @@ def _response_calls(body: JsonObject) -> Iterator[ToolCall]:
     for item in objects_at(body, "output"):
         if value_at(item, "type") == "function_call" and (name := text_at(item, "name")):
             yield ToolCall(tool=name, input=_arguments(value_at(item, "arguments")))
-
-
-CHAT = Format("/chat/completions", ("messages",), takes_seed=True, body=chat_body, response=read_chat)
-RESPONSES = Format(
-    "/responses", ("instructions", "input"), takes_seed=False, body=responses_body, response=read_responses
-)

@@ -74,11 +74,6 @@ async def _whole(response: httpx.Response) -> bytes:
     return b"".join(pieces)
 
 
-def trust() -> ssl.SSLContext:
-    """Return whom HTTPS trusts: what SSL_CERT_FILE or SSL_CERT_DIR names, else certifi's list; raises OSError."""
-    return httpx.create_ssl_context(trust_env=True)
-
-
 async def probe_status(url: str, *, timeout_s: float) -> int:
     """Return the status of a GET; raises ProviderError when there is none."""
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import ssl
 from collections.abc import Mapping
 
@@ -40,9 +41,7 @@ class Transport:
             if ca_bundle is not None:
                 return ssl.create_default_context(cafile=ca_bundle)
             if self._base_url.lower().startswith("https:"):
-                from agentv_ci.execute.apis.through_httpx import trust
-
-                return trust()
+                return _usual_trust()
         except OSError as error:
             where = f"ca_bundle '{ca_bundle}'" if ca_bundle else "what SSL_CERT_FILE or SSL_CERT_DIR names"
             raise UsageError(f"{where} holds no certificates that can be read: {error}") from error
@@ -78,6 +77,18 @@ class Transport:
     async def close(self) -> None:
         """Close all connections."""
         await self._wire.close()
+
+
+def _usual_trust() -> ssl.SSLContext:
+    """Return whom HTTPS trusts as httpx does, which is slow to load; raises OSError."""
+    variables = os.environ  # noqa: TID251  # the process's own, as for proxies
+    if file := variables.get("SSL_CERT_FILE"):
+        return ssl.create_default_context(cafile=file)
+    if folder := variables.get("SSL_CERT_DIR"):
+        return ssl.create_default_context(capath=folder)
+    import certifi  # only where HTTPS is spoken
+
+    return ssl.create_default_context(cafile=certifi.where())
 
 
 def _has_proxies() -> bool:

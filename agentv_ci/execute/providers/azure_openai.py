@@ -10,7 +10,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from agentv_ci.contracts.api_targets import AzureOpenAITarget, azure_root
-from agentv_ci.execute.apis.openai_formats import RESPONSES, api_in_format, format_of
+from agentv_ci.execute.apis.openai_formats import openai_api
 from agentv_ci.execute.apis.provider import Api, ApiProvider
 from agentv_ci.execute.services import ProviderServices
 
@@ -28,19 +28,11 @@ def azure_openai_api(target: AzureOpenAITarget) -> Api:
     assert address is not None, "a resolved target has an endpoint"
     base_url, ends_in_v1 = azure_root(address)
     headers = {"api-key": target.api_key} if target.api_key else {}
-    return api_in_format(target, base_url, _path(target, ends_in_v1=ends_in_v1), headers)
-
-
-def _path(target: AzureOpenAITarget, *, ends_in_v1: bool) -> str:
-    form, version = format_of(target), _version(target.version, ends_in_v1=ends_in_v1)
+    version = (target.version or ("v1" if ends_in_v1 else DEFAULT_VERSION)).strip().removeprefix("api-version=")
     if version == "v1":
-        return f"/openai/v1{form.operation}"
+        return openai_api(target, base_url, headers, place="/openai/v1")
     # Responses name the deployment as the model, as in v1.
-    place = "" if form is RESPONSES else f"/deployments/{quote(target.deployment or '', safe='')}"
-    return f"/openai{place}{form.operation}?api-version={quote(version, safe='')}"
-
-
-def _version(written: str | None, *, ends_in_v1: bool) -> str:
-    if written is None:
-        return "v1" if ends_in_v1 else DEFAULT_VERSION
-    return written.strip().removeprefix("api-version=")
+    names_model = target.api_format == "responses"
+    deployment = "" if names_model else f"/deployments/{quote(target.deployment or '', safe='')}"
+    query = f"?api-version={quote(version, safe='')}"
+    return openai_api(target, base_url, headers, place=f"/openai{deployment}", query=query)

@@ -6,7 +6,7 @@ Protocol: POST {base_url}/chat/completions or {base_url}/responses, https://plat
 from __future__ import annotations
 
 from agentv_ci.contracts.api_targets import OpenAITarget
-from agentv_ci.execute.apis.openai_formats import api_in_format, format_of
+from agentv_ci.execute.apis.openai_formats import openai_api
 from agentv_ci.execute.apis.provider import ApiProvider
 from agentv_ci.execute.services import ProviderServices
 
@@ -15,4 +15,4 @@ def open_provider(target: OpenAITarget, services: ProviderServices) -> ApiProvid
     """Return the provider of a resolved target."""
     assert target.base_url is not None, "a resolved target has a base_url"
     headers = {"authorization": f"Bearer {target.api_key}"} if target.api_key else {}
-    return ApiProvider(target, api_in_format(target, target.base_url, format_of(target).operation, headers), services)
+    return ApiProvider(target, openai_api(target, target.base_url, headers), services)

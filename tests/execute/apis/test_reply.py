@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.exchange import ProviderError
-from agentv_ci.execute.apis.reply import MOST_QUIET_BYTES, RemoteProtocolError, Reply
+from agentv_ci.execute.apis.connection import MOST_QUIET_BYTES, Reply
 
 OK = b"HTTP/1.1 200 OK\r\n"
 MANY = 10_000_000
 
 
 def read(*pieces: bytes, most_bytes: int = MANY) -> Reply:
-    reply = Reply(most_bytes)
+    reply = Reply("http://models.example", most_bytes)
     for piece in pieces:
         reply.feed(piece)
     return reply
@@ -128,7 +128,7 @@ def test_what_follows_an_answer_ends_the_connection_and_is_not_part_of_it(more: 
     ],
 )
 def test_what_is_no_answer_is_refused(data: bytes) -> None:
-    with pytest.raises(RemoteProtocolError):
+    with pytest.raises(ProviderError, match="RemoteProtocolError"):
         read(data)
 
 
@@ -145,7 +145,7 @@ def test_what_is_no_answer_is_refused(data: bytes) -> None:
 def test_half_an_answer_is_none(data: bytes) -> None:
     reply = read(data)
     assert not reply.is_complete
-    with pytest.raises(RemoteProtocolError):
+    with pytest.raises(ProviderError, match="RemoteProtocolError"):
         reply.end()
 
 
