@@ -111,7 +111,8 @@ async def run(
         async with asyncio.timeout(timeout_s):
             await output.answered()
     except TimeoutError as error:
-        await _ask_to_end(transport, output)
+        output.asked_to_end = signal_tree(transport.get_pid(), signal.SIGTERM)
+        await asyncio.wait((output.ended,), timeout=GRACE_S)
         raise ProcessTimedOut(f"timed out after {timeout_s:g} s", output.text(STDOUT), output.text(STDERR)) from error
     finally:
         await _end(transport, output, spares_children=spares_children and transport.get_returncode() is not None)
@@ -139,11 +140,12 @@ class _Output(asyncio.SubprocessProtocol):
         self._listener = listener
         self.is_flooded = False
         self.ended = loop.create_future()
+        self.drained = loop.create_future()
+        """Nothing holds its output any more."""
         self.closed = loop.create_future()
         self._chunks: dict[int, list[bytes]] = {STDOUT: [], STDERR: []}
         self._size = 0
         self._open = {STDOUT, STDERR}
-        self._drained = loop.create_future()
         self.asked_to_end: frozenset[ProcessId] = frozenset()
         """The processes asked to end; one that goes on is not found again when its parent has ended."""
 
@@ -164,7 +166,7 @@ class _Output(asyncio.SubprocessProtocol):
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002  # the protocol's
         self._open.discard(fd)
         if not self._open:
-            _settle(self._drained)
+            _settle(self.drained)
 
     def process_exited(self) -> None:
         _settle(self.ended)
@@ -172,17 +174,12 @@ class _Output(asyncio.SubprocessProtocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # the protocol's
         _settle(self.closed)
 
-    @property
-    def is_quiet(self) -> bool:
-        """Whether the command has ended and nothing holds its output any more."""
-        return self.ended.done() and not self._open
-
     async def answered(self) -> None:
         """Wait until the process has ended, and a moment longer for what it printed last."""
         # Not `await self.ended`: a time-out would cancel it, and its end would go unnoticed.
         await asyncio.wait((self.ended,))
         if not self.is_flooded:
-            await asyncio.wait((self._drained,), timeout=DRAIN_S)
+            await asyncio.wait((self.drained,), timeout=DRAIN_S)
 
     def text(self, fd: int) -> str:
         """Return what came through a pipe."""
@@ -245,17 +242,12 @@ def _feed(transport: asyncio.SubprocessTransport, data: bytes) -> None:
     pipe.write_eof()
 
 
-async def _ask_to_end(transport: asyncio.SubprocessTransport, output: _Output) -> None:
-    output.asked_to_end = signal_tree(transport.get_pid(), signal.SIGTERM)
-    await asyncio.wait((output.ended,), timeout=GRACE_S)
-
-
 async def _end(transport: asyncio.SubprocessTransport, output: _Output, *, spares_children: bool = False) -> None:
     """End a process with everything it started, and close its pipes, whatever else holds them."""
     try:
         if not spares_children:
             # A command that has ended and holds no output any more is looked for by group alone: that takes no time.
-            if output.is_quiet and not output.asked_to_end:
+            if output.ended.done() and output.drained.done() and not output.asked_to_end:
                 signal_group(transport.get_pid(), signal.SIGKILL)
             else:
                 signal_tree(transport.get_pid(), signal.SIGKILL, output.asked_to_end)

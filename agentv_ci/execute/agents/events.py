@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from typing import NamedTuple
 
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Response, kind_of_status
@@ -24,13 +23,6 @@ class NotEvents(ValueError):
     """A text that is no stream of events."""
 
 
-class _Call(NamedTuple):
-    tool: str
-    given: JsonValue
-    returned: JsonValue
-    id: str | None
-
-
 def kind_of_reported(status: int | None) -> ErrorKind:
     """Return what a status in an agent's report means; what is no status of HTTP means nothing."""
     return kind_of_status(status) if status is not None and 400 <= status < 600 else "process"
@@ -40,14 +32,14 @@ class Turns:
     """The messages of an agent while it speaks: each text takes the tool calls that were made before it."""
 
     def __init__(self) -> None:
-        self._parts: list[str | _Call] = []
+        self._parts: list[str | tuple[ToolCall, str | None]] = []
         self._outputs: dict[str, JsonValue] = {}
 
     def call(
         self, tool: str | None, given: JsonValue, returned: JsonValue = None, *, call_id: str | None = None
     ) -> None:
         """Take in a tool call; what it returns may come apart, under its id."""
-        self._parts.append(_Call(tool or "", given, returned, call_id))
+        self._parts.append((ToolCall(tool=tool or "", input=given, output=returned), call_id))
 
     def output(self, call_id: str | None, returned: JsonValue) -> None:
         """Take in what a tool call returned."""
@@ -85,9 +77,10 @@ class Turns:
         messages: list[OutputMessage] = []
         calls: list[ToolCall] = []
         for part in self._parts:
-            if isinstance(part, _Call):
-                returned = self._outputs.get(part.id or "", part.returned)
-                calls.append(ToolCall(tool=part.tool, input=part.given, output=returned))
+            if isinstance(part, tuple):
+                call, call_id = part
+                returned = self._outputs.get(call_id or "", call.output)
+                calls.append(call.model_copy(update={"output": returned}))
             else:
                 messages.append(OutputMessage(role="assistant", content=part, tool_calls=tuple(calls)))
                 calls = []

@@ -74,12 +74,15 @@ class ApiProvider:
                 try:
                     return await self._post(adapted)
                 except ProviderError as error:
-                    if not self._adjust(error, adapted):
+                    learned = self._parameters.learn(error, adapted)
+                    if learned is None:
                         raise
+                    self._services.warn(f"{self._target.name}: {learned}")
                     adjusted += 1
 
         def on_retry(error: ProviderError, retry: int, wait_s: float) -> None:
-            self._log(f"{error.detail}; retry {retry} of {self._policy.max_retries} in {wait_s:.1f} s")
+            tries = f"retry {retry} of {self._policy.max_retries} in {wait_s:.1f} s"
+            self._services.log(f"{self._target.name}: {error.detail}; {tries}")
 
         try:
             response, tries = await with_retries(
@@ -118,16 +121,6 @@ class ApiProvider:
             # Of the try that was answered: how long a server was too busy says nothing about the answer.
             duration_ms=round(took_s * 1000),
         )
-
-    def _adjust(self, error: ProviderError, sent_body: JsonObject) -> bool:
-        """Whether the question goes out again, without what the model does not take."""
-        learned = self._parameters.learn(error, sent_body)
-        if learned is not None:
-            self._services.warn(f"{self._target.name}: {learned}")
-        return learned is not None
-
-    def _log(self, line: str) -> None:
-        self._services.log(f"{self._target.name}: {line}")
 
     async def close(self) -> None:
         """Close the connections."""

@@ -75,7 +75,8 @@ def inner_error(body: JsonValue) -> Refused | None:
 
 def _judged(status: int, detail: str, body: JsonValue) -> Refused:
     kind = "auth" if _is_bad_key(body) else kind_of_status(status)
-    is_final = kind == "auth" or (status == 429 and _is_exhausted(body))
+    is_exhausted = status == 429 and EXHAUSTED.search(json.dumps(body)) is not None
+    is_final = kind == "auth" or is_exhausted
     error = Refused(kind, detail, status=status, retryable=not is_final)
     error.body = body
     return error
@@ -90,10 +91,10 @@ def _inner_status(error: JsonValue) -> int:
 
 
 def _sentence(body: JsonValue) -> str:
-    said = error_message(body) or one_line(json.dumps(body, ensure_ascii=False) if body else "")
-    if _is_filtered(body):
-        return f"the content filter refused the prompt: {said}"
-    return said
+    message = error_message(body) or one_line(json.dumps(body, ensure_ascii=False) if body else "")
+    # Azure: HTTP 400 with code content_filter and innererror ResponsibleAIPolicyViolation.
+    is_filtered = "content_filter" in (text_at(body, "error", "code"), text_at(body, "error", "innererror", "code"))
+    return f"the content filter refused the prompt: {message}" if is_filtered else message
 
 
 def _code(body: JsonValue) -> str:
@@ -107,18 +108,9 @@ def _request_id(headers: Mapping[str, str]) -> str:
     return f" (request id {found})" if found else ""
 
 
-def _is_filtered(body: JsonValue) -> bool:
-    """Azure: HTTP 400 with code content_filter and innererror ResponsibleAIPolicyViolation."""
-    return "content_filter" in (text_at(body, "error", "code"), text_at(body, "error", "innererror", "code"))
-
-
 def _is_bad_key(body: JsonValue) -> bool:
     """Gemini answers a wrong key with 400; google.rpc.ErrorInfo has the reason."""
     return any(text_at(detail, "reason") == "API_KEY_INVALID" for detail in objects_at(body, "error", "details"))
-
-
-def _is_exhausted(body: JsonValue) -> bool:
-    return bool(EXHAUSTED.search(json.dumps(body)))
 
 
 def _hint_s(headers: Mapping[str, str], body: JsonValue, now: datetime) -> float | None:
@@ -169,10 +161,5 @@ def _refused_parameter(error: ProviderError, sent: JsonObject) -> str | None:
     if UNWANTED.search(message) is None and not code.startswith("unsupported_"):
         return None
     named = text_at(error.body, "error", "param")
-    candidates = [named] if named else _mentioned(message)
+    candidates = [named] if named else re.findall(r"\w+", message)
     return next((name for name in candidates if name in sent and name in NEGOTIABLE), None)
-
-
-def _mentioned(message: str) -> list[str]:
-    found = [(match.start(), name) for name in NEGOTIABLE if (match := re.search(rf"\b{name}\b", message))]
-    return [name for _, name in sorted(found)]

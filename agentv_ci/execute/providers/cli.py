@@ -11,10 +11,10 @@ import re
 import shlex
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.cli_template import CLI_PLACEHOLDER, placeholders
 from agentv_ci.contracts.exchange import InputFile, ProviderError, Request, Response
 from agentv_ci.contracts.results import OutputMessage, PrintedOutput, ToolCall
@@ -178,7 +178,7 @@ def _response(text: str, prompt: str) -> Response:
     request: JsonObject = {"prompt": prompt}
     loaded = json_or_none(text)
     if isinstance(loaded, dict) and isinstance(loaded.get("output_messages"), list):
-        messages = tuple(_messages(loaded["output_messages"]))
+        messages = tuple(map(_message, _entries(loaded, "output_messages", "role")))
         return Response(answer=last_answer(messages), messages=messages, has_trace=True, request=request)
     if isinstance(loaded, dict) and "text" in loaded:
         said = loaded["text"]
@@ -189,26 +189,21 @@ def _response(text: str, prompt: str) -> Response:
     )
 
 
-def _messages(listed: JsonValue) -> list[OutputMessage]:
-    messages: list[OutputMessage] = []
-    for each in listed if isinstance(listed, list) else ():
-        if not isinstance(each, dict) or not isinstance(each.get("role"), str):
-            raise ProviderError("malformed", "an entry of output_messages has no role")
-        messages.append(
-            OutputMessage(
-                role=str(each["role"]), content=each.get("content"), tool_calls=tuple(_calls(each.get("tool_calls")))
-            )
-        )
-    return messages
+def _message(written: JsonObject) -> OutputMessage:
+    calls = tuple(
+        ToolCall(tool=str(each["tool"]), input=each.get("input"), output=each.get("output"))
+        for each in _entries(written, "tool_calls", "tool")
+    )
+    return OutputMessage(role=str(written["role"]), content=written.get("content"), tool_calls=calls)
 
 
-def _calls(listed: JsonValue) -> list[ToolCall]:
-    calls: list[ToolCall] = []
+def _entries(written: JsonObject, name: str, key: str) -> Iterator[JsonObject]:
+    """Yield the entries of a list; raises ProviderError for one without a text at `key`."""
+    listed = written.get(name)
     for each in listed if isinstance(listed, list) else ():
-        if not isinstance(each, dict) or not isinstance(each.get("tool"), str):
-            raise ProviderError("malformed", "an entry of tool_calls has no tool")
-        calls.append(ToolCall(tool=str(each["tool"]), input=each.get("input"), output=each.get("output")))
-    return calls
+        if not isinstance(each, dict) or not isinstance(each.get(key), str):
+            raise ProviderError("malformed", f"an entry of {name} has no {key}")
+        yield each
 
 
 def last_answer(messages: Sequence[OutputMessage]) -> str:

@@ -19,7 +19,6 @@ from typing import TextIO
 from agentv_ci.contracts.agent_targets import CodexTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Request, Response
-from agentv_ci.contracts.results import Usage
 from agentv_ci.execute.agents.events import AgentFailed, Turns, kind_of_reported, last_event, read_events
 from agentv_ci.execute.agents.program import Agent, AgentProvider
 from agentv_ci.execute.answers import error_message, summed
@@ -81,8 +80,12 @@ def read_output(finished: ProcessResult) -> Response | None:
             _read_item(turns, value_at(event, "item"))
     completed = last_event(events, "turn.completed")
     if error := _error(events, is_completed=completed is not None):
-        raise AgentFailed(_sentence(error), _kind(error))
-    return turns.response(turns.last, usage=_usage(value_at(completed, "usage")))
+        # It may be the body of an API's answer.
+        raise AgentFailed(error_message(json_or_none(error)) or error, _kind(error))
+    read, written, cached = (
+        count_at(completed, "usage", name) for name in ("input_tokens", "output_tokens", "cached_input_tokens")
+    )
+    return turns.response(turns.last, usage=summed(read, written, cached))
 
 
 def _error(events: Sequence[JsonObject], *, is_completed: bool) -> str | None:
@@ -111,16 +114,6 @@ def _read_item(turns: Turns, item: JsonValue) -> None:
             turns.call("web_search", {"query": value_at(item, "query")})
         case _:
             pass
-
-
-def _usage(usage: JsonValue) -> Usage:
-    read, written = count_at(usage, "input_tokens"), count_at(usage, "output_tokens")
-    return summed(read, written, count_at(usage, "cached_input_tokens"))
-
-
-def _sentence(error: str) -> str:
-    """The sentence of an error, which may be the body of an API's answer."""
-    return error_message(json_or_none(error)) or error
 
 
 def _kind(error: str) -> ErrorKind:
@@ -173,7 +166,10 @@ def run_log(
         yield None
         return
     log = _Log(file, services, summarize)
-    log.write("\n".join(_head(target, request, argv, services)))
+    started = services.environment.now().isoformat(timespec="seconds")
+    log.write(
+        f"# {target}: {request.case_id}, attempt {request.attempt + 1}\n# started {started}\n# {shlex.join(argv)}"
+    )
     try:
         yield log
     finally:
@@ -191,12 +187,6 @@ def _open(folder: Path, target: str, request: Request, services: ProviderService
 
 def _safe(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".")[:60] or "unnamed"
-
-
-def _head(target: str, request: Request, argv: Sequence[str], services: ProviderServices) -> Iterator[str]:
-    yield f"# {target}: {request.case_id}, attempt {request.attempt + 1}"
-    yield f"# started {services.environment.now().isoformat(timespec='seconds')}"
-    yield f"# {shlex.join(argv)}"
 
 
 class _Log:
@@ -224,17 +214,13 @@ class _Log:
         with suppress(OSError):
             self._file.close()
 
-    def _line(self, output: int, line: bytes) -> None:
+    def _line(self, output: int, data: bytes) -> None:
         minutes, seconds = divmod(int(self._services.environment.monotonic() - self._begun), 60)
-        for text in self._texts(line.decode("utf-8", "replace").rstrip()):
+        line = data.decode("utf-8", "replace").rstrip()
+        event = json_or_none(line) if self._summarize is not None and line.startswith("{") else None
+        texts = self._summarize(event) if self._summarize is not None and isinstance(event, dict) else [line]
+        for text in texts:
             self.write(f"[+{minutes:02}:{seconds:02}] [{OUTPUTS[output]}] {text}")
-
-    def _texts(self, line: str) -> Iterator[str]:
-        event = json_or_none(line) if line.startswith("{") else None
-        if isinstance(event, dict) and self._summarize is not None:
-            yield from self._summarize(event)
-        else:
-            yield line
 
     def write(self, text: str) -> None:
         """Write lines without secrets, at once: people follow a log while it grows.

@@ -74,14 +74,11 @@ class VsCodeProvider:
 
     async def ask(self, request: Request) -> Response:
         """Ask one question in a window of its own."""
-        (response,) = await self._session([request])
+        (response,) = await self.ask_together([request])
         return response
 
     async def ask_together(self, requests: Sequence[Request]) -> Sequence[Response]:
         """Ask all questions in one window, each by an agent of its own."""
-        return await self._session(requests)
-
-    async def _session(self, requests: Sequence[Request]) -> Sequence[Response]:
         if any(request.seed is not None for request in requests):
             self._services.warn(f"{self._target.name}: seeds are not sent: the agent takes none")
         timeout_s = sum(number(self._target.timeout_seconds, request.timeout_s) for request in requests)
@@ -89,7 +86,10 @@ class VsCodeProvider:
         with ExitStack() as taken:
             try:
                 place = taken.enter_context(take_subagent(self._root, self._services.environment.now()))
-                exchanges, attached, message, chat_id = self._prepare(place, requests)
+                chat_id = uuid.uuid4().hex[:8]
+                place.prepare(self._template, chat_id, keeps_messages=self._target.dry_run is True)
+                exchanges = self._exchanges(place, requests)
+                attached, message = self._write(place, exchanges)
             except OSError as error:
                 raise ProviderError("process", f"cannot prepare a folder in {self._root}: {error}") from error
             if self._target.dry_run is True:
@@ -111,13 +111,6 @@ class VsCodeProvider:
     def _template(self) -> Path | None:
         template = self._target.workspace_template
         return self._services.place(template) if template else None
-
-    def _prepare(self, place: Subagent, requests: Sequence[Request]) -> tuple[list[Exchange], Path, str, str]:
-        """Write everything; return the questions, the file that is attached last, its message, and the chat's id."""
-        chat_id = uuid.uuid4().hex[:8]
-        place.prepare(self._template, chat_id, keeps_messages=self._target.dry_run is True)
-        exchanges = self._exchanges(place, requests)
-        return exchanges, *self._write(place, exchanges), chat_id
 
     def _exchanges(self, place: Subagent, requests: Sequence[Request]) -> list[Exchange]:
         stamp = self._services.environment.now().strftime("%Y%m%d%H%M%S")
