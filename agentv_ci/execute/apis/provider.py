@@ -152,19 +152,19 @@ def alternating(turns: Iterable[ChatMessage]) -> list[ChatMessage]:
 
     Anthropic's newer models refuse a chat that ends with the assistant, which they would have to complete.
     """
-    found: list[ChatMessage] = []
+    alternate: list[ChatMessage] = []
     for turn in turns:
         if not turn.content.strip():
             continue
-        if found and found[-1].role == turn.role:
-            found[-1] = ChatMessage(turn.role, f"{found[-1].content}\n\n{turn.content}")
+        if alternate and alternate[-1].role == turn.role:
+            alternate[-1] = ChatMessage(turn.role, f"{alternate[-1].content}\n\n{turn.content}")
         else:
-            found.append(turn)
-    begins = not found or found[0].role != "user"
-    ends = bool(found) and found[-1].role != "user"
-    first = [ChatMessage("user", "Begin.")] if begins else []
-    last = [ChatMessage("user", "Continue.")] if ends else []
-    return [*first, *found, *last]
+            alternate.append(turn)
+    if not alternate or alternate[0].role != "user":
+        alternate.insert(0, ChatMessage("user", "Begin."))
+    if alternate[-1].role != "user":
+        alternate.append(ChatMessage("user", "Continue."))
+    return alternate
 
 
 def temperature_of(target: HttpTarget, request: Request) -> JsonValue:
