@@ -26,7 +26,7 @@ from agentv_ci.contracts.documents import FileDiagnostics
 from agentv_ci.errors import FAILED, PASSED, CannotGoOn, InvalidInput, MissingVariables, UsageError
 from agentv_ci.load.discover import find_root
 from agentv_ci.load.files import with_dotenv
-from agentv_ci.process_tree import adopt_orphans, end_descendants
+from agentv_ci.process import adopt_orphans, end_descendants
 from agentv_ci.publish.checkout import refuse_fork_code
 from agentv_ci.publish.workflow import Workflow, read_workflow
 
