@@ -36,14 +36,11 @@ class RetryPolicy:
 
         A server that asks for a longer wait than the cap is not waited for.
         """
-        if not isinstance(error, ProviderError) or not self._is_passing(error):
+        if not isinstance(error, ProviderError) or not error.retryable:
+            return False
+        if error.status is not None and error.status not in self.status_codes - NEVER_RETRIED:
             return False
         return error.retry_after_s is None or error.retry_after_s <= self.max_delay_s
-
-    def _is_passing(self, error: ProviderError) -> bool:
-        if error.status is None:
-            return error.retryable
-        return error.retryable and error.status in self.status_codes and error.status not in NEVER_RETRIED
 
     def delay_s(self, retry: int, hint_s: float | None, uniform: Callable[[float, float], float]) -> float:
         """Return the wait before retry number `retry` (from 0); the server's hint goes before."""

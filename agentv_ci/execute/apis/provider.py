@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from agentv_ci.contracts.api_targets import HttpTarget
@@ -116,7 +116,7 @@ class ApiProvider:
         has_trace = response.has_trace or bool(body.get("tools") or body.get("functions"))
         return replace(
             response,
-            request=sent(body, self._api.question),
+            request={key: body[key] for key in self._api.question if key in body},
             has_trace=has_trace,
             # Of the try that was answered: how long a server was too busy says nothing about the answer.
             duration_ms=round(took_s * 1000),
@@ -127,7 +127,7 @@ class ApiProvider:
         await self._transport.close()
 
 
-def retry_policy(target: HttpTarget, status_codes: frozenset[int] = DEFAULT_STATUS_CODES) -> RetryPolicy:
+def retry_policy(target: HttpTarget, status_codes: frozenset[int]) -> RetryPolicy:
     """Return the retry policy of a resolved target; `status_codes` hold where it names none."""
     default = RetryPolicy()
     codes = target.retry_status_codes
@@ -201,8 +201,3 @@ def with_extra(body: JsonObject, extra: JsonObject | None) -> JsonObject:
         present = merged.get(key)
         merged[key] = with_extra(present, value) if isinstance(present, dict) and isinstance(value, dict) else value
     return merged
-
-
-def sent(body: JsonObject, keys: Sequence[str]) -> JsonObject:
-    """Return the part of a body that is the question, for the record."""
-    return {key: body[key] for key in keys if key in body}
