@@ -103,11 +103,12 @@ class _CaseCompiler:
         expected = tuple(map(self._expected_message, case.expected_messages))
         repeat = execution.repeat if isinstance(execution.repeat, Repeat) else Repeat(max=execution.repeat or 1)
         seeds = execution.seeds or ()
+        start, end, _ = self._marks[index]
         compiled = PlanCase(
             id=case.id,
             suite=self._path,
             digest=UNSEALED,
-            source=self._place(index),
+            source=PlanSource(path=self._path, line=start[0] + 1, column=start[1] + 1, end_line=end[0] + 1),
             conversation_id=case.conversation_id,
             target=self._add(target),
             judge_target=self._add(judge) if judge else None,
@@ -177,15 +178,6 @@ class _CaseCompiler:
         assert self._context.targets is not None
         return self._targets.add(target, self._context.targets.source)
 
-    def _place(self, index: int) -> PlanSource:
-        mark = self._marks[index]
-        return PlanSource(
-            path=self._path,
-            line=mark.start[0] + 1,
-            column=mark.start[1] + 1,
-            end_line=mark.end[0] + 1,
-        )
-
 
 def _given(value: T | None, default: T) -> T:
     return default if value is None else value
@@ -193,10 +185,10 @@ def _given(value: T | None, default: T) -> T:
 
 def _guidelines(messages: Sequence[PlanMessage]) -> tuple[FileReference, ...]:
     """Return the guideline files of a conversation, each once, in order."""
-    parts = (part for message in messages for part in message.content)
     found = {
         part.path: FileReference(path=part.path, sha256=part.sha256)
-        for part in parts
+        for message in messages
+        for part in message.content
         if isinstance(part, FilePart) and part.type == "guideline"
     }
     return tuple(found.values())

@@ -214,12 +214,8 @@ def _in_setting(label: str, key: str, older: Scored, newer: Scored) -> Iterator[
             yield f"{label} {key} changed"
         case _:
             # A default counts for nothing.
-            values = (content.get(key, _dump(each).get(key)) for each, content in (older, newer))
-            yield _change(f"{label} {_authored(key)}", *values)
-
-
-def _dump(part: PlanEvaluator) -> JsonObject:
-    return part.model_dump(mode="json", by_alias=True)
+            full = (each.model_dump(mode="json", by_alias=True) | content for each, content in (older, newer))
+            yield _change(f"{label} {_authored(key)}", *(each.get(key) for each in full))
 
 
 def _rubrics(evaluator: PlanEvaluator) -> Mapping[str, PlanRubric]:

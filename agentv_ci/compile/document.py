@@ -52,13 +52,12 @@ class PlanWriter:
     def add(self, cases: Iterable[PlanCase], watch: Callable[[int], None]) -> int:
         """Write the next cases; returns how many there were. `watch` is called with the number so far after each."""
         number = 0
-        for case in cases:
+        for number, case in enumerate(cases, 1):
             text = case.model_dump_json(by_alias=True, exclude_none=True, indent=2)
             # Inside JSON texts line ends are escaped: all that are left are those between keys.
             self._scratch.write(self._separator + text.replace("\n", "\n    ").encode("utf-8"))
             self._separator = b",\n    "
             self._digest.add(as_published(case))
-            number += 1
             watch(number)
         return number
 

@@ -34,8 +34,8 @@ class Finder:
     """Lists that lost wrong items: pointer (as authored) → authored index of each item that is left."""
     dropped: Collection[Pointer] = ()
     """What is left out of the understood document, because it is wrong; as authored."""
-    stand_ins: Collection[Pointer] = ()
-    """What is missing and stood in for, so that the rest can be understood."""
+    stand_ins: Collection[str] = ()
+    """What is missing and stood in for, so that the rest can be understood; as it is spelled."""
 
     def lost_something(self, pointer: Pointer, *, deep: bool = False) -> bool:
         """Whether a mapping of the understood document lacks something that the author gave it.
@@ -53,18 +53,14 @@ class Finder:
     def _holders(self) -> frozenset[Pointer]:
         return frozenset(each[:length] for each in self.dropped for length in range(len(each)))
 
-    @cached_property
-    def _missing(self) -> frozenset[str]:
-        return frozenset(map(spell, self.stand_ins))
-
     def is_missing(self, pointer: Pointer) -> bool:
         """Whether a field of the understood document is not the author's."""
-        return spell(self.authored(pointer)) in self._missing
+        return spell(self.authored(pointer)) in self.stand_ins
 
     def is_stand_in(self, diagnostic: Diagnostic) -> bool:
         """Whether a diagnostic is about something that the author did not write."""
         steps = accumulate(_STEP.split(diagnostic.pointer or "")) if self.stand_ins else ()
-        return any(way in self._missing for way in steps)
+        return any(way in self.stand_ins for way in steps)
 
     def authored(self, pointer: Pointer) -> Pointer:
         """Return where a part of the understood document stands in the authored one."""

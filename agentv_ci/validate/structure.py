@@ -16,7 +16,7 @@ from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import Document
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.judge_set import JudgeSetDocument
-from agentv_ci.contracts.source import Kind, Pointer
+from agentv_ci.contracts.source import Kind, Pointer, spell
 from agentv_ci.contracts.targets import TargetsDocument
 from agentv_ci.jsonschema.schemas import SCHEMAS
 from agentv_ci.validate.findings import STAND_IN, Finder
@@ -116,7 +116,7 @@ class _Repair:
         """Return the mended data, and how to speak of it."""
         survivors: dict[Pointer, tuple[int, ...]] = {}
         data = self._mended(find.source.data, (), survivors)
-        stand_ins = {(*place, key) for place, fields in self._added.items() for key in fields}
+        stand_ins = {spell((*place, key)) for place, fields in self._added.items() for key in fields}
         return data, replace(find, survivors=survivors, dropped=frozenset(self._dropped), stand_ins=stand_ins)
 
     def _mended(self, value: JsonValue, way: Pointer, survivors: dict[Pointer, tuple[int, ...]]) -> JsonValue:

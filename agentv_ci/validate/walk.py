@@ -21,13 +21,17 @@ def mappings(
     `annotation` is a contract or the type of a field. Of a union by kind only the branch that the author named counts.
     """
     annotation = _bare(annotation)
-    if isinstance(annotation, type) and issubclass(annotation, Authored):
-        if isinstance(data, dict):
-            yield annotation, data, way
-            yield from _fields(annotation, data, way)
-        return
-    for part, value, step in _parts(annotation, data):
-        yield from mappings(part, value, (*way, *step))
+    if not (isinstance(annotation, type) and issubclass(annotation, Authored)):
+        for part, value, step in _parts(annotation, data):
+            yield from mappings(part, value, (*way, *step))
+    elif isinstance(data, dict):
+        yield annotation, data, way
+        names = spellings(annotation)
+        for key, value in data.items():
+            if key in names:
+                yield from mappings(fields_of(annotation)[names[key][0]].annotation, value, (*way, key))
+        if annotation.hoists_settings:
+            yield from mappings(annotation, data.get("settings"), (*way, "settings"))
 
 
 @cache
@@ -49,17 +53,6 @@ def contracts_of(contract: type[Authored]) -> frozenset[type[Authored]]:
 def _bare(annotation: object) -> object:
     annotation = getattr(annotation, "__value__", annotation)
     return _bare(get_args(annotation)[0]) if get_origin(annotation) is Annotated else annotation
-
-
-def _fields(
-    contract: type[Authored], data: JsonObject, way: Pointer
-) -> Iterator[tuple[type[Authored], JsonObject, Pointer]]:
-    names = spellings(contract)
-    for key, value in data.items():
-        if key in names:
-            yield from mappings(fields_of(contract)[names[key][0]].annotation, value, (*way, key))
-    if contract.hoists_settings:
-        yield from mappings(contract, data.get("settings"), (*way, "settings"))
 
 
 def _parts(annotation: object, data: JsonValue) -> Iterator[tuple[object, JsonValue, Pointer]]:

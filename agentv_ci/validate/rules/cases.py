@@ -20,6 +20,7 @@ def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
     """AV301 for case ids and rubrics, AV201, AV206, AV308 and AV321 for messages, AV311 and AV323 for validators."""
     ids = ((("evalcases", index, "id"), case.id) for index, case in enumerate(document.evalcases))
     yield from find.duplicates("case id", ids)
+    yield from _check_validators(document, find)
     for index, case in enumerate(document.evalcases):
         if case.rubrics:
             place: Pointer = ("evalcases", index, "rubrics")
@@ -27,8 +28,6 @@ def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
             if any(each.name == RUBRICS_NAME for each in document.execution_of(case).evaluators or ()):
                 message = f"an evaluator is called '{RUBRICS_NAME}', as the one that the case's own rubrics make"
                 yield find.at("AV301", message, place, key=True, hint="call the evaluator something else")
-    yield from _check_validators(document, find)
-    for index, case in enumerate(document.evalcases):
         yield from _check_messages(("evalcases", index, "input_messages"), case.input_messages, find)
         for number, expected in enumerate(case.expected_messages):
             yield from _check_expected(("evalcases", index, "expected_messages", number), expected, find)

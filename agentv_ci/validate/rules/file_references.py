@@ -9,7 +9,6 @@ from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import FileState, ReferencedFile
 from agentv_ci.contracts.evals import ContentBlock, EvalDocument, ExpectedMessage, InputMessage
 from agentv_ci.contracts.evaluators import (
-    AuthoredEvaluator,
     CodeAggregator,
     CodeEvaluator,
     CompositeEvaluator,
@@ -86,22 +85,18 @@ def _in_messages(pointer: Pointer, messages: Iterable[InputMessage | ExpectedMes
 
 def _of_evaluators(evaluators: Evaluators) -> Iterator[FileReference]:
     for pointer, evaluator in evaluators:
-        yield from (((*pointer, *steps), file_reference) for steps, file_reference in _of_evaluator(evaluator))
-
-
-def _of_evaluator(evaluator: AuthoredEvaluator) -> Iterator[FileReference]:
-    match evaluator:
-        case LlmJudgeEvaluator() if evaluator.prompt_file is not None:
-            yield ("prompt_path" if evaluator.prompt_path else "prompt",), evaluator.prompt_file
-        case SchemaEvaluator() if evaluator.schema_file is not None:
-            yield ("schema_file",), evaluator.schema_file
-        case CodeEvaluator():
-            if evaluator.script_path is not None:
-                yield ("script",), evaluator.script_path
-            yield from ((("files", number), name) for number, name in enumerate(evaluator.files))
-        case CompositeEvaluator(aggregator=CodeAggregator() as aggregator) if aggregator.script_path is not None:
-            yield ("aggregator", "script"), aggregator.script_path
-        case CompositeEvaluator(aggregator=LlmJudgeAggregator(prompt=prompt)) if path := prompt_path(prompt):
-            yield ("aggregator", "prompt"), path
-        case _:
-            pass
+        match evaluator:
+            case LlmJudgeEvaluator() if evaluator.prompt_file is not None:
+                yield (*pointer, "prompt_path" if evaluator.prompt_path else "prompt"), evaluator.prompt_file
+            case SchemaEvaluator() if evaluator.schema_file is not None:
+                yield (*pointer, "schema_file"), evaluator.schema_file
+            case CodeEvaluator():
+                if evaluator.script_path is not None:
+                    yield (*pointer, "script"), evaluator.script_path
+                yield from (((*pointer, "files", number), name) for number, name in enumerate(evaluator.files))
+            case CompositeEvaluator(aggregator=CodeAggregator() as aggregator) if aggregator.script_path is not None:
+                yield (*pointer, "aggregator", "script"), aggregator.script_path
+            case CompositeEvaluator(aggregator=LlmJudgeAggregator(prompt=prompt)) if path := prompt_path(prompt):
+                yield (*pointer, "aggregator", "prompt"), path
+            case _:
+                pass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.evaluators import (
@@ -73,20 +73,19 @@ def _check_prompt(
     combines: bool = False,
 ) -> Iterator[Diagnostic]:
     """Check a prompt in place or in a file; what `combines` scores need not show the answer."""
-    title, text = (f"'prompt' of evaluator '{evaluator}'" if evaluator is not None else "'prompt'"), prompt
+    title, text = (f"'prompt' of evaluator '{evaluator}'" if evaluator is not None else "'prompt'"), prompt or ""
     if file_reference is not None:
         path, file = find.file(file_reference)
         if file.state != "text":
             return  # said where files are checked
         title, text = str(path), path.read_text("utf-8")
-    variables = list(_variables(text or ""))
-    if not combines and text is not None:
+    variables = list(_variables(text))
+    if not combines:
         yield from _check_shown(pointer, title, text, variables, find)
     yield from _check_variables(pointer, title, variables, AGGREGATOR_VARIABLES if combines else PROMPT_VARIABLES, find)
 
 
-@dataclass(frozen=True, slots=True)
-class _Variable:
+class _Variable(NamedTuple):
     """Something between braces that looks like a template's."""
 
     written: str
