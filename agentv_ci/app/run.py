@@ -32,7 +32,7 @@ from agentv_ci.prices import load_prices
 from agentv_ci.redaction import Redactor, secrets_of
 from agentv_ci.results.files import UnreadableResults, form, read_rows
 from agentv_ci.results.journal import Journal
-from agentv_ci.results.resume import NOTHING_FINISHED, EarlierRun, ResumedResults
+from agentv_ci.results.resume import NO_EARLIER_RUN, EarlierRun, ResumedResults
 
 
 async def run_plan(
@@ -109,7 +109,7 @@ async def run_trials(
     """
     require_packages(plan)
     _require_folders(plan, options, answering=stored is None and not options.dry_run and options.replay is None)
-    finished, kept = (earlier.finished, earlier.kept) if earlier is not None else (NOTHING_FINISHED, None)
+    finished = earlier or NO_EARLIER_RUN
     variables, left_out = services.environment.variables, list[str]()
     targets = resolve_plan(plan, options, finished, variables, left_out.append, only_judges=stored is not None)
     clean = services.without_secrets(Redactor(secrets_of(plan.targets, targets, variables)))
@@ -119,7 +119,7 @@ async def run_trials(
         services.note(earlier.sentence)
     with (
         Materials(plan.files, options.root) as materials,
-        Journal(files.results, form(files.form).encode, keeps=kept, outdates=files.report) as journal,
+        Journal(files.results, form(files.form).encode, keeps=finished.kept, outdates=files.report) as journal,
     ):
         grade = _grader(plan, options, materials, clean)
         engine = Engine(
@@ -161,7 +161,6 @@ def _grader(plan: Plan, options: RunOptions, materials: Materials, services: Run
         # Built with the first answer, they would be part of the time that this answer takes.
         contract.model_rebuild()
     load_evaluators(each for case in plan.cases for each in flat(case.evaluators))
-    folders = {suite.path: (options.root / suite.path).parent for suite in plan.suites}
 
     async def grade(case: PlanCase, request: Request, response: Response, ask: Ask) -> Grade:
         scoring = EvaluatorServices(
@@ -175,7 +174,7 @@ def _grader(plan: Plan, options: RunOptions, materials: Materials, services: Run
             warn=services.warn,
             clean=services.redactor.result,
         )
-        return await evaluate(Submission(case, request, response, plan.files, folders[case.suite]), scoring)
+        return await evaluate(Submission(case, request, response, plan.files), scoring)
 
     return grade
 

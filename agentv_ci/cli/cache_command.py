@@ -8,7 +8,7 @@ import click
 
 from agentv_ci.cli.options import FILE, color_option
 from agentv_ci.errors import UsageError
-from agentv_ci.execute.cache import CACHE, Contents, Store
+from agentv_ci.execute.stores import CACHE, Contents, Store
 from agentv_ci.text import counted
 
 folder_option = click.option(

@@ -32,9 +32,9 @@ from agentv_ci.cli.options import (
 from agentv_ci.cli.running import run, stamp
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.errors import UsageError
-from agentv_ci.execute.cache import CACHE
 from agentv_ci.execute.run import RunOptions
 from agentv_ci.execute.shard import Shard
+from agentv_ci.execute.stores import CACHE
 from agentv_ci.results.files import ResultsFormat, form_of
 
 

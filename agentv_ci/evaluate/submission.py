@@ -23,8 +23,6 @@ class Submission:
     response: Response
     files: Mapping[str, FileText]
     """The plan's files."""
-    folder: Path
-    """The eval file's folder."""
 
     @property
     def answer(self) -> str:

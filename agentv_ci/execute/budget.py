@@ -9,7 +9,7 @@ from agentv_ci.contracts.exchange import Response, Warn
 from agentv_ci.contracts.plan import PlanSuite
 from agentv_ci.contracts.targets import Target
 from agentv_ci.prices import unpriced_name
-from agentv_ci.results.resume import FinishedTrials
+from agentv_ci.results.resume import EarlierRun
 
 
 class Budget:
@@ -32,7 +32,7 @@ class Budget:
         self.spent_usd += cost_usd
         self._spent_by_suite[suite] += cost_usd  # type: ignore[assignment]  # dollars count like anything else
 
-    def add_earlier(self, finished: FinishedTrials) -> None:
+    def add_earlier(self, finished: EarlierRun) -> None:
         """Count what an earlier run has spent."""
         for suite, cost_usd in finished.cost_usd.items():
             self.add(cost_usd, suite)

@@ -1,26 +1,36 @@
-"""The loop: every trial of every case, as many at once as the limits allow."""
+"""The loop: every trial of every case, asked until there is an answer, which is then graded."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Iterator, Mapping
 from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
 
-from agentv_ci.contracts.exchange import ProviderError, Request
-from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.base import ErrorKind
+from agentv_ci.contracts.exchange import Ask, ChatMessage, Grade, JudgeQuestion, ProviderError, Request, Response
+from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import Target
-from agentv_ci.execute.attempts import TrialRunner
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.materials import Materials
+from agentv_ci.execute.prompt import build_request
 from agentv_ci.execute.run import GradeAnswer, Progress, RunOptions, RunServices, StoredAnswers
+from agentv_ci.execute.services import unwritable
 from agentv_ci.execute.targets import OpenTargets
 from agentv_ci.execute.trials import TrialSchedule, still_asked
 from agentv_ci.results.journal import Journal
-from agentv_ci.results.resume import NOTHING_FINISHED, FinishedTrials
-from agentv_ci.results.rows import Trial
+from agentv_ci.results.resume import NO_EARLIER_RUN, EarlierRun
+from agentv_ci.results.rows import Effort, Trial, failed_row, graded_row, regraded_row, stored_response
+from agentv_ci.text import shortened
+
+MAX_WARNING = 300
+REPEATED: frozenset[ErrorKind] = frozenset({"timeout", "process"})
+"""Failures that another attempt may mend; providers have repeated everything else themselves."""
 
 
 class Engine:
@@ -36,33 +46,26 @@ class Engine:
         grade: GradeAnswer,
         journal: Journal,
         materials: Materials,
-        finished: FinishedTrials = NOTHING_FINISHED,
+        finished: EarlierRun = NO_EARLIER_RUN,
     ) -> None:
         """`targets` are the plan's, resolved; what is `finished` is left out."""
+        self._plan = plan
         self._options = options
         self._services = services
+        self._grader = grade
         self._journal = journal
+        self._materials = materials
         answering = (case.target for case in plan.cases)
         self._limits = Limits(options.workers, targets, answering, services.environment, services.log)
         suites = {suite.path: suite for suite in plan.suites}
         self._budget = Budget(options.max_cost_usd, suites, options.shards, services.warn)
         self._budget.add_earlier(finished)
-        self._trials = TrialSchedule(
-            plan,
-            targets,
-            finished,
-            dry_run=options.dry_run,
-            fail_fast=options.fail_fast,
-            limits=self._limits,
-            budget=self._budget,
-        )
+        self._trials = TrialSchedule(plan, targets, options, finished, self._limits, self._budget)
         self._asked = still_asked(plan, finished.results)
         self.progress = Progress(total=self._trials.number)
         self._targets = OpenTargets(
             plan, targets, options, services, limits=self._limits, budget=self._budget, progress=self.progress
         )
-        folders = {path: (options.root / path).parent for path in suites}
-        self._runner = TrialRunner(plan, options, services, self._targets, grade, materials, self.progress, folders)
 
     def ending(self) -> Ending:
         """Return how the run ended, besides its rows."""
@@ -106,12 +109,12 @@ class Engine:
         for trial in self._trials.first(target):
             # One whose files cannot be laid out fails when its turn comes, not with all others.
             with suppress(ProviderError):
-                yield trial, self._runner.request(trial)
+                yield trial, self._request(trial)
 
     async def _answer_all(self) -> None:
         """What one worker does."""
         while (trial := await self._trials.next()) is not None:
-            row = await self._record(self._runner.run(trial))
+            row = await self._record(self._run_trial(trial))
             self._targets.forget(trial)
             self.progress.total -= self._trials.finish(trial, row)
             # What answers without waiting must not keep signals and progress from being heard.
@@ -119,7 +122,7 @@ class Engine:
 
     async def _rescore_all(self, rows: Iterator[ResultRow]) -> None:
         for row in rows:
-            await self._record(self._runner.rescore(self._trials.of_row(row), row))
+            await self._record(self._rescore(self._trials.of_row(row), row))
 
     async def _record(self, work: Awaitable[ResultRow]) -> ResultRow:
         """Await a trial's row, write it, and keep the progress up to date."""
@@ -134,3 +137,108 @@ class Engine:
         progress.errored += row.verdict == "error"
         progress.cost_usd = self._budget.spent_usd
         return row
+
+    async def _run_trial(self, trial: Trial) -> ResultRow:
+        """Ask until there is an answer, and have it graded."""
+        label, now = _label(trial), self._services.environment.now
+        try:
+            request = self._request(trial)
+        except ProviderError as error:
+            return failed_row(trial, Effort(attempts=1, requests=0, duration_ms=0), error, now=now())
+        response, effort = await self._attempts(trial, request, label)
+        if isinstance(response, ProviderError):
+            return failed_row(trial, effort, response, now=now())
+        if not response.answer.strip():
+            self._services.warn(f"{trial.target.name}: an answer is empty")
+        grade = await self._grade(trial, request, response, label)
+        trace = self._options.include_trace
+        return graded_row(trial, effort, response, grade, now=now(), include_trace=trace)
+
+    async def _attempts(self, trial: Trial, request: Request, label: str) -> tuple[Response | ProviderError, Effort]:
+        """Return the answer, or the failure of the last attempt, and what it took."""
+        monotonic, requests = self._services.environment.monotonic, 0
+        for attempt in count():
+            self._services.log(f"{label}: asks {trial.target.name}" + (f", attempt {attempt + 1}" if attempt else ""))
+            begun = monotonic()
+            try:
+                response = await self._targets.answer(trial, replace(request, attempt=attempt) if attempt else request)
+            except (ProviderError, OSError) as failure:
+                error = failure if isinstance(failure, ProviderError) else self._unwritable(failure)
+                requests += error.requests
+                took_ms = round((monotonic() - begun) * 1000)
+                self._services.log(f"{label}: {error.kind}: {error.detail}")
+                if error.kind not in REPEATED or attempt == trial.case.max_retries:
+                    return error, Effort(attempt + 1, requests, took_ms)
+                self.progress.retries += 1
+            else:
+                return response, Effort(attempt + 1, requests + response.requests, response.duration_ms or 0)
+        raise AssertionError("the last attempt ends the loop")
+
+    async def _rescore(self, trial: Trial, row: ResultRow) -> ResultRow:
+        """Return a row whose stored answer is scored as the plan says; one without an answer stays as it is."""
+        row = self._services.redactor.row(row)
+        if row.error_kind not in (None, "evaluator"):
+            return row
+        now = self._services.environment.now()
+        try:
+            request = self._request(trial)
+        except ProviderError as error:
+            return failed_row(trial, Effort(row.attempts, row.requests, row.duration_ms), error, now=now)
+        grade = await self._grade(trial, request, stored_response(row), _label(trial))
+        return regraded_row(row, trial.case, grade, now=now, dry_run=self._options.dry_run)
+
+    async def _grade(self, trial: Trial, request: Request, response: Response, label: str) -> Grade:
+        log = self._services.log
+        grade = await self._grader(trial.case, request, response, self._judge_of(trial, label))
+        log(f"{label}: {grade.verdict}, score {grade.score:.3f}")
+        for each in grade.results:
+            found = "; ".join(each.hits if each.verdict == "pass" else each.misses) or each.reasoning
+            log(f"{label}: {each.name} ({each.type}): {each.verdict}, score {each.score:.3f}: {found}")
+            if each.status == "error":
+                reasoning = shortened(each.reasoning, MAX_WARNING)
+                self._services.warn(f"evaluator '{each.name}' could not score: {reasoning}")
+        return grade
+
+    def _request(self, trial: Trial) -> Request:
+        """Return a trial's question; raises ProviderError where its files cannot be laid out."""
+        case, locate = trial.case, self._materials.locate
+        try:
+            return build_request(case, self._plan.files, locate, cwd=self._folder(case), seed=trial.seed)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _folder(self, case: PlanCase) -> Path:
+        """Return the folder of a case's eval file."""
+        return (self._options.root / case.suite).parent
+
+    def _unwritable(self, error: OSError) -> ProviderError:
+        """Such as a full disk, or no free file number: that of one question ends no run."""
+        failure = unwritable(error)
+        self._services.redactor.clean(failure)
+        return failure
+
+    def _judge_of(self, trial: Trial, label: str) -> Ask:
+        """A judge is a target like any other; it gets one text or a chat, whichever it takes."""
+        case = trial.case
+
+        async def ask(target: str, question: JudgeQuestion) -> Response:
+            request = Request(
+                case_id=case.id,
+                prompt=f"{question.system}\n\n{question.user}",
+                guidelines="",
+                chat=(ChatMessage("system", question.system), ChatMessage("user", question.user)),
+                timeout_s=case.timeout_seconds,
+                cwd=self._folder(case),
+                temperature=question.temperature,
+                max_output_tokens=question.max_output_tokens,
+                sample=question.sample,
+            )
+            self._services.log(f"{label}: asks {self._plan.targets[target].name} to judge")
+            response = await self._targets.ask(target, request, trial)
+            return replace(response, cost_usd=0.0) if response.cached else response
+
+        return ask
+
+
+def _label(trial: Trial) -> str:
+    return f"{trial.case.id} (trial {trial.number})" if trial.case.trials > 1 else trial.case.id

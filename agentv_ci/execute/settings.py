@@ -20,7 +20,7 @@ from agentv_ci.errors import MissingVariables, UsageError
 from agentv_ci.execute.run import RunOptions
 from agentv_ci.execute.trials import still_asked
 from agentv_ci.model_errors import refusals
-from agentv_ci.results.resume import FinishedTrials
+from agentv_ci.results.resume import EarlierRun
 
 ADDRESSES = ("base_url", "endpoint")
 FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding", "connection", "upgrade"})
@@ -32,7 +32,7 @@ NO_ADDRESS = "it does not begin with http:// or https:// and a host"
 def resolve_plan(
     plan: Plan,
     options: RunOptions,
-    finished: FinishedTrials,
+    finished: EarlierRun,
     environ: Mapping[str, str],
     warn: Warn,
     *,
@@ -86,9 +86,12 @@ def resolve_targets(
             warn(f"{target.name}: {sentence}")
         try:
             resolved[key] = type(target).model_validate(found.data, strict=False)
-            problems += [f"target '{target.name}': {sentence}" for sentence in _unfit(resolved[key], found.sources)]
+            reasons = tuple(_unfit(resolved[key]))
         except ValidationError as error:
-            problems += [f"target '{target.name}': {sentence}" for sentence in _wrong(error, found.sources)]
+            reasons = tuple(_refused(error).items())
+        for field, reason in reasons:
+            source = f" (read from {found.sources[field]})" if field in found.sources else ""
+            problems.append(f"target '{target.name}': the value of {field}{source} is unfit: {reason}")
     if missing:
         raise MissingVariables("\n".join([*missing, *problems]), hint="set them in the environment or in a .env file")
     if problems:
@@ -186,29 +189,18 @@ class _Resolution:
             yield f"{self.sources['api_key']} is sent to {address}; give the target an api_key of its own"
 
 
-def _wrong(error: ValidationError, sources: Mapping[str, str]) -> Iterator[str]:
-    """One sentence a field: of a value that may be several things, what the first of them says."""
-    said: dict[str, str] = {}
+def _refused(error: ValidationError) -> Mapping[str, str]:
+    """Return field → why its value is refused: of a value that may be several things, what the first of them says."""
+    reasons: dict[str, str] = {}
     for each in refusals(error):
         field, *behind = each.place
         place = ".".join([str(field), *(str(step) for step in behind if isinstance(step, int))])
-        said.setdefault(place, each.message)
-    for place, sentence in said.items():
-        source = f" (read from {sources[place]})" if place in sources else ""
-        yield f"the value of {place}{source} is unfit: {sentence}"
+        reasons.setdefault(place, each.message)
+    return reasons
 
 
-def _unfit(target: Target, sources: Mapping[str, str]) -> Iterator[str]:
-    """Yield a sentence for every value of a resolved target that cannot be used; it never holds the value.
-
-    `sources`: field → the environment variable that its value comes from.
-    """
-    for field, reason in _reasons(target):
-        source = f" (read from {sources[field]})" if field in sources else ""
-        yield f"the value of {field}{source} is unfit: {reason}"
-
-
-def _reasons(target: Target) -> Iterator[tuple[str, str]]:
+def _unfit(target: Target) -> Iterator[tuple[str, str]]:
+    """Yield the fields of a resolved target whose values cannot be used, and why; that never holds the value."""
     for field, value in target.model_dump(mode="json", exclude_none=True).items():
         if _holds_reference(value):
             yield field, "it is a reference itself"

@@ -15,7 +15,8 @@ from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.limits import Limits
-from agentv_ci.results.resume import FinishedTrials
+from agentv_ci.execute.run import RunOptions
+from agentv_ci.results.resume import EarlierRun
 from agentv_ci.results.rows import Trial, TrialKey
 from agentv_ci.results.trials import Result, enough, needed
 
@@ -61,10 +62,8 @@ class TrialSchedule:
         self,
         plan: Plan,
         targets: Mapping[str, Target],
-        finished: FinishedTrials,
-        *,
-        dry_run: bool,
-        fail_fast: bool,
+        options: RunOptions,
+        finished: EarlierRun,
         limits: Limits,
         budget: Budget,
     ) -> None:
@@ -74,8 +73,7 @@ class TrialSchedule:
         """Why there is more in the plan than has run."""
         self._plan = plan
         self._targets = targets
-        self._dry_run = dry_run
-        self._fail_fast = fail_fast
+        self._options = options
         self._limits = limits
         self._budget = budget
         self._suites = {suite.path: suite for suite in plan.suites}
@@ -121,7 +119,7 @@ class TrialSchedule:
     def _trial(self, place: int, number: int) -> Trial:
         case = self._plan.cases[place]
         suite, target = self._suites[case.suite], self._targets[case.target]
-        return Trial(case, suite, target, number, seed_of(case, number), dry_run=self._dry_run)
+        return Trial(case, suite, target, number, seed_of(case, number), dry_run=self._options.dry_run)
 
     async def next(self) -> Trial | None:
         """Return the next trial; waits until there is room for one. None: there are no more."""
@@ -162,7 +160,7 @@ class TrialSchedule:
         unneeded = self._decide(case, row) if key in self._undecided else 0
         if row.verdict != "pass":
             self._missed[key] += 1
-            if self._fail_fast and not can_pass(case, self._missed[key]):
+            if self._options.fail_fast and not can_pass(case, self._missed[key]):
                 self._stop()
         return unneeded
 
@@ -189,7 +187,9 @@ class TrialSchedule:
 
     def stop_if_failed(self) -> None:
         """With --fail-fast, begin nothing when a case of an earlier run cannot pass any more."""
-        if self._fail_fast and not all(can_pass(case, self._missed[case_key(case)]) for case in self._plan.cases):
+        if self._options.fail_fast and not all(
+            can_pass(case, self._missed[case_key(case)]) for case in self._plan.cases
+        ):
             self._stop()
 
     def _stop(self) -> None:

@@ -22,29 +22,22 @@ from agentv_ci.text import counted
 
 
 @dataclass(frozen=True, slots=True)
-class FinishedTrials:
-    """What need not run any more, of an earlier run of the same plan."""
+class EarlierRun:
+    """What an earlier run of the same plan left, of which some need not run any more."""
 
     results: Mapping[TrialKey, Result] = field(default_factory=dict)
-    """Trials, and what they came to."""
+    """Trials that are finished, and what they came to."""
     cost_usd: Mapping[str, float] = field(default_factory=dict)
     """What that run has cost by suite, also for what runs again."""
     unpriced_models: tuple[str, ...] = ()
     """Models whose share is not in that."""
-
-
-NOTHING_FINISHED = FinishedTrials()
-
-
-@dataclass(frozen=True, slots=True)
-class EarlierRun:
-    """What an earlier run left."""
-
-    finished: FinishedTrials
-    kept: KeptRows | None
+    kept: KeptRows | None = None
     """What of its file stays; None: nothing."""
-    sentence: str
+    sentence: str = ""
     """What is kept and what is not, for people."""
+
+
+NO_EARLIER_RUN = EarlierRun()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +85,20 @@ class ResumedResults:
         Raises UsageError for a file that cannot be read, has nothing to do with the plan, or would lose rows to a part.
         """
         if not earlier.exists():
-            return EarlierRun(NOTHING_FINISHED, None, f"'{earlier}' does not exist yet: everything runs")
+            return EarlierRun(sentence=f"'{earlier}' does not exist yet: everything runs")
         if not earlier.is_file():
             raise UsageError(f"--resume: '{earlier}' is no file, and its rows are read more than once")
         size = _size_of(earlier)
         index = self._index(earlier)
         self._refuse_losses(earlier, index, is_part=is_part)
         answered = {key: last for key, last in index.last.items() if last.is_answered}
-        finished = FinishedTrials(
+        return EarlierRun(
             results={key: last.result for key, last in answered.items()},
             cost_usd=index.cost_usd,
             unpriced_models=tuple(dict.fromkeys(model for last in answered.values() for model in last.unpriced)),
+            kept=KeptRows(earlier, index.whole_bytes, size) if index.whole_bytes else None,
+            sentence=self._sentence(earlier, index),
         )
-        kept = KeptRows(earlier, index.whole_bytes, size) if index.whole_bytes else None
-        return EarlierRun(finished, kept, self._sentence(earlier, index))
 
     def _refuse_losses(self, earlier: Path, index: _Index, *, is_part: bool) -> None:
         """Raise UsageError for a file that has nothing to do with the plan, or would lose rows to a part."""

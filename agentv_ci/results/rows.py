@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from agentv_ci.contracts.base import ErrorKind
 from agentv_ci.contracts.exchange import Grade, ProviderError, Response
-from agentv_ci.contracts.plan import PlanCase, PlanMessage, PlanSuite
+from agentv_ci.contracts.plan import PlanCase, PlanSuite
 from agentv_ci.contracts.results import (
     InputMessageRecord,
     OutputMessage,
@@ -53,22 +52,19 @@ def graded_row(
     trial: Trial, effort: Effort, response: Response, grade: Grade, *, now: datetime, include_trace: bool
 ) -> ResultRow:
     """Return the row of an answered trial."""
-    kind: ErrorKind | None = "evaluator" if grade.verdict == "error" else None
-    return ResultRow(
-        **{
-            **_row(trial, effort, grade, kind, now),
-            "model": response.model or (None if trial.dry_run else model_name(trial.target)),
-            "finish_reason": response.finish_reason,
-            "candidate_answer": response.answer,
-            "usage": response.usage,
-            "cost_usd": 0.0 if response.cached else response.cost_usd,
-            "cached": response.cached,
-            "masked": response.masked or grade.masked,
-            "request": dict(response.request),
-            "output_messages": response.messages if include_trace else None,
-            "trace_summary": TraceSummary.of(call.tool for call in response.calls) if response.has_trace else None,
-        }
-    )
+    answer = {
+        "model": response.model or (None if trial.dry_run else model_name(trial.target)),
+        "finish_reason": response.finish_reason,
+        "candidate_answer": response.answer,
+        "usage": response.usage,
+        "cost_usd": 0.0 if response.cached else response.cost_usd,
+        "cached": response.cached,
+        "masked": response.masked or grade.masked,
+        "request": dict(response.request),
+        "output_messages": response.messages if include_trace else None,
+        "trace_summary": TraceSummary.of(call.tool for call in response.calls) if response.has_trace else None,
+    }
+    return _row(trial, effort, _graded(trial.case, grade, now) | answer)
 
 
 def stored_response(row: ResultRow) -> Response:
@@ -95,7 +91,7 @@ def unscored_row(trial: Trial, answer: str, *, duration_ms: int, now: datetime) 
     """Return the row of an answer that is not scored yet."""
     nothing = Grade(score=0.0, verdict="fail", hits=(), misses=(), reasoning="", results=())
     effort = Effort(attempts=1, requests=0, duration_ms=duration_ms)
-    return ResultRow(**{**_row(trial, effort, nothing, None, now), "candidate_answer": answer})
+    return _row(trial, effort, _graded(trial.case, nothing, now) | {"candidate_answer": answer})
 
 
 def regraded_row(row: ResultRow, case: PlanCase, grade: Grade, *, now: datetime, dry_run: bool) -> ResultRow:
@@ -103,27 +99,22 @@ def regraded_row(row: ResultRow, case: PlanCase, grade: Grade, *, now: datetime,
 
     Its digest stays that of the case that was asked: no later run may take the answer for one to today's question.
     """
-    return row.model_copy(
-        update={
-            **_graded(case, grade, "evaluator" if grade.verdict == "error" else None, now),
-            "digest": row.digest,
-            "masked": row.masked or grade.masked,
-            "dry_run": row.dry_run or dry_run,
-        }
-    )
+    masked, dry_run = row.masked or grade.masked, row.dry_run or dry_run
+    update = {"digest": row.digest, "masked": masked, "dry_run": dry_run}
+    return row.model_copy(update=_graded(case, grade, now) | update)
 
 
 def failed_row(trial: Trial, effort: Effort, error: ProviderError, *, now: datetime) -> ResultRow:
     """Return the row of a trial whose target gave no answer."""
     nothing = Grade(score=0.0, verdict="error", hits=(), misses=(), reasoning="", results=(), error=error.detail)
-    row = _row(trial, effort, nothing, error.kind, now)
-    return ResultRow(**{**row, "masked": error.masked, "printed": error.printed})
+    failure = {"error_kind": error.kind, "candidate_answer": "", "masked": error.masked, "printed": error.printed}
+    return _row(trial, effort, _graded(trial.case, nothing, now) | failure)
 
 
-def _row(trial: Trial, effort: Effort, grade: Grade, error_kind: ErrorKind | None, now: datetime) -> dict[str, Any]:
+def _row(trial: Trial, effort: Effort, answer: dict[str, Any]) -> ResultRow:
     case = trial.case
-    return dict(
-        **_graded(case, grade, error_kind, now),
+    return ResultRow(
+        **answer,
         eval_id=case.id,
         dataset=trial.suite.dataset,
         conversation_id=case.conversation_id,
@@ -135,8 +126,10 @@ def _row(trial: Trial, effort: Effort, grade: Grade, error_kind: ErrorKind | Non
         provider="mock" if trial.dry_run else trial.target.provider,
         trial=trial.number,
         seed=trial.seed,
-        input_messages=tuple(map(_input_message, case.input_messages)),
-        candidate_answer="",
+        input_messages=tuple(
+            InputMessageRecord(role=message.role, name=message.name, content=message.outline)
+            for message in case.input_messages
+        ),
         attempts=effort.attempts,
         requests=effort.requests,
         duration_ms=effort.duration_ms,
@@ -145,7 +138,7 @@ def _row(trial: Trial, effort: Effort, grade: Grade, error_kind: ErrorKind | Non
     )
 
 
-def _graded(case: PlanCase, grade: Grade, error_kind: ErrorKind | None, now: datetime) -> dict[str, Any]:
+def _graded(case: PlanCase, grade: Grade, now: datetime) -> dict[str, Any]:
     """Return those fields of a row that come from its grade."""
     return {
         "timestamp": now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -160,12 +153,8 @@ def _graded(case: PlanCase, grade: Grade, error_kind: ErrorKind | None, now: dat
         "reasoning": grade.reasoning,
         "evaluator_results": grade.results,
         "error": grade.error,
-        "error_kind": error_kind,
+        "error_kind": "evaluator" if grade.verdict == "error" else None,
         "judge_usage": grade.judge_usage,
         "judge_cost_usd": grade.judge_cost_usd,
         "source": RowSource(path=case.source.path, line=case.source.line),
     }
-
-
-def _input_message(message: PlanMessage) -> InputMessageRecord:
-    return InputMessageRecord(role=message.role, name=message.name, content=message.outline)

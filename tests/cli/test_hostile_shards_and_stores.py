@@ -21,7 +21,7 @@ import pytest
 from agentv_ci.cli import run
 from agentv_ci.contracts.exchange import Response
 from agentv_ci.execute import targets as asking
-from agentv_ci.execute.cache import Store
+from agentv_ci.execute.stores import Store
 from tests.conftest import environment, write
 from tests.execute.test_batches import Session
 from tests.servers.chat_api import ChatApi, Reply, chat_api, fails, says

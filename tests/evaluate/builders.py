@@ -65,7 +65,7 @@ def submission(
     request = Request(
         case_id=case.id, prompt="Say hello.", guidelines="", chat=(), timeout_s=case.timeout_seconds, cwd=folder
     )
-    return Submission(case, request, response, files or {}, folder)
+    return Submission(case, request, response, files or {})
 
 
 @dataclass(slots=True)

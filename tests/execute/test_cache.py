@@ -20,8 +20,7 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import ChatMessage, InputFile, Request, Response
 from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
 from agentv_ci.contracts.targets import MockTarget
-from agentv_ci.execute.cache import Store
-from agentv_ci.execute.stores import answer_settings, question_key
+from agentv_ci.execute.stores import Store, answer_settings, question_key
 from tests.conftest import environment
 from tests.report.builders import well_formed_text
 
@@ -210,7 +209,7 @@ def test_a_half_written_answer_is_never_seen(tmp_path: Path) -> None:
         import sys
         from pathlib import Path
         from dataclasses import replace
-        from agentv_ci.execute.cache import Store
+        from agentv_ci.execute.stores import Store
         from tests.execute.test_cache import ANSWER, KEY
         store = Store(Path(sys.argv[1]))
         for number in range(150):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv_ci.execute.cache import Store
+from agentv_ci.execute.stores import Store
 from tests.conftest import environment
 from tests.execute.test_hostile_running import CASES, Command, Run, documents, kill, mock, tool
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,8 +15,9 @@ from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.targets import MockTarget, Target
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.limits import Limits
+from agentv_ci.execute.run import RunOptions
 from agentv_ci.execute.trials import TrialSchedule
-from agentv_ci.results.resume import NOTHING_FINISHED
+from agentv_ci.results.resume import NO_EARLIER_RUN
 from agentv_ci.results.rows import Trial
 from tests.conftest import Waits
 from tests.report.builders import case, plan, row, suite
@@ -38,11 +40,10 @@ class Line:
         self.schedule = TrialSchedule(
             plan(*cases, suites=tuple(suites.values())),
             known,
-            NOTHING_FINISHED,
-            dry_run=False,
-            fail_fast=True,
-            limits=limits,
-            budget=budget,
+            RunOptions(Path(), fail_fast=True),
+            NO_EARLIER_RUN,
+            limits,
+            budget,
         )
 
     async def work(self, took: list[str], lasting: Iterable[float]) -> None:

@@ -40,7 +40,7 @@ from agentv_ci.execute.services import ProviderServices
 from agentv_ci.execute.trials import TrialSchedule, first_trials
 from agentv_ci.results.files import form, read_rows
 from agentv_ci.results.journal import Journal
-from agentv_ci.results.resume import FinishedTrials
+from agentv_ci.results.resume import EarlierRun
 from agentv_ci.results.rows import TrialKey
 from agentv_ci.results.trials import Result
 from tests.conftest import Waits, environment, write
@@ -75,9 +75,7 @@ def schedule_of(*cases: PlanCase, known: Mapping[TrialKey, Result] = MappingProx
     asked = {"default": MockTarget(name="default", provider="mock")}
     limits = Limits(100, asked, ["default"], Waits().world(), lambda _: None)
     budget = Budget(None, {}, 1, lambda _: None)
-    return TrialSchedule(
-        plan(*cases), asked, FinishedTrials(known), dry_run=False, fail_fast=False, limits=limits, budget=budget
-    )
+    return TrialSchedule(plan(*cases), asked, RunOptions(Path()), EarlierRun(known), limits, budget)
 
 
 async def begin(schedule: TrialSchedule) -> list[int]:
@@ -246,7 +244,7 @@ def go(
                     grade=grade,
                     journal=journal,
                     materials=materials,
-                    finished=FinishedTrials(results=known),
+                    finished=EarlierRun(results=known),
                 )
                 async with asyncio.timeout(30):
                     await engine.run()

@@ -41,7 +41,7 @@ def kept(tmp_path: Path, rows: Sequence[ResultRow], of: Plan = WHOLE, *, dry_run
 
 
 def keys(earlier: EarlierRun) -> list[tuple[str, int]]:
-    return sorted((case_id, trial) for _, case_id, trial in earlier.finished.results)
+    return sorted((case_id, trial) for _, case_id, trial in earlier.results)
 
 
 def whole_bytes(earlier: EarlierRun) -> int:
@@ -52,7 +52,7 @@ def whole_bytes(earlier: EarlierRun) -> int:
 def test_rows_that_still_fit_are_finished_and_cost_what_they_cost(tmp_path: Path) -> None:
     earlier = kept(tmp_path, FITTING)
     assert keys(earlier) == [("a", 1), ("b", 1), ("b", 2)]
-    assert earlier.finished.cost_usd == {"evals/a.yaml": 0.75}
+    assert earlier.cost_usd == {"evals/a.yaml": 0.75}
     assert whole_bytes(earlier) == (tmp_path / "r.jsonl").stat().st_size
     assert earlier.sentence == f"3 of 4 trials are in '{tmp_path / 'r.jsonl'}' already"
 
@@ -62,7 +62,7 @@ def test_what_runs_again_has_cost_what_it_cost(tmp_path: Path) -> None:
     stranger = FITTING[0].model_copy(update={"digest": "1" * 64})
     earlier = kept(tmp_path, [failed, failed, stranger, *FITTING])
     assert ("c", 1) not in keys(earlier)
-    assert earlier.finished.cost_usd == {"evals/a.yaml": 1.25}
+    assert earlier.cost_usd == {"evals/a.yaml": 1.25}
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ async def code(settings: PlanCodeEvaluator, submission: Submission, services: Ev
         submission.label(settings),
         settings,
         _input(settings, submission, services),
-        cwd=services.root / cwd if cwd else submission.folder,
+        cwd=services.root / cwd if cwd else submission.request.cwd,
         timeout_s=settings.timeout_seconds or submission.case.timeout_seconds,
     )
 

@@ -76,7 +76,7 @@ async def _aggregated(
                 submission.label(settings),
                 script,
                 {"eval_id": submission.case.id, "results": _results(scored)},
-                cwd=submission.folder,
+                cwd=submission.request.cwd,
                 timeout_s=submission.case.timeout_seconds,
             )
         case PlanLlmJudgeAggregator() as judge:

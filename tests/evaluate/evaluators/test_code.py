@@ -69,7 +69,7 @@ def run(
     case = (case or plan_case()).model_copy(update={"evaluators": (evaluator,)})
     response = answered(answer) if isinstance(answer, str) else answer
     request = Request(case_id=case.id, prompt="Say hello.", guidelines="", chat=(), timeout_s=30, cwd=folder)
-    submitted = Submission(case, request, response, texts.by_digest if texts else {}, folder)
+    submitted = Submission(case, request, response, texts.by_digest if texts else {})
     means = tools(root=folder, environ=environ, log=told.append if told is not None else print)
     (outcome,) = asyncio.run(_grade(submitted, means)).results
     return outcome
@@ -423,5 +423,5 @@ def test_script_of_the_plan_runs_from_where_it_is_found(tmp_path: Path) -> None:
     request = Request(case_id="one", prompt="", guidelines="", chat=(), timeout_s=30, cwd=tmp_path)
     means = tools(root=tmp_path)
     means.locate_together = lambda found: {each.path: tmp_path / "copy" / each.path for each in found}
-    submitted = Submission(case, request, answered("x"), {}, tmp_path)
+    submitted = Submission(case, request, answered("x"), {})
     assert asyncio.run(_grade(submitted, means)).score == 0.5
