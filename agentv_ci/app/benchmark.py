@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, count
@@ -21,16 +21,16 @@ from agentv_ci.compile.document import resealed
 from agentv_ci.compile.references import compiled_target
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.benchmark import RunnerSpec
-from agentv_ci.contracts.exchange import Environment, ProviderError, Response, Warn
+from agentv_ci.contracts.exchange import Environment, ProviderError, Request, Response, Warn
 from agentv_ci.contracts.plan import Plan, case_key, seed_of
 from agentv_ci.contracts.results import OutputMessage, ResultRow
 from agentv_ci.contracts.targets import CliTarget, Target
 from agentv_ci.errors import UsageError
-from agentv_ci.execute.prompt import build_request
+from agentv_ci.execute.prompt import build_request, plain_request
 from agentv_ci.execute.run import RunOptions, RunServices, StoredAnswers
 from agentv_ci.execute.services import ProviderServices
 from agentv_ci.execute.settings import resolve_targets
-from agentv_ci.execute.targets import LoneTarget
+from agentv_ci.execute.targets import open_target
 from agentv_ci.load.discover import find_dotenv
 from agentv_ci.load.files import with_dotenv
 from agentv_ci.redaction import Redactor, secrets_of
@@ -71,7 +71,7 @@ class BenchmarkEngine:
         if eval_file is not None:
             self._compiled(eval_file, runner)
         elif runner.function is None:
-            self._resolved(runner)
+            self._opened(runner)
 
     async def run_eval_file(self, path: str, runner: BoundRunner, seeds: Sequence[int | None] | None) -> list[CaseRun]:
         """Run an eval file against a runner; returns its trials in the plan's order.
@@ -110,20 +110,16 @@ class BenchmarkEngine:
             redactor = Redactor(secrets_of({}, {}, self.environment.variables))
             yield partial(_ask_function, runner.function, runner.spec.config, redactor)
             return
-        asking = self._resolved(runner)()
-        try:
-            await asking.open()
+        async with self._opened(runner) as ask_target:
 
             async def ask(question: str | Sequence[Message], seed: int | None) -> tuple[Answer, Response]:
-                response = await asking.ask(messages_of(question), name="scenario", cwd=self.cwd, seed=seed)
+                response = await ask_target(plain_request(messages_of(question), cwd=self.cwd, seed=seed))
                 return response.answer, response
 
             yield ask
-        finally:
-            await asking.close()
 
-    def _resolved(self, runner: BoundRunner) -> Callable[[], LoneTarget]:
-        """Resolve the target that a function asks; returns what makes the connection to it."""
+    def _opened(self, runner: BoundRunner) -> AbstractAsyncContextManager[Callable[[Request], Awaitable[Response]]]:
+        """Resolve the target that a function asks; returns what opens the connection to it."""
         beside = self.cwd / "scenario"
         documents = Documents(self.cwd, None)
         context, root = documents.valid_context(beside), documents.root(beside)
@@ -143,7 +139,7 @@ class BenchmarkEngine:
             redact=redactor.text,
             pause=lambda _, wait_s: environment.sleep(wait_s),
         )
-        return partial(LoneTarget, resolved, services, redactor, context.prices)
+        return open_target(resolved, services, redactor, context.prices)
 
     def _compiled(self, path: str, runner: BoundRunner) -> Compiled:
         file = self.cwd / path

@@ -14,6 +14,7 @@ from agentv_ci.contracts.exchange import ChatMessage, InputFile, Request
 from agentv_ci.contracts.plan import FilePart, FileReference, FileText, Part, PlanCase, PlanMessage, part_outline
 
 GUIDELINES_HEADING = "[[ ## Guidelines ## ]]"
+PLAIN_TIMEOUT_S = 600.0
 
 
 def build_request(
@@ -39,16 +40,14 @@ def build_request(
     )
 
 
-def plain_request(
-    messages: Sequence[PlanMessage], *, name: str, cwd: Path, seed: int | None, timeout_s: float
-) -> Request:
-    """Return a conversation without files as a question."""
+def plain_request(messages: Sequence[PlanMessage], *, cwd: Path, seed: int | None) -> Request:
+    """Return a conversation without files as a question of a scenario."""
     return Request(
-        case_id=name,
+        case_id="scenario",
         prompt=_flat(messages, lambda part: _part(part, {})),
         guidelines="",
         chat=_chat(messages, {}, ""),
-        timeout_s=timeout_s,
+        timeout_s=PLAIN_TIMEOUT_S,
         cwd=cwd,
         seed=seed,
     )

@@ -223,13 +223,9 @@ class AnswerStores:
         return None
 
     def keep(self, question: Question, response: Response) -> None:
-        """Keep an answer that a provider has given, wherever answers are kept."""
-        if self._cache is not None and question.cached is not None:
+        """Keep an answer wherever answers are kept; one that is stored already is kept among the recordings only."""
+        if self._cache is not None and question.cached is not None and not response.cached:
             self._write(self._cache, question.cached, question, response)
-        self.record(question, response)
-
-    def record(self, question: Question, response: Response) -> None:
-        """Keep an answer among the recordings."""
         if self._record is not None and question.recorded is not None:
             error = self._write(self._record, question.recorded, question, response)
             self.write_error = self.write_error or error

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from itertools import count
-from pathlib import Path
 
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.exchange import ProviderError, Request, Response
-from agentv_ci.contracts.plan import Plan, PlanMessage
+from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.targets import MockTarget, Target
 from agentv_ci.errors import TargetUnavailable
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.dumps import Dumps
 from agentv_ci.execute.limits import Limits
-from agentv_ci.execute.prompt import plain_request
 from agentv_ci.execute.providers import BatchProvider, Provider, open_provider
 from agentv_ci.execute.run import Progress, RunOptions, RunServices
 from agentv_ci.execute.services import ProviderServices
@@ -25,8 +23,6 @@ from agentv_ci.execute.stores import AnswerStores, Question
 from agentv_ci.prices import cost_of_response
 from agentv_ci.redaction import Redactor
 from agentv_ci.results.rows import Trial, TrialKey
-
-PLAIN_TIMEOUT_S = 600.0
 
 
 class OpenTargets:
@@ -161,7 +157,7 @@ class OpenTargets:
             await self._under_way[question.cached].wait()
         stored = self.stores.find(question)
         if stored is not None:
-            self.stores.record(question, stored)
+            self.stores.keep(question, stored)
             return self._priced(question, self._services.redactor.response(stored))
         if self.stores.replays(question.target):
             self.unrecorded += 1
@@ -219,34 +215,29 @@ class OpenTargets:
         return replace(response, cost_usd=cost_usd) if cost_usd != response.cost_usd else response
 
 
-class LoneTarget:
-    """A resolved target that is asked one question after the other, without a plan."""
+@asynccontextmanager
+async def open_target(
+    target: Target, services: ProviderServices, redactor: Redactor, prices: Mapping[str, Price]
+) -> AsyncIterator[Callable[[Request], Awaitable[Response]]]:
+    """Open a resolved target that is asked without a plan; raises TargetUnavailable.
 
-    def __init__(
-        self, target: Target, services: ProviderServices, redactor: Redactor, prices: Mapping[str, Price]
-    ) -> None:
-        self._target = target
-        self._redactor = redactor
-        self._prices = prices
-        self._provider = open_provider(target, services)
+    Asking raises ProviderError, free of secrets.
+    """
+    provider = open_provider(target, services)
 
-    async def open(self) -> None:
-        """Probe the target; raises TargetUnavailable."""
-        await _require_available(self._provider, self._target, self._redactor)
-
-    async def ask(self, messages: Sequence[PlanMessage], *, name: str, cwd: Path, seed: int | None) -> Response:
-        """Return the answer to a conversation; raises ProviderError, free of secrets."""
-        request = plain_request(messages, name=name, cwd=cwd, seed=seed, timeout_s=PLAIN_TIMEOUT_S)
+    async def ask(request: Request) -> Response:
         try:
-            response = self._redactor.response(await self._provider.ask(request))
+            response = redactor.response(await provider.ask(request))
         except ProviderError as error:
-            self._redactor.clean(error)
+            redactor.clean(error)
             raise
-        return replace(response, cost_usd=cost_of_response(self._target, response, self._prices))
+        return replace(response, cost_usd=cost_of_response(target, response, prices))
 
-    async def close(self) -> None:
-        """Let go of connections and files."""
-        await self._provider.close()
+    try:
+        await _require_available(provider, target, redactor)
+        yield ask
+    finally:
+        await provider.close()
 
 
 async def _require_available(provider: Provider, target: Target, redactor: Redactor) -> None:

@@ -11,12 +11,10 @@ from pydantic import ValidationError
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import RESULT_VERSION, ResultRow
 from agentv_ci.errors import UsageError
+from agentv_ci.model_errors import sentence
 from agentv_ci.results import jsonl
 
 ResultsFormat = Literal["jsonl", "yaml"]
-
-MAX_NAMED = 3
-"""Problems of a row that are named."""
 
 
 class UnreadableResults(UsageError):
@@ -109,11 +107,4 @@ def row_of(data: object) -> ResultRow:
     try:
         return ResultRow.model_validate(data)
     except ValidationError as error:
-        raise ValueError(_problems_of(error)) from error
-
-
-def _problems_of(error: ValidationError) -> str:
-    problems = [(".".join(map(str, each["loc"])), each["msg"]) for each in error.errors(include_url=False)]
-    sentence = "; ".join(f"{where}: {what}" if where else what for where, what in problems[:MAX_NAMED])
-    more = len(problems) - MAX_NAMED
-    return f"{sentence}; and {more} more" if more > 0 else sentence
+        raise ValueError(sentence(error)) from error
