@@ -15,7 +15,6 @@ from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.execute.run import RunOptions, RunServices, StoredAnswers
 from agentv_ci.load.discover import find_root
 from agentv_ci.results.files import read_rows
-from agentv_ci.results.resume import unpriced_answer
 from agentv_ci.text import listed
 
 
@@ -128,16 +127,7 @@ async def rescore(
     files.require_writable(rescoring.compiled.origin.sources)
     plan = override(rescoring.compiled.plan, overrides)
     ending = await run_trials(plan, options, files, services, stored=rescoring.answers)
-    unpriced = (*ending.unpriced_models, *_unpriced(plan, rescoring.answers, dry_run=options.dry_run))
-    return conclude(plan, files, replace(ending, unpriced_models=tuple(dict.fromkeys(unpriced))))
-
-
-def _unpriced(plan: Plan, answers: StoredAnswers, *, dry_run: bool) -> Iterator[str]:
-    """Yield the models whose answers have no known cost: what they took is part of the run all the same."""
-    targets = {case_key(case): plan.targets[case.target] for case in plan.cases}
-    for row in answers.read():
-        if not dry_run and not row.dry_run and row.error_kind in (None, "evaluator"):
-            yield from unpriced_answer(row, targets[row.suite, row.eval_id])
+    return conclude(plan, files, ending)
 
 
 def _contents(results: Path) -> _Contents:

@@ -24,7 +24,7 @@ from agentv_ci.execute.services import unwritable
 from agentv_ci.execute.targets import OpenTargets
 from agentv_ci.execute.trials import TrialSchedule, still_asked
 from agentv_ci.results.journal import Journal
-from agentv_ci.results.resume import NO_EARLIER_RUN, EarlierRun
+from agentv_ci.results.resume import NO_EARLIER_RUN, EarlierRun, unpriced_answer
 from agentv_ci.results.rows import Effort, Trial, failed_row, graded_row, regraded_row, stored_response
 from agentv_ci.text import shortened
 
@@ -179,6 +179,9 @@ class Engine:
         row = self._services.redactor.row(row)
         if row.error_kind not in (None, "evaluator"):
             return row
+        if not self._options.dry_run and not row.dry_run:
+            # What the answer took is part of the run all the same.
+            self._budget.unpriced |= dict.fromkeys(unpriced_answer(row, self._plan.targets[trial.case.target]))
         now = self._services.environment.now()
         try:
             request = self._request(trial)

@@ -7,27 +7,17 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Self
 
 from agentv_ci.contracts.plan import FileReference, FileText
 
-
-@dataclass(frozen=True, slots=True)
-class Located:
-    """Files on disk, and how they looked when they held what the plan knows."""
-
-    paths: Mapping[str, Path]
-    marks: tuple[tuple[int, int, int] | None, ...]
+Mark = tuple[int, int, int] | None
+"""How a file looked when it held what the plan knows."""
 
 
-def _marks(paths: Mapping[str, Path]) -> tuple[tuple[int, int, int] | None, ...]:
-    return tuple(map(_mark, paths.values()))
-
-
-def _mark(path: Path) -> tuple[int, int, int] | None:
+def _mark(path: Path) -> Mark:
     try:
         found = path.stat()
     except OSError:
@@ -42,7 +32,7 @@ class Materials:
         self._files = files
         self._root = root
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
-        self._sets: dict[tuple[tuple[str, str], ...], Located] = {}
+        self._sets: dict[tuple[tuple[str, str], ...], tuple[Mapping[str, Path], list[Mark]]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -61,17 +51,17 @@ class Materials:
         All are the repository's own, or all are scratch copies: a script never runs beside files that differ.
         """
         key = tuple((each.path, each.sha256) for each in references)
-        known = self._sets.get(key)
+        paths, marks = self._sets.get(key, ({}, [None]))
         # Agents edit files: what is on disk is looked at again once its marks have changed.
-        if known is None or known.marks != _marks(known.paths):
-            known = self._sets[key] = self._find(references)
-        return known.paths
+        if marks != list(map(_mark, paths.values())):
+            paths = self._find(references)
+            self._sets[key] = paths, list(map(_mark, paths.values()))
+        return paths
 
-    def _find(self, references: Sequence[FileReference]) -> Located:
+    def _find(self, references: Sequence[FileReference]) -> Mapping[str, Path]:
         originals = {each.path: self._original(each) for each in references}
         whole = {path: original for path, original in originals.items() if original is not None}
-        paths = whole if len(whole) == len(originals) else self._copied(references)
-        return Located(paths, _marks(paths))
+        return whole if len(whole) == len(originals) else self._copied(references)
 
     def _original(self, reference: FileReference) -> Path | None:
         """Return the repository's file, if it still says what the plan knows."""
