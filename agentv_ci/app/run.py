@@ -125,17 +125,21 @@ async def run_trials(
         engine = Engine(
             plan, targets, options, clean, grade=grade, journal=journal, materials=materials, finished=finished
         )
-        is_interrupted = False
-        try:
-            await engine.run(stored)
-        except asyncio.CancelledError:
-            # What there is then is reported like the end of any other run.
-            is_interrupted = True
+        is_interrupted = await _run_until_interrupted(engine, stored)
         if is_interrupted and earlier is None and not journal.has_begun:
             raise Interrupted("interrupted before the first row; nothing was written")
         journal.finish()
     ending = engine.ending()
     return replace(ending, stopped="interrupted") if is_interrupted else ending
+
+
+async def _run_until_interrupted(engine: Engine, stored: StoredAnswers | None) -> bool:
+    """Return whether a run was interrupted: what there is then is reported like the end of any other."""
+    try:
+        await engine.run(stored)
+    except asyncio.CancelledError:
+        return True
+    return False
 
 
 def _require_folders(plan: Plan, options: RunOptions, *, answering: bool) -> None:
