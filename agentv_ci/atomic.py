@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -33,6 +33,14 @@ def replacing(path: Path, *, scratch_name: str | None = None) -> Iterator[IO[byt
         with contextlib.suppress(OSError):
             scratch.unlink(missing_ok=True)
         raise
+
+
+def write_whole(path: Path, write: Callable[[IO[bytes]], object], *, is_appended: bool = False) -> None:
+    """Put a file in its place when all of it is written; what is no file is written to. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    opened = path.open("ab") if is_appended or (path.exists() and not path.is_file()) else replacing(path)
+    with opened as file:
+        write(file)
 
 
 def refuse_to_overwrite(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:

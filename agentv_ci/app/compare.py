@@ -12,7 +12,8 @@ from pydantic import ValidationError
 from agentv_ci.analysis.baseline import baseline_of, baseline_text, outcome_of
 from agentv_ci.analysis.comparison import BaselineComparison, Side, compare_sides
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
-from agentv_ci.app.report_files import read_run_report, report_path, require_writable, write_whole
+from agentv_ci.app.report_files import read_run_report, report_path, require_writable
+from agentv_ci.atomic import write_whole
 from agentv_ci.contracts.comparison import BASELINE_SCHEMA, BaselineDocument, Comparison
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import OutcomeKey
@@ -66,7 +67,7 @@ def accept_baseline(results: Path, out: Path) -> tuple[BaselineDocument, list[st
     document = baseline_of(rows.outcomes, plan_digest=plan_digest, measured=rows.measured)
     if document is None:
         raise NothingToRun(f"no case of '{results}' was graded")
-    write_whole(out, lambda: [baseline_text(document).encode("utf-8")])
+    write_whole(out, lambda file: file.write(baseline_text(document).encode("utf-8")))
     warnings = []
     if rows.report is None:
         warnings.append(f"there is no run report beside '{results.name}': nobody knows whether its run came to its end")

@@ -59,15 +59,6 @@ class Compiled:
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A plan's text, whose cases were not kept."""
-
-    document: PlanDocument
-    cases: int
-    origin: Origin
-
-
 def compile_paths(selection: Selection, *, cwd: Path) -> Compiled:
     """Compile eval files, or read one plan.
 
@@ -82,28 +73,31 @@ def compile_paths(selection: Selection, *, cwd: Path) -> Compiled:
     return Compiled(plan, reading.origin(compilation.sources, cases=len(plan.cases)))
 
 
-def write_plan(selection: Selection, *, cwd: Path, scratch: BinaryIO, watch: Callable[[int], None]) -> Written:
-    """Compile eval files into a plan's text, or read one plan.
+def write_plan(
+    selection: Selection, *, cwd: Path, scratch: BinaryIO, watch: Callable[[int], None]
+) -> tuple[PlanDocument, Origin]:
+    """Compile eval files into a plan's text, whose cases are not held, or read one plan.
 
     The text lies in `scratch` until it is copied; `watch` gets the number of cases so far. Raises what
     `compile_paths` raises, and OSError.
     """
     files = discover(selection.patterns, cwd)
     if _is_plan(files):
-        return write_compiled(_read_plan(files[0].path, selection, cwd), scratch)
+        compiled = _read_plan(files[0].path, selection, cwd)
+        return plan_document(compiled.plan, scratch), compiled.origin
     writer = PlanWriter(schema_id("plan-v1"), scratch)
     reading = _Reading(files, selection, cwd)
     compilation = reading.compilation()
-    number = writer.add(compilation.cases(), watch)
-    origin = reading.origin(compilation.sources, cases=number)
-    return Written(writer.end(compilation.head()), number, origin)
+    writer.add(compilation.cases(), watch)
+    origin = reading.origin(compilation.sources, cases=writer.cases)
+    return writer.end(compilation.head()), origin
 
 
-def write_compiled(compiled: Compiled, scratch: BinaryIO) -> Written:
+def plan_document(plan: Plan, scratch: BinaryIO) -> PlanDocument:
     """Return the text of a plan in memory; it lies in `scratch` until it is copied. Raises OSError."""
     writer = PlanWriter(schema_id("plan-v1"), scratch)
-    number = writer.add(compiled.plan.cases, lambda _: None)
-    return Written(writer.end(compiled.plan), number, compiled.origin)
+    writer.add(plan.cases, lambda _: None)
+    return writer.end(plan)
 
 
 def _is_plan(files: Sequence[DiscoveredFile]) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from agentv_ci.analysis.outcomes import CaseOutcome
-from agentv_ci.atomic import refuse_to_overwrite, replacing
+from agentv_ci.atomic import refuse_to_overwrite, write_whole
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.contracts.results import OutcomeKey, ResultRow
 from agentv_ci.errors import UsageError
@@ -191,7 +191,7 @@ def _write(path: Path, name: ReportFormat | None, run: RunView, reports: Reports
     """Write one report, or the run report (None); returns why it is not there."""
     pieces = partial(renderer(name), run) if name is not None else partial(_encoded, run.report)
     try:
-        write_whole(path, pieces, is_appended=path in reports.appended)
+        write_whole(path, lambda file: file.writelines(pieces()), is_appended=path in reports.appended)
     except OSError as error:
         return why(error, path)
     return None
@@ -205,17 +205,6 @@ def _counted(rows: Iterable[ResultRow], cases: set[OutcomeKey]) -> Iterator[Resu
         if trial[0] in cases and trial not in seen:
             seen.add(trial)
             yield row
-
-
-def write_whole(path: Path, pieces: Callable[[], Iterable[bytes]], *, is_appended: bool = False) -> None:
-    """Put a file in its place when all of it is written; what is no file is written to. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if is_appended or (path.exists() and not path.is_file()):
-        with path.open("ab") as file:
-            file.writelines(pieces())
-        return
-    with replacing(path) as file:
-        file.writelines(pieces())
 
 
 def why(error: Exception, path: Path) -> str:

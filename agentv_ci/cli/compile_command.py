@@ -11,16 +11,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from agentv_ci.app.compile import (
-    Selection,
-    Written,
-    compile_paths,
-    diff_plans,
-    estimate_run,
-    write_compiled,
-    write_plan,
-)
-from agentv_ci.atomic import refuse_to_overwrite, replacing
+from agentv_ci.app.compile import Selection, compile_paths, diff_plans, estimate_run, plan_document, write_plan
+from agentv_ci.atomic import refuse_to_overwrite, write_whole
 from agentv_ci.cli.console import one_line, show_count, show_diagnostics, show_line
 from agentv_ci.cli.options import FILE, Count, SelectionOptions, argument, option, part, takes
 from agentv_ci.errors import PASSED, UsageError
@@ -28,6 +20,7 @@ from agentv_ci.jsonschema.schemas import TITLES, text
 from agentv_ci.text import counted
 
 if TYPE_CHECKING:
+    from agentv_ci.compile.document import PlanDocument
     from agentv_ci.contracts.plan_summaries import Estimate, NamedCase, PlanDiff
 
 
@@ -118,7 +111,7 @@ def _answer(options: CompileOptions) -> None:
         _show_estimate(estimate_run(compiled, workers=options.workers), options.form)
     if options.out != "-":
         with tempfile.TemporaryFile() as scratch:
-            _write(write_compiled(compiled, scratch), options.out)
+            _write(plan_document(compiled.plan, scratch), options.out)
 
 
 def _write_schemas(folder: Path) -> None:
@@ -136,32 +129,26 @@ def _write_schemas(folder: Path) -> None:
 def _compile(selection: Selection, out: str) -> None:
     with tempfile.TemporaryFile() as scratch:
         with show_count("cases compiled") as watch:
-            written = write_plan(selection, cwd=Path.cwd(), scratch=scratch, watch=watch)
-        show_diagnostics(written.origin.warnings, err=True)
+            document, origin = write_plan(selection, cwd=Path.cwd(), scratch=scratch, watch=watch)
+        show_diagnostics(origin.warnings, err=True)
         if out != "-":
-            refuse_to_overwrite([Path.cwd() / out], written.origin.sources)
-            _write(written, out)
+            refuse_to_overwrite([Path.cwd() / out], origin.sources)
+            _write(document, out)
         elif sys.stdout is None:
             raise UsageError("standard output is closed; name a file with --out")
         else:
-            written.document.copy_to(sys.stdout.buffer)
+            document.copy_to(sys.stdout.buffer)
 
 
-def _write(written: Written, out: str) -> None:
+def _write(document: PlanDocument, out: str) -> None:
+    """Write the document whole or not at all, where the path is that of a file."""
     try:
-        _replace(Path(out), written)
+        write_whole(Path(out), document.copy_to)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
             raise
         raise UsageError(f"cannot write '{out}': {error.strerror}") from error
-    click.echo(f"{counted(written.cases, 'case')} compiled to {out}", err=True)
-
-
-def _replace(path: Path, written: Written) -> None:
-    """Write the document whole or not at all, where the path is that of a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") if path.exists() and not path.is_file() else replacing(path) as file:
-        written.document.copy_to(file)
+    click.echo(f"{counted(document.cases, 'case')} compiled to {out}", err=True)
 
 
 def _show_diff(diff: PlanDiff, cases: int, form: Literal["text", "json"]) -> None:

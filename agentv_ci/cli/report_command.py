@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from agentv_ci.app.report import Merging, report_results
+from agentv_ci.app.report import report_results
 from agentv_ci.app.report_files import RunFiles
 from agentv_ci.cli.console import show_outcome
 from agentv_ci.cli.options import FILE, Count, ReportOptions, argument, option, part, takes
@@ -49,17 +49,17 @@ def command(options: ReportCommandOptions) -> int:
       agentv-ci report results.jsonl --html report.html --markdown summary.md
     """
     cwd = Path.cwd()
-    out = cwd / options.out if options.out else None
-    files = RunFiles(out, form_of(out)) if out is not None else None
     reports = options.reports.at(cwd)
-    merging = Merging(
-        results=[cwd / each for each in options.results],
-        names=options.results,
+    out = cwd / options.out if options.out else None
+    files = RunFiles(out, form_of(out), reports) if out is not None else None
+    outcome = report_results(
+        options.results,
+        files,
+        reports,
+        cwd=cwd,
         expected_shards=options.expect_shards,
-        out=files,
-        reports=reports,
         baseline=cwd / options.baseline if options.baseline else None,
+        now=datetime.now(UTC),
     )
-    outcome = report_results(merging, now=datetime.now(UTC))
-    show_outcome(outcome, {**(files.written if files is not None else {}), **reports.named}, cwd)
+    show_outcome(outcome, files.written if files is not None else reports.named, cwd)
     return outcome.report.gate.exit_code

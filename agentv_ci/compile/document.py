@@ -48,24 +48,25 @@ class PlanWriter:
         self._digest = StreamedDigest(schema)
         self._scratch = scratch
         self._separator = b"\n    "
+        self.cases = 0
+        """How many there are so far."""
 
-    def add(self, cases: Iterable[PlanCase], watch: Callable[[int], None]) -> int:
-        """Write the next cases; returns how many there were. `watch` is called with the number so far after each."""
-        number = 0
-        for number, case in enumerate(cases, 1):
+    def add(self, cases: Iterable[PlanCase], watch: Callable[[int], None]) -> None:
+        """Write the next cases; `watch` is called with the number so far after each."""
+        for case in cases:
             text = case.model_dump_json(by_alias=True, exclude_none=True, indent=2)
             # Inside JSON texts line ends are escaped: all that are left are those between keys.
             self._scratch.write(self._separator + text.replace("\n", "\n    ").encode("utf-8"))
             self._separator = b",\n    "
             self._digest.add(as_published(case))
-            watch(number)
-        return number
+            self.cases += 1
+            watch(self.cases)
 
     def end(self, head: Plan) -> PlanDocument:
         """Return the document; `head` is everything but the cases."""
         complete = head.model_copy(update={"digest": self._digest.end(_rest(head))})
         text = complete.model_dump_json(by_alias=True, exclude_none=True, exclude={"cases"}, indent=2)
-        return PlanDocument(text.removesuffix("\n}").encode("utf-8"), self._scratch)
+        return PlanDocument(text.removesuffix("\n}").encode("utf-8"), self._scratch, self.cases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +75,16 @@ class PlanDocument:
 
     head: bytes
     """All but the cases, and the bracket that closes it."""
-    cases: BinaryIO
+    scratch: BinaryIO
+    """Where the cases lie."""
+    cases: int
+    """How many there are."""
 
     def copy_to(self, out: IO[bytes]) -> None:
         """Write the whole document; raises OSError."""
         out.write(self.head + b',\n  "cases": [')
-        self.cases.seek(0)
-        shutil.copyfileobj(self.cases, out)
+        self.scratch.seek(0)
+        shutil.copyfileobj(self.scratch, out)
         out.write(b"\n  ]\n}\n")
 
 

@@ -8,7 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from agentv_ci.app.compile import Compiled, Origin, Selection, compile_paths, write_compiled
+from agentv_ci.app.compile import Selection, compile_paths, plan_document
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.errors import InvalidInput
 from tests.conftest import write
@@ -84,5 +84,5 @@ def compile_case(root: Path, files: Files | None = None, /, **given: Any) -> Pla
 def text_of(plan: Plan) -> str:
     """Return a plan as it is published."""
     with BytesIO() as scratch, BytesIO() as out:
-        write_compiled(Compiled(plan, Origin(Path(), (), (), ())), scratch).document.copy_to(out)
+        plan_document(plan, scratch).copy_to(out)
         return out.getvalue().decode()

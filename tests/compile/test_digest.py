@@ -478,7 +478,8 @@ def test_digest_of_a_plan_changes_with_everything_in_it(tmp_path: Path, change: 
 def compiled_text(*patterns: str | Path, cwd: Path) -> str:
     with BytesIO() as scratch, BytesIO() as out:
         selection = Selection(list(map(str, patterns)))
-        write_plan(selection, cwd=cwd, scratch=scratch, watch=lambda _: None).document.copy_to(out)
+        document, _ = write_plan(selection, cwd=cwd, scratch=scratch, watch=lambda _: None)
+        document.copy_to(out)
         return out.getvalue().decode()
 
 

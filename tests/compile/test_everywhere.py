@@ -30,7 +30,8 @@ REFERENCE = re.compile(r"\$\{\{\s*(\w+)\s*\}\}")
 
 def compiled(root: Path) -> bytes:
     with BytesIO() as scratch, BytesIO() as out:
-        write_plan(Selection(["."]), cwd=root, scratch=scratch, watch=lambda _: None).document.copy_to(out)
+        document, _ = write_plan(Selection(["."]), cwd=root, scratch=scratch, watch=lambda _: None)
+        document.copy_to(out)
         return out.getvalue()
 
 
