@@ -15,8 +15,7 @@ from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.json_access import objects_at, text_at
 from agentv_ci.load.discover import find_root, targets_in
 from agentv_ci.load.document import load
-from agentv_ci.scaffold.drafts import EXAMPLE, SCHEMAS, WORKFLOWS, Choices, Draft, drafts
-from agentv_ci.scaffold.starters import STARTERS
+from agentv_ci.scaffold.drafts import EXAMPLE, SCHEMAS, STARTERS, WORKFLOWS, Choices, Draft, drafts
 from agentv_ci.text import listed
 
 Fate = Literal["written", "kept", "pasted"]

@@ -14,8 +14,7 @@ from agentv_ci.app.init import Start, Step, plan_start, write_start
 from agentv_ci.cli.console import one_line, show_line
 from agentv_ci.cli.options import FILE, argument, option, takes
 from agentv_ci.errors import PASSED, UsageError
-from agentv_ci.scaffold.drafts import AGENT_COMMAND, Choices
-from agentv_ci.scaffold.starters import STARTERS
+from agentv_ci.scaffold.drafts import AGENT_COMMAND, STARTERS, Choices
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,7 @@ from agentv_ci.app.validate import check_paths
 from agentv_ci.cli import run
 from agentv_ci.contracts.targets import Target
 from agentv_ci.errors import Interrupted, UsageError
-from agentv_ci.scaffold.drafts import AGENT_COMMAND, Choices
-from agentv_ci.scaffold.starters import STARTERS
+from agentv_ci.scaffold.drafts import AGENT_COMMAND, STARTERS, Choices
 from tests.conftest import REPOSITORY, agentv_ci, environment, write
 from tests.guards.test_families import kinds
 from tests.servers.model_api import model_api, says
@@ -72,7 +71,7 @@ def begin(folder: Path, choices: Choices | None = None) -> None:
 
 class TestWhatIsWritten:
     def test_every_provider_can_be_begun_with(self) -> None:
-        assert {*STARTERS} == {*kinds(Target, "provider")}, "add it to scaffold/starters.py and scaffold/files/targets/"
+        assert {*STARTERS} == {*kinds(Target, "provider")}, "add it to scaffold/drafts.py and scaffold/files/targets/"
 
     @each_kind
     def test_it_validates_strictly(self, kind: str, project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv_ci.scaffold.drafts import WORKFLOWS, Choices, drafts
-from agentv_ci.scaffold.starters import STARTERS
+from agentv_ci.scaffold.drafts import STARTERS, WORKFLOWS, Choices, drafts
 from tests.conftest import REPOSITORY
 from tests.external import workflow_linters as linters
 from tests.guards.test_docs import blocks
