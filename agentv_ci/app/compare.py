@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -22,16 +21,6 @@ from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.model_errors import sentence
 from agentv_ci.results.files import read_rows
 from agentv_ci.text import counted, shortened
-
-
-@dataclass(frozen=True, slots=True)
-class _Results:
-    """A results file, as far as comparing needs it."""
-
-    outcomes: tuple[CaseOutcome, ...]
-    measured: str
-    """The time of its newest row."""
-    report: RunReport | None
 
 
 def compare_files(base: Path, head: Path, *, names: tuple[str, str], confidence: float, now: datetime) -> Comparison:
@@ -62,16 +51,16 @@ def accept_baseline(results: Path, out: Path) -> tuple[BaselineDocument, list[st
     if results.suffix == ".json":
         raise UsageError(f"'{results}' is no results file: results are .jsonl or .yaml")
     require_writable([out], (results, report_path(results)))
-    rows = _read(results, results.name)
-    plan_digest = rows.report.plan_digest if rows.report is not None else None
-    document = baseline_of(rows.outcomes, plan_digest=plan_digest, measured=rows.measured)
+    outcomes, measured, report = _read(results, results.name)
+    plan_digest = report.plan_digest if report is not None else None
+    document = baseline_of(outcomes, plan_digest=plan_digest, measured=measured)
     if document is None:
         raise NothingToRun(f"no case of '{results}' was graded")
     write_whole(out, lambda file: file.write(baseline_text(document).encode("utf-8")))
     warnings = []
-    if rows.report is None:
+    if report is None:
         warnings.append(f"there is no run report beside '{results.name}': nobody knows whether its run came to its end")
-    if left_out := len(rows.outcomes) - len(document.cases):
+    if left_out := len(outcomes) - len(document.cases):
         warnings.append(f"{counted(left_out, 'case')} without a verdict left out")
     if all(len(case.passed) + len(case.missed) == 1 for case in document.cases):
         warnings.append("one trial a case: later runs cannot tell noise from change; use --repeat")
@@ -93,12 +82,15 @@ def _side(path: Path, name: str) -> Side:
     if path.suffix == ".json":
         document = _baseline(path)
         return Side(name, tuple(map(outcome_of, document.cases)), document.measured)
-    rows = _read(path, name)
-    return Side(name, rows.outcomes, rows.measured)
+    outcomes, measured, _ = _read(path, name)
+    return Side(name, outcomes, measured)
 
 
-def _read(results: Path, name: str) -> _Results:
-    """Return results that are whole; raises UsageError for others, and NothingToRun for empty ones."""
+def _read(results: Path, name: str) -> tuple[tuple[CaseOutcome, ...], str, RunReport | None]:
+    """Return the outcomes of whole results, the time of the newest row, and their run report.
+
+    Raises UsageError for results that are not whole, and NothingToRun for empty ones.
+    """
     report = read_run_report(results)
     if report is not None and (reason := _unfit(report)):
         raise UsageError(f"'{name}' {reason}; only whole runs are compared")
@@ -117,7 +109,7 @@ def _read(results: Path, name: str) -> _Results:
         raise NothingToRun(f"'{results}' has no rows")
     if report is not None and report.counts.rows != tally.rows:
         raise UsageError(f"'{name}' has {tally.rows} rows, and its run report says {report.counts.rows}")
-    return _Results(tally.outcomes(), measured, report)
+    return tally.outcomes(), measured, report
 
 
 def _baseline(path: Path) -> BaselineDocument:

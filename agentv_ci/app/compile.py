@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
@@ -68,9 +68,8 @@ def compile_paths(selection: Selection, *, cwd: Path) -> Compiled:
     if _is_plan(files):
         return _read_plan(files[0].path, selection, cwd)
     reading = _Reading(files, selection, cwd)
-    compilation = reading.compilation()
-    plan = compilation.plan()
-    return Compiled(plan, reading.origin(compilation.sources, cases=len(plan.cases)))
+    plan = reading.compilation.plan()
+    return Compiled(plan, reading.origin(cases=len(plan.cases)))
 
 
 def write_plan(
@@ -87,10 +86,9 @@ def write_plan(
         return plan_document(compiled.plan, scratch), compiled.origin
     writer = PlanWriter(schema_id("plan-v1"), scratch)
     reading = _Reading(files, selection, cwd)
-    compilation = reading.compilation()
-    writer.add(compilation.cases(), watch)
-    origin = reading.origin(compilation.sources, cases=writer.cases)
-    return writer.end(compilation.head()), origin
+    writer.add(reading.compilation.cases(), watch)
+    origin = reading.origin(cases=writer.cases)
+    return writer.end(reading.compilation.head()), origin
 
 
 def plan_document(plan: Plan, scratch: BinaryIO) -> PlanDocument:
@@ -120,19 +118,16 @@ class _Reading:
         self._dotenv: dict[Path, None] = {}
         self._beside: dict[Diagnostic, None] = {}
         self._own: dict[Diagnostic, None] = {}
+        self.compilation = Compilation(self._valid(), read_text=_read_text, eval_ids=selection.eval_ids)
 
-    def compilation(self) -> Compilation:
-        """Return what compiles the documents as they come."""
-        return Compilation(self._valid(), read_text=_read_text, eval_ids=self._selection.eval_ids)
-
-    def origin(self, sources: Iterable[Path], *, cases: int) -> Origin:
+    def origin(self, *, cases: int) -> Origin:
         """Return where the plan comes from, after its last case; raises what can only be said then."""
         if not cases:
             raise NothingToRun(f"no case matches --eval-id {listed(self._selection.eval_ids)}")
         if len(self._roots) > 1:
             raise UsageError(f"one run takes files of one repository, not of {listed(self._roots)}")
         (root,) = self._roots
-        return Origin(root, self._diagnostics(), (*self._read, *sources), tuple(self._dotenv))
+        return Origin(root, self._diagnostics(), (*self._read, *self.compilation.sources), tuple(self._dotenv))
 
     def _valid(self) -> Iterator[tuple[CheckedDocument, DocumentContext]]:
         """Yield valid eval documents until one is not; the rest is still checked, and said at the end."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,11 +11,11 @@ import httpx
 
 from agentv_ci import __version__
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import Environment
+from agentv_ci.contracts.exchange import Environment, ProviderError
 from agentv_ci.json_access import count_at, objects_at, read_json, text_at
 from agentv_ci.publish.comment import Comment, NotCommented
 from agentv_ci.publish.workflow import Workflow
-from agentv_ci.retry import RetryPolicy, retry_hint_s
+from agentv_ci.retry import RetryPolicy, retry_hint_s, with_retries
 from agentv_ci.text import on_one_line, shortened
 
 POLICY = RetryPolicy(max_retries=3, initial_delay_s=1.0, max_delay_s=60.0)
@@ -37,24 +36,6 @@ WORKFLOW_BOT = "github-actions"
 MAX_MESSAGE = 300
 
 
-class GitHubError(Exception):
-    """What GitHub refuses, or why it was not reached, in a sentence."""
-
-    def __init__(
-        self,
-        detail: str,
-        *,
-        status: int | None = None,
-        is_passing: bool = False,
-        retry_after_s: float | None = None,
-    ) -> None:
-        super().__init__(detail)
-        self.status = status
-        self.is_passing = is_passing
-        """Whether another try may succeed."""
-        self.retry_after_s = retry_after_s
-
-
 async def comment_on(comment: Comment, workflow: Workflow, token: str, environment: Environment) -> str:
     """Create or update the comment, and return its address; raises NotCommented."""
 
@@ -65,27 +46,19 @@ async def comment_on(comment: Comment, workflow: Workflow, token: str, environme
             return await _upsert(api, comment, workflow, number)
 
     try:
-        async with asyncio.timeout(TIMEOUT_S):
-            return await _with_retries(attempt, environment)
-    except TimeoutError as error:
-        raise NotCommented(f"no answer within {TIMEOUT_S:g} s") from error
-    except GitHubError as error:
-        raise NotCommented(str(error)) from error
+        address, _ = await with_retries(
+            attempt,
+            POLICY,
+            lambda *_: None,
+            uniform=environment.uniform,
+            pause=lambda _, wait_s: environment.sleep(wait_s),
+            timeout_s=TIMEOUT_S,
+        )
+    except ProviderError as error:
+        raise NotCommented(error.detail) from error
     except UNREACHABLE as error:
         raise NotCommented(f"GitHub was not reached: {type(error).__name__}") from error
-
-
-async def _with_retries(attempt: Callable[[], Awaitable[str]], environment: Environment) -> str:
-    """Return the comment's address; repeat attempts that fail, unless GitHub asks for too long a wait."""
-    for retry in range(POLICY.max_retries):
-        try:
-            return await attempt()
-        except GitHubError as error:
-            delay_s = POLICY.delay_s(retry, error.retry_after_s, environment.uniform)
-            if not error.is_passing or delay_s > POLICY.max_delay_s:
-                raise
-        await environment.sleep(delay_s)
-    return await attempt()
+    return address
 
 
 async def _upsert(api: _Api, comment: Comment, workflow: Workflow, number: int) -> str:
@@ -99,7 +72,7 @@ async def _upsert(api: _Api, comment: Comment, workflow: Workflow, number: int) 
             path = f"/repos/{workflow.repository}/issues/comments/{count_at(each, 'id')}"
             try:
                 return _address(await api.ask("PATCH", path, {"body": comment.text(body)}))
-            except GitHubError as error:
+            except ProviderError as error:
                 if error.status != NOT_FOUND:
                     raise
             # It was deleted meanwhile.
@@ -125,8 +98,8 @@ async def _author(api: _Api, workflow: Workflow) -> str:
     """Return the login that REST gives for comments of this token. For a workflow's own token only GraphQL has that."""
     try:
         answer = await api.ask("POST", workflow.graphql_url, {"query": "{viewer{login}}"})
-    except GitHubError as error:
-        if error.is_passing:
+    except ProviderError as error:
+        if error.retryable:
             raise
         # A server that does not say it.
         answer = None
@@ -137,10 +110,10 @@ async def _author(api: _Api, workflow: Workflow) -> str:
 
 
 def _address(comment: JsonValue) -> str:
-    """Return where a comment is that was just written; raises GitHubError where there is none."""
+    """Return where a comment is that was just written; raises ProviderError where there is none."""
     if count_at(comment, "id") is None:
         # Another page, such as a login, is no success.
-        raise GitHubError("what answers is not GitHub's API", is_passing=True)
+        raise ProviderError("malformed", "what answers is not GitHub's API", retryable=True)
     return text_at(comment, "html_url") or ""
 
 
@@ -161,7 +134,7 @@ async def _client(workflow: Workflow, token: str, environment: Environment) -> A
 
 @dataclass(frozen=True, slots=True)
 class _Api:
-    """Sends requests; raises GitHubError for what is refused."""
+    """Sends requests; raises ProviderError for what is refused."""
 
     client: httpx.AsyncClient
     url: str
@@ -178,7 +151,7 @@ class _Api:
                 answer = await _answer(response)
         except UNREACHABLE as error:
             # Its text may repeat the header that could not be sent.
-            raise GitHubError(f"GitHub was not reached: {type(error).__name__}", is_passing=True) from None
+            raise ProviderError("network", f"GitHub was not reached: {type(error).__name__}", retryable=True) from None
         if response.is_success:
             return answer
         raise self._refused(response, answer)
@@ -189,14 +162,14 @@ class _Api:
             asked = {**(query or {}), "per_page": str(PAGE), "page": str(page)}
             answer = await self.ask("GET", path, query=asked)
             if not isinstance(answer, list):
-                raise GitHubError("what answers is not GitHub's API", is_passing=True)
+                raise ProviderError("malformed", "what answers is not GitHub's API", retryable=True)
             found = objects_at(answer)
             for each in found:
                 yield each
             if len(found) < PAGE:
                 return
 
-    def _refused(self, response: httpx.Response, answer: JsonValue) -> GitHubError:
+    def _refused(self, response: httpx.Response, answer: JsonValue) -> ProviderError:
         message = shortened(on_one_line(text_at(answer, "message") or response.reason_phrase), MAX_MESSAGE)
         detail = f"GitHub answers {response.status_code}: {message}"
         if response.status_code == FORBIDDEN and "integration" in message:
@@ -204,7 +177,9 @@ class _Api:
         hint = retry_hint_s(response.headers, self.now())
         # Too many requests are refused with 403, too; then there is a hint.
         is_passing = response.status_code >= 500 or response.status_code in (408, 409, 429) or hint is not None
-        return GitHubError(detail, status=response.status_code, is_passing=is_passing, retry_after_s=hint)
+        # The policy would never ask again after 403.
+        status = None if is_passing else response.status_code
+        return ProviderError("request", detail, status=status, retryable=is_passing, retry_after_s=hint)
 
 
 async def _answer(response: httpx.Response) -> JsonValue:
