@@ -153,8 +153,10 @@ def write_reports(
     """
     formats: dict[Path, ReportFormat | None] = {report: None} if report is not None else {}
     formats |= {path: name for name, path in reports.files.items()}
-    kinds = {path: "appended" if path in reports.appended else _kind(path) for path in formats}
-    files = [path for path, kind in kinds.items() if kind == "file"]
+    kinds = {path: "stream" if path in reports.appended else _kind(path) for path in formats}
+    files, devices, streams = (
+        [path for path in formats if kinds[path] == kind] for kind in ("file", "device", "stream")
+    )
     lost: dict[Path, str] = {}
 
     def write(paths: Iterable[Path]) -> dict[Path, str]:
@@ -163,8 +165,7 @@ def write_reports(
         run = RunView(outcome.report, outcome.cases, lambda: _counted(rows(), cases), reports.links)
         return {path: reason for path in paths if (reason := _write(path, formats[path], run, reports)) is not None}
 
-    devices = [path for path, kind in kinds.items() if kind == "device"]
-    for group in (files, devices, [path for path in formats if path not in files and path not in devices]):
+    for group in (files, devices, streams):
         failed = write(group)
         if failed:
             lost |= failed

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from agentv_ci.app.init import Start, Step, plan_start, write_start
-from agentv_ci.cli.console import one_line, show_line
+from agentv_ci.cli.console import one_line, short, show_line
 from agentv_ci.cli.options import FILE, argument, option, takes
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.scaffold.drafts import AGENT_COMMAND, STARTERS, Choices
@@ -116,7 +116,7 @@ def _show(start: Start) -> None:
         what = (
             "is there already, and left as it was; add to it:" if there else "is for the whole repository; put there:"
         )
-        show_line(f"{_from_here(step.path)} {what}", "warn")
+        show_line(f"{short(step.path, Path.cwd())} {what}", "warn")
         click.echo(step.text, nl=False)
     _show_next(start)
     if written and start.choices.editor:
@@ -127,13 +127,7 @@ def _list(title: str, steps: tuple[Step, ...]) -> None:
     if steps:
         click.echo(title)
     for step in steps:
-        show_line(f"  {_from_here(step.path)}" + (f" ({step.note})" if step.note else ""), "plain")
-
-
-def _from_here(path: Path) -> str:
-    """Name a file as the user would from where they are."""
-    cwd = Path.cwd()
-    return str(path.relative_to(cwd) if path.is_relative_to(cwd) else path)
+        show_line(f"  {short(step.path, Path.cwd())}" + (f" ({step.note})" if step.note else ""), "plain")
 
 
 def _show_next(start: Start) -> None:
@@ -141,7 +135,7 @@ def _show_next(start: Start) -> None:
     names = start.choices.variables
     lines = []
     if start.folder != Path.cwd():
-        lines.append(f"cd {shlex.quote(one_line(_from_here(start.folder)))}")
+        lines.append(f"cd {shlex.quote(one_line(str(short(start.folder, Path.cwd()))))}")
     if names and starter.is_agent:
         lines.append(f"export {names[0]}=<value>  # unless you are logged in")
     else:
