@@ -1,4 +1,4 @@
-"""Stage 6: rows become one report."""
+"""Rows of a run → its run report."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Stage 6: what a run came to, in the forms that people and programs read."""
+"""What a run came to, in the forms that people and programs read."""
