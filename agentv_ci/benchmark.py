@@ -14,7 +14,16 @@ from typing import Any, Literal
 from agentv_ci.app import benchmark as engine
 from agentv_ci.app.check import apply_validators, context_of
 from agentv_ci.app.environment import system_environment
-from agentv_ci.app.runners import Answer, AnswerFunction, Ask, Message, error_text, in_a_thread, json_copy, private_copy
+from agentv_ci.app.runners import (
+    Answer,
+    AnswerFunction,
+    AskRunner,
+    Message,
+    error_text,
+    in_a_thread,
+    json_copy,
+    private_copy,
+)
 from agentv_ci.canonical import digest_of_value
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.benchmark import (
@@ -74,7 +83,7 @@ class Runner:
 class AsyncRunner:
     """What an async scenario function asks."""
 
-    def __init__(self, spec: RunnerSpec, ask: Ask, seed: int | None) -> None:
+    def __init__(self, spec: RunnerSpec, ask: AskRunner, seed: int | None) -> None:
         self.key = spec.key
         self.config = private_copy(spec.config)
         self.responses: list[Response] = []
@@ -187,7 +196,7 @@ class _Benchmark:
         own = {"scenario_key": spec.key, "runner_key": runner.key, "metrics": metrics, "error": case_run.error}
         return RunResult.model_validate({**case_run.run, **own})
 
-    async def _trial(self, spec: ScenarioSpec, runner: RunnerSpec, ask: Ask, seed: int | None) -> RunResult:
+    async def _trial(self, spec: ScenarioSpec, runner: RunnerSpec, ask: AskRunner, seed: int | None) -> RunResult:
         asking = AsyncRunner(runner, ask, seed)
         begun = self._environment.monotonic()
         payload = {"params": private_copy(spec.params), "seed": seed}

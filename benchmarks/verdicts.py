@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agentv_ci.analysis.comparison import CONFIDENCE, Side, compare_sides
-from agentv_ci.analysis.gate import judge_run
+from agentv_ci.analysis.gate import decide_gate
 from agentv_ci.analysis.outcomes import CaseOutcome, RowCase, Tally, TrialOutcome
 from agentv_ci.contracts.report import Ending, GateSettings
 from agentv_ci.contracts.results import RowSource
@@ -59,7 +59,7 @@ def _outcome(number: int, passes: Sequence[bool]) -> CaseOutcome:
 def gate_fails(outcomes: Sequence[CaseOutcome], min_pass_rate: float) -> bool:
     """Whether a run does not pass the gate."""
     settings = [GateSettings(suite=SUITE, cases=CASES, min_pass_rate=min_pass_rate)]
-    return judge_run(settings, outcomes, Tally(), Ending(), (), None).exit_code != 0
+    return decide_gate(settings, outcomes, Tally(), Ending(), (), None).exit_code != 0
 
 
 def compare_fails(base: Sequence[CaseOutcome], head: Sequence[CaseOutcome], confidence: float) -> bool:

@@ -14,7 +14,7 @@ from agentv_ci.contracts.api_targets import OpenAITarget
 from agentv_ci.contracts.exchange import ProviderError, Response
 from agentv_ci.contracts.results import OutputMessage, ToolCall
 from agentv_ci.contracts.targets import CliTarget, Target
-from agentv_ci.execute.settings import resolve_targets
+from agentv_ci.execute.resolution import resolve_targets
 from agentv_ci.redaction import MASK, Redactor, secrets_of
 
 SECRET = 'sk-"canary"/äöü+0123'

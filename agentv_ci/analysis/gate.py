@@ -61,7 +61,7 @@ def gate_settings(plan: Plan) -> tuple[GateSettings, ...]:
     )
 
 
-def judge_run(
+def decide_gate(
     settings: Sequence[GateSettings],
     outcomes: Sequence[CaseOutcome],
     tally: Tally,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from agentv_ci.analysis.comparison import BaselineComparison, compare
-from agentv_ci.analysis.gate import gate_settings, judge_run
+from agentv_ci.analysis.gate import decide_gate, gate_settings
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
 from agentv_ci.analysis.spending import Spending
 from agentv_ci.analysis.statistics import count, describe, group, repeated
@@ -69,7 +69,7 @@ def run_report_of(
         dry_run=ending.dry_run,
         counts=count(outcomes, rows=tally.rows, cases=sum(each.cases for each in settings)),
         statistics=describe(outcomes),
-        gate=judge_run(settings, outcomes, tally, ending, scenarios, comparison),
+        gate=decide_gate(settings, outcomes, tally, ending, scenarios, comparison),
         suites=_groups("suite", tally, outcomes),
         targets=_groups("target", tally, outcomes),
         evaluators=tally.evaluators.figures(),

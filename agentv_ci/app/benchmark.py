@@ -11,10 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from agentv_ci.analysis.scenarios import run_of
-from agentv_ci.app.compile import Compiled, Selection, compile_paths
+from agentv_ci.app.compile import CompiledPlan, Selection, compile_paths
 from agentv_ci.app.report_files import RunFiles
 from agentv_ci.app.run import run_trials
-from agentv_ci.app.runners import Answer, AnswerFunction, Ask, Message, call, messages_of, target_of, text_of
+from agentv_ci.app.runners import Answer, AnswerFunction, AskRunner, Message, call, messages_of, target_of, text_of
 from agentv_ci.app.workspace import Documents
 from agentv_ci.compile.cases import DEFAULT_TARGET
 from agentv_ci.compile.document import resealed
@@ -27,9 +27,9 @@ from agentv_ci.contracts.results import OutputMessage, ResultRow
 from agentv_ci.contracts.targets import CliTarget, Target
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.prompt import build_request, plain_request
-from agentv_ci.execute.run import RunOptions, RunServices, StoredAnswers
-from agentv_ci.execute.services import ProviderServices
-from agentv_ci.execute.settings import resolve_targets
+from agentv_ci.execute.provider_services import ProviderServices
+from agentv_ci.execute.resolution import resolve_targets
+from agentv_ci.execute.run_services import RunOptions, RunServices, StoredAnswers
 from agentv_ci.execute.targets import open_target
 from agentv_ci.load.discover import find_dotenv
 from agentv_ci.load.files import with_dotenv
@@ -101,7 +101,7 @@ class BenchmarkEngine:
         return [CaseRun(run_of(row, plan.digest), _scores(row), row.error) for row in rows]
 
     @asynccontextmanager
-    async def open_runner(self, runner: BoundRunner) -> AsyncIterator[Ask]:
+    async def open_runner(self, runner: BoundRunner) -> AsyncIterator[AskRunner]:
         """Open a runner that a program asks by itself; asking raises ProviderError.
 
         Raises UsageError for an unknown runner, TargetUnavailable for one that cannot be asked.
@@ -141,7 +141,7 @@ class BenchmarkEngine:
         )
         return open_target(resolved, services, redactor, context.prices)
 
-    def _compiled(self, path: str, runner: BoundRunner) -> Compiled:
+    def _compiled(self, path: str, runner: BoundRunner) -> CompiledPlan:
         file = self.cwd / path
         known = Documents(self.cwd, None).valid_context(file).target_list
         target = _target(runner, known)

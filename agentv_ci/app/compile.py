@@ -52,14 +52,14 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledPlan:
     """A plan in memory."""
 
     plan: Plan
     origin: Origin
 
 
-def compile_paths(selection: Selection, *, cwd: Path) -> Compiled:
+def compile_paths(selection: Selection, *, cwd: Path) -> CompiledPlan:
     """Compile eval files, or read one plan.
 
     Raises InvalidInput with all diagnostics, UsageError, or NothingToRun when nothing is selected.
@@ -69,7 +69,7 @@ def compile_paths(selection: Selection, *, cwd: Path) -> Compiled:
         return _read_plan(files[0].path, selection, cwd)
     reading = _Reading(files, selection, cwd)
     plan = reading.compilation.plan()
-    return Compiled(plan, reading.origin(cases=len(plan.cases)))
+    return CompiledPlan(plan, reading.origin(cases=len(plan.cases)))
 
 
 def write_plan(
@@ -188,7 +188,7 @@ def _read_text(path: Path) -> str:
     return path.read_bytes().decode("utf-8")
 
 
-def _read_plan(path: Path, selection: Selection, cwd: Path) -> Compiled:
+def _read_plan(path: Path, selection: Selection, cwd: Path) -> CompiledPlan:
     if selection.target not in (None, "default") or selection.targets is not None:
         raise UsageError("a plan has its targets already: --target and --targets choose them when it is compiled")
     plan = read_plan(path)
@@ -199,27 +199,27 @@ def _read_plan(path: Path, selection: Selection, cwd: Path) -> Compiled:
     dotenv = find_dotenv(cwd / "plan", cwd, cwd)
     root = find_root(cwd / "plan", cwd)
     referred = (root / file.path for file in plan.files.values())
-    return Compiled(plan, Origin(root, (), (path, *referred), (dotenv,) if dotenv else ()))
+    return CompiledPlan(plan, Origin(root, (), (path, *referred), (dotenv,) if dotenv else ()))
 
 
-def only_changed(compiled: Compiled, old: Path) -> Compiled:
+def only_changed(compiled: CompiledPlan, old: Path) -> CompiledPlan:
     """Return what a run of those cases needs that an older plan does not have; it may be none.
 
     Raises what `read_plan` raises.
     """
     known = {case.digest for case in read_plan(old).cases}
     plan = narrowed(compiled.plan, lambda case: case.digest not in known)
-    return Compiled(plan, replace(compiled.origin, sources=(*compiled.origin.sources, old)))
+    return CompiledPlan(plan, replace(compiled.origin, sources=(*compiled.origin.sources, old)))
 
 
-def diff_plans(compiled: Compiled, old: Path, eval_ids: Sequence[str]) -> PlanDiff:
+def diff_plans(compiled: CompiledPlan, old: Path, eval_ids: Sequence[str]) -> PlanDiff:
     """Return what became of an older plan's cases, of those that are selected; raises what `read_plan` raises."""
     known = read_plan(old)
     selected = tuple(case for case in known.cases if is_selected(case.id, eval_ids))
     return diff(known.model_copy(update={"cases": selected}), compiled.plan)
 
 
-def estimate_run(compiled: Compiled, *, workers: int | None) -> Estimate:
+def estimate_run(compiled: CompiledPlan, *, workers: int | None) -> Estimate:
     """Return what a run will ask and cost, with `workers` cases at once (None: as the targets say).
 
     Raises UsageError for a run that no figure is large enough for.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from agentv_ci.app.compile import Compiled, plan_document
+from agentv_ci.app.compile import CompiledPlan, plan_document
 from agentv_ci.app.report_files import report_path
 from agentv_ci.atomic import replacing
 from agentv_ci.contracts import action
@@ -92,7 +92,7 @@ def action_run(
     )
 
 
-def write_plan(folder: Path, compiled: Compiled, changes: PlanDiff | None) -> None:
+def write_plan(folder: Path, compiled: CompiledPlan, changes: PlanDiff | None) -> None:
     """Write a plan, and what changed since an older one; raises OSError."""
     with replacing(folder / action.PLAN) as file, tempfile.TemporaryFile() as scratch:
         plan_document(compiled.plan, scratch).copy_to(file)

@@ -9,7 +9,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from agentv_ci.analysis.agreement import Agreement, measure
-from agentv_ci.app.compile import Compiled, Origin
+from agentv_ci.app.compile import CompiledPlan, Origin
 from agentv_ci.app.report_files import RunFiles
 from agentv_ci.app.run import run_trials
 from agentv_ci.app.workspace import Documents, no_targets
@@ -23,7 +23,7 @@ from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import MockTarget, Target, TargetsDocument
 from agentv_ci.errors import Interrupted, InvalidInput, NothingToRun, UsageError
-from agentv_ci.execute.run import RunOptions, RunServices, StoredAnswers
+from agentv_ci.execute.run_services import RunOptions, RunServices, StoredAnswers
 from agentv_ci.load.discover import discover, find_dotenv
 from agentv_ci.results.files import read_rows
 from agentv_ci.results.rows import Trial, unscored_row
@@ -37,7 +37,7 @@ ANSWERS = "labelled answers"
 class JudgeCheck:
     """A judge set, ready to run."""
 
-    compiled: Compiled
+    compiled: CompiledPlan
     items: tuple[LabelledAnswer, ...]
     judge: Target
 
@@ -76,7 +76,7 @@ def _judge(context: DocumentContext, name: str) -> Target:
 
 def _compiled(
     checked: CheckedDocument, document: JudgeSetDocument, context: DocumentContext, judge: Target, cwd: Path
-) -> Compiled:
+) -> CompiledPlan:
     assert context.targets is not None, "there are targets, or nothing is compiled"
     names = {target.name for target in context.target_list}
     name = next(each for each in chain([ANSWERS], (f"{ANSWERS} {n}" for n in count(2))) if each not in names)
@@ -97,7 +97,7 @@ def _compiled(
     dotenv = find_dotenv(source.path, source.root, cwd)
     read = (source.path, *(other.source.path for other in context.others), *compilation.sources)
     warnings = tuple(found for each in (*context.others, checked) for found in each.diagnostics)
-    return Compiled(plan, Origin(source.root, warnings, read, (dotenv,) if dotenv else ()))
+    return CompiledPlan(plan, Origin(source.root, warnings, read, (dotenv,) if dotenv else ()))
 
 
 def _as_evals(document: JudgeSetDocument, judge: str) -> EvalDocument:

@@ -10,9 +10,9 @@ from agentv_ci.analysis.merging import Part, merge
 from agentv_ci.app.check import validate_runs
 from agentv_ci.app.compare import baseline_comparison
 from agentv_ci.app.report_files import (
-    Outcome,
     Reports,
     RunFiles,
+    RunOutcome,
     read_run_report,
     report_path,
     require_distinct,
@@ -36,7 +36,7 @@ def report_results(
     expected_shards: int | None,
     baseline: Path | None,
     now: datetime,
-) -> Outcome:
+) -> RunOutcome:
     """Report the result files of these names as one run; all rows go to `out`, with a run report beside them.
 
     With `expected_shards` they must be that many parts of one plan. Raises UsageError for what cannot be read,
@@ -65,20 +65,20 @@ def report_results(
         digests = ((row, part.report.plan_digest if part.report else None) for part, row in located())
         return validate_runs(settings, digests)
 
-    def judge(lost: str | None = None) -> Outcome:
+    def decide(lost: str | None = None) -> RunOutcome:
         merged = merge([*parts], located(), expected_shards, validate=validate, against=against, write_error=lost)
-        return Outcome(*merged)
+        return RunOutcome(*merged)
 
     if all(part.report is None for part in parts) and next(rows(), None) is None:
         raise NothingToRun("these files have no rows")
-    outcome = judge()
+    outcome = decide()
     written = out.written if out is not None else reports.named
     refuse_to_overwrite(written.values(), _documents(results[0], {each.case.suite for each in outcome.cases}))
     if out is not None:
         encode = form(out.form).encode
         lines = (encode(row).encode("utf-8", "replace") for row in rows())
         write_whole(out.results, lambda file: file.writelines(lines))
-    return write_reports(outcome, judge, rows, out.report if out is not None else None, reports)
+    return write_reports(outcome, decide, rows, out.report if out is not None else None, reports)
 
 
 def _documents(results: Path, suites: Iterable[str]) -> Iterator[Path]:

@@ -86,7 +86,7 @@ class RunFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """What a run came to."""
 
     report: RunReport
@@ -139,15 +139,15 @@ def require_writable(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
 
 
 def write_reports(
-    outcome: Outcome,
-    judge: Callable[[str], Outcome],
+    outcome: RunOutcome,
+    decide: Callable[[str], RunOutcome],
     rows: Callable[[], Iterable[ResultRow]],
     report: Path | None,
     reports: Reports,
-) -> Outcome:
+) -> RunOutcome:
     """Write the reports of a run, and return what it came to then; raises what reading the rows raises.
 
-    What is lost is part of the verdict: `judge` gives another one, and all files are written once more. One that then
+    What is lost is part of the verdict: `decide` gives another one, and all files are written once more. One that then
     cannot be written does not stay either, since it would say something else. What cannot be written twice, such as a
     pipe, comes when nothing else can be lost any more.
     """
@@ -169,7 +169,7 @@ def write_reports(
         failed = write(group)
         if failed:
             lost |= failed
-            outcome = judge(next(iter(lost.values())))
+            outcome = decide(next(iter(lost.values())))
             stale = write(path for path in files if path not in lost)
             for path in stale:
                 with contextlib.suppress(OSError):

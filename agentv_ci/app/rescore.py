@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from agentv_ci.app.compile import Compiled, Selection, compile_paths
-from agentv_ci.app.report_files import Outcome, RunFiles
+from agentv_ci.app.compile import CompiledPlan, Selection, compile_paths
+from agentv_ci.app.report_files import RunFiles, RunOutcome
 from agentv_ci.app.run import conclude, run_trials
 from agentv_ci.compile.overrides import Overrides, narrowed, override, with_trials
 from agentv_ci.contracts.plan import CaseKey, Plan, PlanCase, case_key, flat
 from agentv_ci.errors import NothingToRun, UsageError
-from agentv_ci.execute.run import RunOptions, RunServices, StoredAnswers
+from agentv_ci.execute.run_services import RunOptions, RunServices, StoredAnswers
 from agentv_ci.load.discover import find_root
 from agentv_ci.results.files import read_rows
 from agentv_ci.text import listed
@@ -33,7 +33,7 @@ class _Contents:
 class Rescoring:
     """Stored answers, and the plan that scores them."""
 
-    compiled: Compiled
+    compiled: CompiledPlan
     answers: StoredAnswers
     """The rows of the plan's cases."""
     left_out: tuple[str, ...]
@@ -73,7 +73,7 @@ def _suites(contents: _Contents, root: Path) -> Sequence[str]:
     return [str(root / suite) for suite in suites]
 
 
-def _matched(compiled: Compiled, contents: _Contents, results: Path) -> Rescoring:
+def _matched(compiled: CompiledPlan, contents: _Contents, results: Path) -> Rescoring:
     """Return the cases whose target has answered, with as many trials as there are answers."""
     plan = compiled.plan
     scored = [case for case in plan.cases if contents.target_of.get(case_key(case)) == plan.targets[case.target].name]
@@ -90,7 +90,7 @@ def _matched(compiled: Compiled, contents: _Contents, results: Path) -> Rescorin
     )
     origin = replace(compiled.origin, sources=(*compiled.origin.sources, results))
     part = with_trials(narrowed(plan, lambda case: case_key(case) in trials), trials)
-    return Rescoring(Compiled(part, origin), answers, left_out, contents.is_dry_run)
+    return Rescoring(CompiledPlan(part, origin), answers, left_out, contents.is_dry_run)
 
 
 def _left_out(plan: Plan, scored: Sequence[PlanCase], contents: _Contents) -> Iterator[str]:
@@ -119,7 +119,7 @@ def _reads_calls(case: PlanCase) -> bool:
 
 async def rescore(
     rescoring: Rescoring, overrides: Overrides, options: RunOptions, files: RunFiles, services: RunServices
-) -> Outcome:
+) -> RunOutcome:
     """Score stored answers with the plan's evaluators, and write results and reports as a run does.
 
     Rows without an answer stay as they are. Raises what `run_plan` raises.

@@ -12,8 +12,8 @@ from agentv_ci.analysis.gate import gate_settings
 from agentv_ci.analysis.run_report import report
 from agentv_ci.app.check import validate_runs
 from agentv_ci.app.compare import baseline_comparison
-from agentv_ci.app.compile import Compiled
-from agentv_ci.app.report_files import Outcome, RunFiles, why, write_reports
+from agentv_ci.app.compile import CompiledPlan
+from agentv_ci.app.report_files import RunFiles, RunOutcome, why, write_reports
 from agentv_ci.app.workspace import read_yaml
 from agentv_ci.compile.overrides import Overrides, override
 from agentv_ci.contracts.exchange import Ask, Grade, Request, Response
@@ -25,8 +25,8 @@ from agentv_ci.evaluate.evaluators import evaluate, load_evaluators, require_pac
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 from agentv_ci.execute.engine import Engine
 from agentv_ci.execute.materials import Materials
-from agentv_ci.execute.run import GradeAnswer, RunOptions, RunServices, StoredAnswers
-from agentv_ci.execute.settings import resolve_plan
+from agentv_ci.execute.resolution import resolve_plan
+from agentv_ci.execute.run_services import GradeAnswer, RunOptions, RunServices, StoredAnswers
 from agentv_ci.execute.shard import part_of
 from agentv_ci.prices import load_prices
 from agentv_ci.redaction import Redactor, secrets_of
@@ -36,8 +36,8 @@ from agentv_ci.results.resume import NO_EARLIER_RUN, EarlierRun, ResumedResults
 
 
 async def run_plan(
-    compiled: Compiled, overrides: Overrides, options: RunOptions, files: RunFiles, services: RunServices
-) -> Outcome:
+    compiled: CompiledPlan, overrides: Overrides, options: RunOptions, files: RunFiles, services: RunServices
+) -> RunOutcome:
     """Run a plan, write its results and its reports.
 
     Raises UsageError for missing environment variables, TargetUnavailable before the first case, OSError when no
@@ -185,20 +185,20 @@ def conclude(
     ending: Ending,
     rows: Callable[[], Iterable[ResultRow]] | None = None,
     against: BaselineComparison | None = None,
-) -> Outcome:
+) -> RunOutcome:
     """Write the reports of a run whose rows are written: all that are in the file, or `rows`. Raises OSError."""
     read = rows or (lambda: read_rows(files.results, files.form))
     scenarios: tuple[ScenarioReport, ...] = ()
 
-    def judge(lost: str | None) -> Outcome:
+    def decide(lost: str | None) -> RunOutcome:
         ended = replace(ending, write_error=ending.write_error or lost)
-        return Outcome(*report(plan, read(), ended, scenarios=scenarios, against=against))
+        return RunOutcome(*report(plan, read(), ended, scenarios=scenarios, against=against))
 
     try:
         scenarios = validate_runs(gate_settings(plan), ((row, plan.digest) for row in read()))
-        outcome = judge(None)
+        outcome = decide(None)
     except UnreadableResults as error:
         # Another program has changed the file.
         read, against, scenarios = tuple, None, ()
-        outcome = judge(str(error))
-    return write_reports(outcome, judge, read, files.report, files.reports)
+        outcome = decide(str(error))
+    return write_reports(outcome, decide, read, files.report, files.reports)

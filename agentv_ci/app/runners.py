@@ -29,7 +29,7 @@ Message = JsonObject
 Answer = str | JsonObject
 AnswerFunction = Callable[[list[Message], JsonObject], Answer | Awaitable[Answer]]
 """Given a conversation and a configuration, returns what the runner answers."""
-Ask = Callable[[str | Sequence[Message], int | None], Awaitable[tuple[Answer, Response]]]
+AskRunner = Callable[[str | Sequence[Message], int | None], Awaitable[tuple[Answer, Response]]]
 """Asks a runner, with a text or a conversation and a seed; returns its answer, and what that took."""
 
 

@@ -164,7 +164,7 @@ def _evaluate(inputs: Inputs, context: click.Context, files: list[FileDiagnostic
     write_plan(inputs.folder, compiled, changes)
     files += by_file(compiled.origin.warnings, compiled.origin.root)
     options.require_consistency(cwd)
-    return eval_command.evaluate(options, compiled, cwd)
+    return eval_command.run_compiled(options, compiled, cwd)
 
 
 def _refuse_own_files(folder: Path, context: click.Context, cwd: Path) -> None:

@@ -15,7 +15,7 @@ import click
 from agentv_ci.text import without_commands
 
 if TYPE_CHECKING:
-    from agentv_ci.app.report_files import Outcome
+    from agentv_ci.app.report_files import RunOutcome
     from agentv_ci.contracts.diagnostics import Diagnostic
     from agentv_ci.report.lines import Line
 
@@ -97,7 +97,7 @@ def show_summary(lines: Iterable[Line]) -> None:
         click.echo("".join(_styled(text, style) for text, style in bars).rstrip())
 
 
-def show_outcome(outcome: Outcome, written: Mapping[str, Path], cwd: Path) -> None:
+def show_outcome(outcome: RunOutcome, written: Mapping[str, Path], cwd: Path) -> None:
     """Print the summary, and where everything lies that was written."""
     from agentv_ci.report.renderers import terminal
     from agentv_ci.report.view import RunView

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from agentv_ci.app.compile import Compiled, compile_paths, only_changed
+from agentv_ci.app.compile import CompiledPlan, compile_paths, only_changed
 from agentv_ci.app.report_files import RunFiles
 from agentv_ci.app.run import run_plan
 from agentv_ci.cli.console import ignoring_lost_output, short, show_diagnostics, show_line, show_outcome
@@ -32,7 +32,7 @@ from agentv_ci.cli.options import (
 from agentv_ci.cli.running import run, stamp
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.errors import UsageError
-from agentv_ci.execute.run import RunOptions
+from agentv_ci.execute.run_services import RunOptions
 from agentv_ci.execute.shard import Shard
 from agentv_ci.execute.stores import CACHE
 from agentv_ci.results.files import ResultsFormat, form_of
@@ -196,10 +196,10 @@ def command(options: EvalOptions) -> int:
     """
     cwd = Path.cwd()
     options.require_consistency(cwd)
-    return evaluate(options, compile_paths(options.selection.of(options.paths), cwd=cwd), cwd)
+    return run_compiled(options, compile_paths(options.selection.of(options.paths), cwd=cwd), cwd)
 
 
-def evaluate(options: EvalOptions, compiled: Compiled, cwd: Path) -> int:
+def run_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> int:
     """Run what was compiled for these options, report, and return the exit status."""
     with ignoring_lost_output():
         show_diagnostics(compiled.origin.warnings, err=True)

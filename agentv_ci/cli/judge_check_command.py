@@ -29,7 +29,7 @@ from agentv_ci.cli.options import (
 from agentv_ci.cli.running import run, stamp
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.errors import UsageError
-from agentv_ci.execute.run import RunOptions
+from agentv_ci.execute.run_services import RunOptions
 from agentv_ci.text import counted, shortened
 
 MAX_SHOWN = 20

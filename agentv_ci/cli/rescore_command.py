@@ -27,7 +27,7 @@ from agentv_ci.cli.options import (
 )
 from agentv_ci.cli.running import run
 from agentv_ci.compile.overrides import Overrides
-from agentv_ci.execute.run import RunOptions
+from agentv_ci.execute.run_services import RunOptions
 from agentv_ci.results.files import ResultsFormat
 
 

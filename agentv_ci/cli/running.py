@@ -23,7 +23,7 @@ from agentv_ci.app.report_files import RunFiles
 from agentv_ci.cli.console import ignoring_lost_output, show_warning
 from agentv_ci.cli.exit import interruptible
 from agentv_ci.errors import INTERRUPTED, Interrupted, UsageError
-from agentv_ci.execute.run import Progress, RunServices, ignore
+from agentv_ci.execute.run_services import Progress, RunServices, ignore
 from agentv_ci.load.files import with_dotenv
 from agentv_ci.process import kill_all
 from agentv_ci.report.wrapping import clipped

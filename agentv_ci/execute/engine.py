@@ -19,8 +19,8 @@ from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.prompt import build_request
-from agentv_ci.execute.run import GradeAnswer, Progress, RunOptions, RunServices, StoredAnswers
-from agentv_ci.execute.services import unwritable
+from agentv_ci.execute.provider_services import unwritable
+from agentv_ci.execute.run_services import GradeAnswer, Progress, RunOptions, RunServices, StoredAnswers
 from agentv_ci.execute.targets import OpenTargets
 from agentv_ci.execute.trials import TrialSchedule, still_asked
 from agentv_ci.results.journal import Journal

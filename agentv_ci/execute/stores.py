@@ -24,7 +24,7 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.environment_references import variable_of
 from agentv_ci.contracts.exchange import Request, Response, Warn
 from agentv_ci.contracts.targets import MockTarget, Target, model_name
-from agentv_ci.execute.run import RunOptions
+from agentv_ci.execute.run_services import RunOptions
 from agentv_ci.json_access import read_json
 from agentv_ci.redaction import SECRET_WORDS
 from agentv_ci.results.rows import Trial

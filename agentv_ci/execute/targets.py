@@ -16,9 +16,9 @@ from agentv_ci.errors import TargetUnavailable
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.dumps import Dumps
 from agentv_ci.execute.limits import Limits
+from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.execute.providers import BatchProvider, Provider, open_provider
-from agentv_ci.execute.run import Progress, RunOptions, RunServices
-from agentv_ci.execute.services import ProviderServices
+from agentv_ci.execute.run_services import Progress, RunOptions, RunServices
 from agentv_ci.execute.stores import AnswerStores, Question
 from agentv_ci.prices import cost_of_response
 from agentv_ci.redaction import Redactor

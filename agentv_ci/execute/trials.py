@@ -15,7 +15,7 @@ from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.limits import Limits
-from agentv_ci.execute.run import RunOptions
+from agentv_ci.execute.run_services import RunOptions
 from agentv_ci.results.resume import EarlierRun
 from agentv_ci.results.rows import Trial, TrialKey
 from agentv_ci.results.trials import Result, enough, needed

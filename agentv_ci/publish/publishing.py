@@ -109,7 +109,7 @@ async def _comment(comment: Comment, workflow: Workflow, token: str | None, envi
     if token is None:
         raise NotCommented("GITHUB_TOKEN is not set; hand it to this step by `env:`")
     # httpx loads slowly, and many runs have no comment.
-    from agentv_ci.publish.pull_request import comment_on
+    from agentv_ci.publish.comment_posting import comment_on
 
     return await comment_on(comment, workflow, token, environment)
 

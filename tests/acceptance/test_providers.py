@@ -16,7 +16,7 @@ from agentv_ci.app.report_files import RunFiles
 from agentv_ci.app.run import run_plan
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.exchange import Environment
-from agentv_ci.execute.run import RunOptions, RunServices
+from agentv_ci.execute.run_services import RunOptions, RunServices
 from tests.conftest import Finished, Waits, agentv_ci, write
 from tests.servers import model_api as served
 from tests.servers.model_api import ModelApi, Step, model_api

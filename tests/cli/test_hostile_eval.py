@@ -15,7 +15,7 @@ import pytest
 
 from agentv_ci.cli import run, running
 from agentv_ci.cli.running import show_progress
-from agentv_ci.execute.run import Progress
+from agentv_ci.execute.run_services import Progress
 from tests.conftest import agentv_ci, environment
 from tests.execute.test_hostile_running import documents, mock, tool
 

@@ -14,7 +14,7 @@ import pytest
 
 from agentv_ci.cli import running
 from agentv_ci.cli.running import show_progress
-from agentv_ci.execute.run import Progress
+from agentv_ci.execute.run_services import Progress
 from tests.conftest import environment, write
 
 CASES = "".join(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from agentv_ci.contracts.exchange import Environment, ProviderError, Request, Response
 from agentv_ci.contracts.targets import Target
+from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.execute.providers import open_provider
-from agentv_ci.execute.services import ProviderServices
 from tests.conftest import Waits
 
 

@@ -16,7 +16,7 @@ from agentv_ci.execute import targets
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.providers import BatchProvider
-from agentv_ci.execute.run import Progress, RunOptions, RunServices
+from agentv_ci.execute.run_services import Progress, RunOptions, RunServices
 from agentv_ci.execute.targets import OpenTargets
 from agentv_ci.results.rows import Trial
 from tests.conftest import Waits

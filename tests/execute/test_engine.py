@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 
 from agentv_ci.app.compile import Selection, compile_paths
-from agentv_ci.app.report_files import Outcome, RunFiles
+from agentv_ci.app.report_files import RunFiles, RunOutcome
 from agentv_ci.app.run import run_plan
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import CannotGoOn, TargetUnavailable, UsageError
-from agentv_ci.execute.run import Progress, RunOptions, RunServices
+from agentv_ci.execute.run_services import Progress, RunOptions, RunServices
 from agentv_ci.results.files import read_rows
 from tests.conftest import Waits, environment, has_ended, write
 from tests.servers.chat_api import Reply, Step, answers, chat_api, fails, says
@@ -70,7 +70,7 @@ class Run:
             },
         )
 
-    async def start(self, *, between: Callable[[], None] = lambda: None, **settings: Any) -> Outcome:
+    async def start(self, *, between: Callable[[], None] = lambda: None, **settings: Any) -> RunOutcome:
         """Compile and run; `between` happens after the one and before the other."""
         compiled = compile_paths(Selection(["evals"]), cwd=self.repository)
         between()

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from agentv_ci.contracts.targets import Target
 from agentv_ci.errors import UsageError
-from agentv_ci.execute.settings import resolve_targets
+from agentv_ci.execute.resolution import resolve_targets
 
 AZURE: dict[str, Any] = {"provider": "azure-openai", "deployment": "gpt", "api_key": "k"}
 NO_ADDRESS = "it does not begin with http:// or https:// and a host"

@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.app.compile import Selection, compile_paths
-from agentv_ci.app.report_files import Outcome, RunFiles
+from agentv_ci.app.report_files import RunFiles, RunOutcome
 from agentv_ci.app.run import run_plan
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.exchange import Environment, ProviderError
@@ -31,7 +31,7 @@ from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.errors import CannotGoOn, UsageError
 from agentv_ci.execute.limits import Limit, Limits
-from agentv_ci.execute.run import RunOptions, RunServices
+from agentv_ci.execute.run_services import RunOptions, RunServices
 from agentv_ci.results.files import ResultsFormat, UnreadableResults, form, form_of, read_rows
 from tests.conftest import Waits, agentv_ci, environment, has_ended, write
 from tests.servers.chat_api import Reply, chat_api, fails, says
@@ -92,7 +92,7 @@ class Run:
         overrides: Overrides | None = None,
         out: Path | None = None,
         **settings: Any,
-    ) -> Outcome:
+    ) -> RunOutcome:
         compiled = compile_paths(Selection(["evals"]), cwd=self.repository)
         world = Waits(self.environ).world()
         if self.is_real:
@@ -107,10 +107,10 @@ class Run:
             RunServices(world, self.log.append, self.log.append, self.log.append, lambda _: None),
         )
 
-    def __call__(self, **arguments: Any) -> Outcome:
+    def __call__(self, **arguments: Any) -> RunOutcome:
         """Run to the end; fails instead of hanging."""
 
-        async def main() -> Outcome:
+        async def main() -> RunOutcome:
             async with asyncio.timeout(60):
                 return await self.start(**arguments)
 
@@ -443,7 +443,7 @@ def test_run_that_is_cancelled_while_a_server_holds_it_back_ends_at_once_with_it
     def reply(_: dict[str, Any]) -> Reply:
         return next(replies, fails(429, retry_after="50"))
 
-    async def main() -> Outcome:
+    async def main() -> RunOutcome:
         loop = asyncio.get_running_loop()
         running = asyncio.ensure_future(run.start(workers=4))
 

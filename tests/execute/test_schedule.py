@@ -15,7 +15,7 @@ from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.targets import MockTarget, Target
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.limits import Limits
-from agentv_ci.execute.run import RunOptions
+from agentv_ci.execute.run_services import RunOptions
 from agentv_ci.execute.trials import TrialSchedule
 from agentv_ci.results.resume import NO_EARLIER_RUN
 from agentv_ci.results.rows import Trial

@@ -18,7 +18,7 @@ from agentv_ci.contracts.api_targets import OpenAITarget
 from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.exchange import Environment, Response
 from agentv_ci.contracts.results import Usage
-from agentv_ci.execute.run import RunOptions, RunServices
+from agentv_ci.execute.run_services import RunOptions, RunServices
 from agentv_ci.prices import cost_of_response
 from tests.conftest import NOW, write
 from tests.servers.model_api import model_api, says

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from agentv_ci.analysis.run_report import report
 from agentv_ci.app.compile import Selection, compile_paths
-from agentv_ci.app.report_files import Outcome, RunFiles
+from agentv_ci.app.report_files import RunFiles, RunOutcome
 from agentv_ci.app.run import run_plan
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.base import Require, Verdict
@@ -35,8 +35,8 @@ from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.engine import Engine
 from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.materials import Materials
-from agentv_ci.execute.run import Progress, RunOptions, RunServices
-from agentv_ci.execute.services import ProviderServices
+from agentv_ci.execute.provider_services import ProviderServices
+from agentv_ci.execute.run_services import Progress, RunOptions, RunServices
 from agentv_ci.execute.trials import TrialSchedule, first_trials
 from agentv_ci.results.files import form, read_rows
 from agentv_ci.results.journal import Journal
@@ -514,7 +514,7 @@ class Runs:
             return fails(400)
         return says("42" if seed in self.good.get(case, ()) else "43")
 
-    async def start(self, *, resume: bool = False, **settings: Any) -> Outcome:
+    async def start(self, *, resume: bool = False, **settings: Any) -> RunOutcome:
         return await run_plan(
             compile_paths(Selection(["evals"]), cwd=self.repository),
             Overrides(),
@@ -523,10 +523,10 @@ class Runs:
             RunServices(Waits(self.environ).world(), watch=self._watch),
         )
 
-    def __call__(self, **settings: Any) -> Outcome:
+    def __call__(self, **settings: Any) -> RunOutcome:
         """Run to the end; fails instead of hanging."""
 
-        async def main() -> Outcome:
+        async def main() -> RunOutcome:
             async with asyncio.timeout(60):
                 return await self.start(**settings)
 
@@ -689,7 +689,7 @@ def test_run_that_is_interrupted_in_the_middle_of_trials_does_not_pass(workers: 
     runs.documents("yes", "late")
     over = threading.Event()
 
-    async def main() -> Outcome:
+    async def main() -> RunOutcome:
         loop, running = asyncio.get_running_loop(), asyncio.create_task(runs.start(workers=workers))
 
         def end(case: str, seed: int) -> None:

@@ -16,7 +16,7 @@ from agentv_ci.app.run import run_plan
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.exchange import Environment
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.execute.run import RunOptions, RunServices
+from agentv_ci.execute.run_services import RunOptions, RunServices
 from agentv_ci.results.files import read_rows
 from tests.conftest import Finished, environment, write
 

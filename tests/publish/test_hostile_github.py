@@ -27,9 +27,10 @@ from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
 from agentv_ci.contracts.exchange import Environment
 from agentv_ci.contracts.plan_summaries import ChangedCase, NamedCase, PlanDiff
 from agentv_ci.json_access import text_at
-from agentv_ci.publish import pull_request
+from agentv_ci.publish import comment_posting as pull_request
 from agentv_ci.publish.checkout import refusal, refuse_fork_code
 from agentv_ci.publish.comment import LIMIT, Comment, NotCommented, history_of
+from agentv_ci.publish.comment_posting import comment_on
 from agentv_ci.publish.publishing import (
     MAX_SUMMARY_BYTES,
     Publication,
@@ -38,7 +39,6 @@ from agentv_ci.publish.publishing import (
     publish,
     summary,
 )
-from agentv_ci.publish.pull_request import comment_on
 from agentv_ci.publish.workflow import Head, Workflow, workflow_of
 from agentv_ci.report import diagnostics
 from agentv_ci.report.job import text

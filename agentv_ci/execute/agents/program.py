@@ -18,7 +18,7 @@ from agentv_ci.contracts.results import PrintedOutput
 from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.agents.events import AgentFailed, NotEvents
 from agentv_ci.execute.agents.workspace import Workspace, prompt_document, workspace
-from agentv_ci.execute.services import ProviderServices, process_failure, require_folder, unwritable
+from agentv_ci.execute.provider_services import ProviderServices, process_failure, require_folder, unwritable
 from agentv_ci.process import (
     Listener,
     ProcessFailed,

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import InputFile, Request
-from agentv_ci.execute.services import unwritable
+from agentv_ci.execute.provider_services import unwritable
 
 MISSING = "If a file is missing, answer `ERROR: missing-file <filename>` and stop."
 

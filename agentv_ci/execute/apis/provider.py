@@ -11,7 +11,7 @@ from agentv_ci.contracts.exchange import ChatMessage, ProviderError, Request, Re
 from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.apis.refusals import Parameters
 from agentv_ci.execute.apis.transport import Transport
-from agentv_ci.execute.services import ProviderServices
+from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.retry import DEFAULT_STATUS_CODES, RetryPolicy, with_retries
 
 DEFAULT_SYSTEM_PROMPT = "You are a careful assistant. Follow the instructions and make nothing up."

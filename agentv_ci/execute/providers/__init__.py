@@ -15,7 +15,7 @@ from agentv_ci.contracts.agent_targets import (
 from agentv_ci.contracts.api_targets import AnthropicTarget, AzureOpenAITarget, GeminiTarget, OpenAITarget
 from agentv_ci.contracts.exchange import Request, Response
 from agentv_ci.contracts.targets import CliTarget, MockTarget, Target
-from agentv_ci.execute.services import ProviderServices
+from agentv_ci.execute.provider_services import ProviderServices
 
 
 class Provider(Protocol):

@@ -25,7 +25,7 @@ from agentv_ci.execute.apis.provider import (
     temperature_of,
 )
 from agentv_ci.execute.apis.refusals import inner_error
-from agentv_ci.execute.services import ProviderServices
+from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.json_access import objects_at, text_at, value_at
 from agentv_ci.retry import DEFAULT_STATUS_CODES
 

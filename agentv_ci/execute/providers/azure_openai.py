@@ -12,7 +12,7 @@ from urllib.parse import quote
 from agentv_ci.contracts.api_targets import AzureOpenAITarget, azure_root
 from agentv_ci.execute.apis.openai_formats import openai_api
 from agentv_ci.execute.apis.provider import Api, ApiProvider
-from agentv_ci.execute.services import ProviderServices
+from agentv_ci.execute.provider_services import ProviderServices
 
 DEFAULT_VERSION = str(AzureOpenAITarget.implied["version"])
 

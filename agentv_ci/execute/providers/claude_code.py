@@ -12,7 +12,7 @@ from agentv_ci.contracts.exchange import Response
 from agentv_ci.execute.agents.events import AgentFailed, Turns, kind_of_reported, read_events, result_event
 from agentv_ci.execute.agents.program import Agent, AgentProvider, usual_arguments
 from agentv_ci.execute.answers import anthropic_usage
-from agentv_ci.execute.services import ProviderServices
+from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.json_access import amount_at, count_at, objects_at, text_at, value_at
 from agentv_ci.process import ProcessResult
 

@@ -21,7 +21,7 @@ from agentv_ci.contracts.results import OutputMessage, PrintedOutput, ToolCall
 from agentv_ci.contracts.target_settings import number
 from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, HttpHealthcheck
 from agentv_ci.execute.prompt import GUIDELINES_HEADING
-from agentv_ci.execute.services import ProviderServices, process_failure, require_folder, unwritable
+from agentv_ci.execute.provider_services import ProviderServices, process_failure, require_folder, unwritable
 from agentv_ci.json_access import json_or_none
 from agentv_ci.process import MAX_OUTPUT_BYTES, ProcessFailed, ProcessResult, ProcessTimedOut, child_environment, run
 

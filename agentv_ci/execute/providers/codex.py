@@ -22,7 +22,7 @@ from agentv_ci.contracts.exchange import Request, Response
 from agentv_ci.execute.agents.events import AgentFailed, Turns, kind_of_reported, last_event, read_events
 from agentv_ci.execute.agents.program import Agent, AgentProvider
 from agentv_ci.execute.answers import error_message, summed
-from agentv_ci.execute.services import ProviderServices
+from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.json_access import count_at, json_or_none, text_at, value_at
 from agentv_ci.process import Listener, ProcessResult
 from agentv_ci.text import printable

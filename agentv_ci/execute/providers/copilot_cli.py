@@ -17,7 +17,7 @@ from agentv_ci.execute.agents.events import (
     result_event,
 )
 from agentv_ci.execute.agents.program import Agent, AgentProvider, usual_arguments
-from agentv_ci.execute.services import ProviderServices
+from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.json_access import count_at, text_at, value_at
 from agentv_ci.process import ProcessResult
 

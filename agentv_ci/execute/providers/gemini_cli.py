@@ -25,7 +25,7 @@ from agentv_ci.execute.agents.events import (
 )
 from agentv_ci.execute.agents.program import Agent, AgentProvider, usual_arguments
 from agentv_ci.execute.answers import error_message
-from agentv_ci.execute.services import ProviderServices
+from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.json_access import count_at, json_or_none, text_at, value_at
 from agentv_ci.process import ProcessResult
 

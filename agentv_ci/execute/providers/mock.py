@@ -7,7 +7,7 @@ import json
 from agentv_ci.contracts.exchange import ProviderError, Request, Response
 from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
 from agentv_ci.contracts.targets import MockTarget, MockUsage
-from agentv_ci.execute.services import ProviderServices
+from agentv_ci.execute.provider_services import ProviderServices
 
 DEFAULT_RESPONSE = json.dumps(
     {"score": 1.0, "hits": ["mock"], "misses": [], "reasoning": "a mock answer; nothing was asked"}

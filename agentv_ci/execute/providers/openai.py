@@ -8,7 +8,7 @@ from __future__ import annotations
 from agentv_ci.contracts.api_targets import OpenAITarget
 from agentv_ci.execute.apis.openai_formats import openai_api
 from agentv_ci.execute.apis.provider import ApiProvider
-from agentv_ci.execute.services import ProviderServices
+from agentv_ci.execute.provider_services import ProviderServices
 
 
 def open_provider(target: OpenAITarget, services: ProviderServices) -> ApiProvider:

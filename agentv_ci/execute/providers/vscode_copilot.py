@@ -28,7 +28,7 @@ from agentv_ci.execute.agents.workspace import (
     proof_request,
     take_proofs,
 )
-from agentv_ci.execute.services import ProviderServices
+from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.process import ProcessFailed, ProcessResult, ProcessTimedOut, child_environment, run
 
 POLL_S = 1.0

@@ -9,8 +9,8 @@ import pytest
 
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Request
+from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.execute.providers.codex import run_log, summary
-from agentv_ci.execute.services import ProviderServices
 from tests.execute.builders import context
 
 QUESTION = Request("a/../b c", "", "", (), timeout_s=1, cwd=Path("/"), attempt=1)

@@ -24,7 +24,7 @@ from agentv_ci.errors import CannotGoOn
 from agentv_ci.execute.apis.transport import Transport
 from agentv_ci.execute.providers import open_provider
 from agentv_ci.execute.providers.azure_openai import azure_openai_api
-from agentv_ci.execute.settings import resolve_targets
+from agentv_ci.execute.resolution import resolve_targets
 from agentv_ci.redaction import Redactor
 from agentv_ci.retry import retry_hint_s
 from tests.conftest import NOW, Finished, Waits, agentv_ci, write

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from agentv_ci.contracts.api_targets import OpenAITarget
 from agentv_ci.contracts.targets import CliTarget, MockTarget, Target
 from agentv_ci.errors import UsageError
-from agentv_ci.execute.settings import resolve_targets
+from agentv_ci.execute.resolution import resolve_targets
 
 OPENAI = {"name": "gpt", "provider": "openai", "model": "gpt-mock"}
 CLI = {"name": "tool", "provider": "cli", "command_template": "echo {PROMPT}"}

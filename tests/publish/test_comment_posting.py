@@ -12,7 +12,7 @@ import pytest
 
 from agentv_ci.app.environment import system_environment
 from agentv_ci.publish.comment import Comment, NotCommented
-from agentv_ci.publish.pull_request import comment_on
+from agentv_ci.publish.comment_posting import comment_on
 from agentv_ci.publish.workflow import Head, Workflow
 from tests.action.github_api import BOT, Failure, FakeGitHub, Pull
 from tests.conftest import NOW

@@ -17,7 +17,7 @@ from agentv_ci.contracts.exchange import Warn
 from agentv_ci.contracts.plan import Plan, judges_of, targets_of
 from agentv_ci.contracts.targets import CliTarget, MockTarget, Target, cases_at_once
 from agentv_ci.errors import MissingVariables, UsageError
-from agentv_ci.execute.run import RunOptions
+from agentv_ci.execute.run_services import RunOptions
 from agentv_ci.execute.trials import still_asked
 from agentv_ci.model_errors import refusals
 from agentv_ci.results.resume import EarlierRun
