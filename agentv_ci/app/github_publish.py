@@ -23,7 +23,7 @@ from agentv_ci.contracts.diagnostics_document import DiagnosticsDocument
 from agentv_ci.contracts.evaluators import RUBRICS_NAME
 from agentv_ci.contracts.exchange import Environment
 from agentv_ci.contracts.plan_summaries import PlanDiff
-from agentv_ci.contracts.report import RunReport
+from agentv_ci.contracts.report import Counts, RunReport
 from agentv_ci.contracts.source import Pointer, Source, locate
 from agentv_ci.errors import BUG, FAILED, INTERRUPTED, PASSED, UsageError
 from agentv_ci.json_access import objects_at, text_at, value_at
@@ -44,6 +44,7 @@ MAX_BYTES = 64 * 1024 * 1024
 """Of each file that is read as a whole."""
 MAX_RESULTS_BYTES = 2 * 1024 * 1024 * 1024
 NO_COMMIT = "0" * 40
+NO_CASES = Counts(cases=0, passed=0, failed=0, errored=0, not_run=0, flaky=0, rows=0)
 
 FailOn = Literal["gate", "errors", "never"]
 
@@ -63,11 +64,12 @@ async def publish_run(
     """
     job = _job(folder, workflow, this_use(environment.variables))
     report = job.reported.report if job.reported is not None else None
+    past = _past(job.run, report, workflow, environment.now())
     publication = Publication(
         annotations=tuple(_annotations(job)),
         text=lambda limit: text(job, limit),
-        outputs=_outputs(job.run, report, folder),
-        run=_past(job.run, report, workflow, environment.now()),
+        outputs=_outputs(past, report, folder),
+        run=past,
         is_part=(report is not None and report.shard is not None) or job.run.exit_code == INTERRUPTED,
     )
     token = environment.variables.get("GITHUB_TOKEN") or None
@@ -142,14 +144,11 @@ def _concluded(run: ActionRun, reported: RunView | None) -> ActionRun:
 
 
 def _reported(results: Path, links: Links) -> RunView | None:
-    if not _is_there(report_path(results)):
+    report = read_run_report(results) if _has_file(report_path(results)) else None
+    if report is None:
         return None
-    _require_file(report_path(results))
-    report = read_run_report(results)
-    assert report is not None, "its file is there"
-    if not _is_there(results):
+    if not _has_file(results, MAX_RESULTS_BYTES):
         return RunView(report, (), tuple, links)
-    _require_file(results, MAX_RESULTS_BYTES)
     tally = Tally()
     for row in read_rows(results):
         tally.add(row)
@@ -158,9 +157,8 @@ def _reported(results: Path, links: Links) -> RunView | None:
 
 def _document(path: Path, contract: type[M]) -> M | None:
     """Return what a file says, None where there is none; raises UsageError for something else."""
-    if not _is_there(path):
+    if not _has_file(path):
         return None
-    _require_file(path)
     try:
         return contract.model_validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
@@ -168,19 +166,19 @@ def _document(path: Path, contract: type[M]) -> M | None:
         raise UsageError(f"'{path}' is not what this version of agentv-ci writes") from error
 
 
-def _is_there(path: Path) -> bool:
-    return path.is_symlink() or path.exists()
-
-
 def _is_file(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
 
-def _require_file(path: Path, limit: int = MAX_BYTES) -> None:
+def _has_file(path: Path, limit: int = MAX_BYTES) -> bool:
+    """Whether a file is there; raises UsageError for one that is not regular, or too large."""
     if not _is_file(path):
-        raise UsageError(f"'{path}' is no regular file, and is not followed to where it leads")
+        if path.is_symlink() or path.exists():
+            raise UsageError(f"'{path}' is no regular file, and is not followed to where it leads")
+        return False
     if path.stat().st_size > limit:
         raise UsageError(f"'{path}' is larger than {limit // 1024 // 1024} MiB")
+    return True
 
 
 def _annotations(job: Job) -> Iterator[Annotation]:
@@ -197,7 +195,7 @@ def _annotations(job: Job) -> Iterator[Annotation]:
     yield from (each for each in remarks if each.level != "error")
 
 
-def _outputs(run: ActionRun, report: RunReport | None, folder: Path) -> Mapping[str, str]:
+def _outputs(run: PastRun, report: RunReport | None, folder: Path) -> Mapping[str, str]:
     """Return the step's outputs: words of ours, figures and paths, and never what an agent has said."""
     files = {
         "results": action.RESULTS,
@@ -208,10 +206,7 @@ def _outputs(run: ActionRun, report: RunReport | None, folder: Path) -> Mapping[
     }
     # Uploading a link uploads what it leads to.
     paths = {name: str(path) if _is_file(path := folder / file) else "" for name, file in files.items()}
-    if report is None:
-        figures = dict.fromkeys(("passed", "failed", "errored", "total"), "0")
-        return {"verdict": run.verdict, **figures, "pass-rate": "", "mean-score": "", "cost-usd": "", **paths}
-    counts = report.counts
+    counts = report.counts if report is not None else NO_CASES
     graded = counts.passed + counts.failed
     return {
         "verdict": run.verdict,
@@ -220,8 +215,8 @@ def _outputs(run: ActionRun, report: RunReport | None, folder: Path) -> Mapping[
         "errored": str(counts.errored),
         "total": str(counts.cases),
         "pass-rate": _figure(counts.passed / graded if graded else None),
-        "mean-score": _figure(report.statistics.mean),
-        "cost-usd": _figure(report.cost_usd),
+        "mean-score": _figure(run.mean),
+        "cost-usd": _figure(run.cost_usd),
         **paths,
     }
 

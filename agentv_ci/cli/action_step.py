@@ -9,14 +9,14 @@ import shlex
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
+from typing import TYPE_CHECKING
 
 import click
 
 from agentv_ci.app import compile as compiling
-from agentv_ci.app.github_run import FILES, action_run, by_file, prepare, write_plan, write_run
+from agentv_ci.app.github_run import FILES, action_run, by_file, prepare, this_use, write_plan, write_run
 from agentv_ci.cli import eval_command, validate_command
 from agentv_ci.cli.console import show_diagnostics, show_line
 from agentv_ci.cli.exit import Ended, end
@@ -30,40 +30,15 @@ from agentv_ci.process import adopt_orphans, end_descendants
 from agentv_ci.publish.checkout import refuse_fork_code
 from agentv_ci.publish.workflow import Workflow, read_workflow
 
+if TYPE_CHECKING:
+    from agentv_ci.cli.github_command import StepOptions
+
 OWN_FILES = {"out": RESULTS, "html": HTML, "junit": JUNIT}
 """Options of `eval` whose files have fixed names here."""
 STDOUT, STDERR = 1, 2
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """What the action was given."""
-
-    paths: tuple[str, ...]
-    flags: tuple[str, ...]
-    """Flags of `eval` or `validate`."""
-    args: str
-    """More of them, as one would type them."""
-    folder: Path
-    """Where everything is left."""
-    env_file: Path | None
-    validate_only: bool
-    use: str | None
-    """See ActionRun."""
-
-    def parse(self) -> click.Context:
-        """Return the options of the command; raises UsageError, and what click raises."""
-        command = validate_command.command if self.validate_only else eval_command.command
-        try:
-            words = [*self.flags, *shlex.split(self.args), "--", *self.paths]
-            return command.make_context(f"agentv-ci {command.name}", words)
-        except ValueError as error:
-            raise UsageError(f"args: {error}", hint="quote as in a shell") from error
-        except click.exceptions.Exit as error:
-            raise UsageError("args: asks for help, and so nothing ran") from error
-
-
-def run_step(inputs: Inputs) -> int:
+def run_step(options: StepOptions) -> int:
     """Run, leave how it ended in the folder, and return the exit status.
 
     Raises OSError when nothing can be left, UsageError for a folder that is none of this action's.
@@ -71,45 +46,59 @@ def run_step(inputs: Inputs) -> int:
     cwd = Path.cwd()
     workflow = read_workflow(os.environ)
     try:
-        context, refused = inputs.parse(), None
+        context, refused = _parse(options), None
     except (CannotGoOn, click.ClickException) as error:
         # It is raised again where the command would run.
         context, refused = None, error
-    named = _named_paths(inputs, context)
+    folder = cwd / options.results_dir
+    named = _named_paths(options, context)
+    use = this_use(os.environ)
     # Where that fails, what lies there is not of this run, and must not be published as if it were.
-    prepare(inputs.folder, named, inputs.use)
-    root = (_root_of(cwd / inputs.paths[0]) if inputs.paths else None) or cwd
+    prepare(folder, named, use)
+    root = (_root_of(cwd / options.paths[0]) if options.paths else None) or cwd
     files: list[FileDiagnostics] = []
-    command = _validate if inputs.validate_only else _evaluate
+    command = _validate if options.validate_only else _evaluate
 
     def work() -> int:
-        if not inputs.paths:
+        if not options.paths:
             raise UsageError("evals names no path", hint="eval files, folders or globs, one a line")
         # What lies in no repository, such as a file of variables, is not the code of a fork.
         others = (_root_of(path) for path in (cwd, *named))
         roots = {root.resolve(), *(each for each in others if each is not None)}
         asyncio.run(refuse_fork_code(workflow, sorted(roots), os.environ))
-        _load(inputs.env_file)
+        _load(options.env_file)
         if context is None:
             assert refused is not None, "what cannot be parsed has a reason"
             raise refused
         with context:
-            return command(inputs, context, files)
+            return command(folder, context, files)
 
     ended = end(work)
     if isinstance(ended.error, InvalidInput):
         files = by_file(ended.error.diagnostics, root)
-    run = _action_run(ended, workflow, root, validate_only=inputs.validate_only)
+    run = _action_run(ended, workflow, root, validate_only=options.validate_only)
     run_id = workflow.run_id if workflow is not None else 0
-    write_run(inputs.folder, run.model_copy(update={"run_id": run_id, "use": inputs.use}), files)
+    write_run(folder, run.model_copy(update={"run_id": run_id, "use": use}), files)
     return run.exit_code
 
 
-def _named_paths(inputs: Inputs, context: click.Context | None) -> set[Path]:
+def _parse(options: StepOptions) -> click.Context:
+    """Return the options of `validate` or `eval`; raises UsageError, and what click raises."""
+    command = validate_command.command if options.validate_only else eval_command.command
+    try:
+        words = [*options.flags(), *shlex.split(options.args), "--", *options.paths]
+        return command.make_context(f"agentv-ci {command.name}", words)
+    except ValueError as error:
+        raise UsageError(f"args: {error}", hint="quote as in a shell") from error
+    except click.exceptions.Exit as error:
+        raise UsageError("args: asks for help, and so nothing ran") from error
+
+
+def _named_paths(options: StepOptions, context: click.Context | None) -> set[Path]:
     """Return where all files and folders lie that an input names; `context` is None where options are wrong."""
     values = [value for value in context.params.values() if isinstance(value, str)] if context is not None else []
     paths: set[Path] = set()
-    for each in (*inputs.paths, *values, *([str(inputs.env_file)] if inputs.env_file else [])):
+    for each in (*options.paths, *values, *filter(None, [options.env_file])):
         # Longer than the system allows, or with a NUL.
         with suppress(OSError, ValueError):
             paths.add((Path.cwd() / each).resolve())
@@ -140,9 +129,10 @@ def _action_run(ended: Ended, workflow: Workflow | None, root: Path, *, validate
     return action_run(ended.exit_code, root=root, validate_only=validate_only, reason=ended.reason, hint=hint)
 
 
-def _load(env_file: Path | None) -> None:
-    if env_file is None:
+def _load(name: str | None) -> None:
+    if name is None:
         return
+    env_file = Path.cwd() / name
     if not env_file.is_file():
         raise UsageError(f"env-file: there is no file '{env_file}'")
     try:
@@ -151,17 +141,17 @@ def _load(env_file: Path | None) -> None:
         raise UsageError(f"env-file: '{env_file}' has a variable that no environment can hold: {error}") from error
 
 
-def _evaluate(inputs: Inputs, context: click.Context, files: list[FileDiagnostics]) -> int:
+def _evaluate(folder: Path, context: click.Context, files: list[FileDiagnostics]) -> int:
     """Compile, write the plan into the folder, then run; `files` gets what is wrong with documents."""
     cwd = Path.cwd()
-    _refuse_own_files(inputs.folder, context, cwd)
-    own = {name: str(inputs.folder / file) for name, file in OWN_FILES.items()}
+    _refuse_own_files(folder, context, cwd)
+    own = {name: str(folder / file) for name, file in OWN_FILES.items()}
     options = record_of(eval_command.EvalOptions, {**context.params, **own})
     compiled = compiling.compile_paths(options.selection.of(options.paths), cwd=cwd)
     changes = None
     if options.old_plan is not None:
         changes = compiling.diff_plans(compiled, cwd / options.old_plan, options.selection.eval_ids)
-    write_plan(inputs.folder, compiled, changes)
+    write_plan(folder, compiled, changes)
     files += by_file(compiled.origin.warnings, compiled.origin.root)
     options.require_consistency(cwd)
     return eval_command.run_compiled(options, compiled, cwd)
@@ -179,7 +169,7 @@ def _refuse_own_files(folder: Path, context: click.Context, cwd: Path) -> None:
             raise UsageError(f"args: --{name} would be written over a file of the action's own")
 
 
-def _validate(inputs: Inputs, context: click.Context, files: list[FileDiagnostics]) -> int:
+def _validate(folder: Path, context: click.Context, files: list[FileDiagnostics]) -> int:
     """Check documents, and compile them where that is possible, since a plan is an output too."""
     cwd = Path.cwd()
     options = record_of(validate_command.ValidateOptions, context.params)
@@ -190,7 +180,7 @@ def _validate(inputs: Inputs, context: click.Context, files: list[FileDiagnostic
         return code
     try:
         compiled = compiling.compile_paths(compiling.Selection(options.paths, options.targets), cwd=cwd)
-        write_plan(inputs.folder, compiled, None)
+        write_plan(folder, compiled, None)
     except InvalidInput as error:
         # In documents that these are read with, such as targets.
         show_diagnostics(error.diagnostics, err=False)

@@ -10,7 +10,7 @@ import asyncio
 import os
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -122,6 +122,11 @@ class StepOptions:
         "--exit-zero", is_flag=True, help="End with 0 whatever the verdict: `github publish` has the last word."
     )
 
+    @property
+    def paths(self) -> Sequence[str]:
+        """What `evals` names."""
+        return [path for line in self.evals.splitlines() if (path := line.strip())]
+
     def flags(self) -> Iterator[str]:
         """Yield the inputs that are flags of `eval` or `validate`."""
         for name, value in vars(self.passed_on).items():
@@ -170,21 +175,10 @@ def run_command(options: StepOptions) -> int:
       AGENTV_EVALS='evals/' AGENTV_ARGS='--fail-fast' agentv-ci github run
     """
     _drop_runner_variables()
-    from agentv_ci.app.github_run import this_use
-    from agentv_ci.cli.action_step import Inputs, no_commands, run_step
+    from agentv_ci.cli.action_step import no_commands, run_step
 
-    cwd = Path.cwd()
-    inputs = Inputs(
-        paths=tuple(line.strip() for line in options.evals.splitlines() if line.strip()),
-        flags=tuple(options.flags()),
-        args=options.args,
-        folder=cwd / options.results_dir,
-        env_file=cwd / options.env_file if options.env_file is not None else None,
-        validate_only=options.validate_only,
-        use=this_use(os.environ),
-    )
     with no_commands(options.runner_files):
-        code = run_step(inputs)
+        code = run_step(options)
     return PASSED if options.exit_zero else code
 
 
