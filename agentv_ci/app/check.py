@@ -133,8 +133,8 @@ def _worst(opinion: JsonObject) -> JsonObject:
     issues = objects_at(opinion, "issues")
     if len(issues) <= MAX_ISSUES:
         return opinion
-    ranks: dict[str, int] = {severity: rank for rank, severity in enumerate(SEVERITIES_WORST_FIRST)}
-    return {**opinion, "issues": [*sorted(issues, key=lambda each: ranks[str(each["severity"])])[:MAX_ISSUES]]}
+    worst_first = sorted(issues, key=lambda each: SEVERITIES_WORST_FIRST.index(each["severity"]))
+    return {**opinion, "issues": [*worst_first[:MAX_ISSUES]]}
 
 
 def _errors(runs: Iterable[JsonObject]) -> int:

@@ -64,9 +64,9 @@ class Comment:
         """Return the whole comment; `before` is what stands there now."""
         earlier = [each for each in history_of(before or "") if each.run_id != self.run.run_id]
         runs = [self.run, *earlier][:MAX_RUNS]
-        ending = "\n\n".join(
-            [*([_history(runs, self.workflow)] if len(runs) > 1 else []), self._footer(), _memory(runs)]
-        )
+        memory = f"<!-- agentv-ci:history {History(runs=tuple(runs)).model_dump_json()} -->"
+        table = [_history(runs, self.workflow)] if len(runs) > 1 else []
+        ending = "\n\n".join([*table, self._footer(), memory])
         body = self.body(LIMIT - len(self.marker) - len(ending) - 4).rstrip("\n")
         return f"{self.marker}\n{body}\n\n{ending}\n"
 
@@ -90,10 +90,6 @@ def history_of(text: str) -> Sequence[PastRun]:
         return History.model_validate_json(found[1]).runs
     except ValidationError:
         return ()
-
-
-def _memory(runs: Sequence[PastRun]) -> str:
-    return f"<!-- agentv-ci:history {History(runs=tuple(runs)).model_dump_json()} -->"
 
 
 def _history(runs: Sequence[PastRun], workflow: Workflow) -> str:

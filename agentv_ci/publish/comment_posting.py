@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -41,7 +40,8 @@ async def comment_on(comment: Comment, workflow: Workflow, token: str, environme
 
     async def attempt() -> str:
         # All of it again after a failure: a comment whose answer got lost is found, and not written twice.
-        async with _client(workflow, token, environment) as api:
+        async with _client(token) as client:
+            api = _Api(client, workflow.api_url, token, environment.now)
             number = workflow.pull_request if workflow.pull_request is not None else await _find(api, workflow)
             return await _upsert(api, comment, workflow, number)
 
@@ -117,19 +117,16 @@ def _address(comment: JsonValue) -> str:
     return text_at(comment, "html_url") or ""
 
 
-@asynccontextmanager
-async def _client(workflow: Workflow, token: str, environment: Environment) -> AsyncIterator[_Api]:
+def _client(token: str) -> httpx.AsyncClient:
     headers = {
         "Accept": "application/vnd.github+json",
         "Authorization": f"Bearer {token}",
         "User-Agent": f"agentv-ci/{__version__}",
         "X-GitHub-Api-Version": "2022-11-28",
     }
-    client = httpx.AsyncClient(
+    return httpx.AsyncClient(
         headers=headers, timeout=REQUEST_TIMEOUT_S, follow_redirects=True, max_redirects=MAX_REDIRECTS
     )
-    async with client:
-        yield _Api(client, workflow.api_url, token, environment.now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,16 +90,13 @@ async def publish(
     comment = Comment(options.comment_key, text, publication.run, workflow)
     url = None
     try:
-        if _wants_comment(options.comment, workflow, is_part=publication.is_part):
+        is_expected = workflow.is_of_pull_request and not publication.is_part
+        if options.comment == "always" or (options.comment == "auto" and is_expected):
             url = await _comment(comment, workflow, token, environment)
     except NotCommented as problem:
         message = f"{problem}; the summary of this job and comment.md say the same"
         say(annotation_command(Annotation("notice", "No comment on the pull request", message)))
     return comment.text(None), url
-
-
-def _wants_comment(mode: CommentMode, workflow: Workflow, *, is_part: bool) -> bool:
-    return mode == "always" or (mode == "auto" and workflow.is_of_pull_request and not is_part)
 
 
 async def _comment(comment: Comment, workflow: Workflow, token: str | None, environment: Environment) -> str:
