@@ -10,7 +10,7 @@ from pathlib import Path
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ReadYaml
 from agentv_ci.contracts.exchange import Ask, JudgeQuestion, Log, ProviderError, Request, Response, Warn
-from agentv_ci.contracts.plan import FileReference, FileText, PlanCase, PlanEvaluator, PlanMessage
+from agentv_ci.contracts.plan import FilePart, FileReference, FileText, PlanCase, PlanEvaluator, PlanMessage
 from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, Usage
 
 
@@ -39,7 +39,7 @@ class EvaluatorServices:
     """What the evaluators of one answer may use besides it; judges are asked through it and counted."""
 
     ask: Ask
-    locate: Callable[[FileReference], Path]
+    locate: Callable[[FilePart], Path]
     locate_together: Callable[[Sequence[FileReference]], Mapping[str, Path]]
     read_yaml: ReadYaml
     environ: Mapping[str, str]

@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Self
 
-from agentv_ci.contracts.plan import FileReference, FileText
+from agentv_ci.contracts.plan import FilePart, FileReference, FileText
 
 Mark = tuple[int, int, int] | None
 """How a file looked when it held what the plan knows."""
@@ -41,11 +41,11 @@ class Materials:
         if self._scratch is not None:
             self._scratch.cleanup()
 
-    def locate(self, reference: FileReference) -> Path:
+    def locate(self, reference: FileReference | FilePart) -> Path:
         """Return the absolute path of a file with exactly the content that the plan knows."""
         return self.locate_together([reference])[reference.path]
 
-    def locate_together(self, references: Sequence[FileReference]) -> Mapping[str, Path]:
+    def locate_together(self, references: Sequence[FileReference | FilePart]) -> Mapping[str, Path]:
         """Return path → absolute path of files that belong together, such as a script and what it loads.
 
         All are the repository's own, or all are scratch copies: a script never runs beside files that differ.
@@ -58,12 +58,12 @@ class Materials:
             self._sets[key] = paths, list(map(_mark, paths.values()))
         return paths
 
-    def _find(self, references: Sequence[FileReference]) -> Mapping[str, Path]:
+    def _find(self, references: Sequence[FileReference | FilePart]) -> Mapping[str, Path]:
         originals = {each.path: self._original(each) for each in references}
         whole = {path: original for path, original in originals.items() if original is not None}
         return whole if len(whole) == len(originals) else self._copied(references)
 
-    def _original(self, reference: FileReference) -> Path | None:
+    def _original(self, reference: FileReference | FilePart) -> Path | None:
         """Return the repository's file, if it still says what the plan knows."""
         # By its own name, wherever a link leads.
         original = Path(os.path.normpath(self._root.resolve() / reference.path))
@@ -73,7 +73,7 @@ class Materials:
             return None
         return original if same else None
 
-    def _copied(self, references: Sequence[FileReference]) -> Mapping[str, Path]:
+    def _copied(self, references: Sequence[FileReference | FilePart]) -> Mapping[str, Path]:
         """Write scratch copies, which lie towards each other as in the repository; no two share a place."""
         if self._scratch is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="agentv-ci-")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeGuard
 
 from agentv_ci.contracts.exchange import ChatMessage, InputFile, Request
-from agentv_ci.contracts.plan import FilePart, FileReference, FileText, Part, PlanCase, PlanMessage, part_outline
+from agentv_ci.contracts.plan import FilePart, FileText, Part, PlanCase, PlanMessage, part_outline
 
 GUIDELINES_HEADING = "[[ ## Guidelines ## ]]"
 PLAIN_TIMEOUT_S = 600.0
@@ -20,7 +20,7 @@ PLAIN_TIMEOUT_S = 600.0
 def build_request(
     case: PlanCase,
     files: Mapping[str, FileText],
-    locate: Callable[[FileReference], Path],
+    locate: Callable[[FilePart], Path],
     *,
     cwd: Path,
     seed: int | None,
@@ -108,11 +108,10 @@ def _turn(message: PlanMessage, text: str) -> ChatMessage:
             return ChatMessage("assistant", f"@[{message.name or message.role.capitalize()}]:\n{text}")
 
 
-def _input_files(messages: Sequence[PlanMessage], locate: Callable[[FileReference], Path]) -> tuple[InputFile, ...]:
+def _input_files(messages: Sequence[PlanMessage], locate: Callable[[FilePart], Path]) -> tuple[InputFile, ...]:
     found: dict[str, InputFile] = {}
     for message in messages:
         for part in message.content:
             if isinstance(part, FilePart) and part.path not in found:
-                path = locate(FileReference(path=part.path, sha256=part.sha256))
-                found[part.path] = InputFile(path, part.type == "guideline", part.sha256)
+                found[part.path] = InputFile(locate(part), part.type == "guideline", part.sha256)
     return tuple(found.values())

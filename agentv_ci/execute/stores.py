@@ -262,27 +262,16 @@ def question_key(
     target may know of the case besides the question.
     """
     question = {name: value for name, value in asdict(request).items() if name not in UNASKED}
-    files: list[JsonValue] = [[file.path.name, file.is_guideline, file.sha256] for file in request.files]
-    return digest_of(
-        json.dumps(
-            exact(
-                {
-                    "version": VERSION,
-                    "target": target,
-                    "question": _json(question),
-                    "files": files,
-                    "trial": trial,
-                    "occurrence": occurrence,
-                    "case": case,
-                }
-            )
-        )
-    )
-
-
-def _json(value: object) -> JsonValue:
-    loaded: JsonValue = json.loads(json.dumps(value))
-    return loaded
+    key = {
+        "version": VERSION,
+        "target": target,
+        "question": question,
+        "files": [[file.path.name, file.is_guideline, file.sha256] for file in request.files],
+        "trial": trial,
+        "occurrence": occurrence,
+        "case": case,
+    }
+    return digest_of(json.dumps(exact(json.loads(json.dumps(key)))))
 
 
 def answer_settings(authored: Target, resolved: Target | None) -> JsonObject:

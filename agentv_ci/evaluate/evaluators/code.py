@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.exchange import Response, Score
-from agentv_ci.contracts.plan import FilePart, FileReference, Part, PlanCodeEvaluator, PlanMessage, TextPart
+from agentv_ci.contracts.exchange import Score
+from agentv_ci.contracts.plan import FilePart, Part, PlanCodeEvaluator, PlanMessage, TextPart
 from agentv_ci.contracts.results import TraceSummary
 from agentv_ci.evaluate.scripts import script_score
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission, output_message, turn
@@ -31,10 +29,11 @@ def _input(settings: PlanCodeEvaluator, submission: Submission, services: Evalua
     guidelines = [part for part in attached if part.type == "guideline"]
     others = [part for part in attached if part.type == "file"]
     inputs: list[JsonValue] = [_message(message, submission, services) for message in case.input_messages]
-    guideline_files: list[JsonValue] = [str(_path(part, services)) for part in guidelines]
+    guideline_files: list[JsonValue] = [str(services.locate(part)) for part in guidelines]
     segments: list[JsonValue] = [
         _part(part, submission, services) for each in case.input_messages for part in each.content
     ]
+    summary = TraceSummary.of(call.tool for call in response.calls)
     return {
         "eval_id": case.id,
         "question": submission.request.prompt,
@@ -45,13 +44,13 @@ def _input(settings: PlanCodeEvaluator, submission: Submission, services: Evalua
         "expected_messages": [_message(message, submission, services) for message in case.expected_messages],
         "output_messages": [output_message(message) for message in response.messages],
         "guideline_files": guideline_files,
-        "input_files": [str(_path(part, services)) for part in others],
+        "input_files": [str(services.locate(part)) for part in others],
         "has_trace": response.has_trace,
         "config": settings.config,
         # What scripts written for AgentV know these by.
         "guideline_paths": guideline_files,
         "input_segments": segments,
-        "candidate_trace_summary": _trace(response),
+        "candidate_trace_summary": summary.model_dump(mode="json") if response.has_trace else None,
     }
 
 
@@ -66,18 +65,7 @@ def _message(message: PlanMessage, submission: Submission, services: EvaluatorSe
 def _part(part: Part, submission: Submission, services: EvaluatorServices) -> JsonObject:
     match part:
         case FilePart():
-            path = str(_path(part, services))
+            path = str(services.locate(part))
             return {"type": "file", "value": path, "text": submission.files[part.sha256].text}
         case TextPart():
             return {"type": "text", "value": part.text}
-
-
-def _path(part: FilePart, services: EvaluatorServices) -> Path:
-    return services.locate(FileReference(path=part.path, sha256=part.sha256))
-
-
-def _trace(response: Response) -> JsonObject | None:
-    if not response.has_trace:
-        return None
-    summary: JsonObject = TraceSummary.of(call.tool for call in response.calls).model_dump(mode="json")
-    return summary

@@ -25,8 +25,9 @@ PACKAGES = Path(__file__).parents[3]
 
 async def schema(settings: PlanSchemaEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
     """Parse the answer, one code fence taken off, and list what the schema refuses by JSON path."""
+    answer = submission.answer
     try:
-        value = _parsed(submission.answer, settings, services)
+        value = services.read_yaml(unfenced(answer)) if settings.format == "yaml" else read_answer(answer)
     except ValueError as error:
         return Score(0.0, misses=(f"not {settings.format.upper()}: {error}",))
     try:
@@ -63,7 +64,3 @@ async def _check_apart(schema: JsonObject | bool, value: JsonValue, environ: Map
         raise CannotCheck(found["error"])
     misses: list[str] = found["misses"]
     return misses
-
-
-def _parsed(answer: str, settings: PlanSchemaEvaluator, services: EvaluatorServices) -> JsonValue:
-    return services.read_yaml(unfenced(answer)) if settings.format == "yaml" else read_answer(answer)

@@ -99,12 +99,9 @@ def read_events(text: str, known: Container[str]) -> list[JsonObject]:
 
     Lines that are no JSON objects are left out: agents print warnings too.
     """
-    events: list[JsonObject] = []
     # Not `splitlines`: JSON may hold all the other characters that separate lines.
-    for line in text.split("\n"):
-        value = json_or_none(line)
-        if isinstance(value, dict):
-            events.append(value)
+    values = map(json_or_none, text.split("\n"))
+    events = [value for value in values if isinstance(value, dict)]
     if not any(text_at(event, "type") in known for event in events):
         raise NotEvents(text)
     return events

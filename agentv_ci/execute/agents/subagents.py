@@ -14,7 +14,6 @@ import socket
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
 from pathlib import Path
@@ -35,38 +34,23 @@ Do what the message says and nothing else.
 """
 
 
-@dataclass(slots=True)
 class Subagent:
     """A folder that is taken."""
 
-    folder: Path
-    is_kept: bool = False
-    """Whether the lock stays when the session ends: the agent still works, and removes it itself."""
-
-    @property
-    def name(self) -> str:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.name = folder.name
         """The folder's name, which is also that of its window."""
-        return self.folder.name
-
-    @property
-    def workspace(self) -> Path:
+        self.workspace = folder / f"{folder.name}.code-workspace"
         """The file that an editor opens."""
-        return self.folder / f"{self.name}.code-workspace"
-
-    @property
-    def messages(self) -> Path:
+        self.messages = folder / "messages"
         """Where requests and answers lie."""
-        return self.folder / "messages"
-
-    @property
-    def lock(self) -> Path:
+        self.lock = folder / "subagent.lock"
         """Says that the folder is taken."""
-        return self.folder / "subagent.lock"
-
-    @property
-    def alive(self) -> Path:
+        self.alive = folder / ".alive"
         """Says that the window is awake."""
-        return self.folder / ".alive"
+        self.is_kept = False
+        """Whether the lock stays when the session ends: the agent still works, and removes it itself."""
 
     def prepare(self, template: Path | None, chat_id: str, *, keeps_messages: bool) -> None:
         """Write what a window of its own needs, and empty the folder of messages unless they are to be kept.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 from agentv_ci.contracts.exchange import ProviderError, Request, Response
-from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
-from agentv_ci.contracts.targets import MockTarget, MockUsage
+from agentv_ci.contracts.results import OutputMessage, ToolCall
+from agentv_ci.contracts.targets import MockTarget
+from agentv_ci.execute.answers import summed
 from agentv_ci.execute.provider_services import ProviderServices
 
 DEFAULT_RESPONSE = json.dumps(
@@ -33,13 +34,13 @@ class MockProvider:
         answer = (self._target.responses or {}).get(request.case_id, self._target.response)
         if answer is None:
             answer = request.sample or DEFAULT_RESPONSE
-        calls = self._target.tool_calls
+        calls, usage = self._target.tool_calls, self._target.usage
         called = tuple(ToolCall(tool=call.tool, input=call.input, output=call.output) for call in calls or ())
         return Response(
             answer=answer,
             messages=(OutputMessage(role="assistant", content=answer, tool_calls=called),),
             has_trace=calls is not None,
-            usage=_usage(self._target.usage),
+            usage=summed(usage.input_tokens, usage.output_tokens, None) if usage is not None else None,
             request={"prompt": request.prompt},
         )
 
@@ -61,13 +62,3 @@ class MockProvider:
 
     async def close(self) -> None:
         """A mock holds nothing."""
-
-
-def _usage(usage: MockUsage | None) -> Usage | None:
-    if usage is None:
-        return None
-    return Usage(
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        total_tokens=usage.input_tokens + usage.output_tokens,
-    )
