@@ -103,13 +103,10 @@ def measure(
     write_error: str | None = None,
 ) -> Agreement:
     """Compare rows of a judge with the labels of their cases, by id."""
-    results: dict[str, list[Judgement | str]] = {case.id: [] for case in cases}
+    by_case: dict[str, list[ResultRow]] = {case.id: [] for case in cases}
     for row in sorted(rows, key=attrgetter("trial")):
-        is_judged = row.status == "ok"
-        error = row.error or "no reason given"
-        judgement = Judgement(row.verdict, row.score, row.evaluator_results[0].reasoning) if is_judged else error
-        results[row.eval_id].append(judgement)
-    items = tuple(_item(case, labels[case.id], results[case.id]) for case in cases)
+        by_case[row.eval_id].append(row)
+    items = tuple(_item(case, labels[case.id], by_case[case.id]) for case in cases)
     pairs = [(item.passes, each.passes) for item in items for each in item.judgements]
     distances = [
         abs(each.score - item.expected_score)
@@ -161,15 +158,16 @@ def judge_agreement(agreement: Agreement, demands: Demands) -> tuple[int, tuple[
     return (FAILED if reasons else INFRASTRUCTURE if broken else PASSED), (*reasons, *broken)
 
 
-def _item(case: PlanCase, label: LabelledAnswer, results: Sequence[Judgement | str]) -> JudgedItem:
+def _item(case: PlanCase, label: LabelledAnswer, rows: Sequence[ResultRow]) -> JudgedItem:
+    judged = [row for row in rows if row.status == "ok"]
     by_score = "pass" if label.score is not None and label.score >= case.threshold else "fail"
     return JudgedItem(
         id=case.id,
         line=case.source.line,
         expected=label.verdict or by_score,
         expected_score=label.score,
-        judgements=tuple(each for each in results if isinstance(each, Judgement)),
-        errors=tuple(each for each in results if isinstance(each, str)),
+        judgements=tuple(Judgement(row.verdict, row.score, row.evaluator_results[0].reasoning) for row in judged),
+        errors=tuple(row.error or "no reason given" for row in rows if row.status != "ok"),
     )
 
 

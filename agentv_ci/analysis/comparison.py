@@ -72,6 +72,7 @@ def compare_sides(
     pass_rate = pass_rate_change([(one.verdict == "pass", other.verdict == "pass") for one, other in graded])
     mean_score = mean_score_change([(one.score, other.score) for one, other in graded])
     changes = Counter(each.change for each in cases)
+    changed = [each for each in cases if each.change != "unchanged"]
     return Comparison(
         base=base.name,
         head=head.name,
@@ -84,7 +85,7 @@ def compare_sides(
         mean_score=mean_score,
         warnings=tuple(_warnings(base, cases, now, confidence)),
         reasons=tuple(_reasons(cases, pass_rate, mean_score)),
-        cases=tuple(sorted((each for each in cases if each.change != "unchanged"), key=_badness)),
+        cases=tuple(sorted(changed, key=lambda each: CHANGES_WORST_FIRST.index(each.change))),
     )
 
 
@@ -216,7 +217,3 @@ def _age_days(measured: str | None, now: datetime) -> int | None:
     except ValueError:
         return None
     return (now - (then if then.tzinfo is not None else then.replace(tzinfo=UTC))).days
-
-
-def _badness(case: ComparedCase) -> int:
-    return CHANGES_WORST_FIRST.index(case.change)

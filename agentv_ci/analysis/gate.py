@@ -26,16 +26,14 @@ from agentv_ci.text import counted, shortened
 
 MAX_ISSUE = 200
 
-CODES_WORST_FIRST = (INTERRUPTED, BUDGET, FAILED, INFRASTRUCTURE, PASSED)
-
 VERDICTS: dict[int, GateVerdict] = {
-    PASSED: "pass",
+    INTERRUPTED: "interrupted",
+    BUDGET: "budget",
     FAILED: "fail",
     INFRASTRUCTURE: "error",
-    BUDGET: "budget",
-    INTERRUPTED: "interrupted",
+    PASSED: "pass",
 }
-
+"""What each exit code says, the worst first."""
 
 _Cause = tuple[int, GateReason]
 """An exit code, and what asks for it."""
@@ -95,7 +93,7 @@ def _result(
     verdict: GateVerdict | None, causes: Sequence[_Cause], settings: Sequence[GateSettings], ending: Ending
 ) -> GateResult:
     codes = {code for code, _ in causes} | {PASSED}
-    worst = next(code for code in CODES_WORST_FIRST if code in codes)
+    worst = next(code for code in VERDICTS if code in codes)
     return GateResult(
         verdict=verdict or VERDICTS[worst],
         exit_code=worst,

@@ -10,7 +10,7 @@ Q. McNemar (1947), Psychometrika 12, in its exact form; F. Wilcoxon (1945), Biom
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from statistics import NormalDist
 
@@ -115,17 +115,8 @@ def wilcoxon(differences: Sequence[float]) -> tuple[float, bool]:
 
 def _doubled_ranks(sizes: Sequence[float]) -> list[int]:
     """Return twice each value's rank: of equal values the mean, which is then a whole number."""
-    order = sorted(range(len(sizes)), key=sizes.__getitem__)
-    ranks = [0] * len(sizes)
-    begin = 0
-    while begin < len(order):
-        end = begin
-        while end < len(order) and sizes[order[end]] == sizes[order[begin]]:
-            end += 1
-        for place in order[begin:end]:
-            ranks[place] = begin + 1 + end
-        begin = end
-    return ranks
+    ordered = sorted(sizes)
+    return [bisect_left(ordered, size) + 1 + bisect_right(ordered, size) for size in sizes]
 
 
 def _exact_tail(ranks: Sequence[int], least: int) -> float:

@@ -250,19 +250,15 @@ def _trial_outcome(row: ResultRow) -> TrialOutcome:
 
 
 def _finding(result: EvaluatorResult) -> Finding:
+    reasons = result.hits if result.verdict == "pass" else result.misses
     return Finding(
         result.name,
         result.type,
         result.verdict,
         result.score,
-        shortened(_text(result), MAX_FINDING),
+        shortened("; ".join(reasons) or result.reasoning, MAX_FINDING),
         result.required and result.verdict != "pass",
     )
-
-
-def _text(result: EvaluatorResult) -> str:
-    reasons = result.hits if result.verdict == "pass" else result.misses
-    return "; ".join(reasons) or result.reasoning
 
 
 def _summary(row: ResultRow) -> str:

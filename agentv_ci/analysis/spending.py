@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -54,31 +55,20 @@ def sum_of(spent: Iterable[Spending]) -> Spending:
     return total
 
 
-@dataclass(slots=True)
-class _Counts:
-    scored: int = 0
-    passed: int = 0
-    errors: int = 0
-    skipped: int = 0
-    total: int = 0
-
-
 class EvaluatorTally:
     """Counts what evaluators found, by name and type."""
 
     def __init__(self) -> None:
-        self._counts: dict[tuple[str, str], _Counts] = {}
+        self._counts: dict[tuple[str, str], Counter[str]] = {}
 
     def add(self, results: Iterable[EvaluatorResult]) -> None:
         """Take in the evaluators of a row; members of composites are part of them."""
         for each in results:
-            counts = self._counts.setdefault((each.name, each.type), _Counts())
-            counts.errors += each.status == "error"
-            counts.skipped += each.status == "skipped"
+            counts = self._counts.setdefault((each.name, each.type), Counter())
+            counts[each.status] += 1
             if each.status == "ok":
-                counts.scored += 1
-                counts.passed += each.verdict == "pass"
-                counts.total += parts(each.score) or 0
+                counts["passed"] += each.verdict == "pass"
+                counts["score"] += parts(each.score) or 0
 
     def figures(self) -> tuple[EvaluatorFigures, ...]:
         """Return them by name."""
@@ -86,11 +76,11 @@ class EvaluatorTally:
             EvaluatorFigures(
                 name=name,
                 type=kind,
-                scored=counts.scored,
-                passed=counts.passed,
-                errors=counts.errors,
-                skipped=counts.skipped,
-                mean=round(counts.total / PARTS / counts.scored, PRECISION) if counts.scored else None,
+                scored=counts["ok"],
+                passed=counts["passed"],
+                errors=counts["error"],
+                skipped=counts["skipped"],
+                mean=round(counts["score"] / PARTS / counts["ok"], PRECISION) if counts["ok"] else None,
             )
             for (name, kind), counts in sorted(self._counts.items())
         )

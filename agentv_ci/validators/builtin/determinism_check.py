@@ -53,11 +53,8 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
     fields = _fields(settings_in(context).get("fields"))
     runs = numbered_runs(report)
     groups = _groups(runs)
-    comparable = {
-        named: successes
-        for named, group in groups.items()
-        if len(successes := [each for each in group if is_success(each[1])]) > 1
-    }
+    successes = {named: [each for each in group if is_success(each[1])] for named, group in groups.items()}
+    comparable = {named: group for named, group in successes.items() if len(group) > 1}
     mismatches = {named: [*_mismatches(group, fields, tolerance)] for named, group in comparable.items()}
     issues = [*_not_compared(runs)]
     for named, group in comparable.items():
@@ -113,9 +110,8 @@ def _mismatches(group: Sequence[Numbered], fields: Sequence[str] | None, toleran
             if _is_same(here, there, tolerance):
                 continue
             where = f" at '{'.'.join(steps)}'" if steps else ""
-            message = (
-                f"{name_of(index, run)} differs from run {baseline}{where}: {_excerpt(there)}, not {_excerpt(here)}"
-            )
+            difference = f"{_excerpt(there)}, not {_excerpt(here)}"
+            message = f"{name_of(index, run)} differs from run {baseline}{where}: {difference}"
             yield issue("determinism_mismatch", "error", message, "runs", index, "output", *steps)
 
 

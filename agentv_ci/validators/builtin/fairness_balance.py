@@ -48,7 +48,8 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
     runs = [(index, run) for index, run in numbered_runs(report) if is_success(run)]
     groups = _groups(runs, settings.group, metric_path) if metric_path is not None else {}
     least = max(settings.min_group_size, 1)
-    means = {name: _mean(metrics) for name, metrics in groups.items() if len(metrics) >= least}
+    counting = {name: metrics for name, metrics in groups.items() if len(metrics) >= least}
+    means = {name: round(statistics.mean(metrics), PRECISION) for name, metrics in counting.items()}
     difference = round(max(means.values()) - min(means.values()), PRECISION) if means else None
     if metric_path is None:
         issues = [issue("missing_metric_path", "error", "the setting 'metric_path' is missing: nothing is compared")]
@@ -79,10 +80,6 @@ def _groups(runs: Sequence[tuple[int, Run]], group_path: str, metric_path: str) 
 
 def _metric(run: Run, metric_path: str) -> float | None:
     return number_of(*(found_at(run, metric_path) or (None,)))
-
-
-def _mean(metrics: Sequence[float]) -> float:
-    return round(statistics.mean(metrics), PRECISION)
 
 
 def _without_metric(runs: Sequence[tuple[int, Run]], metric_path: str) -> Iterator[JsonObject]:

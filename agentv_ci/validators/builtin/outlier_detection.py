@@ -33,26 +33,18 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
     """
     k = Settings.lenient(context).k
     runs = dict(numbered_runs(report))
-    durations = {
-        index: duration for index, run in runs.items() if (duration := number_of(run.get("duration_ms"))) is not None
-    }
+    numbers = {index: number_of(run.get("duration_ms")) for index, run in runs.items()}
+    durations = {index: duration for index, duration in numbers.items() if duration is not None}
     if not durations:
         return findings([], {"median": None, "mad": None, "k": k, "outliers": []})
     median = _median([*durations.values()])
     mad = SCALE * _median([abs(duration - median) for duration in durations.values()])
     outliers = [index for index, duration in durations.items() if mad and abs(duration - median) > k * mad]
-    issues = [
-        issue(
-            "duration_outlier",
-            "warning",
-            f"{name_of(index, runs[index])} took {durations[index]:g} ms; "
-            f"the median is {median:g} ms, the scaled deviation {mad:g} ms",
-            "runs",
-            index,
-            "duration_ms",
-        )
-        for index in outliers
-    ]
+    usual = f"the median is {median:g} ms, the scaled deviation {mad:g} ms"
+    issues = []
+    for index in outliers:
+        message = f"{name_of(index, runs[index])} took {durations[index]:g} ms; {usual}"
+        issues.append(issue("duration_outlier", "warning", message, "runs", index, "duration_ms"))
     return findings(issues, {"median": median, "mad": mad, "k": k, "outliers": [*outliers]})
 
 

@@ -109,13 +109,10 @@ def _requirements(contract: object) -> list[Requirement]:
 
 
 def _requirement(field: str, demand: object) -> Requirement:
-    match demand:
-        case {"path": str(path), **rest} if path:
-            return Requirement(path, _types(rest.get("type")))
-        case dict():
-            return Requirement(field, _types(demand.get("type")))
-        case _:
-            return Requirement(field, _types(demand))
+    if not isinstance(demand, dict):
+        return Requirement(field, _types(demand))
+    path = demand.get("path")
+    return Requirement(path if isinstance(path, str) and path else field, _types(demand.get("type")))
 
 
 def _types(demand: object) -> tuple[str, ...]:
