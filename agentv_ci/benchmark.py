@@ -36,6 +36,7 @@ from agentv_ci.contracts.benchmark import (
 )
 from agentv_ci.contracts.exchange import Environment, ProviderError, Response
 from agentv_ci.contracts.report import FailedValidation
+from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import UsageError
 from agentv_ci.text import did_you_mean, listed, well_formed_text
 
@@ -87,7 +88,7 @@ class AsyncRunner:
         self.key = spec.key
         self.config = private_copy(spec.config)
         self.responses: list[Response] = []
-        """All answers so far."""
+        """What its target has answered so far; a function measures nothing."""
         self._ask = ask
         self._seed = seed
 
@@ -97,7 +98,8 @@ class AsyncRunner:
         Raises ProviderError.
         """
         answer, response = await self._ask(question, self._seed)
-        self.responses.append(response)
+        if response is not None:
+            self.responses.append(response)
         return answer
 
 
@@ -154,7 +156,8 @@ class _Benchmark:
 
     def _require(self, spec: ScenarioSpec) -> None:
         """Raise UsageError for an unknown scenario, before anything runs."""
-        if spec.key not in _scenarios and not _is_file(self._engine.cwd / spec.key):
+        # Unlike Path.is_file, it takes names that the system does not allow.
+        if spec.key not in _scenarios and not os.path.isfile(self._engine.cwd / spec.key):  # noqa: PTH113
             close = did_you_mean(spec.key, _scenarios)
             known = f"; registered are {listed(sorted(_scenarios))}" if _scenarios else ""
             raise UsageError(f"unknown scenario '{spec.key}'{close}: no function and no eval file{known}")
@@ -177,24 +180,24 @@ class _Benchmark:
         says_trials = bool(spec.model_fields_set & {"repetitions", "seeds"})
         seeds = spec.trial_seeds if says_trials else None
         case_runs = await self._engine.run_eval_file(spec.key, _runner(runner), seeds)
-        names = {name for each in case_runs for name in each.scores}
+        names = {name for row, _ in case_runs for name in _scores(row)}
         for name in self._config.metrics:
             if case_runs and name not in names:
                 self._engine.warn(
                     f"{spec.key}: no evaluator called '{name}' scored anything{did_you_mean(name, names)}"
                 )
-        return [self._case_result(spec, runner, each) for each in case_runs]
+        return [self._case_result(spec, runner, row, run) for row, run in case_runs]
 
-    def _case_result(self, spec: ScenarioSpec, runner: RunnerSpec, case_run: engine.CaseRun) -> RunResult:
+    def _case_result(self, spec: ScenarioSpec, runner: RunnerSpec, row: ResultRow, run: JsonObject) -> RunResult:
         scores = {
             name: score
-            for name, score in case_run.scores.items()
+            for name, score in _scores(row).items()
             if name not in MEASURES and (not self._config.metrics or name in self._config.metrics)
         }
-        measured = case_run.run["metrics"]
+        measured = run["metrics"]
         metrics = {**scores, **measured} if isinstance(measured, dict) else scores
-        own = {"scenario_key": spec.key, "runner_key": runner.key, "metrics": metrics, "error": case_run.error}
-        return RunResult.model_validate({**case_run.run, **own})
+        own = {"scenario_key": spec.key, "runner_key": runner.key, "metrics": metrics, "error": row.error}
+        return RunResult.model_validate({**run, **own})
 
     async def _trial(self, spec: ScenarioSpec, runner: RunnerSpec, ask: AskRunner, seed: int | None) -> RunResult:
         asking = AsyncRunner(runner, ask, seed)
@@ -222,13 +225,6 @@ class _Benchmark:
             if isinstance(each, FailedValidation):
                 self._engine.warn(f"{spec.key}: validator {each.validator}: {each.error}")
         return aggregates.model_dump(mode="json")
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # longer than the system allows, or with a NUL
-        return False
 
 
 Status = Literal["success", "error", "timeout"]
@@ -272,6 +268,10 @@ def _metrics(responses: Sequence[Response]) -> dict[str, Any]:
             sums[name] = sum(known)
     costs = [each.cost_usd for each in responses if each.cost_usd is not None]
     return {**sums, "cost_usd": sum(costs)} if costs else sums
+
+
+def _scores(row: ResultRow) -> dict[str, float]:
+    return {each.name: each.score for each in row.evaluator_results if each.status == "ok"}
 
 
 def _names(runners: Sequence[RunnerSpec]) -> list[str]:

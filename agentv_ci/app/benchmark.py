@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +23,7 @@ from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.benchmark import RunnerSpec
 from agentv_ci.contracts.exchange import Environment, ProviderError, Request, Response, Warn
 from agentv_ci.contracts.plan import Plan, case_key, seed_of
-from agentv_ci.contracts.results import OutputMessage, ResultRow
+from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import CliTarget, Target
 from agentv_ci.errors import UsageError
 from agentv_ci.execute.prompt import build_request, plain_request
@@ -36,17 +36,6 @@ from agentv_ci.load.files import with_dotenv
 from agentv_ci.redaction import Redactor, secrets_of
 from agentv_ci.results.files import read_rows
 from agentv_ci.results.rows import Effort, Trial, failed_row, unscored_row
-
-
-@dataclass(frozen=True, slots=True)
-class CaseRun:
-    """A trial of a case of an eval file."""
-
-    run: JsonObject
-    """As validators see it."""
-    scores: Mapping[str, float]
-    """What its evaluators found, by their names."""
-    error: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +62,10 @@ class BenchmarkEngine:
         elif runner.function is None:
             self._opened(runner)
 
-    async def run_eval_file(self, path: str, runner: BoundRunner, seeds: Sequence[int | None] | None) -> list[CaseRun]:
-        """Run an eval file against a runner; returns its trials in the plan's order.
+    async def run_eval_file(
+        self, path: str, runner: BoundRunner, seeds: Sequence[int | None] | None
+    ) -> list[tuple[ResultRow, JsonObject]]:
+        """Run an eval file against a runner; returns its trials in the plan's order, also as validators see them.
 
         `seeds` has one for each trial; None: as the document says. Raises what compiling and running raise.
         """
@@ -98,7 +89,7 @@ class BenchmarkEngine:
             rows = list(read_rows(files.results, files.form))
         places = {case_key(case): place for place, case in enumerate(plan.cases)}
         rows.sort(key=lambda row: (places[row.suite, row.eval_id], row.trial))
-        return [CaseRun(run_of(row, plan.digest), _scores(row), row.error) for row in rows]
+        return [(row, run_of(row, plan.digest)) for row in rows]
 
     @asynccontextmanager
     async def open_runner(self, runner: BoundRunner) -> AsyncIterator[AskRunner]:
@@ -205,7 +196,7 @@ async def _answered(plan: Plan, trial: Trial, runner: BoundRunner, root: Path, e
 
 async def _ask_function(
     function: AnswerFunction, config: JsonObject, redactor: Redactor, question: str | Sequence[Message], _: int | None
-) -> tuple[Answer, Response]:
+) -> tuple[Answer, None]:
     messages: list[Message] = [{"role": "user", "content": question}] if isinstance(question, str) else [*question]
     try:
         answer = await call(function, messages, config)
@@ -214,9 +205,4 @@ async def _ask_function(
         raise
     clean = redactor.value(answer)
     answer = clean if isinstance(clean, (str, dict)) else answer
-    text = text_of(answer)
-    return answer, Response(text, (OutputMessage(role="assistant", content=text),), has_trace=False)
-
-
-def _scores(row: ResultRow) -> dict[str, float]:
-    return {each.name: each.score for each in row.evaluator_results if each.status == "ok"}
+    return answer, None

@@ -111,14 +111,12 @@ def _as_evals(document: JudgeSetDocument, judge: str) -> EvalDocument:
 
 
 def _as_case(item: LabelledAnswer) -> JsonObject:
-    reference: list[JsonObject] = (
-        [{"role": "assistant", "content": item.reference_answer}] if item.reference_answer else []
-    )
+    reference = item.reference_answer
     return {
         "id": item.id,
         "expected_outcome": item.expected_outcome,
         "input_messages": [{"role": "user", "content": item.question}],
-        "expected_messages": [*reference],
+        "expected_messages": [{"role": "assistant", "content": reference}] if reference else [],
     }
 
 

@@ -29,8 +29,8 @@ Message = JsonObject
 Answer = str | JsonObject
 AnswerFunction = Callable[[list[Message], JsonObject], Answer | Awaitable[Answer]]
 """Given a conversation and a configuration, returns what the runner answers."""
-AskRunner = Callable[[str | Sequence[Message], int | None], Awaitable[tuple[Answer, Response]]]
-"""Asks a runner, with a text or a conversation and a seed; returns its answer, and what that took."""
+AskRunner = Callable[[str | Sequence[Message], int | None], Awaitable[tuple[Answer, Response | None]]]
+"""Asks a runner, with a text or a conversation and a seed; returns its answer, and the response of a target."""
 
 
 def target_of(spec: RunnerSpec, known: Sequence[Target]) -> Target:

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 
@@ -15,13 +15,11 @@ from agentv_ci.app.compile import Selection, compile_paths, diff_plans, estimate
 from agentv_ci.atomic import refuse_to_overwrite, write_whole
 from agentv_ci.cli.console import one_line, show_count, show_diagnostics, show_line
 from agentv_ci.cli.options import FILE, Count, SelectionOptions, argument, option, part, takes
+from agentv_ci.compile.document import PlanDocument
+from agentv_ci.contracts.plan_summaries import Estimate, NamedCase, PlanDiff
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.jsonschema.schemas import TITLES, text
 from agentv_ci.text import counted
-
-if TYPE_CHECKING:
-    from agentv_ci.compile.document import PlanDocument
-    from agentv_ci.contracts.plan_summaries import Estimate, NamedCase, PlanDiff
 
 
 @dataclass(frozen=True, kw_only=True)

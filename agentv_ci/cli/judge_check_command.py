@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -121,8 +121,7 @@ def command(options: JudgeCheckOptions) -> int:
     if options.form == "json":
         click.echo(_as_json(check, agreement, demands, code, reasons))
         return code
-    for text, style in _lines(check, agreement, options.repeat, options.file):
-        show_line(text, style)
+    _show(check, agreement, options.repeat, options.file)
     show_line("check: not passed" if code else "check: passed", "bad" if code else "good")
     for reason in reasons:
         show_line(f"  {reason}", "bad")
@@ -136,48 +135,38 @@ def _as_json(check: JudgeCheck, found: Agreement, demands: Demands, code: int, r
     return json.dumps({"judge": judge, **asdict(found), "demands": asdict(demands), **verdict}, indent=2)
 
 
-def _lines(check: JudgeCheck, found: Agreement, repeat: int, file: str) -> Iterator[tuple[str, str]]:
+def _show(check: JudgeCheck, found: Agreement, repeat: int, file: str) -> None:
     times = "once" if repeat == 1 else f"{repeat} times"
-    yield (
-        f"{counted(len(found.items), 'answer')}, judged {times} by '{check.judge.name}' ({check.judge.provider})",
+    answers = counted(len(found.items), "answer")
+    show_line(f"{answers}, judged {times} by '{check.judge.name}' ({check.judge.provider})", "plain")
+    _show_section("errors", [each for each in found.items if each.errors], file, "bad")
+    _show_section("disagreements", [each for each in found.items if each.wrong], file, "warn")
+    show_line(
+        f"agreement {_figure(found.agreement)}  kappa {_figure(found.kappa)}  "
+        f"mean absolute error {_figure(found.mean_absolute_error)}  flip rate {_figure(found.flip_rate)}",
         "plain",
     )
-    yield from _section("errors", [each for each in found.items if each.errors], file, "bad")
-    yield from _section("disagreements", [each for each in found.items if each.wrong], file, "warn")
-    flipping = [each for each in found.items if each.flips]
-    yield (
-        (
-            f"agreement {_figure(found.agreement)}  kappa {_figure(found.kappa)}  "
-            f"mean absolute error {_figure(found.mean_absolute_error)}  flip rate {_figure(found.flip_rate)}"
-        ),
+    show_line(
+        f"{found.judgements} judgements: {found.false_passes} false passes, {found.false_fails} false fails, "
+        f"{counted(found.errors, 'error')}",
         "plain",
     )
-    yield (
-        (
-            f"{found.judgements} judgements: {found.false_passes} false passes, {found.false_fails} false fails, "
-            f"{counted(found.errors, 'error')}"
-        ),
-        "plain",
-    )
-    if flipping:
-        yield (
-            f"the judge contradicts itself on: {', '.join(one_line(each.id) for each in flipping[:MAX_SHOWN])}",
-            "warn",
-        )
+    if flipping := [one_line(each.id) for each in found.items if each.flips]:
+        show_line(f"the judge contradicts itself on: {', '.join(flipping[:MAX_SHOWN])}", "warn")
 
 
-def _section(title: str, items: Sequence[JudgedItem], file: str, style: str) -> Iterator[tuple[str, str]]:
+def _show_section(title: str, items: Sequence[JudgedItem], file: str, style: str) -> None:
     if not items:
         return
-    yield f"{title}:", "plain"
+    show_line(f"{title}:", "plain")
     for item in items[:MAX_SHOWN]:
         judged = "error" if title == "errors" else _judged(item)
-        yield f"  {one_line(item.id)}  ({file}:{item.line})  expected {item.expected}: {judged}", style
+        show_line(f"  {one_line(item.id)}  ({file}:{item.line})  expected {item.expected}: {judged}", style)
         reason = item.errors[0] if title == "errors" else _reason(item)
         if reason:
-            yield f"    {one_line(shortened(' '.join(reason.split()), MAX_REASON))}", "plain"
+            show_line(f"    {one_line(shortened(' '.join(reason.split()), MAX_REASON))}", "plain")
     if len(items) > MAX_SHOWN:
-        yield f"  … and {len(items) - MAX_SHOWN} more", "plain"
+        show_line(f"  … and {len(items) - MAX_SHOWN} more", "plain")
 
 
 def _judged(item: JudgedItem) -> str:
