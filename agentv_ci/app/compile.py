@@ -236,9 +236,8 @@ def read_plan(path: Path) -> Plan:
     Raises UsageError, or InvalidInput with what the schema refuses.
     """
     plan, data = load_plan(path)
-    prices = prices_by_suite(plan)
-    digests = CaseDigests(plan.targets)
-    forged = [case.id for case in plan.cases if digests.of(case, prices[case.suite]) != case.digest]
+    digests = CaseDigests(plan.targets, prices_by_suite(plan))
+    forged = [case.id for case in plan.cases if digests.of(case) != case.digest]
     if forged or document_digest(data) != plan.digest:
         which = f"{'case' if len(forged) == 1 else 'cases'} {listed(forged)}" if forged else "the plan"
         hint = "compile it again; a plan is not edited by hand"

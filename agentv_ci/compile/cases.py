@@ -88,10 +88,10 @@ class _CaseCompiler:
         self._context = context
         self._files = files
         self._targets = targets
-        self._digests = CaseDigests(targets.compiled)
         self._guideline_patterns = list(context.guideline_patterns)
         self._marks = source.items("evalcases")
         self._path = relative(source.path, source.root)
+        self._digests = CaseDigests(targets.compiled, {self._path: context.prices})
         self._evaluators = EvaluatorCompiler(source, files, context.read_yaml)
 
     def compile(self, index: int, case: EvalCase) -> PlanCase:
@@ -127,8 +127,7 @@ class _CaseCompiler:
             threshold=_given(execution.threshold, DEFAULT_THRESHOLD),
             metadata=case.metadata,
         )
-        digest = self._digests.of(compiled, self._context.prices)
-        return compiled.model_copy(update={"digest": digest})
+        return compiled.model_copy(update={"digest": self._digests.of(compiled)})
 
     def _input_message(self, message: InputMessage) -> PlanMessage:
         return PlanMessage(role=message.role, name=message.name, content=self._parts(message.content, guidelines=True))

@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeVar
 
 from agentv_ci.canonical import exact
 from agentv_ci.compile.digest import CaseDigests, script_files
 from agentv_ci.compile.document import prices_by_suite
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.plan import (
     FilePart,
     Plan,
@@ -28,7 +25,6 @@ from agentv_ci.contracts.plan import (
     TextPart,
 )
 from agentv_ci.contracts.plan_summaries import ChangedCase, NamedCase, PlanDiff
-from agentv_ci.contracts.targets import Target
 from agentv_ci.json_access import objects_at, value_at
 
 T = TypeVar("T")
@@ -44,9 +40,9 @@ def diff(old: Plan, new: Plan) -> PlanDiff:
     """Return which cases were added, removed or changed. A case that only moved to another file is unchanged."""
     before = {(case.suite, case.id): case for case in old.cases}
     after = {(case.suite, case.id): case for case in new.cases}
-    sides = _Side(old.targets, prices_by_suite(old)), _Side(new.targets, prices_by_suite(new))
+    older, newer = (CaseDigests(plan.targets, prices_by_suite(plan)) for plan in (old, new))
     changed = [
-        ChangedCase(id=case.id, suite=case.suite, reasons=_reasons(sides, before[key], case))
+        ChangedCase(id=case.id, suite=case.suite, reasons=_reasons(older, newer, before[key], case))
         for key, case in after.items()
         if key in before and before[key].digest != case.digest
     ]
@@ -67,25 +63,9 @@ def _unmoved(cases: Iterable[PlanCase], others: Iterable[PlanCase]) -> tuple[Nam
     return tuple(unmoved)
 
 
-@dataclass(frozen=True)
-class _Side:
-    """What the cases of one of the plans refer to."""
-
-    targets: Mapping[str, Target]
-    prices: Mapping[str, Mapping[str, Price]]
-    """By suite."""
-
-    @cached_property
-    def digests(self) -> CaseDigests:
-        return CaseDigests(self.targets)
-
-    def content(self, case: PlanCase) -> JsonObject:
-        return self.digests.content(case, self.prices[case.suite])
-
-
-def _reasons(sides: tuple[_Side, _Side], old: PlanCase, new: PlanCase) -> tuple[str, ...]:
+def _reasons(older: CaseDigests, newer: CaseDigests, old: PlanCase, new: PlanCase) -> tuple[str, ...]:
     """Return why two cases have different digests."""
-    before, after = sides[0].content(old), sides[1].content(new)
+    before, after = older.content(old), newer.content(new)
     found: list[str] = []
     different = _different(before, after)
     for key in different:
@@ -95,7 +75,7 @@ def _reasons(sides: tuple[_Side, _Side], old: PlanCase, new: PlanCase) -> tuple[
             case "expectedMessages":
                 found += _in_messages("expected message", old.expected_messages, new.expected_messages)
             case "target":
-                names = sides[0].targets[old.target].name, sides[1].targets[new.target].name
+                names = older.targets[old.target].name, newer.targets[new.target].name
                 found += [f"target {names[0]} → {names[1]}"] if names[0] != names[1] else []
                 found += _in_settings("target", before[key], after[key])
             case "evaluators":

@@ -47,15 +47,17 @@ Asked = Callable[[str], JsonObject]
 class CaseDigests:
     """The digests of cases of a plan with these targets; one that has been asked for stays as it is."""
 
-    def __init__(self, targets: Mapping[str, Target]) -> None:
-        self._targets = targets
+    def __init__(self, targets: Mapping[str, Target], prices: Mapping[str, Mapping[str, Price]]) -> None:
+        """Take the plan's targets, and what the authors of each suite say about prices."""
+        self.targets = targets
+        self._prices = prices
         self._settings: dict[str, JsonObject] = {}
 
-    def of(self, case: PlanCase, prices: Mapping[str, Price]) -> str:
-        """Return the digest of a case; `prices` are those of its suite."""
-        return digest_of(exact(self.content(case, prices)))
+    def of(self, case: PlanCase) -> str:
+        """Return the digest of a case."""
+        return digest_of(exact(self.content(case)))
 
-    def content(self, case: PlanCase, prices: Mapping[str, Price]) -> JsonObject:
+    def content(self, case: PlanCase) -> JsonObject:
         """Return what a case's digest is of: its id, what it asks, what answers and judges, and how it is scored.
 
         Not in it: where the case stands, the suite's path, names of targets, workers, time limits, retries, batching,
@@ -69,19 +71,20 @@ class CaseDigests:
 
         content = case.model_dump(mode="json", by_alias=True, exclude_defaults=True, include=ASKED)
         content |= {"target": asked(case.target), "evaluators": [_scoring(each, asked) for each in case.evaluators]}
-        target = self._targets[case.target]
+        target = self.targets[case.target]
         measured = {each.measures for each in flat(case.evaluators)}
         if isinstance(target, MockTarget) and "time" in measured:
             content["delay"] = target.delay_ms
         if "cost" in measured:
-            content["prices"] = {model: _dump(price) for model, price in _prices_of(target, prices).items()}
+            prices = _prices_of(target, self._prices[case.suite])
+            content["prices"] = {model: _dump(price) for model, price in prices.items()}
         return content
 
     def _asked(self, key: str, case_id: str) -> JsonObject:
         if key not in self._settings:
-            self._settings[key] = _target(self._targets[key])
+            self._settings[key] = _target(self.targets[key])
         settings = self._settings[key]
-        if not isinstance(self._targets[key], MockTarget):
+        if not isinstance(self.targets[key], MockTarget):
             return settings
         own = {name: value for name, value in settings.items() if name != "responses"}
         responses = settings.get("responses")

@@ -30,9 +30,8 @@ def sealed(plan: Plan) -> Plan:
 
 def resealed(plan: Plan) -> Plan:
     """Return a plan that was changed with all digests that go with it."""
-    prices = prices_by_suite(plan)
-    digests = CaseDigests(plan.targets)
-    cases = (case.model_copy(update={"digest": digests.of(case, prices[case.suite])}) for case in plan.cases)
+    digests = CaseDigests(plan.targets, prices_by_suite(plan))
+    cases = (case.model_copy(update={"digest": digests.of(case)}) for case in plan.cases)
     return sealed(plan.model_copy(update={"cases": tuple(cases)}))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.compile.digest import CaseDigests, document_digest
-from agentv_ci.compile.document import as_published
+from agentv_ci.compile.document import as_published, prices_by_suite
 from agentv_ci.compile.overrides import Overrides, override
 from agentv_ci.contracts.plan import Plan, PlanGate
 from tests.compile.builders import EVAL, Document, case, compile_here, evals
@@ -131,8 +131,8 @@ def test_digests_fit_the_plan_that_was_changed(repository: Path, flags: dict[str
     plan = planned(repository)
     changed = override(plan, Overrides(**flags))
     assert changed.digest == document_digest(as_published(changed)) != plan.digest
-    digests = CaseDigests(changed.targets)
-    assert all(each.digest == digests.of(each, {}) for each in changed.cases)
+    digests = CaseDigests(changed.targets, prices_by_suite(changed))
+    assert all(each.digest == digests.of(each) for each in changed.cases)
 
 
 def test_threshold_of_the_command_line_is_that_of_the_document(repository: Path) -> None:
