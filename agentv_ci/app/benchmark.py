@@ -130,7 +130,7 @@ class BenchmarkEngine:
             redact=redactor.text,
             pause=lambda _, wait_s: environment.sleep(wait_s),
         )
-        return open_target(resolved, services, redactor, context.prices)
+        return open_target(resolved, services, redactor, context.config.prices or {})
 
     def _compiled(self, path: str, runner: BoundRunner) -> CompiledPlan:
         file = self.cwd / path

@@ -37,7 +37,6 @@ class Documents:
         self._targets = _named_targets(targets, cwd) if targets is not None else None
         self._target_override = None if target_override == "default" else target_override
         self._inspect_file = file_inspector()
-        self._alone = DocumentContext(read_yaml, self._inspect_file)
         self._checked: dict[tuple[Path, bool], CheckedDocument] = {}
         self._contexts: dict[Path, DocumentContext] = {}
         self._roots: dict[Path, Path] = {}
@@ -51,9 +50,8 @@ class Documents:
     def _validated(self, source: Source, *, named: bool) -> CheckedDocument:
         if source.kind in NEED_TARGETS:
             return validate(source, self.context(source.path))
-        context = self._alone
-        if source.kind == "targets":
-            context = replace(self._alone, configs=self._configs(source.path))
+        configs = self._configs(source.path) if source.kind == "targets" else ()
+        context = DocumentContext(read_yaml, self._inspect_file, configs=configs)
         checked = self._checked[source.path, named] = validate(source, context)
         return checked
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 from agentv_ci.compile.digest import UNSEALED, CaseDigests
 from agentv_ci.compile.evaluators import DEFAULT_JUDGE_NAME, EvaluatorCompiler, rubrics
 from agentv_ci.compile.references import Files, Targets, find_target, judge_of, relative
+from agentv_ci.contracts.config import DEFAULT_GUIDELINE_PATTERNS
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.evals import (
     CaseExecution,
@@ -68,7 +69,7 @@ def _suite(document: EvalDocument, source: Source, context: DocumentContext) -> 
         dataset=document.dataset or source.path.name.split(".")[0] or source.path.name,
         description=document.description,
         validators=tuple(map(_validator, (execution and execution.validators) or ())),
-        prices=dict(context.prices),
+        prices=context.config.prices or {},
         gate=PlanGate(**gate.model_dump(exclude_none=True)),
     )
 
@@ -88,10 +89,10 @@ class _CaseCompiler:
         self._context = context
         self._files = files
         self._targets = targets
-        self._guideline_patterns = list(context.guideline_patterns)
+        self._guideline_patterns = list(_given(context.config.guideline_patterns, DEFAULT_GUIDELINE_PATTERNS))
         self._marks = source.items("evalcases")
         self._path = relative(source.path, source.root)
-        self._digests = CaseDigests(targets.compiled, {self._path: context.prices})
+        self._digests = CaseDigests(targets.compiled, {self._path: context.config.prices or {}})
         self._evaluators = EvaluatorCompiler(source, files, context.read_yaml)
 
     def compile(self, index: int, case: EvalCase) -> PlanCase:
@@ -140,9 +141,7 @@ class _CaseCompiler:
             name=message.name,
             content=() if content is None or isinstance(content, dict) else self._parts(content, guidelines=False),
             value=content if isinstance(content, dict) else None,
-            tool_calls=tuple(
-                PlanToolCall(tool=call.tool, input=call.input, output=call.output) for call in message.tool_calls or ()
-            ),
+            tool_calls=tuple(PlanToolCall(**call.model_dump()) for call in message.tool_calls or ()),
         )
 
     def _parts(self, content: Content, *, guidelines: bool) -> tuple[TextPart | FilePart, ...]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.config import DEFAULT_GUIDELINE_PATTERNS, ConfigDocument, Price
-from agentv_ci.contracts.diagnostics import Diagnostic, RuleSetting
+from agentv_ci.contracts.config import ConfigDocument
+from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.evals import EvalDocument
 from agentv_ci.contracts.judge_set import JudgeSetDocument
 from agentv_ci.contracts.source import Kind, Source
@@ -106,22 +106,9 @@ class DocumentContext:
         return document.targets if isinstance(document, TargetsDocument) else ()
 
     @property
-    def guideline_patterns(self) -> tuple[str, ...]:
-        """Globs of guideline files, matched against the path from the repository."""
-        given = (config.guideline_patterns for config in self._configs())
-        return next((patterns for patterns in given if patterns is not None), DEFAULT_GUIDELINE_PATTERNS)
-
-    @property
-    def rule_settings(self) -> Mapping[str, RuleSetting]:
-        """Rule id → what is made of it, for rules that do not keep their default."""
-        given = (config.rules for config in self._configs())
-        return next((rules for rules in given if rules is not None), {})
-
-    @property
-    def prices(self) -> Mapping[str, Price]:
-        """Model → what the author says that it costs."""
-        given = (config.prices for config in self._configs())
-        return next((prices for prices in given if prices is not None), {})
-
-    def _configs(self) -> Iterator[ConfigDocument]:
-        return (config.document for config in self.configs if isinstance(config.document, ConfigDocument))
+    def config(self) -> ConfigDocument:
+        """The config documents as one."""
+        documents = [each.document for each in reversed(self.configs) if isinstance(each.document, ConfigDocument)]
+        given = {field: value for document in documents for field, value in document if value is not None}
+        # All of it was validated where it was read.
+        return ConfigDocument.model_construct(**given)

@@ -1,6 +1,6 @@
 """What JSON Schemas refuse: the published ones in documents, and their dialects in schemas of authors.
 
-A door to jsonschema. Nothing is ever fetched: all documents are in one registry.
+A door to jsonschema. Nothing is ever fetched: the registry is empty.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from functools import cache
 
 from jsonschema import Draft202012Validator, SchemaError, ValidationError, validators
 from referencing import Registry
-from referencing.jsonschema import DRAFT202012
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.environment_references import ENVIRONMENT_REFERENCE
 from agentv_ci.contracts.source import Pointer
-from agentv_ci.jsonschema.schemas import SchemaName, document, schema_id
+from agentv_ci.jsonschema.schemas import SchemaName, document
 from agentv_ci.text import did_you_mean, listed
 
 DIALECTS = (
@@ -82,8 +81,7 @@ def _unknown_dialect(named: JsonValue) -> str | None:
 
 @cache
 def _validator(name: SchemaName) -> Draft202012Validator:
-    resources = [(schema_id(name), DRAFT202012.create_resource(document(name)))]
-    return Draft202012Validator(document(name), registry=Registry().with_resources(resources))
+    return Draft202012Validator(document(name), registry=Registry())
 
 
 def _explain(error: ValidationError, prefix: Pointer) -> Iterator[Violation]:

@@ -31,16 +31,15 @@ def validate(source: Source, context: DocumentContext) -> CheckedDocument:
     if not source.readable or source.kind is None:
         return CheckedDocument(source, None, source.diagnostics)
     authored = Finder(source, context)
-    structure = check_structure(authored, source.kind)
-    document, find = structure.document, structure.find
-    found = [*source.diagnostics, *structure.diagnostics, *check_spellings(CONTRACTS[source.kind], authored)]
+    document, refused, find = check_structure(authored, source.kind)
+    found = [*source.diagnostics, *refused, *check_spellings(CONTRACTS[source.kind], authored)]
     if source.kind == "targets":
         found += targets.check_environment_references(authored)
     found += (each for each in _rules(document, find) if not find.is_stand_in(each))
     if not found:
         return CheckedDocument(source, document, ())
     own = document.rules if isinstance(document, ConfigDocument) else None
-    applied = _with_severities(context.rule_settings if own is None else own, _once(found))
+    applied = _with_severities((context.config.rules or {}) if own is None else own, _once(found))
     ordered = sorted(applied, key=lambda each: (each.line, each.column, each.rule))
     return CheckedDocument(source, document, tuple(ordered))
 

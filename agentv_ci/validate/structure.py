@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Literal, Union, get_args, get_origin
@@ -39,39 +39,31 @@ KINDS = ("type", "provider")
 """Fields that nothing can stand in for: what else belongs beside them depends on them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Structure:
-    """The understood part of a document, what is wrong with the rest, and how to speak of either."""
-
-    document: Document | None
-    diagnostics: tuple[Diagnostic, ...]
-    find: Finder
-
-
-def check_structure(finder: Finder, kind: Kind) -> Structure:
+def check_structure(finder: Finder, kind: Kind) -> tuple[Document | None, list[Diagnostic], Finder]:
     """Read a source as a document of its kind; the finder is that of what is authored.
 
+    Return the understood part of the document, what is wrong with the rest, and the finder of what was understood.
     Wrong parts are reported and left out, missing ones stood in for, again and again, until the rest is a document; so
     one pass can also report what is wrong with the right parts.
     """
     authored = finder.source.data
     document = _model(kind, authored)
     if not isinstance(document, ValidationError):
-        return Structure(document, (), finder)
+        return document, [], finder
     # Most documents are valid: what explains the others takes long to import.
     from agentv_ci.validate.wording import diagnostics, refused_parts
 
     refused = refused_parts(SCHEMAS[kind], document, authored)
-    found = tuple(diagnostics(finder, refused))
+    found = list(diagnostics(finder, refused))
     repair = _Repair(CONTRACTS[kind])
     data = authored
     while 0 < len(refused) < TOO_MANY and repair.take(refused, finder, data):
         data, finder = repair.apply(finder)
         document = _model(kind, data)
         if not isinstance(document, ValidationError):
-            return Structure(document, found, finder)
+            return document, found, finder
         refused = refused_parts(SCHEMAS[kind], document, data)
-    return Structure(None, found, finder)
+    return None, found, finder
 
 
 def _model(kind: Kind, data: JsonValue) -> Document | ValidationError:

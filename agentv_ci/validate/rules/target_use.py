@@ -47,7 +47,7 @@ class _TargetUse:
         self._find = find
         self._names = names
         self._targets = {target.name: target for target in find.context.target_list}
-        self._prices = find.context.prices
+        self._prices = find.context.config.prices or {}
         self._targets_are_valid = targets_are_valid
         self._without_judge: set[str] = set()
 
