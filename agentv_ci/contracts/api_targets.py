@@ -8,14 +8,7 @@ from pydantic import Field
 
 from agentv_ci.contracts.base import Authored, Items, JsonObject, JsonValue, Maybe, Name
 from agentv_ci.contracts.environment_references import EnvironmentReference
-from agentv_ci.contracts.target_settings import (
-    ApiFormat,
-    Count,
-    Milliseconds,
-    Natural,
-    StatusCode,
-    TargetSettings,
-)
+from agentv_ci.contracts.target_settings import ApiFormat, Count, Milliseconds, Natural, StatusCode, TargetSettings
 
 KEY_HEADERS = frozenset({"authorization", "api-key", "x-api-key", "x-goog-api-key"})
 """Headers that identify whoever asks, so that no `api_key` is needed."""

@@ -5,16 +5,7 @@ from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field
 
-from agentv_ci.contracts.base import (
-    WHOLE,
-    AtLeastOne,
-    Authored,
-    JsonValue,
-    Maybe,
-    Name,
-    NonNegative,
-    Positive,
-)
+from agentv_ci.contracts.base import WHOLE, AtLeastOne, Authored, JsonValue, Maybe, Name, NonNegative, Positive
 from agentv_ci.contracts.environment_references import EnvironmentReference
 
 StatusCode = Annotated[int, Field(ge=100, le=599), WHOLE]

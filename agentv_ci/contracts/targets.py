@@ -16,21 +16,11 @@ from agentv_ci.contracts.agent_targets import (
     GeminiCliTarget,
     VsCodeTarget,
 )
-from agentv_ci.contracts.api_targets import (
-    AnthropicTarget,
-    AzureOpenAITarget,
-    GeminiTarget,
-    OpenAITarget,
-)
+from agentv_ci.contracts.api_targets import AnthropicTarget, AzureOpenAITarget, GeminiTarget, OpenAITarget
 from agentv_ci.contracts.base import AtLeastOne, Authored, ByKind, Items, JsonValue, Maybe, Name, NonNegative
 from agentv_ci.contracts.environment_references import variable_of
 from agentv_ci.contracts.evals import AuthoredToolCall
-from agentv_ci.contracts.target_settings import (
-    Flag,
-    Milliseconds,
-    Seconds,
-    TargetSettings,
-)
+from agentv_ci.contracts.target_settings import Flag, Milliseconds, Seconds, TargetSettings
 
 TARGETS_SCHEMAS = ("agentv-targets-v2.2", "agentv-targets-v2")
 

@@ -8,13 +8,7 @@ from typing import Any
 
 from agentv_ci.contracts.exchange import Grade, ProviderError, Response
 from agentv_ci.contracts.plan import PlanCase, PlanSuite
-from agentv_ci.contracts.results import (
-    InputMessageRecord,
-    OutputMessage,
-    ResultRow,
-    RowSource,
-    TraceSummary,
-)
+from agentv_ci.contracts.results import InputMessageRecord, OutputMessage, ResultRow, RowSource, TraceSummary
 from agentv_ci.contracts.targets import Target, model_name
 
 TrialKey = tuple[str, str, int]

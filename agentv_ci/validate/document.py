@@ -14,14 +14,7 @@ from agentv_ci.contracts.source import Source
 from agentv_ci.contracts.targets import TargetsDocument
 from agentv_ci.text import did_you_mean
 from agentv_ci.validate.findings import Finder
-from agentv_ci.validate.rules import (
-    cases,
-    evaluators,
-    file_references,
-    judges,
-    target_use,
-    targets,
-)
+from agentv_ci.validate.rules import cases, evaluators, file_references, judges, target_use, targets
 from agentv_ci.validate.structure import CONTRACTS, check_spellings, check_structure
 from agentv_ci.validate.walk import all_evaluators
 

@@ -9,14 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from agentv_ci.contracts.results import (
-    InputMessageRecord,
-    OutputMessage,
-    ResultRow,
-    RowSource,
-    ToolCall,
-    TraceSummary,
-)
+from agentv_ci.contracts.results import InputMessageRecord, OutputMessage, ResultRow, RowSource, ToolCall, TraceSummary
 from agentv_ci.report.renderers.html.document import TEMPLATES, render
 from agentv_ci.report.renderers.html.payload import MAX_TEXT
 from tests.browser.conftest import Open

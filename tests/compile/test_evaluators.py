@@ -10,12 +10,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.evaluators import (
-    ContainsEvaluator,
-    ExpectedCall,
-    RegexEvaluator,
-    ToolTrajectoryEvaluator,
-)
+from agentv_ci.contracts.evaluators import ContainsEvaluator, ExpectedCall, RegexEvaluator, ToolTrajectoryEvaluator
 from agentv_ci.contracts.plan import (
     FilePart,
     FileReference,

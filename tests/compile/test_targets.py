@@ -10,17 +10,7 @@ import pytest
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.target_settings import TargetSettings
 from agentv_ci.contracts.targets import Target
-from tests.compile.builders import (
-    EVAL,
-    MOCK,
-    Document,
-    case,
-    compile_here,
-    contains,
-    evals,
-    targets,
-    text_of,
-)
+from tests.compile.builders import EVAL, MOCK, Document, case, compile_here, contains, evals, targets, text_of
 
 GPT = {"name": "default", "provider": "openai", "model": "gpt-5", "api_key": "${{ OPENAI_API_KEY }}"}
 AGENT = {"name": "default", "provider": "cli", "command_template": "agent {PROMPT}"}

@@ -31,14 +31,7 @@ from agentv_ci.publish import comment_posting as pull_request
 from agentv_ci.publish.checkout import refusal, refuse_fork_code
 from agentv_ci.publish.comment import LIMIT, Comment, NotCommented, history_of
 from agentv_ci.publish.comment_posting import comment_on
-from agentv_ci.publish.publishing import (
-    MAX_SUMMARY_BYTES,
-    Publication,
-    PublishOptions,
-    limited,
-    publish,
-    summary,
-)
+from agentv_ci.publish.publishing import MAX_SUMMARY_BYTES, Publication, PublishOptions, limited, publish, summary
 from agentv_ci.publish.workflow import Head, Workflow, workflow_of
 from agentv_ci.report import diagnostics
 from agentv_ci.report.job import text

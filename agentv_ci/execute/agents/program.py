@@ -19,14 +19,7 @@ from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.agents.events import AgentFailed, NotEvents
 from agentv_ci.execute.agents.workspace import Workspace, prompt_document, workspace
 from agentv_ci.execute.provider_services import ProviderServices, process_failure, require_folder, unwritable
-from agentv_ci.process import (
-    Listener,
-    ProcessFailed,
-    ProcessResult,
-    ProgramNotStarted,
-    child_environment,
-    run,
-)
+from agentv_ci.process import Listener, ProcessFailed, ProcessResult, ProgramNotStarted, child_environment, run
 
 NOT_LOGGED_IN = re.compile(
     r"no authentication information|invalid auth method|set an auth method|missing environment variable|not logged in"

@@ -22,12 +22,7 @@ from agentv_ci.contracts.results import OutputMessage
 from agentv_ci.contracts.target_settings import number
 from agentv_ci.execute.agents.program import find_program
 from agentv_ci.execute.agents.subagents import Subagent, read_template, take_subagent
-from agentv_ci.execute.agents.workspace import (
-    guidelines_of,
-    prompt_document,
-    proof_request,
-    take_proofs,
-)
+from agentv_ci.execute.agents.workspace import guidelines_of, prompt_document, proof_request, take_proofs
 from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.process import ProcessFailed, ProcessResult, ProcessTimedOut, child_environment, run
 

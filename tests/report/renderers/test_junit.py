@@ -19,18 +19,7 @@ from agentv_ci.contracts.results import ResultRow, RowSource
 from agentv_ci.report.renderers import junit
 from agentv_ci.report.renderers.junit import GATE, render
 from agentv_ci.report.view import RunView
-from tests.report.builders import (
-    NASTY,
-    SUITE,
-    Verdict,
-    any_text,
-    case,
-    plan,
-    reported,
-    row,
-    rows_of,
-    well_formed_text,
-)
+from tests.report.builders import NASTY, SUITE, Verdict, any_text, case, plan, reported, row, rows_of, well_formed_text
 
 B = "evals/b.yaml"
 

@@ -17,14 +17,7 @@ from tests.servers.model_api.dialect import (
     served_model,
     tool_call,
 )
-from tests.servers.model_api.openai import (
-    PROMPT_RESULTS,
-    OpenAI,
-    check_keys,
-    check_numbers,
-    check_value,
-    required,
-)
+from tests.servers.model_api.openai import PROMPT_RESULTS, OpenAI, check_keys, check_numbers, check_value, required
 from tests.servers.model_api.wire import Asked, Json, Reply, answers, event, pieces, streams, words
 
 PARAMETERS = words(
