@@ -143,12 +143,12 @@ def _repeated(question: JudgeQuestion) -> JudgeQuestion:
 
 def score_question(submission: Submission, custom: str | None = None) -> JudgeQuestion:
     """Return how a judge is asked for a score; a custom prompt takes the place of the built-in one."""
-    return _question(_SCORE, variables(submission), custom, _SAMPLE)
+    return _question(_SCORE, variables(submission, with_messages=custom is not None), custom, _SAMPLE)
 
 
 def checks_question(submission: Submission, rubrics: Sequence[PlanRubric], custom: str | None = None) -> JudgeQuestion:
     """Return how a judge is asked which criteria are met."""
-    values = {**variables(submission), "criteria": criteria_text(rubrics)}
+    values = {**variables(submission, with_messages=custom is not None), "criteria": criteria_text(rubrics)}
     checks = [{"id": each.id, "satisfied": True, "reasoning": "a mock answer"} for each in rubrics]
     sample = {"checks": checks, "overall_reasoning": "nothing was asked"}
     return _question(_CHECKS, values, custom, json.dumps(sample))
@@ -161,7 +161,8 @@ def criteria_text(rubrics: Sequence[PlanRubric]) -> str:
 
 def aggregate_question(submission: Submission, results: str, custom: str | None = None) -> JudgeQuestion:
     """Return how a judge is asked to make one score of others, which are given as JSON."""
-    values = {**variables(submission), "evaluator_results": results, "EVALUATOR_RESULTS_JSON": results}
+    known = variables(submission, with_messages=custom is not None)
+    values = {**known, "evaluator_results": results, "EVALUATOR_RESULTS_JSON": results}
     return _question(_AGGREGATE, values, custom, _SAMPLE)
 
 
@@ -198,17 +199,21 @@ def prompt_text(prompt: TextPart | FilePart | None, submission: Submission) -> s
             return text if text.strip() else None
 
 
-def variables(submission: Submission) -> dict[str, str]:
-    """Return all that a custom prompt may name: texts, and messages as JSON; the built-in ones show no messages."""
+def variables(submission: Submission, *, with_messages: bool = True) -> dict[str, str]:
+    """Return all that a custom prompt may name: texts, and messages as JSON, which the built-in prompts do not show."""
     case, response = submission.case, submission.response
-    output: list[JsonValue] = [output_message(each) for each in response.messages]
-    return {
+    texts = {
         "expected_outcome": case.expected_outcome,
         "question": submission.request.prompt,
         "request": submission.request.prompt,
         "reference_answer": case.reference_answer,
         "candidate_answer": response.answer,
         "generated_answer": response.answer,
+    }
+    if not with_messages:
+        return texts
+    output: list[JsonValue] = [output_message(each) for each in response.messages]
+    return texts | {
         "input_messages": json_text([_message(each, submission) for each in case.input_messages]),
         "expected_messages": json_text([_message(each, submission) for each in case.expected_messages]),
         "output_messages": json_text(output),
