@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +14,8 @@ import click
 from agentv_ci.text import without_commands
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from agentv_ci.app.report_files import RunOutcome
     from agentv_ci.contracts.diagnostics import Diagnostic
     from agentv_ci.report.lines import Line
