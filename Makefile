@@ -1,7 +1,7 @@
 # One command for each chore. PYTHON names the interpreter; by default that of .venv, where there is one.
 PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
 
-.PHONY: help dev check format test test-peers schemas docs golden screenshot prices github-api lock
+.PHONY: help dev check format test-fast test test-peers schemas docs golden screenshot prices github-api lock
 
 help:       ## list the chores
 	@grep -hE '^[a-z-]+: +##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -21,6 +21,9 @@ check:      ## lint, types, import rules, schemas fresh: everything but the test
 format:     ## put the code into shape
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m ruff format .
+
+test-fast:  ## run the tests that take less than a second each
+	$(PYTHON) -m pytest -n auto -m "not slow"
 
 test:       ## run the tests with coverage
 	$(PYTHON) -m pytest -n auto --cov

@@ -22,7 +22,7 @@ from agentv_ci.benchmark import (
     run_benchmark,
 )
 from agentv_ci.errors import InvalidInput, TargetUnavailable, UsageError
-from tests.conftest import write
+from tests.support import write
 
 EVALS = """\
 $schema: agentv-eval-v2

@@ -16,8 +16,8 @@ import pytest
 from junitparser import JUnitXml
 
 from agentv_ci.jsonschema.violations import violations
-from tests.conftest import REPOSITORY, agentv_ci, environment, has_ended, write
 from tests.servers.chat_api import chat_api, fails, says
+from tests.support import REPOSITORY, clean_environment, has_ended, run_process, write
 
 EXAMPLE = REPOSITORY / "docs" / "examples" / "simple"
 EVAL = "evals/example.test.yaml"
@@ -39,7 +39,7 @@ def edit(path: Path, old: str, new: str) -> None:
 
 
 def test_bundled_example_passes_and_all_it_writes_is_valid(example: Path) -> None:
-    done = agentv_ci("eval", EVAL, "--out", "r.jsonl", "--junit", "r.xml", cwd=example)
+    done = run_process("eval", EVAL, "--out", "r.jsonl", "--junit", "r.xml", cwd=example)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("4 cases: 4 passed, 0 failed, 0 errors\n")
     rows = [json.loads(line) for line in (example / "r.jsonl").read_text("utf-8").splitlines()]
@@ -56,7 +56,7 @@ def test_bundled_example_passes_and_all_it_writes_is_valid(example: Path) -> Non
 
 
 def test_bundled_example_shows_that_guidelines_and_turns_reach_the_agent(example: Path) -> None:
-    assert agentv_ci("eval", EVAL, "--out", "r.jsonl", cwd=example).code == 0
+    assert run_process("eval", EVAL, "--out", "r.jsonl", cwd=example).code == 0
     rows = {row["eval_id"]: row for row in map(json.loads, (example / "r.jsonl").read_text("utf-8").splitlines())}
     assert "Begin every function with a JSDoc comment" in rows["writes-a-function"]["request"]["prompt"]
     assert rows["writes-a-function"]["candidate_answer"].startswith("```js\n/**")
@@ -74,7 +74,7 @@ def test_one_broken_line_is_named_and_nothing_runs(example: Path) -> None:
         .splitlines()
         .index("    expectd_outcome: Names the three guidelines that cart.js breaks")
     )
-    done = agentv_ci("eval", EVAL, "--out", "r.jsonl", cwd=example)
+    done = run_process("eval", EVAL, "--out", "r.jsonl", cwd=example)
     assert done.code == 2
     assert done.err == (
         f"{example / EVAL}:{line + 1}:5: error: unknown field 'expectd_outcome' (did you mean 'expected_outcome'?) "
@@ -86,7 +86,7 @@ def test_one_broken_line_is_named_and_nothing_runs(example: Path) -> None:
 
 def test_an_agent_that_answers_wrongly_fails_the_case_by_name(example: Path) -> None:
     edit(example / "agent" / "agent.py", 'return f"Your name is {name_in(prompt)}."', 'return "Your name is Bob."')
-    done = agentv_ci("eval", EVAL, "--out", "r.jsonl", "--junit", "r.xml", cwd=example)
+    done = run_process("eval", EVAL, "--out", "r.jsonl", "--junit", "r.xml", cwd=example)
     assert done.code == 1
     assert "  fail 0.000  remembers-the-conversation  (evals/example.test.yaml:" in done.out
     assert "    does not contain 'Ada'\n" in done.out
@@ -97,7 +97,7 @@ def test_an_agent_that_answers_wrongly_fails_the_case_by_name(example: Path) -> 
 
 def test_an_agent_that_crashes_is_an_infrastructure_error(example: Path) -> None:
     write(example, {"agent/agent.py": "raise SystemExit('no model loaded')\n"})
-    done = agentv_ci("eval", EVAL, "--out", "r.jsonl", "--max-retries", "0", cwd=example)
+    done = run_process("eval", EVAL, "--out", "r.jsonl", "--max-retries", "0", cwd=example)
     assert done.code == 4
     assert "process: no model loaded (exit code 1)" in done.out
 
@@ -132,7 +132,7 @@ def test_openai_target_and_judge_over_the_wire(repository: Path) -> None:
     write(repository, {"targets.yaml": TARGETS, "q.test.yaml": QUESTION})
     with chat_api(fails(429, "slow down", retry_after="0.01"), says("It is 42."), says(f"Sure: {JUDGEMENT}")) as api:
         env = {"API_URL": f"{api.base_url}/", "API_KEY": f" {SECRET}\n", "API_MODEL": "m-1", "API_LIMIT": "50"}
-        done = agentv_ci("eval", "q.test.yaml", "--out", "r.jsonl", "--verbose", cwd=repository, env=env)
+        done = run_process("eval", "q.test.yaml", "--out", "r.jsonl", "--verbose", cwd=repository, env=env)
     assert done.code == 0, done.err
     first, again, judge = (request["body"] for request in api.requests)
     assert first == again
@@ -162,7 +162,7 @@ def test_openai_target_and_judge_over_the_wire(repository: Path) -> None:
 def test_every_missing_variable_is_named_before_the_first_request(repository: Path) -> None:
     write(repository, {"targets.yaml": TARGETS, "q.test.yaml": QUESTION, ".env": "API_MODEL=from-dotenv\n"})
     with chat_api() as api:
-        done = agentv_ci("eval", "q.test.yaml", "--out", "r.jsonl", cwd=repository, env={"API_URL": ""})
+        done = run_process("eval", "q.test.yaml", "--out", "r.jsonl", cwd=repository, env={"API_URL": ""})
     assert done.code == 2
     assert done.err == (
         "error: target 'default' needs environment variables that are not set: API_KEY (api_key), API_URL (base_url)\n"
@@ -187,7 +187,7 @@ def test_workers_ask_side_by_side_and_statistics_do_not_change(repository: Path)
     for workers in ("1", "4"):
         with chat_api(answer) as api:
             env = {"API_URL": api.base_url, "API_KEY": SECRET, "API_MODEL": "m"}
-            done = agentv_ci("eval", "q.test.yaml", "--out", "r.jsonl", "--workers", workers, cwd=repository, env=env)
+            done = run_process("eval", "q.test.yaml", "--out", "r.jsonl", "--workers", workers, cwd=repository, env=env)
         assert done.code == 1
         figures.append(re.sub(r"(?s)^.*?(?=12 cases)", "", done.out))
         widths.append(api.most_at_once)
@@ -215,7 +215,7 @@ def test_an_interrupted_run_keeps_finished_rows_and_leaves_no_child(repository: 
     hearing = "import signal, runpy; signal.signal(signal.SIGINT, signal.default_int_handler); "
     program = f"{hearing}runpy.run_module('agentv_ci', run_name='__main__', alter_sys=True)"
     arguments = [sys.executable, "-c", program, "eval", "q.test.yaml", "--out", "r.jsonl"]
-    process = subprocess.Popen(arguments, cwd=repository, env=environment(), stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(arguments, cwd=repository, env=clean_environment(), stderr=subprocess.PIPE, text=True)
     child = repository / "child"
     deadline = time.monotonic() + 30
     while not (child.exists() and child.read_text("utf-8").strip()) and time.monotonic() < deadline:
@@ -247,10 +247,10 @@ def test_plan_runs_the_script_that_was_compiled_with_all_its_files(repository: P
         "targets.yaml": "$schema: agentv-targets-v2.2\ntargets: [{name: default, provider: mock}]\n",
     }
     write(repository, files)
-    assert agentv_ci("compile", "evals", "--out", "plan.json", cwd=repository).code == 0
+    assert run_process("compile", "evals", "--out", "plan.json", cwd=repository).code == 0
     for changed in ({"evals/graders/helper.py": "SCORE = 0\n"}, {"evals/graders/grade.py": grader + "# remark\n"}):
         write(repository, {**files, **changed})
-        done = agentv_ci("eval", "plan.json", "--out", "rows.jsonl", cwd=repository)
+        done = run_process("eval", "plan.json", "--out", "rows.jsonl", cwd=repository)
         assert (done.code, "1 passed" in done.out) == (0, True), done
 
 
@@ -258,11 +258,11 @@ def test_example_of_scripts_in_three_languages_scores_alike(tmp_path: Path) -> N
     folder = tmp_path / "code-evaluators"
     shutil.copytree(REPOSITORY / "docs" / "examples" / "code-evaluators", folder)
     (folder / ".git").mkdir()
-    done = agentv_ci("eval", "evals/code.test.yaml", "--out", "r.jsonl", cwd=folder)
+    done = run_process("eval", "evals/code.test.yaml", "--out", "r.jsonl", cwd=folder)
     assert done.code == 0, done.out + done.err
     targets = folder / "evals" / "targets.yaml"
     targets.write_text(targets.read_text("utf-8").replace("30 days", "a month"), "utf-8")
-    assert agentv_ci("eval", "evals/code.test.yaml", "--out", "again.jsonl", cwd=folder).code == 1
+    assert run_process("eval", "evals/code.test.yaml", "--out", "again.jsonl", cwd=folder).code == 1
     (good,), (bad,) = (
         [json.loads(line)["evaluator_results"] for line in (folder / name).read_text("utf-8").splitlines()]
         for name in ("r.jsonl", "again.jsonl")

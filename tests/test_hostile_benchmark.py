@@ -28,7 +28,7 @@ from agentv_ci.benchmark import (
 )
 from agentv_ci.errors import CannotGoOn, InvalidInput, TargetUnavailable, UsageError
 from agentv_ci.validators import register_validator
-from tests.conftest import environment, write
+from tests.support import clean_environment, write
 
 EVALS = """\
 $schema: agentv-eval-v2
@@ -133,7 +133,7 @@ def in_a_process(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", imports + code],
         cwd=folder,
-        env=environment(),
+        env=clean_environment(),
         capture_output=True,
         text=True,
         timeout=ENDS_S,

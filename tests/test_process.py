@@ -18,7 +18,7 @@ import pytest
 
 from agentv_ci import process
 from agentv_ci.process import ProcessFailed, ProcessResult, ProcessTimedOut, child_environment, run
-from tests.conftest import has_ended
+from tests.support import has_ended
 
 T = TypeVar("T")
 

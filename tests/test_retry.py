@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from agentv_ci.contracts.base import ErrorKind
 from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.retry import RetryPolicy, retry_hint_s, with_retries
-from tests.conftest import NOW, Waits
+from tests.support import NOW, FakeClock
 
 DEFAULT = RetryPolicy()
 
@@ -81,19 +81,19 @@ STORIES = [
 async def retried(
     call: Callable[[], Awaitable[str]],
     policy: RetryPolicy,
-    waits: Waits,
+    waits: FakeClock,
     on_retry: Callable[[ProviderError, int, float], None] = lambda *_: None,
     *,
     pause: Callable[[float], Awaitable[None]] | None = None,
 ) -> tuple[str, int]:
-    world = waits.world()
+    world = waits.environment()
     sleep = pause or world.sleep
     return await with_retries(
         call, policy, on_retry, uniform=world.uniform, pause=lambda _, wait_s: sleep(wait_s), timeout_s=600
     )
 
 
-def tell(story: Story, waits: Waits) -> tuple[str, int]:
+def tell(story: Story, waits: FakeClock) -> tuple[str, int]:
     replies = iter(story.replies)
 
     async def call() -> str:
@@ -112,7 +112,7 @@ def tell(story: Story, waits: Waits) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
-def test_a_request_is_repeated_as_the_policy_says(story: Story, waits: Waits) -> None:
+def test_a_request_is_repeated_as_the_policy_says(story: Story, waits: FakeClock) -> None:
     assert (tell(story, waits), waits.slept) == ((story.outcome, story.tries), list(story.slept))
 
 
@@ -126,7 +126,7 @@ def test_a_status_is_not_repeated_by_default(status: int) -> None:
     assert not DEFAULT.retries(refused(status))
 
 
-def test_an_error_that_no_provider_raised_is_not_repeated(waits: Waits) -> None:
+def test_an_error_that_no_provider_raised_is_not_repeated(waits: FakeClock) -> None:
     calls = 0
 
     async def call() -> str:
@@ -139,7 +139,7 @@ def test_an_error_that_no_provider_raised_is_not_repeated(waits: Waits) -> None:
     assert calls == 1
 
 
-def test_every_retry_is_told_before_it_is_waited_for(waits: Waits) -> None:
+def test_every_retry_is_told_before_it_is_waited_for(waits: FakeClock) -> None:
     told: list[tuple[str, int, float, int]] = []
     replies = iter([refused(429), refused(503, retry_after="7")])
 
@@ -157,7 +157,7 @@ def test_every_retry_is_told_before_it_is_waited_for(waits: Waits) -> None:
 
 
 @pytest.mark.parametrize("sleeping", [True, False])
-def test_cancelling_passes_through_at_once_and_nothing_is_tried_again(sleeping: bool, waits: Waits) -> None:
+def test_cancelling_passes_through_at_once_and_nothing_is_tried_again(sleeping: bool, waits: FakeClock) -> None:
     calls = 0
 
     async def call() -> str:

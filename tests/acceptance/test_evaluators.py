@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Finished, agentv_ci, write
 from tests.servers import model_api as served
 from tests.servers.model_api import ModelApi, Step, model_api
+from tests.support import CommandResult, run_process, write
 
 KEY = "sk-canary-0123456789abcdef"
 GOOD = '{"score": 0.9, "hits": ["greets"], "misses": ["long"], "reasoning": "It greets."}'
@@ -47,10 +47,10 @@ class Repository:
         }
         write(self.folder, {**documents, **self.files})
 
-    def run(self, command: str, *arguments: str) -> Finished:
-        return agentv_ci(command, "evals/x.eval.yaml", *arguments, cwd=self.folder, env={"OPENAI_API_KEY": KEY})
+    def run(self, command: str, *arguments: str) -> CommandResult:
+        return run_process(command, "evals/x.eval.yaml", *arguments, cwd=self.folder, env={"OPENAI_API_KEY": KEY})
 
-    def eval(self, *arguments: str) -> Finished:
+    def eval(self, *arguments: str) -> CommandResult:
         return self.run("eval", "--out", "o.jsonl", *arguments)
 
     @property
@@ -66,7 +66,7 @@ def repository(tmp_path: Path) -> Repository:
     return Repository(tmp_path)
 
 
-def judged(repository: Repository, *steps: Step, **evaluator: Any) -> tuple[Finished, ModelApi]:
+def judged(repository: Repository, *steps: Step, **evaluator: Any) -> tuple[CommandResult, ModelApi]:
     """Run with a judge behind an API."""
     with model_api(*steps) as api:
         judge = {"name": "judge", "provider": "openai", "model": "m", "base_url": f"{api.url}/v1"}
@@ -304,7 +304,7 @@ class TestSchemaCheck:
 class TestJudgeTemplatesInARun:
     """Document 004, where a run loads the template; what `validate` says of it is tested beside the other rules."""
 
-    def run(self, repository: Repository, *arguments: str, **settings: Any) -> Finished:
+    def run(self, repository: Repository, *arguments: str, **settings: Any) -> CommandResult:
         judge = {"name": "judge", "provider": "mock", "response": GOOD}
         repository.write(
             {"name": "tone", "type": "llm_judge", **settings}, targets=[{**MOCK, "judge_target": "judge"}, judge]

@@ -17,9 +17,9 @@ from agentv_ci.app.run import run_plan
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.exchange import Environment
 from agentv_ci.execute.run_services import RunOptions, RunServices
-from tests.conftest import Finished, Waits, agentv_ci, write
 from tests.servers import model_api as served
 from tests.servers.model_api import ModelApi, Step, model_api
+from tests.support import CommandResult, FakeClock, run_process, write
 
 KEY = "sk-canary-0123456789abcdef"
 CORPUS = Path(__file__).parent.parent / "corpus" / "valid"
@@ -50,8 +50,8 @@ class Repository:
         document = {"$schema": "agentv-eval-v2", "evalcases": cases, "execution": execution or {}}
         write(self.folder, {"x.eval.yaml": json.dumps(document)})
 
-    def eval(self, *arguments: str) -> Finished:
-        return agentv_ci("eval", "x.eval.yaml", "--out", "out.jsonl", *arguments, cwd=self.folder, env=self.environ)
+    def eval(self, *arguments: str) -> CommandResult:
+        return run_process("eval", "x.eval.yaml", "--out", "out.jsonl", *arguments, cwd=self.folder, env=self.environ)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -258,7 +258,7 @@ class TestCliTemplate:
 
 
 class TestRetryConfiguration:
-    """Waits are not waited for: the run's world only notes them."""
+    """FakeClock are not waited for: the run's world only notes them."""
 
     @dataclass(slots=True)
     class Outcome:
@@ -267,11 +267,11 @@ class TestRetryConfiguration:
         api: ModelApi
 
     def run(self, repository: Repository, *steps: Step, provider: str = "anthropic", **settings: Any) -> Outcome:
-        waits = Waits({"ANTHROPIC_API_KEY": KEY, "GOOGLE_API_KEY": KEY, "AZURE_OPENAI_API_KEY": KEY})
+        waits = FakeClock({"ANTHROPIC_API_KEY": KEY, "GOOGLE_API_KEY": KEY, "AZURE_OPENAI_API_KEY": KEY})
         with model_api(*steps) as api:
             model = "deployment" if provider == "azure-openai" else "model"
             repository.targets({"provider": provider, "base_url": api.url, model: "m", **settings})
-            asyncio.run(self._run(repository, waits.world()))
+            asyncio.run(self._run(repository, waits.environment()))
         return self.Outcome(waits.slept, repository.rows[0], api)
 
     async def _run(self, repository: Repository, world: Environment) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.acceptance.test_providers import Repository
-from tests.conftest import agentv_ci, environment
 from tests.servers.chat_api import ChatApi, Reply, chat_api, says
+from tests.support import clean_environment, run_process
 
 TEN = [f"case-{number}" for number in range(10)]
 
@@ -160,7 +160,12 @@ class TestThreadSafeOutputWriting:
         # Files of at most 20 blocks of 1,024 bytes, for the run and all it starts.
         shell = f"ulimit -f 20; exec {sys.executable} -m agentv_ci eval x.eval.yaml --out out.jsonl"
         done = subprocess.run(
-            ["bash", "-c", shell], cwd=repository.folder, env=environment(), capture_output=True, text=True, check=False
+            ["bash", "-c", shell],
+            cwd=repository.folder,
+            env=clean_environment(),
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert [row["eval_id"] for row in repository.rows] == ["one", "two"]
         assert (done.returncode, "results could not be written" in done.stdout) == (4, True)
@@ -190,7 +195,7 @@ class TestParallelExecutionCli:
             assert "x>=1" in done.err
 
     def test_help(self, repository: Repository) -> None:
-        text = " ".join(agentv_ci("eval", "--help", cwd=repository.folder).out.split())
+        text = " ".join(run_process("eval", "--help", cwd=repository.folder).out.split())
         assert re.search(r"--workers N .*default: 1, in order, one at a time; more run in parallel", text)
 
 

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from agentv_ci.app.validate import check_paths
 from agentv_ci.contracts.targets import CliTarget
 from agentv_ci.jsonschema.schemas import document
-from tests.conftest import Finished, agentv_ci, write
+from tests.support import CommandResult, run_process, write
 
 TARGETS = "$schema: agentv-targets-v2.2\ntargets:\n  - {name: default, provider: mock}\n"
 CASE = """\
@@ -26,11 +26,13 @@ CASE = """\
 EVAL = "$schema: agentv-eval-v2\nevalcases:\n" + CASE.format(id="greets")
 
 
-def validate(folder: Path, files: Mapping[str, str], *arguments: str, env: Mapping[str, str] | None = None) -> Finished:
+def validate(
+    folder: Path, files: Mapping[str, str], *arguments: str, env: Mapping[str, str] | None = None
+) -> CommandResult:
     """Write files into a repository and check them, or what `arguments` name."""
     (folder / ".git").mkdir(exist_ok=True)
     write(folder, files)
-    return agentv_ci("validate", *(arguments or files), cwd=folder, env=env)
+    return run_process("validate", *(arguments or files), cwd=folder, env=env)
 
 
 def cli_target(**settings: object) -> str:
@@ -230,7 +232,7 @@ class TestJudgeTemplates:
     def test_permissive(self, tmp_path: Path) -> None:
         files = {"x.yaml": judge("{{ question }}"), "targets.yaml": TARGETS}
         assert validate(tmp_path, files).code == 0
-        run = agentv_ci("eval", "x.yaml", "--dry-run", "--out", "rows.jsonl", cwd=tmp_path)
+        run = run_process("eval", "x.yaml", "--dry-run", "--out", "rows.jsonl", cwd=tmp_path)
         assert (run.code, "AV306" in run.err) == (0, True)
 
 

@@ -17,7 +17,7 @@ from agentv_ci.benchmark import (
     run_benchmark,
 )
 from agentv_ci.validators import get_validator, list_validators, register_validator
-from tests.conftest import agentv_ci, write
+from tests.support import run_process, write
 
 BUILT_IN = [
     "determinism_check",
@@ -167,7 +167,7 @@ targets: [{name: default, provider: cli, command_template: 'echo "{\\"dice\\": $
 @pytest.mark.parametrize(("gate", "code"), [("error", 1), ("warn", 0)])
 def test_the_engine_applies_configured_validators_after_a_run(gate: str, code: int, repository: Path) -> None:
     write(repository, {"dice.test.yaml": EVALS.replace("GATE", gate), "targets.yaml": TARGETS})
-    done = agentv_ci("eval", "dice.test.yaml", "--out", "out.jsonl", cwd=repository)
+    done = run_process("eval", "dice.test.yaml", "--out", "out.jsonl", cwd=repository)
     assert done.code == code, done.err
     report = json.loads((repository / "out.report.json").read_text("utf-8"))
     (scenario,) = report["scenario_reports"]
@@ -177,7 +177,7 @@ def test_the_engine_applies_configured_validators_after_a_run(gate: str, code: i
     assert [each["id"] for each in fairness["issues"]] == ["fairness_within_threshold"]
     assert "validator determinism_check: 1 error" in done.out
 
-    again = agentv_ci("check", "out.jsonl", "--validator", "determinism_check", "--format", "json", cwd=repository)
+    again = run_process("check", "out.jsonl", "--validator", "determinism_check", "--format", "json", cwd=repository)
     assert again.code == 1
     assert json.loads(again.out)["scenario_reports"][0]["aggregates"]["validations"] == [determinism]
-    assert agentv_ci("check", "out.jsonl", "--validator", "determinism", cwd=repository).code == 2
+    assert run_process("check", "out.jsonl", "--validator", "determinism", cwd=repository).code == 2

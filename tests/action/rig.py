@@ -22,7 +22,7 @@ import yaml
 from tests.action.events import pull_request
 from tests.action.github_api import FakeGitHub
 from tests.action.steps import Step, read_steps
-from tests.conftest import REPOSITORY, write
+from tests.support import REPOSITORY, write
 
 CHECKOUT: Mapping[str, Any] = {"uses": "actions/checkout@v4", "with": {"persist-credentials": False}}
 ACTION = "org/agentv-action@v1"

@@ -13,7 +13,7 @@ from tests.action.evals import evaluator_line, mock, suite
 from tests.action.events import push
 from tests.action.rig import TOKEN, Outcome, play, uses
 from tests.action.steps import Annotation
-from tests.conftest import REPOSITORY
+from tests.support import REPOSITORY
 
 pytestmark = pytest.mark.act
 

@@ -14,7 +14,7 @@ from tests.action.conftest import Once
 from tests.action.evals import agent, evaluator_line, mock, suite
 from tests.action.rig import Outcome, play, uses
 from tests.action.steps import LEVELS, Step
-from tests.conftest import REPOSITORY
+from tests.support import REPOSITORY
 
 pytestmark = pytest.mark.act
 

@@ -10,7 +10,7 @@ import pytest
 from tests.action.conftest import Once
 from tests.action.events import pull_request
 from tests.action.rig import TOKEN, Outcome, Rig
-from tests.conftest import REPOSITORY, write
+from tests.support import REPOSITORY, write
 
 pytestmark = pytest.mark.act
 

@@ -10,7 +10,7 @@ from agentv_ci.analysis.baseline import outcome_of
 from agentv_ci.analysis.comparison import Side, compare_sides
 from agentv_ci.analysis.inference import mcnemar
 from agentv_ci.contracts.comparison import BaselineCase, Comparison
-from tests.conftest import NOW
+from tests.support import NOW
 
 
 def side(passes: list[bool], *, measured: str | None = None, digest: str = "d") -> Side:

@@ -27,8 +27,8 @@ from agentv_ci.contracts.report import (
 )
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.shard import Shard, part_of
-from tests.conftest import NOW
 from tests.report.builders import DIGEST, case, plan, row, rows_of, suite
+from tests.support import NOW
 
 VERDICTS = ("pass", "borderline", "fail", "error")
 OTHER = "1" * 64

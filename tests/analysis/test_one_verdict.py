@@ -41,8 +41,8 @@ from agentv_ci.report.lines import MAX_SHOWN
 from agentv_ci.report.renderers import junit, markdown, sarif, terminal
 from agentv_ci.report.renderers.html import document as html
 from agentv_ci.report.view import GATE, RunView
-from tests.conftest import NOW, Finished, agentv_ci, write
 from tests.report.builders import DIGEST, Verdict, case, outcomes_of, plan, row, suite
+from tests.support import NOW, CommandResult, run_process, write
 
 A, B, C = "evals/a.yaml", "evals/b.yaml", "evals/c.yaml"
 CODES = {"pass": 0, "nothing": 0, "dry-run": 0, "fail": 1, "error": 4, "budget": 5, "interrupted": 130}
@@ -436,14 +436,14 @@ CORPORA: dict[str, tuple[dict[str, dict[str, Any]], list[str], int]] = {
 }
 
 
-def end(capsys: pytest.CaptureFixture[str], *arguments: str) -> Finished:
+def end(capsys: pytest.CaptureFixture[str], *arguments: str) -> CommandResult:
     """Run a command in this process."""
     code = run(arguments)
     captured = capsys.readouterr()
-    return Finished(code, captured.out, captured.err)
+    return CommandResult(code, captured.out, captured.err)
 
 
-def assert_one_verdict(ended: Finished, report_path: Path | None, junit_path: Path) -> None:
+def assert_one_verdict(ended: CommandResult, report_path: Path | None, junit_path: Path) -> None:
     lines = ended.out.splitlines()
     (place,) = [number for number, line in enumerate(lines) if line.startswith("gate: ")]
     root = ET.fromstring(junit_path.read_bytes())
@@ -526,7 +526,7 @@ def test_junit_does_not_say_pass_when_the_run_report_is_lost(folder: Path, capsy
 def test_merged_report_does_not_say_pass_when_junit_is_lost(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     documents(folder, a={})
     assert end(capsys, "eval", "evals", "--out", "r.jsonl").code == 0
-    ended = agentv_ci("report", "r.jsonl", "--out", "all.jsonl", "--junit", "r.jsonl/x.xml", cwd=folder)
+    ended = run_process("report", "r.jsonl", "--out", "all.jsonl", "--junit", "r.jsonl/x.xml", cwd=folder)
     assert ended.code == 4
     if (folder / "all.report.json").exists():
         found = RunReport.model_validate_json((folder / "all.report.json").read_bytes())

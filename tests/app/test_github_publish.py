@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.app.github_publish import EvaluatorLines
-from tests.conftest import write
+from tests.support import write
 
 SUITE = """\
 $schema: agentv-eval-v2

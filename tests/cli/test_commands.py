@@ -15,7 +15,7 @@ from agentv_ci.cli import COMMANDS, run
 from agentv_ci.cli.console import show_count
 from agentv_ci.jsonschema.schemas import TITLES, text
 from agentv_ci.jsonschema.violations import violations
-from tests.conftest import agentv_ci, environment, write
+from tests.support import clean_environment, run_process, write
 
 TARGETS = "$schema: agentv-targets-v2.2\ntargets:\n  - {name: default, provider: mock, response: Hi}\n"
 EVAL = """\
@@ -49,7 +49,7 @@ class TestHelp:
         assert f"agentv-ci {command} " in capsys.readouterr().out.split("Examples:")[1]
 
     def test_version_is_the_same_by_every_door(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert agentv_ci("--version", cwd=tmp_path).out == f"agentv-ci {__version__}\n"
+        assert run_process("--version", cwd=tmp_path).out == f"agentv-ci {__version__}\n"
         assert run(["--color", "never", "--version"]) == 0
         assert capsys.readouterr().out == f"agentv-ci {__version__}\n"
 
@@ -176,7 +176,7 @@ class TestCompile:
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=project,
-            env=environment(),
+            env=clean_environment(),
             capture_output=True,
             text=True,
             timeout=60,
@@ -623,6 +623,6 @@ class TestSchema:
 
 @pytest.mark.parametrize("command", [["eval"], ["compile"], ["rescore", "r.jsonl"]])
 def test_a_second_target_is_a_mistake_and_not_the_last_word(command: list[str], repository: Path) -> None:
-    done = agentv_ci(*command, "evals", "--target", "a", "--target", "b", cwd=repository)
+    done = run_process(*command, "evals", "--target", "a", "--target", "b", cwd=repository)
     assert done.code == 2
     assert "Invalid value for '--target': a run has one; several targets are several runs" in done.err

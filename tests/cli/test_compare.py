@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.cli import run
-from tests.conftest import write
+from tests.support import write
 
 EVALS = """\
 $schema: agentv-eval-v2

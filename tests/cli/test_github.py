@@ -17,8 +17,8 @@ from agentv_ci.app.github_publish import FailOn, exit_code
 from agentv_ci.app.github_run import action_run
 from agentv_ci.cli import run
 from tests.action import events
-from tests.conftest import agentv_ci, environment, has_ended, write
 from tests.publish.workflows import HEAD
+from tests.support import clean_environment, has_ended, run_process, write
 
 EVALS = """\
 $schema: agentv-eval-v2
@@ -225,7 +225,7 @@ class TestFolder:
         process = subprocess.Popen(
             [sys.executable, "-m", "agentv_ci", "github", "run"],
             cwd=job.folder,
-            env=environment(),
+            env=clean_environment(),
             stdout=subprocess.DEVNULL,
         )
         while not (job.folder / "agentv-results/plan.json").exists():
@@ -444,7 +444,7 @@ def test_agents_see_nothing_of_the_runner(job: Job) -> None:
         "GITHUB_STEP_SUMMARY": "/file/of/the/job",
     }
     assert (
-        agentv_ci("github", "run", "--args=--include-trace", cwd=job.folder, env={**runner, "KEPT": "is-kept"}).code
+        run_process("github", "run", "--args=--include-trace", cwd=job.folder, env={**runner, "KEPT": "is-kept"}).code
         == 0
     )
     left = "".join(path.read_text("utf-8") for path in (job.folder / "agentv-results").iterdir())
@@ -465,7 +465,7 @@ def test_agents_do_not_command_the_runner_by_its_files(job: Job) -> None:
     write(job.folder, {"targets.yaml": f"$schema: agentv-targets-v2.2\ntargets: [{target}]\n"})
     files = {"GITHUB_ENV": "set_env", "GITHUB_PATH": "add_path", "GITHUB_OUTPUT": "set_output"}
     env = {"GITHUB_ACTIONS": "true", **{name: str(known / file) for name, file in files.items()}}
-    assert agentv_ci("github", "run", cwd=job.folder, env=env).code == 0
+    assert run_process("github", "run", cwd=job.folder, env=env).code == 0
     assert [path.name for path in known.iterdir() if path.is_symlink()] == []
     found = {path.name: path.read_text() for path in known.iterdir() if path.name != "elsewhere"}
     assert found == {"set_env": "", "set_output": "mine=1\n", "add_path": ""}
@@ -479,7 +479,7 @@ def test_agents_leave_nothing_running(job: Job) -> None:
     target = "{name: default, provider: cli, command_template: 'sh ../agent.sh {PROMPT_FILE}'}"
     write(job.folder, {"targets.yaml": f"$schema: agentv-targets-v2.2\ntargets: [{target}]\n"})
     env = {"GITHUB_ACTIONS": "true", "GITHUB_OUTPUT": str(job.folder / "outputs")}
-    assert agentv_ci("github", "run", cwd=job.folder, env=env).code == 0
+    assert run_process("github", "run", cwd=job.folder, env=env).code == 0
     assert has_ended(int((job.folder / "evals/stays").read_text()))
 
 
@@ -494,7 +494,7 @@ def test_job_that_is_cancelled_keeps_what_is_finished(job: Job) -> None:
         },
     )
     command = [sys.executable, "-m", "agentv_ci", "github", "run", "--exit-zero"]
-    process = subprocess.Popen(command, cwd=job.folder, env=environment(), stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, cwd=job.folder, env=clean_environment(), stdout=subprocess.DEVNULL)
     try:
         rows = job.folder / "agentv-results/results.jsonl"
         while not (rows.exists() and rows.read_text()):

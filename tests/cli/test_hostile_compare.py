@@ -15,9 +15,9 @@ from agentv_ci.contracts.results import ResultRow
 from agentv_ci.results.files import form, form_of
 from agentv_ci.validators import register_validator
 from tests.analysis.test_one_verdict import BALANCED, WORSE, documents, end, folder
-from tests.conftest import Finished, agentv_ci, write
 from tests.report.builders import Verdict, case, row, rows_of
 from tests.servers.chat_api import chat_api, says
+from tests.support import CommandResult, run_process, write
 
 __all__ = ["folder"]
 
@@ -249,7 +249,7 @@ def test_eval_never_replaces_the_baseline(folder: Path, flags: list[str], capsys
 def test_baseline_that_cannot_be_written_is_no_bug(folder: Path, out: str) -> None:
     store("base.jsonl", row())
     (folder / "folder.json").mkdir()
-    ended = agentv_ci("baseline", "accept", "base.jsonl", "--out", out, cwd=folder)
+    ended = run_process("baseline", "accept", "base.jsonl", "--out", out, cwd=folder)
     assert ended.code in (2, 4)
     assert ended.out == ""
     assert "Traceback" not in ended.err
@@ -259,7 +259,7 @@ def test_baseline_that_cannot_be_written_is_no_bug(folder: Path, out: str) -> No
 def test_folder_without_permission_is_no_bug(folder: Path) -> None:
     store("base.jsonl", row())
     (folder / "shut").mkdir(mode=0o500)
-    ended = agentv_ci("baseline", "accept", "base.jsonl", "--out", "shut/b.json", cwd=folder)
+    ended = run_process("baseline", "accept", "base.jsonl", "--out", "shut/b.json", cwd=folder)
     assert ended.code in (2, 4)
     assert "Traceback" not in ended.err
 
@@ -319,10 +319,10 @@ def test_largest_confidence_is_no_crash(folder: Path, capsys: pytest.CaptureFixt
 def test_colour_is_never_in_json_nor_where_it_is_not_wanted(folder: Path, flag: list[str]) -> None:
     store("b.jsonl", row("pass"))
     store("h.jsonl", row("fail"))
-    told = agentv_ci("compare", "b.jsonl", "h.jsonl", *flag, cwd=folder, env={"NO_COLOR": "1"})
+    told = run_process("compare", "b.jsonl", "h.jsonl", *flag, cwd=folder, env={"NO_COLOR": "1"})
     assert told.code == 1
     assert ("\x1b[" in told.out) == (flag == ["--color", "always"])
-    as_json = agentv_ci("compare", "b.jsonl", "h.jsonl", "--format", "json", *flag, cwd=folder)
+    as_json = run_process("compare", "b.jsonl", "h.jsonl", "--format", "json", *flag, cwd=folder)
     assert json.loads(as_json.out)["exit_code"] == 1
 
 
@@ -341,7 +341,7 @@ def test_id_that_got_better_or_stays_commands_nothing(
     assert found["cases"][0]["id"] == NASTY_IDS[name]
 
 
-def regressed(capsys: pytest.CaptureFixture[str], name: str) -> Finished:
+def regressed(capsys: pytest.CaptureFixture[str], name: str) -> CommandResult:
     of = case(NASTY_IDS[name])
     store("b.jsonl", row("pass", of=of))
     store("h.jsonl", row("fail", of=of))
@@ -472,7 +472,7 @@ def test_ten_thousand_cases_are_compared(folder: Path) -> None:
     cases: list[PlanCase] = [case(f"case-{number}", line=number) for number in range(1, 10_001)]
     store("b.jsonl", *(row("pass", of=each) for each in cases))
     store("h.jsonl", *(row("pass" if number % 10 else "fail", of=each) for number, each in enumerate(cases)))
-    ended = agentv_ci("compare", "b.jsonl", "h.jsonl", cwd=folder)
+    ended = run_process("compare", "b.jsonl", "h.jsonl", cwd=folder)
     assert ended.code == 1
     assert "1000 cases regressed" in ended.out
     assert len(ended.out.splitlines()) < 30

@@ -16,8 +16,8 @@ import pytest
 from agentv_ci.cli import run, running
 from agentv_ci.cli.running import show_progress
 from agentv_ci.execute.run_services import Progress
-from tests.conftest import agentv_ci, environment
 from tests.execute.test_hostile_running import documents, mock, tool
+from tests.support import clean_environment, run_process
 
 # --- Progress ---------------------------------------------------------------------------------------------------------
 
@@ -77,7 +77,7 @@ def test_commands_run_in_threads_too() -> None:
 
 def test_earlier_results_that_are_not_there_are_none_also_into_another_file(repository: Path) -> None:
     documents(repository, ["a"], mock())
-    done = agentv_ci("eval", "evals", "--resume", "gone.jsonl", "--out", "r.jsonl", cwd=repository)
+    done = run_process("eval", "evals", "--resume", "gone.jsonl", "--out", "r.jsonl", cwd=repository)
     assert (done.code, (repository / "r.jsonl").read_bytes().count(b"\n")) == (0, 1)
     assert not (repository / "gone.jsonl").exists()
 
@@ -97,7 +97,7 @@ def test_warning_that_nobody_can_be_told_of_does_not_keep_a_run_from_beginning(l
         done = subprocess.run(
             command,
             cwd=repository,
-            env=environment(),
+            env=clean_environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=full if listener == "a full disk" else gone.stdin,
@@ -113,7 +113,7 @@ def test_warning_that_nobody_can_be_told_of_does_not_keep_a_run_from_beginning(l
 
 def test_workers_that_are_no_number_are_refused_with_the_least_that_there_can_be(repository: Path) -> None:
     documents(repository, ["a"], mock())
-    done = agentv_ci("eval", "evals", "--workers", "many", cwd=repository)
+    done = run_process("eval", "evals", "--workers", "many", cwd=repository)
     assert done.code == 2
     assert re.search(r"\b1\b", done.err.splitlines()[-1])
 
@@ -121,20 +121,20 @@ def test_workers_that_are_no_number_are_refused_with_the_least_that_there_can_be
 @pytest.mark.parametrize("name", ["earlier.jsonl", "earlier.yaml"])
 def test_results_whose_last_row_was_torn_balance_shards_by_the_others(name: str, repository: Path) -> None:
     documents(repository, ["a", "b", "c"], mock())
-    assert agentv_ci("eval", "evals", "--out", name, cwd=repository).code == 0
+    assert run_process("eval", "evals", "--out", name, cwd=repository).code == 0
     path = repository / name
     path.write_bytes(path.read_bytes()[:-100])
-    done = agentv_ci("eval", "evals", "--shard", "1/2", "--balance", name, "--out", "p.jsonl", cwd=repository)
+    done = run_process("eval", "evals", "--shard", "1/2", "--balance", name, "--out", "p.jsonl", cwd=repository)
     assert (done.code, done.err) == (0, "")
 
 
 def test_replay_that_lacks_one_of_two_trials_is_no_lack_of_quality(repository: Path) -> None:
     documents(repository, ["a"], tool("echo 42"), repeat=2)
-    assert agentv_ci("eval", "evals", "--out", "r.jsonl", "--record", "recorded", cwd=repository).code == 0
+    assert run_process("eval", "evals", "--out", "r.jsonl", "--record", "recorded", cwd=repository).code == 0
     found = list((repository / "recorded").rglob("*.json"))
     assert len(found) == 2
     found[0].unlink()
-    done = agentv_ci("eval", "evals", "--out", "r.jsonl", "--replay", "recorded", cwd=repository)
+    done = run_process("eval", "evals", "--out", "r.jsonl", "--replay", "recorded", cwd=repository)
     kinds = [json.loads(line)["status"] for line in (repository / "r.jsonl").read_text("utf-8").splitlines()]
     assert sorted(kinds) == ["error", "ok"]
     assert done.code == 4

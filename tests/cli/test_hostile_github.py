@@ -19,9 +19,9 @@ import yaml
 from agentv_ci.cli import run
 from tests.action import events
 from tests.cli.test_github import EVALS, FAILING, TARGETS, Job
-from tests.conftest import REPOSITORY, agentv_ci, environment, has_ended, write
 from tests.publish.test_checkout import git
 from tests.publish.workflows import HEAD
+from tests.support import REPOSITORY, clean_environment, has_ended, run_process, write
 
 COMMAND = re.compile(
     r"^\s*::(?!(error|warning|notice) |stop-commands::[0-9a-f]{32}$|[0-9a-f]{32}::$)|##\[", re.MULTILINE
@@ -325,7 +325,7 @@ class TestProcesses:
         write(job.folder, {"agent.sh": look, "targets.yaml": agent("sh ../agent.sh"), "evals/a.yaml": EVALS})
         step = {"GITHUB_TOKEN": "ghs_of_the_job", "ACTIONS_RUNTIME_TOKEN": "of_the_job", "AGENTV_CI": sys.executable}
         shell = ["bash", "-e", "-c", 'exec "$AGENTV_CI" -m agentv_ci github run --exit-zero']
-        subprocess.run(shell, cwd=job.folder, env=environment(step), check=True, capture_output=True, timeout=60)
+        subprocess.run(shell, cwd=job.folder, env=clean_environment(step), check=True, capture_output=True, timeout=60)
         seen = (job.folder / "seen").read_text("utf-8", "replace")
         assert "AGENTV_CI=" in seen
         assert "of_the_job" not in seen
@@ -334,14 +334,14 @@ class TestProcesses:
         lasting = "setsid sh -c 'setsid sleep 30 & echo $! > ../pid' < /dev/null > /dev/null 2>&1\necho hello\n"
         write(job.folder, {"agent.sh": lasting, "targets.yaml": agent("sh ../agent.sh"), "evals/a.yaml": EVALS})
         step = {"GITHUB_ACTIONS": "true", "GITHUB_OUTPUT": str(job.folder / "output")}
-        agentv_ci("github", "run", cwd=job.folder, env=step)
+        run_process("github", "run", cwd=job.folder, env=step)
         pid = int((job.folder / "pid").read_text())
         assert has_ended(pid)
 
     def test_what_the_step_said_before_is_kept(self, job: Job) -> None:
         write(job.folder, {"output": "mine=1\n"})
         step = {"GITHUB_ACTIONS": "true", "GITHUB_OUTPUT": str(job.folder / "output")}
-        agentv_ci("github", "run", "--validate-only", cwd=job.folder, env=step)
+        run_process("github", "run", "--validate-only", cwd=job.folder, env=step)
         assert (job.folder / "output").read_text() == "mine=1\n"
 
     def test_step_that_is_ended_early_says_so(self, job: Job) -> None:
@@ -353,6 +353,6 @@ from agentv_ci.cli import run
 raise SystemExit(run(["github", "run", "--exit-zero"]))
 """
         subprocess.run(
-            [sys.executable, "-c", script], cwd=job.folder, env=environment(), capture_output=True, check=False
+            [sys.executable, "-c", script], cwd=job.folder, env=clean_environment(), capture_output=True, check=False
         )
         assert job.publish() == 130

@@ -10,7 +10,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from agentv_ci.cli import run
-from tests.conftest import write
+from tests.support import write
 
 OPENAI = "{name: mine, provider: openai, model: gpt-5.6-luna, api_key: '${{ OPENAI_API_KEY }}'}"
 MARK = "put there:\n"

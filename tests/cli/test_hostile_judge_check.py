@@ -17,7 +17,7 @@ from agentv_ci.analysis.agreement import kappa
 from agentv_ci.cli import run
 from tests.cli.test_hostile_rescore import ENDS_S, until
 from tests.cli.test_judge_check import ITEM, KIND, folder, judge_set
-from tests.conftest import environment, write
+from tests.support import clean_environment, write
 
 __all__ = ["folder"]
 
@@ -353,7 +353,7 @@ def test_rows_that_were_judged_are_kept_when_somebody_stops_it(folder: Path, sto
     judge_set(folder, PASSES, PASSES, PASSES, judge={"provider": "cli", "command_template": program})
     command = [sys.executable, "-m", "agentv_ci", "judge-check", "set.yaml", "--out", "rows.jsonl", "--format", form]
     with subprocess.Popen(
-        command, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, cwd=folder, env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         until(folder / "waits")
         os.kill(process.pid, stop)

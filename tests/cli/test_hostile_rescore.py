@@ -16,7 +16,7 @@ import pytest
 from agentv_ci.cli import run
 from agentv_ci.contracts.results import ResultRow
 from tests.cli.test_rescore import ANSWERS, CALLS, CASE, JUDGE, JUDGED, SAYS_ADA, SAYS_HELLO, documents, folder, rows
-from tests.conftest import environment, write
+from tests.support import clean_environment, write
 
 __all__ = ["folder"]
 
@@ -361,7 +361,7 @@ def test_rows_that_are_scored_are_kept_when_somebody_stops_it(folder: Path, stop
     write(folder, {"evals/wait.sh": script})
     store(folder, row, {**row, "trial": 2})
     command = [sys.executable, "-m", "agentv_ci", "rescore", "r.jsonl"]
-    with subprocess.Popen(command, cwd=folder, env=environment(), stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, cwd=folder, env=clean_environment(), stderr=subprocess.PIPE, text=True) as process:
         until(folder / "evals" / "waits")
         os.kill(process.pid, stop)
         _, told = process.communicate(timeout=ENDS_S)

@@ -22,9 +22,9 @@ from agentv_ci.cli import run
 from agentv_ci.contracts.exchange import Response
 from agentv_ci.execute import targets as asking
 from agentv_ci.execute.stores import Store
-from tests.conftest import environment, write
 from tests.execute.test_batches import Session
 from tests.servers.chat_api import ChatApi, Reply, chat_api, fails, says
+from tests.support import clean_environment, write
 
 KEY = "sk-canary-0123456789"
 SAYS_HELLO = {"name": "hello", "type": "contains", "value": "Hello"}
@@ -696,7 +696,7 @@ def started(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """Run the command line in a process that ends with the block at the latest."""
     process = subprocess.Popen(
         [sys.executable, "-m", "agentv_ci", *arguments],
-        env=environment(),
+        env=clean_environment(),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         stdin=subprocess.DEVNULL,

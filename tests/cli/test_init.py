@@ -28,9 +28,9 @@ from agentv_ci.cli import run
 from agentv_ci.contracts.targets import Target
 from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.scaffold.drafts import AGENT_COMMAND, STARTERS, Choices
-from tests.conftest import REPOSITORY, agentv_ci, environment, write
 from tests.guards.test_families import kinds
 from tests.servers.model_api import model_api, says
+from tests.support import REPOSITORY, clean_environment, run_process, write
 
 WRITTEN = {
     ".agentv/.gitignore",
@@ -480,7 +480,7 @@ class TestOptions:
         assert [line.strip() for line in capsys.readouterr().out.partition("next:\n")[2].splitlines()] == lines
 
     def test_without_a_terminal_nothing_is_asked(self, tmp_path: Path) -> None:
-        done = agentv_ci("init", cwd=tmp_path)
+        done = run_process("init", cwd=tmp_path)
         assert (done.code, done.err) == (0, "")
         assert {*files(tmp_path)} == WRITTEN
 
@@ -491,7 +491,7 @@ class Terminal:
     def __init__(self, folder: Path, *arguments: str) -> None:
         self._main, end = pty.openpty()
         command = [sys.executable, "-m", "agentv_ci", "init", *arguments]
-        env = environment({"TERM": "xterm", "COLUMNS": "100"})
+        env = clean_environment({"TERM": "xterm", "COLUMNS": "100"})
         self._process = subprocess.Popen(
             command, cwd=folder, env=env, stdin=end, stdout=end, stderr=end, start_new_session=True
         )
@@ -556,7 +556,7 @@ class TestOnATerminal:
             assert terminal.end() == 0
         assert "{PROMPT} stands inside quotes" in terminal.shown
         assert {*files(tmp_path)} == WRITTEN - {".github/workflows/agentv.yml"}
-        assert agentv_ci("eval", "evals", cwd=tmp_path).code == 0
+        assert run_process("eval", "evals", cwd=tmp_path).code == 0
 
     def test_model_is_asked_for_where_there_is_one(self, tmp_path: Path) -> None:
         with Terminal(tmp_path) as terminal:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.cli import run
-from tests.conftest import REPOSITORY, write
+from tests.support import REPOSITORY, write
 from tests.test_corpus import check_golden, update, work_in_a_copy
 
 __all__ = ["update"]

@@ -15,7 +15,7 @@ import pytest
 from agentv_ci.cli import running
 from agentv_ci.cli.running import show_progress
 from agentv_ci.execute.run_services import Progress
-from tests.conftest import environment, write
+from tests.support import clean_environment, write
 
 CASES = "".join(
     f"""
@@ -73,7 +73,7 @@ def test_a_terminal_has_a_bar_that_goes_away_and_standard_output_only_the_summar
     )
     main, terminal = pty.openpty()
     command = [sys.executable, "-m", "agentv_ci", "eval", "a.yaml", "--out", "r.jsonl"]
-    env = environment({"TERM": "xterm", "COLUMNS": "120"})
+    env = clean_environment({"TERM": "xterm", "COLUMNS": "120"})
     with subprocess.Popen(command, cwd=repository, env=env, stdout=subprocess.PIPE, stderr=terminal) as process:
         os.close(terminal)
         seen = b""

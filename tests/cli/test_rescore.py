@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.cli import run
-from tests.conftest import write
+from tests.support import write
 
 CASE = {
     "expected_outcome": "A greeting",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.text import ANSI
-from tests.conftest import environment, write
+from tests.support import clean_environment, write
 
 TARGETS = """\
 $schema: agentv-targets-v2.2
@@ -46,7 +46,7 @@ def on_a_terminal(repository: Path, *flags: str, **env: str) -> str:
     process = subprocess.Popen(
         [sys.executable, "-m", "agentv_ci", "eval", "evals", "--out", "r.jsonl", *flags],
         cwd=repository,
-        env=environment({"TERM": "xterm-256color", "COLUMNS": "80", **env}),
+        env=clean_environment({"TERM": "xterm-256color", "COLUMNS": "80", **env}),
         stdin=subprocess.DEVNULL,
         stdout=theirs,
         stderr=subprocess.PIPE,

@@ -11,7 +11,7 @@ from typing import Any
 from agentv_ci.app.compile import Selection, compile_paths, plan_document
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.errors import InvalidInput
-from tests.conftest import write
+from tests.support import write
 
 EVAL = "evals/a.yaml"
 MOCK = {"name": "default", "provider": "mock"}

@@ -34,7 +34,7 @@ from tests.compile.builders import (
     text_of,
     write_repository,
 )
-from tests.conftest import environment
+from tests.support import clean_environment
 
 Repository = dict[str, Any]
 Change = Callable[[Repository], None]
@@ -525,7 +525,7 @@ def test_plan_is_the_same_bytes_in_every_process(repository: Path) -> None:
         subprocess.run(
             [sys.executable, "-m", "agentv_ci", "compile", "evals"],
             cwd=repository,
-            env=environment({"PYTHONHASHSEED": seed, "TZ": zone, "LC_ALL": "C"}),
+            env=clean_environment({"PYTHONHASHSEED": seed, "TZ": zone, "LC_ALL": "C"}),
             capture_output=True,
             check=True,
         ).stdout

@@ -21,7 +21,7 @@ import pytest
 from agentv_ci import __version__
 from agentv_ci.app.compile import Selection, write_plan
 from tests.compile.builders import case, evals, targets, write_repository
-from tests.conftest import REPOSITORY, environment
+from tests.support import REPOSITORY, clean_environment
 
 CORPUS = REPOSITORY / "tests" / "corpus"
 REPOSITORIES = sorted(path.parent.parent for path in CORPUS.glob("*/*/expected/plan.json"))
@@ -139,7 +139,7 @@ def test_plan_does_not_depend_on_the_locale(variables: dict[str, str], tmp_path:
     printed = subprocess.run(
         [sys.executable, "-m", "agentv_ci", "compile", "."],
         cwd=root,
-        env=environment(variables),
+        env=clean_environment(variables),
         capture_output=True,
         check=True,
         timeout=60,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agentv_ci.compile.diff import diff
 from agentv_ci.contracts.plan import Plan
 from tests.compile.builders import EVAL, MOCK, Files, case, compile_here, contains, evals, targets, text_of
-from tests.conftest import write
+from tests.support import write
 
 Settings = dict[str, Any]
 

@@ -30,7 +30,7 @@ from tests.compile.builders import (
     text_of,
     write_repository,
 )
-from tests.conftest import write
+from tests.support import write
 
 GPT = {"name": "default", "provider": "openai", "model": "gpt-5", "api_key": "${{ KEY }}"}
 SCRIPT = {"name": "p", "type": "code", "script": "./judge.py"}

@@ -17,7 +17,7 @@ from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, ToolCall
 from agentv_ci.evaluate import evaluators
 from agentv_ci.evaluate.evaluators import evaluate
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
-from tests.conftest import environment
+from tests.support import clean_environment
 
 DIGEST = "0" * 64
 
@@ -95,7 +95,7 @@ def tools(
         locate=lambda reference: root / reference.path,
         locate_together=lambda references: {each.path: root / each.path for each in references},
         read_yaml=read_yaml,
-        environ=environment(environ),
+        environ=clean_environment(environ),
         root=root,
         log=log,
         warn=log,

@@ -10,7 +10,7 @@ from agentv_ci.contracts.exchange import Environment, ProviderError, Request, Re
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.execute.providers import open_provider
-from tests.conftest import Waits
+from tests.support import FakeClock
 
 
 def context(
@@ -22,7 +22,7 @@ def context(
     redact: Callable[[str], str] = lambda text: text,
 ) -> ProviderServices:
     """What providers work with; lines and warnings go into the lists."""
-    known = environment or Waits().world()
+    known = environment or FakeClock().environment()
     return ProviderServices(
         root=root,
         logs=root / "logs",

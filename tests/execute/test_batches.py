@@ -19,8 +19,8 @@ from agentv_ci.execute.providers import BatchProvider
 from agentv_ci.execute.run_services import Progress, RunOptions, RunServices
 from agentv_ci.execute.targets import OpenTargets
 from agentv_ci.results.rows import Trial
-from tests.conftest import Waits
 from tests.report.builders import case, plan, suite
+from tests.support import FakeClock
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ async def answers(session: Session, log: list[str], monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(targets, "open_provider", lambda *_: session)
     target = VsCodeTarget(name="editor", provider="vscode", provider_batching=True)
     known = {"default": target}
-    services = RunServices(Waits().world(), log=log.append)
+    services = RunServices(FakeClock().environment(), log=log.append)
     questions = [
         (Trial(case(each), suite(), target, 1, None, dry_run=False), Request(each, each, "", (), 1, cwd=Path("/")))
         for each in ids

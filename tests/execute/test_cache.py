@@ -21,8 +21,8 @@ from agentv_ci.contracts.exchange import ChatMessage, InputFile, Request, Respon
 from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
 from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.execute.stores import Store, answer_settings, question_key
-from tests.conftest import environment
 from tests.report.builders import well_formed_text
+from tests.support import clean_environment
 
 KEY = "ab" + "0" * 62
 ANSWER = Response(
@@ -216,7 +216,7 @@ def test_a_half_written_answer_is_never_seen(tmp_path: Path) -> None:
             store.keep(KEY, {}, replace(ANSWER, answer="x" * 50_000))
     """
     command = [sys.executable, "-c", textwrap.dedent(script), str(tmp_path)]
-    env = environment({"PYTHONPATH": ":".join(sys.path)})
+    env = clean_environment({"PYTHONPATH": ":".join(sys.path)})
     store = Store(tmp_path)
     store.keep(KEY, {}, ANSWER)
     writers = [subprocess.Popen(command, env=env) for _ in range(2)]

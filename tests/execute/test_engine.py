@@ -24,8 +24,8 @@ from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import CannotGoOn, TargetUnavailable, UsageError
 from agentv_ci.execute.run_services import Progress, RunOptions, RunServices
 from agentv_ci.results.files import read_rows
-from tests.conftest import Waits, environment, has_ended, write
 from tests.servers.chat_api import Reply, Step, answers, chat_api, fails, says
+from tests.support import FakeClock, clean_environment, has_ended, write
 
 FINDS = {"name": "finds", "type": "contains", "value": "42"}
 JUDGE = {"name": "judge", "type": "llm_judge"}
@@ -38,7 +38,7 @@ class Run:
     """A repository with an eval file and its targets, and what came of running it."""
 
     repository: Path
-    environ: Mapping[str, str] = field(default_factory=environment)
+    environ: Mapping[str, str] = field(default_factory=clean_environment)
     log: list[str] = field(default_factory=list)
     warned: list[str] = field(default_factory=list)
     progress: Progress = field(default_factory=lambda: Progress(0))
@@ -80,7 +80,7 @@ class Run:
             RunOptions(root=self.repository, **settings),
             RunFiles(self.results, "jsonl"),
             RunServices(
-                environment=replace(Waits(self.environ).world(), monotonic=self.clock),
+                environment=replace(FakeClock(self.environ).environment(), monotonic=self.clock),
                 log=self.log.append,
                 warn=self.warned.append,
                 note=self.log.append,
@@ -126,7 +126,7 @@ def mock(**settings: Any) -> dict[str, Any]:
 @pytest.fixture
 def keyed(run: Run) -> Run:
     """With the variable that `gpt` refers to."""
-    run.environ = environment({"MOCK_KEY": KEY})
+    run.environ = clean_environment({"MOCK_KEY": KEY})
     return run
 
 
@@ -609,14 +609,14 @@ def test_an_answer_that_a_key_was_taken_out_of_says_so(keyed: Run) -> None:
 
 @pytest.mark.parametrize("said", ["echo $TOKEN", "echo $TOKEN >&2; exit 1", "echo $TOKEN >&2; echo 42"])
 def test_a_token_that_a_command_prints_is_in_no_row_and_in_no_line_of_the_log(said: str, run: Run) -> None:
-    run.environ = environment({"MY_TOKEN": KEY})
+    run.environ = clean_environment({"MY_TOKEN": KEY})
     run.documents(["one"], tool(said, env={"TOKEN": "${{ MY_TOKEN }}"}, verbose=True), max_retries=0)
     run(include_trace=True)
     assert KEY not in run.results.read_text(encoding="utf-8") + "\n".join(run.log)
 
 
 def test_a_token_is_not_left_in_half_where_much_output_is_cut(run: Run) -> None:
-    run.environ = environment({"MY_TOKEN": KEY})
+    run.environ = clean_environment({"MY_TOKEN": KEY})
     script = "import os, sys; sys.exit(os.environ['TOKEN'] + 'x' * 1980)"
     command = f'{sys.executable} -c "{script}"'
     run.documents(["one"], tool(command, env={"TOKEN": "${{ MY_TOKEN }}"}), max_retries=0)
@@ -625,7 +625,9 @@ def test_a_token_is_not_left_in_half_where_much_output_is_cut(run: Run) -> None:
 
 
 def test_a_secret_that_is_also_a_word_of_the_results_does_not_break_them(run: Run) -> None:
-    run.environ = environment({"SORT_KEY": "timestamp", "GROUP_KEY": "candidate_answer", "CACHE_KEY": "borderline"})
+    run.environ = clean_environment(
+        {"SORT_KEY": "timestamp", "GROUP_KEY": "candidate_answer", "CACHE_KEY": "borderline"}
+    )
     run.documents(["one"], mock(response="42 timestamp"), threshold=0.9)
     (row,) = run()
     assert (row.eval_id, row.verdict, row.timestamp) == ("one", "pass", "2030-01-02T03:04:05.000Z")

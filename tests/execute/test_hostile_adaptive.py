@@ -12,8 +12,8 @@ import pytest
 
 from agentv_ci.cli import run
 from agentv_ci.results.files import form_of, read_rows
-from tests.conftest import write
 from tests.servers.chat_api import ChatApi, Reply, chat_api, fails, says
+from tests.support import write
 
 GOOD = {
     "all": {1, 2, 3, 4, 5},

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.execute.stores import Store
-from tests.conftest import environment
 from tests.execute.test_hostile_running import CASES, Command, Run, documents, kill, mock, tool
+from tests.support import clean_environment
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_results_from_a_pipe_are_refused_before_anybody_is_asked(run: Run) -> No
     done = subprocess.run(
         [sys.executable, "-m", "agentv_ci", "eval", "evals", "--resume", "/dev/stdin", "--out", out],
         cwd=run.repository,
-        env=environment(),
+        env=clean_environment(),
         input=run.results.read_bytes(),
         capture_output=True,
         timeout=60,

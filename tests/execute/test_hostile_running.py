@@ -33,8 +33,8 @@ from agentv_ci.errors import CannotGoOn, UsageError
 from agentv_ci.execute.limits import Limit, Limits
 from agentv_ci.execute.run_services import RunOptions, RunServices
 from agentv_ci.results.files import ResultsFormat, UnreadableResults, form, form_of, read_rows
-from tests.conftest import Waits, agentv_ci, environment, has_ended, write
 from tests.servers.chat_api import Reply, chat_api, fails, says
+from tests.support import FakeClock, clean_environment, has_ended, run_process, write
 
 FINDS = {"name": "finds", "type": "contains", "value": "42"}
 PRAISE = json.dumps({"score": 1.0, "hits": ["all of it"], "misses": [], "reasoning": "fine"})
@@ -76,7 +76,7 @@ class Run:
 
     repository: Path
     form: ResultsFormat = "jsonl"
-    environ: Mapping[str, str] = field(default_factory=lambda: environment({"MOCK_KEY": "sk-0123456789abcdef"}))
+    environ: Mapping[str, str] = field(default_factory=lambda: clean_environment({"MOCK_KEY": "sk-0123456789abcdef"}))
     log: list[str] = field(default_factory=list)
     is_real: bool = True
     """Whether waiting takes time."""
@@ -94,7 +94,7 @@ class Run:
         **settings: Any,
     ) -> RunOutcome:
         compiled = compile_paths(Selection(["evals"]), cwd=self.repository)
-        world = Waits(self.environ).world()
+        world = FakeClock(self.environ).environment()
         if self.is_real:
             world = Environment(
                 self.environ, lambda: datetime.now(UTC), time.monotonic, asyncio.sleep, lambda low, _: low
@@ -208,7 +208,7 @@ def test_run_that_is_killed_again_and_again_comes_to_the_same_rows(
     moments: list[int | None] = [chance.randrange(1, 3_000) for _ in range(kills - 5)]
     moments += [None, chance.randrange(20_000), None, chance.randrange(20_000), None]
     # Without coverage, which would make every fork slow.
-    env = {name: value for name, value in environment().items() if not name.startswith("COV")}
+    env = {name: value for name, value in clean_environment().items() if not name.startswith("COV")}
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(KILLER), repository, form_name, json.dumps(moments)],
         env={**env, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -328,7 +328,7 @@ def test_run_that_cannot_begin_leaves_the_file_it_would_write_as_it_was(run: Run
     earlier = run.results.rename(run.repository / "earlier.jsonl")
     earlier.write_text(earlier.read_text(encoding="utf-8").splitlines(keepends=True)[0], encoding="utf-8")
     run.results.write_text("what an earlier run has found\n", encoding="utf-8")
-    run.environ = environment()
+    run.environ = clean_environment()
     with pytest.raises(CannotGoOn):
         run(resume=earlier)
     assert run.results.read_text(encoding="utf-8") == "what an earlier run has found\n"
@@ -349,7 +349,7 @@ def test_results_behind_a_link_are_tidied_where_they_are_and_keep_their_permissi
 def test_rows_do_not_go_on_in_a_file_that_is_named_for_another_form(run: Run) -> None:
     documents(run.repository, CASES[:2], mock())
     run()
-    done = agentv_ci("eval", "evals", "--resume", "r.jsonl", "--out", "more.yaml", cwd=run.repository)
+    done = run_process("eval", "evals", "--resume", "r.jsonl", "--out", "more.yaml", cwd=run.repository)
     assert (done.code, "give them the same suffix" in done.err) == (2, True)
     assert not (run.repository / "more.yaml").exists()
 
@@ -493,7 +493,7 @@ def limit_of(slots: int, world: Environment) -> Limit:
 
 def test_slot_comes_back_after_a_round_of_questions_that_were_asked_since_the_refusal() -> None:
     async def main() -> int:
-        limit, ends = limit_of(8, Waits().world()), [asyncio.Event() for _ in range(8)]
+        limit, ends = limit_of(8, FakeClock().environment()), [asyncio.Event() for _ in range(8)]
 
         async def ask(number: int) -> None:
             with suppress(ProviderError):
@@ -625,7 +625,7 @@ class Command:
         self.started = subprocess.Popen(
             [*self.before, "eval", "evals", "--out", "r.jsonl", *self.arguments],
             cwd=self.repository,
-            env=environment(),
+            env=clean_environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -779,7 +779,12 @@ def test_terminal_that_has_gone_is_an_interruption_like_any_other(repository: Pa
     terminal, end = pty.openpty()
     arguments = [sys.executable, "-m", "agentv_ci", "eval", "evals", "--out", "r.jsonl"]
     started = subprocess.Popen(
-        arguments, cwd=repository, env=environment(), stdout=subprocess.DEVNULL, stderr=end, start_new_session=True
+        arguments,
+        cwd=repository,
+        env=clean_environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=end,
+        start_new_session=True,
     )
     os.close(end)
     command = Command(repository)
@@ -796,7 +801,7 @@ def test_progress_goes_to_the_terminal_and_only_the_summary_to_the_output(reposi
     started = subprocess.Popen(
         arguments,
         cwd=repository,
-        env=environment({"TERM": "xterm", "COLUMNS": "100"}),
+        env=clean_environment({"TERM": "xterm", "COLUMNS": "100"}),
         stdout=subprocess.PIPE,
         stderr=end,
         start_new_session=True,
@@ -845,7 +850,7 @@ PUT_AWAY = """
 def test_cancellation_while_a_process_is_put_away_leaves_nothing_of_it() -> None:
     done = subprocess.run(
         [sys.executable, "-X", "dev", "-W", "error", "-c", textwrap.dedent(PUT_AWAY)],
-        env=environment({"PYTHONPATH": os.pathsep.join(sys.path)}),
+        env=clean_environment({"PYTHONPATH": os.pathsep.join(sys.path)}),
         capture_output=True,
         text=True,
         timeout=60,

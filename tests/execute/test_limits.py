@@ -8,7 +8,7 @@ import pytest
 
 from agentv_ci.contracts.targets import MockTarget, Target
 from agentv_ci.execute.limits import Limits
-from tests.conftest import Waits
+from tests.support import FakeClock
 
 
 def targets(**workers: int | str | None) -> dict[str, Target]:
@@ -26,10 +26,10 @@ def limits_of(
     known: dict[str, Target],
     answering: list[str],
     *,
-    waits: Waits | None = None,
+    waits: FakeClock | None = None,
     log: list[str] | None = None,
 ) -> Limits:
-    return Limits(workers, known, answering, (waits or Waits()).world(), ([] if log is None else log).append)
+    return Limits(workers, known, answering, (waits or FakeClock()).environment(), ([] if log is None else log).append)
 
 
 def most_at_once(limits: Limits, *keys: str) -> int:

@@ -11,7 +11,7 @@ import pytest
 from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.contracts.report import ConcurrencyChange
 from agentv_ci.execute.limits import Limit
-from tests.conftest import NOW, Waits
+from tests.support import NOW, FakeClock
 
 
 def refusal(*, hint_s: float | None = None, retryable: bool = True) -> ProviderError:
@@ -22,9 +22,9 @@ class Scene:
     """A limit, its changes, and a clock that moves when somebody waits."""
 
     def __init__(self, most: int) -> None:
-        self.waits = Waits()
+        self.waits = FakeClock()
         self.changes: list[ConcurrencyChange] = []
-        self.limit = Limit("gpt", most, self.waits.world(), self.changes.append)
+        self.limit = Limit("gpt", most, self.waits.environment(), self.changes.append)
 
     @property
     def widths(self) -> list[tuple[int, int]]:
@@ -126,7 +126,7 @@ def test_nobody_asks_while_the_server_wants_rest_and_a_repeated_question_goes_fi
             await held.wait()
             scene.waits.slept.append(seconds)
 
-        scene.limit = Limit("gpt", 2, replace(scene.waits.world(), sleep=sleep), scene.changes.append)
+        scene.limit = Limit("gpt", 2, replace(scene.waits.environment(), sleep=sleep), scene.changes.append)
 
         async def refused() -> None:
             async with scene.limit.slot():
@@ -156,7 +156,7 @@ def test_a_longer_wish_prolongs_the_wait_and_a_shorter_one_does_not() -> None:
             await asyncio.sleep(0.01)
             scene.waits.slept.append(seconds)
 
-        scene.limit = Limit("gpt", 8, replace(scene.waits.world(), sleep=sleep), scene.changes.append)
+        scene.limit = Limit("gpt", 8, replace(scene.waits.environment(), sleep=sleep), scene.changes.append)
         begun = asyncio.Barrier(4)
 
         async def refused(hint_s: float) -> None:

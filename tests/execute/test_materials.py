@@ -8,8 +8,8 @@ import pytest
 
 from agentv_ci.contracts.plan import FileReference
 from agentv_ci.execute.materials import Materials
-from tests.conftest import write
 from tests.evaluate.builders import Texts
+from tests.support import write
 
 TEXT = "Be brief.\r\nÜberall.\n"
 

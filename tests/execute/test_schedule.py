@@ -19,8 +19,8 @@ from agentv_ci.execute.run_services import RunOptions
 from agentv_ci.execute.trials import TrialSchedule
 from agentv_ci.results.resume import NO_EARLIER_RUN
 from agentv_ci.results.rows import Trial
-from tests.conftest import Waits
 from tests.report.builders import case, plan, row, suite
+from tests.support import FakeClock
 
 
 class Line:
@@ -33,7 +33,7 @@ class Line:
         suites = {n: suite(f"{n}.eval.yaml", max_cost_usd=1.0) for n, _ in enumerate(targets)}
         cases = [case(f"{name}{n}", target=name, suite=suites[n].path) for n, name in enumerate(targets)]
         self.ids = [each.id for each in cases]
-        limits = Limits(None, known, targets, Waits().world(), lambda _: None)
+        limits = Limits(None, known, targets, FakeClock().environment(), lambda _: None)
         budget = Budget(None, {each.path: each for each in suites.values()}, 1, lambda _: None)
         for number in spent_on:
             budget.add(2.0, suites[number].path)

@@ -20,8 +20,8 @@ from agentv_ci.contracts.exchange import Environment, Response
 from agentv_ci.contracts.results import Usage
 from agentv_ci.execute.run_services import RunOptions, RunServices
 from agentv_ci.prices import cost_of_response
-from tests.conftest import NOW, write
 from tests.servers.model_api import model_api, says
+from tests.support import NOW, write
 
 SECRET = "canary-0123456789"
 CASE = {

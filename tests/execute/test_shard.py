@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.plan import Plan, PlanLlmJudgeEvaluator, PlanMessage, TextPart
 from agentv_ci.execute.shard import Shard, part_of
-from tests.conftest import agentv_ci, write
 from tests.report.builders import case, plan
+from tests.support import run_process, write
 
 CHECKED = (ContainsEvaluator(name="c", type="contains", value="x"),)
 JUDGED = (PlanLlmJudgeEvaluator(name="j", target="judge"),)
@@ -100,7 +100,7 @@ def test_every_process_comes_to_the_same_parts(repository: Path) -> None:
     )
     found = []
     for seed in ("1", "2"):
-        done = agentv_ci(
+        done = run_process(
             "eval", "a.yaml", "--shard", "2/3", "--out", f"{seed}.jsonl", cwd=repository, env={"PYTHONHASHSEED": seed}
         )
         assert done.code == 0, done.err

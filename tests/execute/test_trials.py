@@ -43,9 +43,9 @@ from agentv_ci.results.journal import Journal
 from agentv_ci.results.resume import EarlierRun
 from agentv_ci.results.rows import TrialKey
 from agentv_ci.results.trials import Result
-from tests.conftest import Waits, environment, write
 from tests.report.builders import SUITE, case, plan, row, whole
 from tests.servers.chat_api import ChatApi, Reply, chat_api, fails, says
+from tests.support import FakeClock, clean_environment, write
 
 PASS, MISS, ALMOST, ERROR = Result("pass", 1.0), Result("fail", 0.0), Result("borderline", 0.7), Result("error", 0.0)
 BY_LETTER = {"p": PASS, "f": MISS, "b": ALMOST, "e": ERROR}
@@ -73,7 +73,7 @@ def finished(results: Mapping[int, Result], id: str = "one") -> dict[TrialKey, R
 def schedule_of(*cases: PlanCase, known: Mapping[TrialKey, Result] = MappingProxyType({})) -> TrialSchedule:
     """A schedule with room for all trials at once."""
     asked = {"default": MockTarget(name="default", provider="mock")}
-    limits = Limits(100, asked, ["default"], Waits().world(), lambda _: None)
+    limits = Limits(100, asked, ["default"], FakeClock().environment(), lambda _: None)
     budget = Budget(None, {}, 1, lambda _: None)
     return TrialSchedule(plan(*cases), asked, RunOptions(Path()), EarlierRun(known), limits, budget)
 
@@ -240,7 +240,7 @@ def go(
                     of,
                     known_targets,
                     RunOptions(root=root, workers=workers, fail_fast=fail_fast),
-                    RunServices(Waits().world()),
+                    RunServices(FakeClock().environment()),
                     grade=grade,
                     journal=journal,
                     materials=materials,
@@ -481,7 +481,7 @@ class Runs:
     """Case → seeds whose answers are right."""
     broken: dict[str, set[int]]
     """Case → seeds to which there is no answer."""
-    environ: Mapping[str, str] = field(default_factory=lambda: environment({"MOCK_KEY": "sk-0123456789abcdef"}))
+    environ: Mapping[str, str] = field(default_factory=lambda: clean_environment({"MOCK_KEY": "sk-0123456789abcdef"}))
     progress: Progress = field(default_factory=lambda: Progress(0))
     when_asked: Callable[[str, int], None] = lambda _case, _seed: None
     """Told of every question when it comes in, in a thread of the server."""
@@ -520,7 +520,7 @@ class Runs:
             Overrides(),
             RunOptions(root=self.repository, resume=self.results if resume else None, **settings),
             RunFiles(self.results, "jsonl"),
-            RunServices(Waits(self.environ).world(), watch=self._watch),
+            RunServices(FakeClock(self.environ).environment(), watch=self._watch),
         )
 
     def __call__(self, **settings: Any) -> RunOutcome:
@@ -625,7 +625,7 @@ def test_complete_run_that_is_resumed_needs_nothing_of_the_targets_environment(r
     runs.documents(*MIXED)
     before = runs().report
     asked = len(runs.asked())
-    runs.environ = environment()
+    runs.environ = clean_environment()
     after = runs(resume=True).report
     assert len(runs.asked()) == asked
     assert (after.counts, after.gate) == (before.counts, before.gate)

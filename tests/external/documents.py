@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from agentv_ci.jsonschema.schemas import SchemaName
-from tests.conftest import REPOSITORY
+from tests.support import REPOSITORY
 
 CORPUS = REPOSITORY / "tests" / "corpus"
 

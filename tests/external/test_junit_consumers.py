@@ -21,8 +21,8 @@ from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report.renderers import junit
 from agentv_ci.report.view import RunView
-from tests.conftest import REPOSITORY
 from tests.report.builders import NASTY, case, plan, row, rows_of, well_formed
+from tests.support import REPOSITORY
 
 NODE_MODULES = "AGENTV_CI_NODE_MODULES"
 INSTALL = "npm install --no-save xml-js@1.6.11 xml2js@0.6.2 fast-xml-parser@5.12.1 junit2json@4.0.0"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.compile.builders import EVAL, case, compile_here, evals, text_of
-from tests.conftest import REPOSITORY
+from tests.support import REPOSITORY
 
 CONSUMER = REPOSITORY / "docs" / "examples" / "plan-consumer" / "consumer.mjs"
 PLANS = sorted((REPOSITORY / "tests" / "corpus").glob("*/*/expected/plan.json"))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agentv_ci.load.parse import parse_yaml
-from tests.conftest import REPOSITORY, agentv_ci, write
+from tests.support import REPOSITORY, run_process, write
 
 CASE = "$schema: agentv-eval-v2\nevalcases: [{}]\n"
 
@@ -20,5 +20,5 @@ def test_hook_checks_the_whole_repository_and_fails_on_a_mistake(tmp_path: Path)
     assert program == "agentv-ci"
     words += hook["args"]
     write(tmp_path, {"evals/x.yaml": CASE, "other.yaml": "on: push\n"})
-    done = agentv_ci(*words, cwd=tmp_path)
+    done = run_process(*words, cwd=tmp_path)
     assert (done.code, "missing field 'id'" in done.out) == (1, True)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.conftest import REPOSITORY, Finished, agentv_ci, environment, write
+from tests.support import REPOSITORY, CommandResult, clean_environment, run_process, write
 
 SHARDED = REPOSITORY / ".github" / "workflows" / "agentv.yml"
 EXAMPLES = REPOSITORY / "docs" / "examples" / "workflows"
@@ -42,7 +42,7 @@ def script(workflow: Path, name: str) -> str:
     return str(found)
 
 
-def run(text: str, cwd: Path, env: Mapping[str, str]) -> Finished:
+def run(text: str, cwd: Path, env: Mapping[str, str]) -> CommandResult:
     """Run a script with `agentv-ci` and the doubles of `cwd/bin` on the path."""
     commands = cwd / "bin"
     write(cwd, {"bin/agentv-ci": f'#!/bin/sh\nexec "{sys.executable}" -m agentv_ci "$@"\n'})
@@ -52,13 +52,19 @@ def run(text: str, cwd: Path, env: Mapping[str, str]) -> Finished:
     done = subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", text],
         cwd=cwd,
-        env={**environment(), "PATH": places, "RUNNER_TEMP": str(cwd), "GITHUB_OUTPUT": str(cwd / "outputs"), **env},
+        env={
+            **clean_environment(),
+            "PATH": places,
+            "RUNNER_TEMP": str(cwd),
+            "GITHUB_OUTPUT": str(cwd / "outputs"),
+            **env,
+        },
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    return Finished(done.returncode, done.stdout, done.stderr)
+    return CommandResult(done.returncode, done.stdout, done.stderr)
 
 
 def outputs(cwd: Path) -> dict[str, str]:
@@ -110,11 +116,11 @@ class TestMerge:
         write(repository, {"evals/x.test.yaml": EVALS, "evals/targets.yaml": TARGETS})
         for part in (1, 2):
             out = f"agentv-parts/part-{part}/results.jsonl"
-            assert agentv_ci("eval", "evals/", "--shard", f"{part}/2", "--out", out, cwd=repository).code == 0
+            assert run_process("eval", "evals/", "--shard", f"{part}/2", "--out", out, cwd=repository).code == 0
             write(repository, {f"agentv-parts/part-{part}/plan.json": "{}"})
         return repository
 
-    def merge(self, parts: Path, **env: str) -> tuple[str, Finished]:
+    def merge(self, parts: Path, **env: str) -> tuple[str, CommandResult]:
         """Run both steps, and return what the second one said."""
         done = run(script(SHARDED, "Put the parts together"), parts, {"SHARDS": "2", "BASELINE": "", **env})
         assert done.code == 0, done.err
@@ -160,7 +166,7 @@ class TestMerge:
         write(repository, {"evals/x.test.yaml": EVALS.replace("id: two", "idd: two"), "evals/targets.yaml": TARGETS})
         for part in (1, 2):
             folder = f"agentv-parts/part-{part}"
-            done = agentv_ci("github", "run", "--shard", f"{part}/2", "--results-dir", folder, cwd=repository)
+            done = run_process("github", "run", "--shard", f"{part}/2", "--results-dir", folder, cwd=repository)
             assert done.code == 2
         folder, said = self.merge(repository)
         assert (folder, said.code) == (f"{repository}/agentv-parts/part-1", 2)
@@ -172,7 +178,7 @@ class TestForkComment:
 
     STEP = "Take the results out of the artifact"
 
-    def take(self, folder: Path, artifact: Path | None) -> Finished:
+    def take(self, folder: Path, artifact: Path | None) -> CommandResult:
         if shutil.which("unzip") is None:
             pytest.skip("unzip is missing; install it: apt-get install unzip")
         # The double answers as `gh` does with that --jq: an id, or nothing.
@@ -244,7 +250,7 @@ class TestNightly:
         git("push", "--quiet", "origin", "HEAD:main", cwd=clone)
         return clone
 
-    def propose(self, checkout: Path, *, is_open: bool = False) -> tuple[Finished, list[str]]:
+    def propose(self, checkout: Path, *, is_open: bool = False) -> tuple[CommandResult, list[str]]:
         answer = "echo 7" if is_open else "true"
         gh = f'#!/bin/sh\necho "$1 $2" >> "$RUNNER_TEMP/asked"\ncase $2 in list) {answer} ;; esac\n'
         write(checkout.parent, {"bin/gh": gh})

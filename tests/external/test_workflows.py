@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.scaffold.drafts import STARTERS, WORKFLOWS, Choices, drafts
-from tests.conftest import REPOSITORY
 from tests.external import workflow_linters as linters
 from tests.guards.test_docs import blocks
+from tests.support import REPOSITORY
 
 EXAMPLES = REPOSITORY / "docs" / "examples" / "workflows"
 ACTION = REPOSITORY / "action.yml"

@@ -14,9 +14,9 @@ import pytest
 
 from agentv_ci.cli import run
 from agentv_ci.jsonschema.schemas import SchemaName, document
-from tests.conftest import REPOSITORY
 from tests.external import documents
 from tests.external.language_server import LanguageServer, Message, Place, Problem
+from tests.support import REPOSITORY
 
 INSTALL = "npm install --no-save yaml-language-server@1.25.0"
 HERE = "⌖"

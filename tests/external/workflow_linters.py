@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.conftest import REPOSITORY
 from tests.external.test_check_jsonschema import check_jsonschema
+from tests.support import REPOSITORY
 
 HERE = REPOSITORY / "tests" / "external"
 ZIZMOR_SETTINGS = REPOSITORY / ".github" / "zizmor.yml"

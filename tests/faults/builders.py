@@ -18,7 +18,7 @@ from agentv_ci.contracts.exchange import Environment
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.run_services import RunOptions, RunServices
 from agentv_ci.results.files import read_rows
-from tests.conftest import Finished, environment, write
+from tests.support import CommandResult, clean_environment, write
 
 DEADLINE_S = 120
 """Far more than any run here takes."""
@@ -86,33 +86,33 @@ def run(repository: Path, world: Environment, **settings: Any) -> list[ResultRow
     return list(read_rows(results, "jsonl"))
 
 
-def evaluate(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None) -> Finished:
+def evaluate(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None) -> CommandResult:
     """Run `agentv-ci eval` in a process of its own."""
     done = subprocess.run(
         [sys.executable, "-m", "agentv_ci", "eval", *arguments],
         cwd=cwd,
-        env=environment() if env is None else env,
+        env=clean_environment() if env is None else env,
         capture_output=True,
         text=True,
         timeout=DEADLINE_S,
         check=False,
         stdin=subprocess.DEVNULL,
     )
-    return Finished(done.returncode, done.stdout, done.stderr)
+    return CommandResult(done.returncode, done.stdout, done.stderr)
 
 
 def shell(
     command: str, *arguments: str, cwd: Path, env: Mapping[str, str] | None = None, pipe: int | None = None
-) -> Finished:
+) -> CommandResult:
     """Run a text in Bash; `$0` is the first argument, `pipe` a file that it may use."""
     done = subprocess.run(
         ["/bin/bash", "-c", command, *arguments],
         cwd=cwd,
-        env=environment(env),
+        env=clean_environment(env),
         capture_output=True,
         text=True,
         timeout=DEADLINE_S,
         check=False,
         pass_fds=() if pipe is None else (pipe,),
     )
-    return Finished(done.returncode, done.stdout, done.stderr)
+    return CommandResult(done.returncode, done.stdout, done.stderr)

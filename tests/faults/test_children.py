@@ -14,8 +14,8 @@ from agentv_ci import process
 from agentv_ci.contracts.base import ErrorKind
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.results.files import read_rows
-from tests.conftest import Waits, environment, has_ended, write
 from tests.faults.builders import documents, evaluate, question, run, tool
+from tests.support import FakeClock, clean_environment, has_ended, write
 
 REMEMBERS = "echo $$ >> ../pids; "
 """Every child says who it is, in the folder above the eval file's; so does every grandchild that a command names."""
@@ -172,7 +172,7 @@ def test_the_death_of_a_command_is_the_row_it_should_be_and_touches_no_other(dea
     write(repository, scripts(DEATHS))
     cases = {"before": "sound", "at": death, "after": "sound"}
     documents(repository, dying(cases), DIES)
-    rows = run(repository, Waits(environment()).world())
+    rows = run(repository, FakeClock(clean_environment()).environment())
     assert [row.eval_id for row in rows] == list(cases)
     for row in rows:
         check(row, DEATHS[cases[row.eval_id]])
@@ -189,7 +189,7 @@ def test_the_death_of_an_evaluator_is_its_cases_error_and_the_answer_is_kept(dea
     write(repository, scripts(JUDGED))
     cases = {"before": "sound", "at": death, "after": "sound"}
     documents(repository, [{"id": name, **judged(each)} for name, each in cases.items()], tool("echo 42"))
-    rows = run(repository, Waits(environment()).world())
+    rows = run(repository, FakeClock(clean_environment()).environment())
     assert [(row.eval_id, row.candidate_answer, row.attempts) for row in rows] == [(name, "42", 1) for name in cases]
     for row in rows:
         expected = JUDGED[cases[row.eval_id]]

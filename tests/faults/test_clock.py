@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import NOW, Waits, environment
 from tests.faults.builders import KEY, documents, gpt, question, run, tool
 from tests.faults.catalogue import fails, reply
 from tests.faults.server import faulty_api
+from tests.support import NOW, FakeClock, clean_environment
 
 HOUR, YEAR = timedelta(hours=1), timedelta(days=365)
 
@@ -55,7 +55,7 @@ def test_rows_have_the_times_that_the_clock_says_and_took_no_less_than_no_time(
 ) -> None:
     clock = Clock(cycle(JUMPS[jump]))
     documents(repository, [{"id": f"case-{number}"} for number in range(12)], tool("echo 42"))
-    rows = run(repository, replace(Waits(environment()).world(), now=clock.now), workers=workers)
+    rows = run(repository, replace(FakeClock(clean_environment()).environment(), now=clock.now), workers=workers)
     assert [row.status for row in rows] == ["ok"] * 12
     assert [row.timestamp for row in rows] == [written(moment) for moment in clock.said]
     assert all(row.duration_ms >= 0 for row in rows)
@@ -89,11 +89,11 @@ PLAYS = {
 def test_a_date_to_wait_for_is_never_waited_for_longer_than_the_longest_wait(
     skew: timedelta, waited_s: float | None, repository: Path
 ) -> None:
-    waits = Waits(environment({"MOCK_KEY": KEY}))
+    waits = FakeClock(clean_environment({"MOCK_KEY": KEY}))
     with faulty_api(PLAYS) as api:
         asked = {"id": "one", "input_messages": question("case: one; fault: limited")}
         documents(repository, [asked], gpt(api.base_url, retry_max_delay_ms=LONGEST_S * 1000))
-        (row,) = run(repository, replace(waits.world(), now=lambda: NOW + skew))
+        (row,) = run(repository, replace(waits.environment(), now=lambda: NOW + skew))
     # The question waits, and so do all others that its target could be asked meanwhile.
     found = (row.status, row.error_kind, row.requests, set(waits.slept))
     if waited_s is None:
@@ -104,12 +104,12 @@ def test_a_date_to_wait_for_is_never_waited_for_longer_than_the_longest_wait(
 
 
 def test_a_date_to_wait_for_that_lies_behind_the_time_of_the_case_is_not_waited_for(repository: Path) -> None:
-    waits = Waits(environment({"MOCK_KEY": KEY}))
+    waits = FakeClock(clean_environment({"MOCK_KEY": KEY}))
     with faulty_api(PLAYS) as api:
         asked = {"id": "one", "input_messages": question("case: one; fault: limited")}
         patient = gpt(api.base_url, retry_max_delay_ms=10 * HOUR.total_seconds() * 1000)
         documents(repository, [asked], patient, timeout_seconds=LONGEST_S)
-        (row,) = run(repository, replace(waits.world(), now=lambda: NOW - HOUR))
+        (row,) = run(repository, replace(waits.environment(), now=lambda: NOW - HOUR))
     assert (row.status, row.error_kind, row.requests, waits.slept) == ("error", "rate_limit", 1, [])
     assert "no time to wait 3605 s" in (row.error or "")
 
@@ -118,14 +118,14 @@ def test_a_clock_that_jumps_at_every_look_makes_nobody_wait_long_and_loses_no_ro
     chance = random.Random(20_300_102)
     spans = (timedelta(seconds=2), timedelta(minutes=1), HOUR, 10 * YEAR)
     clock = Clock(NOW + chance.uniform(-1, 1) * chance.choice(spans) for _ in iter(int, 1))
-    waits = Waits(environment({"MOCK_KEY": KEY}))
+    waits = FakeClock(clean_environment({"MOCK_KEY": KEY}))
     faults = {f"case-{number:03}": chance.choice(list(PLAYS)) for number in range(200)}
     with faulty_api(PLAYS) as api:
         asked = [
             {"id": name, "input_messages": question(f"case: {name}; fault: {fault}")} for name, fault in faults.items()
         ]
         documents(repository, asked, gpt(api.base_url, retry_max_delay_ms=LONGEST_S * 1000))
-        rows = run(repository, replace(waits.world(), now=clock.now), workers=16)
+        rows = run(repository, replace(waits.environment(), now=clock.now), workers=16)
     assert sorted(row.eval_id for row in rows) == list(faults)
     assert {row.timestamp for row in rows} <= {written(moment) for moment in clock.said}
     kinds = {"limited": "rate_limit", "overloaded": "server"}

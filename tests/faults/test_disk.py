@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.results.files import ResultsFormat, form_of, read_rows
-from tests.conftest import Finished, agentv_ci, environment, write
 from tests.faults.builders import KEY, documents, evaluate, gpt, question, shell, tool
 from tests.faults.catalogue import PLAYS
 from tests.faults.server import faulty_api
+from tests.support import CommandResult, clean_environment, run_process, write
 
 DISK_BYTES = 64 * 1024
 LONG_ANSWER = "printf '42 %01500d' 0"
@@ -57,14 +57,14 @@ def ids(path: Path) -> list[str]:
     return [row.eval_id for row in read_rows(path, form_of(path))]
 
 
-def said(done: Finished, *sentences: str) -> None:
+def said(done: CommandResult, *sentences: str) -> None:
     """Assert that a command told people all of this, and no traceback."""
     for sentence in sentences:
         assert sentence in " ".join((done.out + done.err).split())
     assert "Traceback" not in done.err
 
 
-def has_summary(done: Finished, cases: int, passed: int) -> bool:
+def has_summary(done: CommandResult, cases: int, passed: int) -> bool:
     return f"{cases} cases: {passed} passed, " in done.out and "gate: " in done.out
 
 
@@ -117,7 +117,7 @@ def test_a_run_report_that_cannot_be_written_is_told_beside_the_summary_and_no_h
 
 def test_a_junit_file_that_cannot_be_written_is_told_beside_the_summary(repository: Path) -> None:
     documents(repository, [{"id": "one"}, {"id": "two"}], tool("echo 42"))
-    done = agentv_ci("eval", "evals", "--out", "r.jsonl", "--junit", "/dev/full", cwd=repository)
+    done = run_process("eval", "evals", "--out", "r.jsonl", "--junit", "/dev/full", cwd=repository)
     assert ids(repository / "r.jsonl") == ["one", "two"]
     assert json.loads((repository / "r.report.json").read_text("utf-8"))["counts"]["passed"] == 2
     said(done, "No space left on device", "/dev/full")
@@ -126,7 +126,7 @@ def test_a_junit_file_that_cannot_be_written_is_told_beside_the_summary(reposito
 
 def test_a_place_nobody_can_write_to_is_told_before_anybody_is_asked(repository: Path, locked_disk: Path) -> None:
     documents(repository, [{"id": "one"}], tool("echo 42; touch ../asked"))
-    done = agentv_ci("eval", "evals", "--out", str(locked_disk / "r.jsonl"), cwd=repository)
+    done = run_process("eval", "evals", "--out", str(locked_disk / "r.jsonl"), cwd=repository)
     said(done, "Read-only file system", str(locked_disk / "r.jsonl"))
     assert (done.code, (repository / "asked").exists()) == (2, False)
 
@@ -134,7 +134,7 @@ def test_a_place_nobody_can_write_to_is_told_before_anybody_is_asked(repository:
 def test_results_that_are_deleted_under_the_run_are_said_to_be_missing(repository: Path) -> None:
     command = "echo 42; echo {EVAL_ID} >> ../asked; [ {EVAL_ID} != two ] || rm ../r.jsonl"
     documents(repository, [{"id": name} for name in ("one", "two", "three")], tool(command))
-    done = agentv_ci("eval", "evals", "--out", "r.jsonl", cwd=repository)
+    done = run_process("eval", "evals", "--out", "r.jsonl", cwd=repository)
     assert (repository / "asked").read_text("utf-8").split() == ["one", "two", "three"]
     said(done, str(repository / "r.jsonl"))
     assert done.code == 4
@@ -143,7 +143,7 @@ def test_results_that_are_deleted_under_the_run_are_said_to_be_missing(repositor
 def test_results_that_somebody_else_writes_into_are_named_with_the_line(repository: Path) -> None:
     command = "echo 42; [ {EVAL_ID} != two ] || echo junk >> ../r.jsonl"
     documents(repository, [{"id": name} for name in ("one", "two", "three")], tool(command))
-    done = agentv_ci("eval", "evals", "--out", "r.jsonl", cwd=repository)
+    done = run_process("eval", "evals", "--out", "r.jsonl", cwd=repository)
     said(done, f"{repository / 'r.jsonl'}:2")
     assert done.code == 4
 
@@ -151,7 +151,7 @@ def test_results_that_somebody_else_writes_into_are_named_with_the_line(reposito
 def test_results_that_are_emptied_under_the_run_are_counted_as_they_are(repository: Path) -> None:
     command = "echo 42; [ {EVAL_ID} != two ] || : > ../r.jsonl"
     documents(repository, [{"id": name} for name in ("one", "two", "three")], tool(command))
-    done = agentv_ci("eval", "evals", "--out", "r.jsonl", cwd=repository)
+    done = run_process("eval", "evals", "--out", "r.jsonl", cwd=repository)
     assert ids(repository / "r.jsonl") == ["two", "three"]
     assert (done.code, has_summary(done, 3, 2)) == (4, True)
 
@@ -163,10 +163,10 @@ def test_a_question_whose_files_cannot_be_copied_is_a_row_and_touches_no_other(
     content = [{"type": "text", "value": "Look."}, {"type": "file", "value": "note.txt"}]
     asking = {"id": "two", "input_messages": [{"role": "user", "content": content}]}
     documents(repository, [{"id": "one"}, asking, {"id": "three"}], tool("echo 42"), max_retries=0)
-    assert agentv_ci("compile", "evals", "--out", "plan.json", cwd=repository).code == 0
+    assert run_process("compile", "evals", "--out", "plan.json", cwd=repository).code == 0
     # What the plan knows is no longer in the repository, so that it has to be copied.
     write(repository, {"evals/note.txt": "another note"})
-    done = evaluate("plan.json", "--out", "r.jsonl", cwd=repository, env=environment({"TMPDIR": str(small_disk)}))
+    done = evaluate("plan.json", "--out", "r.jsonl", cwd=repository, env=clean_environment({"TMPDIR": str(small_disk)}))
     assert "Traceback" not in done.err
     rows = {row.eval_id: (row.status, row.error_kind) for row in read_rows(repository / "r.jsonl", "jsonl")}
     assert rows == {"one": ("ok", None), "two": ("error", "process"), "three": ("ok", None)}
@@ -252,7 +252,7 @@ def test_what_is_only_kept_for_later_may_be_lost_on_a_full_disk_and_that_is_said
 ) -> None:
     (small_disk / "full").write_bytes(b" " * DISK_BYTES)
     documents(repository, [{"id": name} for name in ("one", "two", "three")], tool("echo 42"))
-    done = agentv_ci("eval", "evals", "--out", "r.jsonl", *flags, str(small_disk), cwd=repository)
+    done = run_process("eval", "evals", "--out", "r.jsonl", *flags, str(small_disk), cwd=repository)
     assert ids(repository / "r.jsonl") == ["one", "two", "three"]
     said(done, str(small_disk), "No space left on device")
     assert (done.code, has_summary(done, 3, 3)) == (0, True)
@@ -261,7 +261,7 @@ def test_what_is_only_kept_for_later_may_be_lost_on_a_full_disk_and_that_is_said
 def test_a_recording_that_is_lost_on_a_full_disk_is_no_success(repository: Path, small_disk: Path) -> None:
     (small_disk / "full").write_bytes(b" " * DISK_BYTES)
     documents(repository, [{"id": name} for name in ("one", "two", "three")], tool("echo 42"))
-    done = agentv_ci("eval", "evals", "--out", "r.jsonl", "--record", str(small_disk), cwd=repository)
+    done = run_process("eval", "evals", "--out", "r.jsonl", "--record", str(small_disk), cwd=repository)
     assert ids(repository / "r.jsonl") == ["one", "two", "three"]
     said(done, str(small_disk), "No space left on device")
     assert (done.code, has_summary(done, 3, 3)) == (4, True)
@@ -270,11 +270,11 @@ def test_a_recording_that_is_lost_on_a_full_disk_is_no_success(repository: Path,
 def test_an_answer_in_the_cache_that_is_only_half_there_is_asked_for_again(repository: Path) -> None:
     documents(repository, [{"id": "one"}, {"id": "two"}], tool("echo {EVAL_ID} >> ../asked; echo 42"))
     flags = ["--out", "r.jsonl", "--cache", "--cache-dir", "cache"]
-    agentv_ci("eval", "evals", *flags, cwd=repository)
+    run_process("eval", "evals", *flags, cwd=repository)
     for path in (repository / "cache").rglob("*.json"):
         if '"two"' in path.read_text("utf-8"):
             path.write_bytes(path.read_bytes()[:-50])
-    done = agentv_ci("eval", "evals", *flags, cwd=repository)
+    done = run_process("eval", "evals", *flags, cwd=repository)
     assert (repository / "asked").read_text("utf-8").split() == ["one", "two", "two"]
     assert (done.code, ids(repository / "r.jsonl")) == (0, ["one", "two"])
 
@@ -287,7 +287,7 @@ def test_a_file_of_a_question_that_is_deleted_between_two_attempts_costs_no_othe
     asking = {"id": "two", "input_messages": [{"role": "user", "content": content}]}
     command = "[ {EVAL_ID} != two ] || { rm -f note.txt; exit 1; }; echo 42"
     documents(repository, [{"id": "one"}, asking, {"id": "three"}], tool(command), max_retries=1)
-    done = agentv_ci("eval", "evals", "--out", "r.jsonl", "--cache", cwd=repository)
+    done = run_process("eval", "evals", "--out", "r.jsonl", "--cache", cwd=repository)
     assert "Traceback" not in done.err
     rows = {row.eval_id: (row.status, row.error_kind) for row in read_rows(repository / "r.jsonl", "jsonl")}
     assert rows == {"one": ("ok", None), "two": ("error", "process"), "three": ("ok", None)}
@@ -305,6 +305,6 @@ def gone() -> Iterator[int]:
         os.close(writing)
 
 
-def limited(blocks: int, *arguments: str, cwd: Path) -> Finished:
+def limited(blocks: int, *arguments: str, cwd: Path) -> CommandResult:
     """Run `agentv-ci eval` where no file becomes larger than so many blocks of 1024 bytes."""
     return shell(f'ulimit -f {blocks}; exec "$0" -m agentv_ci eval "$@"', sys.executable, *arguments, cwd=cwd)

@@ -12,10 +12,10 @@ import pytest
 
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.results.files import read_rows
-from tests.conftest import Waits, environment
 from tests.faults.builders import KEY, documents, gpt, question, run, shell, targets, tool
 from tests.faults.catalogue import ATTEMPTS, CATALOGUE, PLAYS, RETRIES
 from tests.faults.server import SOUND, FaultyApi, faulty_api
+from tests.support import FakeClock, clean_environment
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +25,8 @@ def api() -> Iterator[FaultyApi]:
 
 
 @pytest.fixture
-def waits() -> Waits:
-    return Waits(environment({"MOCK_KEY": KEY}))
+def waits() -> FakeClock:
+    return FakeClock(clean_environment({"MOCK_KEY": KEY}))
 
 
 def asking(faults: dict[str, str]) -> list[dict[str, Any]]:
@@ -52,11 +52,11 @@ def around(fault: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("fault", CATALOGUE)
 def test_a_fault_is_the_row_it_should_be_and_touches_no_other(
-    fault: str, api: FaultyApi, waits: Waits, repository: Path
+    fault: str, api: FaultyApi, waits: FakeClock, repository: Path
 ) -> None:
     faults = around(fault)
     documents(repository, asking(faults), gpt(api.base_url, max_retries=RETRIES), max_retries=ATTEMPTS - 1)
-    rows = run(repository, waits.world())
+    rows = run(repository, waits.environment())
     found = {row.eval_id: outcome(row) for row in rows}
     assert found == {name: fate(name, each, api) for name, each in faults.items()}
     assert {name: api.heard[name] for name in faults} == {row.eval_id: row.requests for row in rows}
@@ -76,12 +76,12 @@ def fate(name: str, fault: str, api: FaultyApi) -> tuple[str, str | None, str, i
 
 
 def test_a_server_that_ends_under_the_run_is_the_error_of_every_question_from_then_on(
-    waits: Waits, repository: Path
+    waits: FakeClock, repository: Path
 ) -> None:
     with faulty_api(PLAYS) as api:
         faults = {"one": SOUND, "two": SOUND, "three": "the-server-ends", "four": SOUND, "five": SOUND}
         documents(repository, asking(faults), gpt(api.base_url, max_retries=RETRIES))
-        rows = run(repository, waits.world())
+        rows = run(repository, waits.environment())
     found = [(row.eval_id, row.status, row.error_kind, row.requests) for row in rows]
     assert found[:2] == [("one", "ok", None, 1), ("two", "ok", None, 1)]
     assert found[2:] == [(name, "error", "network", RETRIES + 1) for name in ("three", "four", "five")]
@@ -89,23 +89,23 @@ def test_a_server_that_ends_under_the_run_is_the_error_of_every_question_from_th
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_a_port_where_nobody_listens_is_a_network_error_after_every_retry(
-    scheme: str, waits: Waits, repository: Path
+    scheme: str, waits: FakeClock, repository: Path
 ) -> None:
     # Bound but not listening: no other process can take the port.
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         base_url = f"{scheme}://127.0.0.1:{bound.getsockname()[1]}/v1"
         documents(repository, asking({"one": SOUND}), gpt(base_url, max_retries=RETRIES))
-        (row,) = run(repository, waits.world())
+        (row,) = run(repository, waits.environment())
     assert outcome(row) == ("error", "network", "", RETRIES + 1, 1)
 
 
 def test_a_server_that_does_not_speak_tls_is_a_network_error_after_every_retry(
-    api: FaultyApi, waits: Waits, repository: Path
+    api: FaultyApi, waits: FakeClock, repository: Path
 ) -> None:
     base_url = api.base_url.replace("http:", "https:")
     documents(repository, asking({"no-tls": SOUND}), gpt(base_url, max_retries=RETRIES))
-    (row,) = run(repository, waits.world())
+    (row,) = run(repository, waits.environment())
     assert outcome(row) == ("error", "network", "", RETRIES + 1, 1)
     assert api.heard["no-tls"] == 0
 
@@ -114,14 +114,14 @@ def test_a_server_that_does_not_speak_tls_is_a_network_error_after_every_retry(
     "fault", ["closed", "reset-in-body", "garbage", "503-for-ever", "429-for-ever", "401", "page", "silence"]
 )
 def test_a_fault_of_a_judge_is_its_evaluators_error_and_the_answer_is_kept(
-    fault: str, api: FaultyApi, waits: Waits, repository: Path
+    fault: str, api: FaultyApi, waits: FakeClock, repository: Path
 ) -> None:
     name = f"judged-{fault}"
     judge = {"name": "judge", "type": "llm_judge"}
     documents(repository, asking({name: fault}), tool("echo 42", judge_target="judge"), evaluators=[judge])
     listed = [tool("echo 42", judge_target="judge"), gpt(api.base_url, name="judge", max_retries=RETRIES)]
     (repository / "targets.yaml").write_text(targets(*listed), encoding="utf-8")
-    (row,) = run(repository, waits.world())
+    (row,) = run(repository, waits.environment())
     assert outcome(row) == ("error", "evaluator", "42", 1, 1)
     # A judge is asked within the case's only attempt.
     assert api.heard[name] == CATALOGUE[fault].requests // CATALOGUE[fault].attempts

@@ -13,10 +13,10 @@ from typing import Any
 from junitparser import JUnitXml
 
 from agentv_ci.results.files import read_rows
-from tests.conftest import environment, write
 from tests.faults.builders import KEY, evaluate, gpt, question, suite, targets
 from tests.faults.catalogue import ATTEMPTS, CATALOGUE, PLAYS, RETRIES
 from tests.faults.server import SOUND, faulty_api
+from tests.support import clean_environment, write
 
 CASES = 10_000
 FAULTY = CASES // 5
@@ -65,7 +65,7 @@ def test_ten_thousand_cases_of_which_a_fifth_has_a_fault_are_ten_thousand_right_
     with faulty_api(PLAYS) as api:
         write(repository, documents(faults, api.base_url))
         flags = ["--out", "r.jsonl", "--junit", "r.xml", "--workers", "32"]
-        done = evaluate("evals", *flags, cwd=repository, env=environment({"MOCK_KEY": KEY}))
+        done = evaluate("evals", *flags, cwd=repository, env=clean_environment({"MOCK_KEY": KEY}))
     rows = list(read_rows(repository / "r.jsonl", "jsonl"))
     assert len(rows) == CASES
     assert {(row.suite, row.eval_id) for row in rows} == faults.keys()

@@ -22,7 +22,7 @@ from packaging.version import Version
 from agentv_ci.cli.github_command import publish_command, run_command
 from agentv_ci.contracts.action import ActionVerdict
 from tests import render_docs
-from tests.conftest import REPOSITORY
+from tests.support import REPOSITORY
 
 INPUTS = (
     "evals", "targets", "target", "workers", "repeat", "threshold", "min-pass-rate", "max-cost", "baseline",

@@ -12,7 +12,7 @@ from agentv_ci.app.compile import read_plan
 from agentv_ci.cli import run
 from agentv_ci.jsonschema.violations import violations
 from agentv_ci.results.files import read_rows
-from tests.conftest import REPOSITORY
+from tests.support import REPOSITORY
 
 VERSIONS = sorted(path for path in (REPOSITORY / "tests" / "corpus" / "compat").iterdir() if path.is_dir())
 

@@ -18,7 +18,7 @@ from agentv_ci.contracts.source import Source
 from agentv_ci.jsonschema.schemas import SCHEMAS
 from agentv_ci.load.document import load
 from tests import render_docs
-from tests.conftest import REPOSITORY, write
+from tests.support import REPOSITORY, write
 
 PAGES = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md"), *(REPOSITORY / "schemas").glob("*.md")])
 README = (REPOSITORY / "README.md").read_text("utf-8")

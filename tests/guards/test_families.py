@@ -15,7 +15,7 @@ from agentv_ci.contracts.plan import PlanEvaluator
 from agentv_ci.contracts.targets import Target
 from agentv_ci.report.renderers import ReportFormat
 from agentv_ci.validators.builtin import BUILT_IN
-from tests.conftest import REPOSITORY
+from tests.support import REPOSITORY
 
 PACKAGE = REPOSITORY / "agentv_ci"
 

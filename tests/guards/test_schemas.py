@@ -18,9 +18,9 @@ from agentv_ci.jsonschema.schemas import SCHEMAS, TITLES, SchemaName, document
 from agentv_ci.jsonschema.violations import violations
 from agentv_ci.load.document import KNOWN_SCHEMAS
 from agentv_ci.load.parse import parse_yaml
-from tests.conftest import REPOSITORY
 from tests.render_schemas import example
 from tests.schema_rendering import CONTRACTS
+from tests.support import REPOSITORY
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 NAMES = tuple(TITLES)

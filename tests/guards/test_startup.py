@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import agentv_ci
+from tests.support import run_process
 
 ROOT = Path(__file__).parents[2]
 
@@ -70,7 +70,7 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
 def test_commands_load_only_what_they_need(command: str, repository: Path) -> None:
     shutil.copytree(ROOT / "docs/examples/simple", repository / "simple")
     if command == "report":
-        ran = agentv_ci("eval", "simple", "--dry-run", "--out", "results.jsonl", cwd=repository)
+        ran = run_process("eval", "simple", "--dry-run", "--out", "results.jsonl", cwd=repository)
         assert ran.code == 0
     program = (
         "import sys\n"

@@ -13,7 +13,7 @@ import pytest
 
 from agentv_ci import __version__
 from agentv_ci.jsonschema.schemas import TITLES
-from tests.conftest import REPOSITORY, environment
+from tests.support import REPOSITORY, clean_environment
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_wheel_runs_in_a_fresh_environment(distributions: Path, tmp_path: Path) 
         done = subprocess.run(
             [str(python), *arguments],
             cwd=tmp_path,
-            env=environment(),
+            env=clean_environment(),
             capture_output=True,
             text=True,
             timeout=300,

@@ -9,7 +9,7 @@ import pytest
 from agentv_ci.errors import UsageError
 from agentv_ci.load.discover import discover, find_configs, find_dotenv, find_root, find_targets
 from agentv_ci.load.files import with_dotenv
-from tests.conftest import write
+from tests.support import write
 
 TREE = {
     "a.yaml": "",

@@ -9,7 +9,7 @@ import pytest
 
 from agentv_ci.load.document import load
 from agentv_ci.load.files import MAX_BYTES
-from tests.conftest import write
+from tests.support import write
 
 
 def found(path: Path, *, named: bool = True) -> list[tuple[str, str]]:

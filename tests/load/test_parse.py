@@ -17,7 +17,7 @@ from agentv_ci.contracts.source import Mark, Pointer, locate
 from agentv_ci.load.events import Problem, Unparsable
 from agentv_ci.load.parse import Parsed, parse_yaml
 from agentv_ci.load.plain import MAX_DEPTH, NotPlain, read_plain
-from tests.conftest import REPOSITORY
+from tests.support import REPOSITORY
 
 
 def everything(parsed: Parsed) -> tuple[JsonValue, Mark, tuple[Problem, ...]]:

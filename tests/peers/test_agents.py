@@ -15,11 +15,11 @@ from pydantic import TypeAdapter
 from agentv_ci.contracts.exchange import InputFile, ProviderError, Request, Response
 from agentv_ci.contracts.results import ToolCall
 from agentv_ci.contracts.targets import Target
-from tests.conftest import Waits, environment
 from tests.execute.builders import ask_all, context
 from tests.peers.conftest import PEERS
 from tests.servers import model_api as served
 from tests.servers.model_api import ModelApi, Step, model_api
+from tests.support import FakeClock, clean_environment
 
 KEY = "sk-mock-0123456789"
 BIN = Path(os.environ[PEERS], "node_modules", ".bin").resolve()
@@ -87,7 +87,7 @@ def ask(
         found = {"name": "peer", "executable": str(BIN / peer.program), **settings}
         target = TypeAdapter[Target](Target).validate_python(found)
         request = Request("one", prompt, "", (), timeout_s=timeout_s, cwd=home, files=tuple(files))
-        world = Waits(environment()).world()
+        world = FakeClock(clean_environment()).environment()
         (answer,) = ask_all(target, [request], context(home, environment=world))
         return answer, api
 

@@ -17,9 +17,9 @@ from pydantic import TypeAdapter
 
 from agentv_ci.contracts.exchange import ChatMessage, ProviderError, Request, Response
 from agentv_ci.contracts.targets import Target
-from tests.conftest import environment
 from tests.execute.builders import ask_all, context
 from tests.peers.conftest import PEERS
+from tests.support import clean_environment
 
 PROXY = Path(os.environ[PEERS], "litellm", "bin", "litellm").resolve()
 KEY = "sk-mock-0123456789abcdef0123456789abcdef"
@@ -63,7 +63,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     address = f"http://127.0.0.1:{port}"
     command = [str(PROXY), "--config", str(config), "--host", "127.0.0.1", "--port", str(port), "--telemetry", "False"]
     with (folder / "log").open("w") as log:
-        proxy = subprocess.Popen(command, cwd=folder, env=environment(QUIET), stdout=log, stderr=log)
+        proxy = subprocess.Popen(command, cwd=folder, env=clean_environment(QUIET), stdout=log, stderr=log)
     try:
         wait_for(f"{address}/health/liveliness", proxy)
         yield address

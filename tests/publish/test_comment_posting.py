@@ -15,8 +15,8 @@ from agentv_ci.publish.comment import Comment, NotCommented
 from agentv_ci.publish.comment_posting import comment_on
 from agentv_ci.publish.workflow import Head, Workflow
 from tests.action.github_api import BOT, Failure, FakeGitHub, Pull
-from tests.conftest import NOW
 from tests.publish.workflows import HEAD, PULL_REQUEST, past
+from tests.support import NOW
 
 TOKEN = "ghs_testtoken0123456789"
 

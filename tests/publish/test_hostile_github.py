@@ -38,12 +38,12 @@ from agentv_ci.report.job import text
 from agentv_ci.report.renderers.annotations import annotate
 from agentv_ci.workflow_commands import annotation_command
 from tests.action import events
-from tests.conftest import NOW, write
 from tests.publish.test_checkout import git
 from tests.publish.workflows import HEAD, PULL_REQUEST, past
 from tests.report.builders import case, reported, row
 from tests.report.renderers.test_markdown import ATTACKS, OURS, Page, finding
 from tests.report.test_job import job, wrong
+from tests.support import NOW, write
 
 TOKEN = "ghs_tokenofthejob0123456789"
 BOT = "github-actions[bot]"

@@ -10,8 +10,8 @@ import pytest
 
 from agentv_ci.cli import run
 from agentv_ci.jsonschema.violations import violations
-from tests.conftest import write
 from tests.report.standards import what_sarif_forbids
+from tests.support import write
 
 TARGETS = "$schema: agentv-targets-v2.2\ntargets:\n  - {name: default, provider: mock}\n"
 GREETS = """\

@@ -28,9 +28,9 @@ from agentv_ci.report.inert_markdown import cell_code
 from agentv_ci.report.renderers import sarif, terminal
 from agentv_ci.report.view import Links, RunView
 from agentv_ci.results.jsonl import encode
-from tests.conftest import environment, write
 from tests.report.builders import case, reported, row, whole
 from tests.report.renderers.test_markdown import OURS, Page, finding, shown
+from tests.support import clean_environment, write
 
 COMMAND = re.compile(r"^\s*::", re.MULTILINE)
 """Where the runner of GitHub Actions reads a command, on standard output and on standard error."""
@@ -282,7 +282,9 @@ class TestSarif:
 def in_shell(folder: Path, line: str) -> list[str]:
     """Run a line that a report tells in a shell; returns the ids of the cases that ran."""
     script = f"{shlex.quote(os.fspath(Path(folder, 'bin')))}/{line} --out again.jsonl"
-    subprocess.run(["sh", "-c", script], cwd=folder, env=environment(), capture_output=True, timeout=60, check=False)
+    subprocess.run(
+        ["sh", "-c", script], cwd=folder, env=clean_environment(), capture_output=True, timeout=60, check=False
+    )
     path = folder / "again.jsonl"
     return [json.loads(each)["eval_id"] for each in path.read_text("utf-8").splitlines()] if path.exists() else []
 

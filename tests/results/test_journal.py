@@ -20,7 +20,7 @@ from agentv_ci.errors import UsageError
 from agentv_ci.results.files import read_rows
 from agentv_ci.results.journal import Journal, KeptRows, claim
 from agentv_ci.results.jsonl import encode
-from tests.conftest import environment
+from tests.support import clean_environment
 
 
 def row(case_id: str, answer: str = "42") -> ResultRow:
@@ -107,7 +107,7 @@ def test_a_row_is_on_the_disk_a_moment_later(tmp_path: Path) -> None:
 def in_a_process(script: str, *arguments: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)],
-        env=environment({"PYTHONPATH": os.pathsep.join(sys.path)}),
+        env=clean_environment({"PYTHONPATH": os.pathsep.join(sys.path)}),
         capture_output=True,
         text=True,
         timeout=30,

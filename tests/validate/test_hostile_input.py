@@ -15,7 +15,7 @@ import pytest
 from agentv_ci.app.validate import check_paths
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.load.files import MAX_BYTES
-from tests.conftest import agentv_ci, write
+from tests.support import run_process, write
 
 CASE = """\
 $schema: agentv-eval-v2
@@ -230,7 +230,7 @@ def test_two_config_documents_that_belong_to_each_other_end(repository: Path) ->
 def within(seconds: float, repository: Path, *arguments: str) -> int:
     """Run `validate` and return its exit code; fail when it takes longer."""
     try:
-        return agentv_ci("validate", *arguments, cwd=repository, timeout_s=seconds).code
+        return run_process("validate", *arguments, cwd=repository, timeout_s=seconds).code
     except subprocess.TimeoutExpired:
         pytest.fail(f"validate takes longer than {seconds} seconds")
 

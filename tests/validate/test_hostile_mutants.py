@@ -28,7 +28,7 @@ from agentv_ci.jsonschema.violations import violations
 from agentv_ci.load.document import load
 from agentv_ci.report.diagnostics import document, render
 from agentv_ci.validate.structure import CONTRACTS
-from tests.conftest import REPOSITORY, agentv_ci, write
+from tests.support import REPOSITORY, run_process, write
 from tests.validate.test_hostile_input import CASE, time_limit
 
 SAMPLES = sorted(
@@ -197,7 +197,8 @@ def test_the_number_of_processes_changes_nothing(repository: Path) -> None:
     write(repository, {"1/targets.yaml": "targets: [{name: default, provider: mock}]\n", "2/targets.yaml": "a: [\n"})
     write(repository, {"3/.agentv.yaml": "rules: {AV102: error}\n"})
     for form in ("text", "json"):
-        one, two = (agentv_ci("validate", ".", "--format", form, "--jobs", jobs, cwd=repository) for jobs in ("1", "2"))
+        arguments = ("validate", ".", "--format", form, "--jobs")
+        one, two = (run_process(*arguments, jobs, cwd=repository) for jobs in ("1", "2"))
         assert one == two
         assert one.code == 1
 

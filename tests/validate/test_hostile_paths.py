@@ -13,7 +13,7 @@ import pytest
 from agentv_ci.app.validate import check_paths
 from agentv_ci.contracts.documents import FileDiagnostics
 from agentv_ci.errors import UsageError
-from tests.conftest import agentv_ci, write
+from tests.support import run_process, write
 
 CASE = """\
 $schema: agentv-eval-v2
@@ -102,7 +102,7 @@ def test_links_in_a_circle_are_not_followed_by_a_walk(repository: Path) -> None:
 def test_links_in_a_circle_are_not_followed_by_a_glob(repository: Path) -> None:
     make_loops(repository)
     try:
-        done = agentv_ci("validate", "e/**/*.yaml", cwd=repository, timeout_s=30)
+        done = run_process("validate", "e/**/*.yaml", cwd=repository, timeout_s=30)
     except subprocess.TimeoutExpired:
         pytest.fail("the glob never ends")
     assert (done.code, done.out.splitlines()[-1].split(",")[0]) == (0, "1 files checked")
@@ -111,7 +111,7 @@ def test_links_in_a_circle_are_not_followed_by_a_glob(repository: Path) -> None:
 @pytest.mark.parametrize("arguments", [("a" * 5000,), ("x.yaml", "--targets", "a" * 5000)])
 def test_a_path_that_is_too_long_for_the_system_does_not_exist(repository: Path, arguments: tuple[str, ...]) -> None:
     write(repository, {"x.yaml": CASE})
-    assert agentv_ci("validate", *arguments, cwd=repository).code == 2
+    assert run_process("validate", *arguments, cwd=repository).code == 2
 
 
 def test_a_path_that_does_not_exist_is_a_usage_error(repository: Path) -> None:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from agentv_ci.app.validate import check_paths
-from tests.conftest import write
+from tests.support import write
 
 CASE = """\
 $schema: agentv-eval-v2

@@ -10,7 +10,7 @@ import pytest
 
 from agentv_ci.app.validate import check_paths
 from agentv_ci.contracts.diagnostics import Diagnostic
-from tests.conftest import write
+from tests.support import write
 from tests.validate.test_hostile_input import time_limit
 
 EVAL = """\

@@ -9,7 +9,7 @@ import pytest
 from agentv_ci.app.validate import check_paths
 from agentv_ci.errors import UsageError
 from agentv_ci.jsonschema.schemas import schema_id
-from tests.conftest import agentv_ci, write
+from tests.support import run_process, write
 from tests.validate.test_hostile_input import CASE
 
 EMPTY = CASE.replace("content: x", "content: [{type: file, value: e.md}]")
@@ -69,8 +69,8 @@ def test_strict_fails_on_warnings_and_on_nothing_that_is_off(
     repository: Path, rules: str, plain: int, strict: int
 ) -> None:
     write(repository, {".agentv.yaml": f"{CONFIG}rules: {{{rules}}}\n", "x.yaml": EMPTY, "e.md": ""})
-    assert agentv_ci("validate", "x.yaml", cwd=repository).code == plain
-    assert agentv_ci("validate", "x.yaml", "--strict", cwd=repository).code == strict
+    assert run_process("validate", "x.yaml", cwd=repository).code == plain
+    assert run_process("validate", "x.yaml", "--strict", cwd=repository).code == strict
 
 
 @pytest.mark.parametrize("targets", ["o", "o/targets.yaml", "./o/../o"])
@@ -89,7 +89,7 @@ def test_targets_that_are_none_are_a_usage_error(repository: Path, targets: str)
 @pytest.mark.parametrize("content", ["a: 1\n", "targets: [\n", ""])
 def test_a_named_targets_file_that_is_wrong_is_what_is_spoken_of(repository: Path, content: str) -> None:
     write(repository, {"x.yaml": CASE + "target: t\n", "named.yaml": content})
-    done = agentv_ci("validate", "x.yaml", "--targets", "named.yaml", cwd=repository)
+    done = run_process("validate", "x.yaml", "--targets", "named.yaml", cwd=repository)
     assert done.code in (1, 2)
     assert "named.yaml" in done.out + done.err
     assert "unknown target" not in done.out
@@ -98,7 +98,7 @@ def test_a_named_targets_file_that_is_wrong_is_what_is_spoken_of(repository: Pat
 @pytest.mark.parametrize("name", [".agentv.yaml", "targets.yaml"])
 def test_a_document_that_others_are_read_with_is_not_ignored_when_it_is_broken(repository: Path, name: str) -> None:
     write(repository, {"x.yaml": CASE, name: "a: [\n"})
-    done = agentv_ci("validate", "x.yaml", cwd=repository)
+    done = run_process("validate", "x.yaml", cwd=repository)
     assert name in done.out + done.err
 
 

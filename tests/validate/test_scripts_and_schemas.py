@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.cli import run
-from tests.conftest import write
+from tests.support import write
 
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 DRAFT_3 = "http://json-schema.org/draft-03/schema#"

@@ -11,7 +11,7 @@ import pytest
 from agentv_ci import validators
 from agentv_ci.validators import apply_validator, get_validator, list_validators, register_validator
 from agentv_ci.validators.builtin import BUILT_IN
-from tests.conftest import write
+from tests.support import write
 from tests.validators.builders import report, run
 
 NOTHING: dict[str, Any] = {"issues": [], "summary": {}}

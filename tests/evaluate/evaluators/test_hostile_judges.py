@@ -28,8 +28,8 @@ from agentv_ci.contracts.plan import (
 from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.evaluate.judging import checks_question, score_question
 from agentv_ci.evaluate.replies import first_object
-from tests.conftest import REPOSITORY, Finished, agentv_ci, write
 from tests.evaluate.builders import Judge, assess, fails_case, grade, plan_case, submission, tools
+from tests.support import REPOSITORY, CommandResult, run_process, write
 
 HANGS_S = 120
 """A test that takes so long would never end."""
@@ -358,7 +358,7 @@ class TestPromptsThatAreOdd:
 class TestRowsOfJudgedCases:
     SECRET = "canary-0123456789"
 
-    def run(self, folder: Path, reply: str) -> tuple[Finished, dict[str, Any]]:
+    def run(self, folder: Path, reply: str) -> tuple[CommandResult, dict[str, Any]]:
         targets = [
             {"name": "default", "provider": "mock", "response": "Hello", "judge_target": "judge"},
             {"name": "judge", "provider": "mock", "response": reply},
@@ -375,7 +375,7 @@ class TestRowsOfJudgedCases:
         }
         (folder / ".git").mkdir()
         write(folder, documents)
-        done = agentv_ci("eval", "x.eval.yaml", "--out", "o.jsonl", cwd=folder, env={"SOME_API_KEY": self.SECRET})
+        done = run_process("eval", "x.eval.yaml", "--out", "o.jsonl", cwd=folder, env={"SOME_API_KEY": self.SECRET})
         return done, json.loads((folder / "o.jsonl").read_text("utf-8"))
 
     @pytest.mark.parametrize(

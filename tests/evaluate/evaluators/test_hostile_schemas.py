@@ -22,8 +22,8 @@ from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.evaluate.replies import first_object, last_score
 from agentv_ci.prices import cost_of_response
 from agentv_ci.redaction import Redactor
-from tests.conftest import REPOSITORY
 from tests.evaluate.evaluators.test_schema import check
+from tests.support import REPOSITORY
 
 HANGS_S = 120
 """What takes so long holds up every case that runs beside it."""

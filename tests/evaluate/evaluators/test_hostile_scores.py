@@ -32,9 +32,9 @@ from agentv_ci.contracts.results import EvaluatorResult, ToolCall, Usage
 from agentv_ci.evaluate.scoring import assessment_of
 from agentv_ci.redaction import MAX_PRINTED, Redactor
 from agentv_ci.text import printable
-from tests.conftest import REPOSITORY, agentv_ci, write
 from tests.evaluate.builders import answered, assess, grade, plan_case, tools
 from tests.report.builders import any_text, well_formed_text
+from tests.support import REPOSITORY, run_process, write
 
 HANGS_S = 120
 """What takes so long holds up every case that runs beside it."""
@@ -217,7 +217,7 @@ def test_secret_with_a_colour_inside_is_not_shown_on_the_command_line(repository
             "    evaluators: [{name: c, type: code, script: ./judge.py}]\n",
         },
     )
-    done = agentv_ci("eval", "x.yaml", cwd=repository, env=ENVIRON)
+    done = run_process("eval", "x.yaml", cwd=repository, env=ENVIRON)
     assert done.code == 1
     assert SECRET not in done.out + done.err
 
@@ -543,7 +543,7 @@ def test_evaluator_that_has_nothing_to_compare_with_is_found_before_the_run(
     repository: Path, messages: str, evaluator: str
 ) -> None:
     write(repository, {"x.yaml": EVAL.format(messages=messages, evaluator=evaluator)})
-    done = agentv_ci("validate", "x.yaml", cwd=repository)
+    done = run_process("validate", "x.yaml", cwd=repository)
     assert "AV320" in done.out
     assert done.code == 1
 

@@ -12,8 +12,8 @@ import pytest
 from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.plan import PlanSchemaEvaluator
 from agentv_ci.contracts.results import EvaluatorResult
-from tests.conftest import REPOSITORY
 from tests.evaluate.builders import assess, grade, plan_case
+from tests.support import REPOSITORY
 
 OBJECT = {"type": "object"}
 PEOPLE = {

@@ -10,8 +10,8 @@ from pydantic import TypeAdapter
 
 from agentv_ci.contracts.exchange import ProviderError, Request, Response
 from agentv_ci.contracts.targets import Target
-from tests.conftest import Waits, environment
 from tests.execute.builders import ask_all, context
+from tests.support import FakeClock, clean_environment
 
 QUESTION = Request("one", "hello", "", (), timeout_s=30, cwd=Path("/"))
 
@@ -49,7 +49,7 @@ def ask(
     (folder / "work").mkdir(exist_ok=True)
     made = {"name": "it", "provider": provider, "executable": str(agent), **settings}
     target = TypeAdapter[Target](Target).validate_python(made)
-    world = Waits({**environment(), **(environ or {})}).world()
+    world = FakeClock({**clean_environment(), **(environ or {})}).environment()
     (found,) = ask_all(target, [QUESTION], context(folder, environment=world))
     return found
 
@@ -131,7 +131,7 @@ def test_arguments(provider: str, settings: dict[str, Any], arguments: list[str]
 def test_environment_makes_an_agent_fit_for_a_run_where_nobody_has_set_it(
     provider: str, name: str, value: str, tmp_path: Path
 ) -> None:
-    assert called(provider, tmp_path)["env"][name] in (value, environment().get(name))
+    assert called(provider, tmp_path)["env"][name] in (value, clean_environment().get(name))
     assert called(provider, tmp_path, {name: "people's"})["env"][name] == "people's"
     assert called(provider, tmp_path, {name: "people's"}, env={name: "target's"})["env"][name] == "target's"
 
@@ -161,7 +161,7 @@ def test_answer_of_an_agent_that_fails_afterwards_is_none(provider: str, tmp_pat
     ask(provider, tmp_path)
     agent.write_text(agent.read_text("utf-8") + "print('it broke', file=sys.stderr)\nsys.exit(3)\n", encoding="utf-8")
     target = TypeAdapter[Target](Target).validate_python({"name": "it", "provider": provider, "executable": str(agent)})
-    (found,) = ask_all(target, [QUESTION], context(tmp_path, environment=Waits(environment()).world()))
+    (found,) = ask_all(target, [QUESTION], context(tmp_path, environment=FakeClock(clean_environment()).environment()))
     assert isinstance(found, ProviderError)
     assert (found.kind, found.detail) == ("process", f"{provider}: it broke (exit code 3)")
     assert found.printed is not None

@@ -33,8 +33,8 @@ from agentv_ci.execute.providers import claude_code, copilot_cli, gemini_cli, op
 from agentv_ci.execute.providers import codex as codex_provider
 from agentv_ci.process import ProcessResult
 from agentv_ci.redaction import Redactor
-from tests.conftest import REPOSITORY, Waits, agentv_ci, environment, has_ended, write
 from tests.execute.builders import ask_all, context
+from tests.support import REPOSITORY, FakeClock, clean_environment, has_ended, run_process, write
 
 SECRET = "sk-abcdefgh"
 
@@ -110,7 +110,7 @@ def ask(
     redact: Callable[[str], str] = lambda text: text,
 ) -> Response | ProviderError:
     """Ask once; a target that is not there at all is a failure too."""
-    means = context(root, environment=Waits(environ or {}).world(), log=log, warned=warned, redact=redact)
+    means = context(root, environment=FakeClock(environ or {}).environment(), log=log, warned=warned, redact=redact)
     try:
         return ask_all(asked, [request or question()], means)[0]
     except ProviderError as error:
@@ -723,7 +723,7 @@ def rows(repository: Path) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("executable", ["no-agent-of-that-name", "./no/codex", "~nobody-of-that-name/codex"])
 def test_a_missing_agent_ends_the_run_with_4_before_the_first_case(executable: str, repository: Path) -> None:
     suite(repository, {"provider": "codex", "executable": executable})
-    done = agentv_ci("eval", "q.eval.yaml", "--out", "r.jsonl", cwd=repository)
+    done = run_process("eval", "q.eval.yaml", "--out", "r.jsonl", cwd=repository)
     assert (done.code, "Traceback" in done.err) == (4, False)
 
 
@@ -731,7 +731,7 @@ def test_colours_in_the_middle_of_a_secret_do_not_bring_it_to_the_terminal(repos
     script(repository / "agent", TOLD + "print('key sk-\\x1b[0mabcdefgh', file=sys.stderr)\nsys.exit(1)")
     suite(repository, {"provider": "codex", "executable": "./agent"})
     arguments = ("eval", "q.eval.yaml", "--out", "r.jsonl", "--verbose")
-    done = agentv_ci(*arguments, cwd=repository, env={"MY_API_KEY": SECRET})
+    done = run_process(*arguments, cwd=repository, env={"MY_API_KEY": SECRET})
     assert SECRET not in done.out + done.err
 
 
@@ -739,7 +739,7 @@ def test_a_log_format_that_there_is_not_is_named_with_the_variable_it_comes_from
     script(repository / "agent", TOLD + "say('hello')")
     suite(repository, {"provider": "codex", "executable": "./agent"})
     arguments = ("eval", "q.eval.yaml", "--out", "r.jsonl")
-    done = agentv_ci(*arguments, cwd=repository, env={"AGENTV_CODEX_LOG_FORMAT": "xml"})
+    done = run_process(*arguments, cwd=repository, env={"AGENTV_CODEX_LOG_FORMAT": "xml"})
     assert done.code == 2
     assert "AGENTV_CODEX_LOG_FORMAT" in done.err
     assert "constrained-str" not in done.err
@@ -747,7 +747,7 @@ def test_a_log_format_that_there_is_not_is_named_with_the_variable_it_comes_from
 
 def test_a_dry_run_does_not_say_that_vs_code_cannot_batch(repository: Path) -> None:
     suite(repository, {"provider": "vscode-copilot", "settings": {"provider_batching": True}})
-    done = agentv_ci("eval", "q.eval.yaml", "--out", "r.jsonl", "--dry-run", "--verbose", cwd=repository)
+    done = run_process("eval", "q.eval.yaml", "--out", "r.jsonl", "--dry-run", "--verbose", cwd=repository)
     assert "'vscode-copilot' cannot" not in done.err
 
 
@@ -755,7 +755,7 @@ def test_a_window_that_still_works_keeps_its_folder_when_the_run_has_ended(repos
     script(repository / "code", EDITOR)
     suite(repository, {"provider": "vscode-copilot", "command": "./code", "subagent_root": "agents", "wait": False})
     for _ in range(2):
-        agentv_ci("eval", "q.eval.yaml", "--out", "r.jsonl", cwd=repository)
+        run_process("eval", "q.eval.yaml", "--out", "r.jsonl", cwd=repository)
     assert sorted(each.name for each in (repository / "agents").iterdir()) == ["subagent-1", "subagent-2"]
 
 
@@ -765,7 +765,7 @@ def test_a_batch_of_which_one_answer_is_missing_is_asked_again_case_by_case(repo
     target = {"provider": "vscode-copilot", "command": "./code", "subagent_root": "agents", "timeout_seconds": 3}
     suite(repository, {**target, "provider_batching": "${{ BATCHED }}"}, ids=("one", "two"))
     arguments = ("eval", "q.eval.yaml", "--out", "r.jsonl", "--verbose", "--workers", "8")
-    done = agentv_ci(*arguments, cwd=repository, env={"BATCHED": "true"})
+    done = run_process(*arguments, cwd=repository, env={"BATCHED": "true"})
     assert done.code == 0, done.err
     assert [row["candidate_answer"] for row in rows(repository)] == ["hello", "hello"]
     assert "provider_batching was requested but not applied: VS Code produced 0 responses for 2 requests" in done.err
@@ -780,7 +780,7 @@ for request in sorted(asked.parent.glob("*_req.md")):
     target = {"provider": "vscode-copilot", "command": "./code", "subagent_root": "agents", "provider_batching": True}
     suite(repository, target, ids=("one", "two"), name="a")
     suite(repository, target, ids=("two", "one"), name="b")
-    done = agentv_ci("eval", ".", "--out", "r.jsonl", "--repeat", "2", "--verbose", cwd=repository)
+    done = run_process("eval", ".", "--out", "r.jsonl", "--repeat", "2", "--verbose", cwd=repository)
     assert done.code == 0, done.err
     assert [row["candidate_answer"].split()[1] for row in rows(repository)] == [
         row["eval_id"] for row in rows(repository)
@@ -806,7 +806,7 @@ def test_an_interrupted_run_leaves_no_agent_no_lock_and_no_scratch_folder(
     hearing = "import signal, runpy; signal.signal(signal.SIGINT, signal.default_int_handler); "
     program = f"{hearing}runpy.run_module('agentv_ci', run_name='__main__', alter_sys=True)"
     arguments = [sys.executable, "-c", program, "eval", "q.eval.yaml", "--out", "r.jsonl"]
-    env = environment({"TMPDIR": str(scratch), "PYTHONPATH": str(REPOSITORY)})
+    env = clean_environment({"TMPDIR": str(scratch), "PYTHONPATH": str(REPOSITORY)})
     run = subprocess.Popen(arguments, cwd=repository, env=env, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 30
     while not (pid.exists() and len(pid.read_text().split()) == 2) and time.monotonic() < deadline:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.execute.agents.subagents import TOOL, Subagent, take_subagent
-from tests.conftest import REPOSITORY
+from tests.support import REPOSITORY
 
 HERE = socket.gethostname()
 

@@ -14,11 +14,11 @@ from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import ChatMessage, ProviderError, Request, Response
 from agentv_ci.contracts.results import Usage
 from agentv_ci.contracts.targets import Target
-from tests.conftest import Waits
 from tests.execute.builders import ask_all, context
 from tests.external import sdk_requests
 from tests.servers import model_api as served
 from tests.servers.model_api import ModelApi, Step, model_api
+from tests.support import FakeClock
 
 KEY = "sk-canary-0123456789abcdef"
 CHAT = (ChatMessage("system", "S"), ChatMessage("user", "hi"))
@@ -56,12 +56,12 @@ def ask(
     kind: Kind,
     api: ModelApi | str,
     *requests: Request,
-    waits: Waits | None = None,
+    waits: FakeClock | None = None,
     warned: list[str] | None = None,
     **given: Any,
 ) -> list[Response | ProviderError]:
     url = api if isinstance(api, str) else api.url
-    around = context(environment=(waits or Waits()).world(), warned=warned)
+    around = context(environment=(waits or FakeClock()).environment(), warned=warned)
     return list(ask_all(kind.target(url, **given), requests or (QUESTION,), around))
 
 
@@ -156,20 +156,20 @@ def test_overload_of_anthropic_is_repeated(name: str, requests: int) -> None:
 
 
 @each_kind
-def test_wait_that_the_server_asks_for_is_kept(kind: Kind, waits: Waits) -> None:
+def test_wait_that_the_server_asks_for_is_kept(kind: Kind, waits: FakeClock) -> None:
     with model_api(served.fails(429, retry_after_s=7), served.says("42")) as api:
         found = answer(kind, api, waits=waits)
     assert (found.answer, found.requests, waits.slept) == ("42", 2, [7])
 
 
 @each_kind
-def test_wait_beyond_the_cap_ends_the_retries(kind: Kind, waits: Waits) -> None:
+def test_wait_beyond_the_cap_ends_the_retries(kind: Kind, waits: FakeClock) -> None:
     error, asked = failure(kind, served.fails(429, retry_after_s=61), waits=waits)
     assert (error.kind, asked, waits.slept) == ("rate_limit", 1, [])
 
 
 @each_kind
-def test_exhausted_quota_is_not_repeated(kind: Kind, waits: Waits) -> None:
+def test_exhausted_quota_is_not_repeated(kind: Kind, waits: FakeClock) -> None:
     error, asked = failure(kind, served.lacks_quota(), waits=waits)
     assert (error.kind, asked) == ("rate_limit", 1)
 
@@ -206,7 +206,7 @@ NOT_GEMINI = [name for name in KINDS if name != "gemini"]
 
 
 @pytest.mark.parametrize("name", NOT_GEMINI)
-def test_refused_temperature_is_left_out_and_remembered(name: str, waits: Waits) -> None:
+def test_refused_temperature_is_left_out_and_remembered(name: str, waits: FakeClock) -> None:
     warned: list[str] = []
     with model_api(served.rejects("temperature")) as api:
         found = ask(KINDS[name], api, QUESTION, QUESTION, waits=waits, warned=warned, temperature=0.2)

@@ -27,11 +27,11 @@ from agentv_ci.execute.providers.azure_openai import azure_openai_api
 from agentv_ci.execute.resolution import resolve_targets
 from agentv_ci.redaction import Redactor
 from agentv_ci.retry import retry_hint_s
-from tests.conftest import NOW, Finished, Waits, agentv_ci, write
 from tests.execute.apis.test_every_api import KEY, KINDS, QUESTION, Kind, ask, failure
 from tests.execute.builders import context
 from tests.servers import model_api as served
 from tests.servers.model_api import Reply, Step, model_api
+from tests.support import NOW, CommandResult, FakeClock, run_process, write
 
 CHAT = KINDS["openai-chat"]
 RESPONSES = KINDS["openai-responses"]
@@ -200,7 +200,7 @@ def test_exhausted_quota_is_not_repeated_in_whatever_shape_it_is_told(body: obje
     assert (error.kind, asked) == ("rate_limit", 1)
 
 
-def test_google_says_no_in_a_list_when_it_speaks_chat_completions(waits: Waits) -> None:
+def test_google_says_no_in_a_list_when_it_speaks_chat_completions(waits: FakeClock) -> None:
     wait = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "3s"}
     refused = [{"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED", "details": [wait]}}]
     with model_api(raw(refused, 429), served.says()) as api:
@@ -238,7 +238,7 @@ def test_parameter_that_is_named_as_a_better_one_is_not_left_out() -> None:
     assert (found.kind, asked) == ("request", 1)
 
 
-def test_parameters_refused_one_after_the_other_are_all_left_out(waits: Waits) -> None:
+def test_parameters_refused_one_after_the_other_are_all_left_out(waits: FakeClock) -> None:
     names = ("temperature", "top_p", "max_completion_tokens", "max_tokens")
     refusals = [raw({"error": {"message": f"'{name}' is not supported"}}, 422) for name in names]
     with model_api(*refusals, served.says("42")) as api:
@@ -276,7 +276,7 @@ def test_many_questions_at_once_learn_the_same_and_all_get_their_answers() -> No
     assert set(warned) == {"model: the model does not take 'max_tokens'; it is sent as 'max_completion_tokens'"}
 
 
-# Waits
+# FakeClock
 
 
 @pytest.mark.parametrize(
@@ -301,21 +301,21 @@ def test_wait_that_is_junk_is_no_wait(value: str) -> None:
 
 
 @pytest.mark.parametrize(("delay", "waited"), [("0.5s", 0.5), ("60s", 60), ("-1s", 1), ("37", 1), ("", 1)])
-def test_wait_in_geminis_details_is_kept_when_it_is_one(delay: str, waited: float, waits: Waits) -> None:
+def test_wait_in_geminis_details_is_kept_when_it_is_one(delay: str, waited: float, waits: FakeClock) -> None:
     error = {"error": {"code": 429, "message": "x", "details": [None, {"retryDelay": 5}, {"retryDelay": delay}]}}
     with model_api(raw(error, 429), served.says()) as api:
         ask(GEMINI, api, waits=waits)
     assert waits.slept == [waited]
 
 
-def test_longest_wait_of_nothing_repeats_at_once_unless_the_server_asks_for_a_wait(waits: Waits) -> None:
+def test_longest_wait_of_nothing_repeats_at_once_unless_the_server_asks_for_a_wait(waits: FakeClock) -> None:
     failure(CHAT, served.fails(429, retry_after_s=1), waits=waits, retry_max_delay_ms=0)
     assert waits.slept == []
     failure(CHAT, served.fails(503), waits=waits, retry_max_delay_ms=0)
     assert waits.slept == [0, 0, 0]
 
 
-def test_enormous_backoff_stays_below_the_cap(waits: Waits) -> None:
+def test_enormous_backoff_stays_below_the_cap(waits: FakeClock) -> None:
     failure(CHAT, served.fails(503), waits=waits, max_retries=6, retry_backoff_factor=1e300)
     assert waits.slept == [1, 60, 60, 60, 60, 60]
 
@@ -324,7 +324,8 @@ def test_question_that_runs_out_of_time_between_retries_says_what_the_server_sai
     """Who reads `no answer` looks for a hanging server, not for a limit."""
 
     async def main(url: str) -> str:
-        provider = open_provider(CHAT.target(url), context(environment=replace(Waits().world(), sleep=asyncio.sleep)))
+        no_time = context(environment=replace(FakeClock().environment(), sleep=asyncio.sleep))
+        provider = open_provider(CHAT.target(url), no_time)
         try:
             await provider.ask(Request("one", "", "", QUESTION.chat, timeout_s=0.2, cwd=Path("/")))
         except ProviderError as error:
@@ -447,7 +448,7 @@ def test_unfit_value_of_a_variable_is_told_in_words_of_the_document() -> None:
 
 def test_scheme_in_capitals_is_trusted_like_any_other() -> None:
     def trusted(url: str) -> bool:
-        transport = Transport(url, ca_bundle=None, environment=Waits().world())
+        transport = Transport(url, ca_bundle=None, environment=FakeClock().environment())
         context = transport._ssl_context(None)  # noqa: SLF001  # nothing else shows it
         return context is not None and bool(context.get_ca_certs())
 
@@ -524,14 +525,14 @@ CASE = """\
 """
 
 
-def evaluate(repository: Path, *steps: Step, cases: str = "a") -> tuple[Finished, str]:
+def evaluate(repository: Path, *steps: Step, cases: str = "a") -> tuple[CommandResult, str]:
     """Run the command line against a server; return how it ended and all it wrote and printed."""
     evals = "".join(map(CASE.format, cases))
     write(repository, {"targets.yaml": TARGETS, "q.test.yaml": f"$schema: agentv-eval-v2\nevalcases:\n{evals}"})
     with model_api(*steps) as api:
         environ = {"API_URL": f"{api.url}/v1", "API_KEY": SECRET}
         flags = ("--out", "r.jsonl", "--verbose", "--include-trace")
-        done = agentv_ci("eval", "q.test.yaml", *flags, cwd=repository, env=environ)
+        done = run_process("eval", "q.test.yaml", *flags, cwd=repository, env=environ)
     written = "".join(path.read_text("utf-8") for path in repository.rglob("*") if path.is_file())
     return done, written + done.out + done.err
 

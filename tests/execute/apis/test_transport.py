@@ -19,8 +19,8 @@ from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.errors import CannotGoOn
 from agentv_ci.execute.apis.through_httpx import probe_status
 from agentv_ci.execute.apis.transport import Transport
-from tests.conftest import Waits
 from tests.servers.chat_api import chat_api, says
+from tests.support import FakeClock
 
 OK = b'{"ok": true}'
 
@@ -87,7 +87,7 @@ async def read_request(reader: asyncio.StreamReader) -> bytes | None:
 
 @asynccontextmanager
 async def transport(base_url: str, ca_bundle: str | None = None) -> AsyncIterator[Transport]:
-    opened = Transport(base_url, ca_bundle=ca_bundle, environment=Waits().world())
+    opened = Transport(base_url, ca_bundle=ca_bundle, environment=FakeClock().environment())
     try:
         yield opened
     finally:

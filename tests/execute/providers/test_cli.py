@@ -20,9 +20,9 @@ from agentv_ci.contracts.exchange import InputFile, ProviderError, Request, Resp
 from agentv_ci.contracts.results import OutputMessage, ToolCall
 from agentv_ci.contracts.targets import CliTarget
 from agentv_ci.execute.providers import open_provider
-from tests.conftest import Waits, environment, has_ended
 from tests.execute.builders import context
 from tests.servers.chat_api import chat_api
+from tests.support import FakeClock, clean_environment, has_ended
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=200)
 """Everything a command line can hold."""
@@ -61,7 +61,7 @@ def ask(
     lines: list[str] = [] if log is None else log
 
     async def main() -> Response:
-        world = Waits(environment(environ)).world()
+        world = FakeClock(clean_environment(environ)).environment()
         provider = open_provider(asked, context(root, environment=world, log=lines))
         try:
             async with asyncio.timeout(20):
@@ -88,7 +88,8 @@ def check(asked: CliTarget, root: Path, log: list[str] | None = None) -> None:
     lines: list[str] = [] if log is None else log
 
     async def main() -> None:
-        provider = open_provider(asked, context(root, environment=Waits(environment()).world(), log=lines))
+        clock = FakeClock(clean_environment())
+        provider = open_provider(asked, context(root, environment=clock.environment(), log=lines))
         try:
             async with asyncio.timeout(20):
                 await provider.check()

@@ -13,20 +13,20 @@ from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
 from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.evaluate.replies import first_object, read_score
 from agentv_ci.execute.providers import open_provider
-from tests.conftest import Waits
 from tests.execute.builders import context
+from tests.support import FakeClock
 
 
 def question(case_id: str = "one") -> Request:
     return Request(case_id=case_id, prompt="What?", guidelines="", chat=(), timeout_s=30, cwd=Path("/"))
 
 
-def ask(*case_ids: str, waits: Waits | None = None, **given: Any) -> list[Response | ProviderError]:
+def ask(*case_ids: str, waits: FakeClock | None = None, **given: Any) -> list[Response | ProviderError]:
     """Ask for one case after the other; return answers and failures."""
     target = MockTarget.model_validate({"name": "mock", "provider": "mock", **given})
 
     async def main() -> list[Response | ProviderError]:
-        provider = open_provider(target, context(environment=(waits or Waits()).world()))
+        provider = open_provider(target, context(environment=(waits or FakeClock()).environment()))
         await provider.check()
         found: list[Response | ProviderError] = []
         for case_id in case_ids:
@@ -40,7 +40,7 @@ def ask(*case_ids: str, waits: Waits | None = None, **given: Any) -> list[Respon
     return asyncio.run(main())
 
 
-def answer(case_id: str = "one", *, waits: Waits | None = None, **given: Any) -> Response:
+def answer(case_id: str = "one", *, waits: FakeClock | None = None, **given: Any) -> Response:
     (found,) = ask(case_id, waits=waits, **given)
     assert isinstance(found, Response)
     return found
@@ -85,7 +85,7 @@ def test_usage_is_reported() -> None:
     )
 
 
-def test_the_delay_is_waited_for_before_every_answer(waits: Waits) -> None:
+def test_the_delay_is_waited_for_before_every_answer(waits: FakeClock) -> None:
     ask("one", "two", waits=waits, delay_ms=1500)
     assert waits.slept == [1.5, 1.5]
 

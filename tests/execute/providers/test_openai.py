@@ -20,9 +20,9 @@ from agentv_ci.contracts.base import ErrorKind
 from agentv_ci.contracts.exchange import ChatMessage, ProviderError, Request, Response
 from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
 from agentv_ci.execute.providers import open_provider
-from tests.conftest import NOW, Waits
 from tests.execute.builders import ask_all, context
 from tests.servers.chat_api import ChatApi, Reply, answers, chat_api, fails, says
+from tests.support import NOW, FakeClock
 
 KEY = "sk-canary-0123456789abcdef"
 
@@ -43,15 +43,15 @@ def target(base_url: str, **given: Any) -> OpenAITarget:
 
 
 def ask(
-    asked: OpenAITarget, *requests: Request, waits: Waits | None = None, log: list[str] | None = None
+    asked: OpenAITarget, *requests: Request, waits: FakeClock | None = None, log: list[str] | None = None
 ) -> Sequence[Response | ProviderError]:
     """Ask one question after the other; return answers and failures."""
     lines: list[str] = [] if log is None else log
 
-    return ask_all(asked, requests or (QUESTION,), context(environment=(waits or Waits()).world(), log=lines))
+    return ask_all(asked, requests or (QUESTION,), context(environment=(waits or FakeClock()).environment(), log=lines))
 
 
-def answer(api: ChatApi, *, waits: Waits | None = None, request: Request = QUESTION, **given: Any) -> Response:
+def answer(api: ChatApi, *, waits: FakeClock | None = None, request: Request = QUESTION, **given: Any) -> Response:
     """Ask once; return the answer."""
     (found,) = ask(target(api.base_url, **given), request, waits=waits)
     assert isinstance(found, Response), found
@@ -59,7 +59,7 @@ def answer(api: ChatApi, *, waits: Waits | None = None, request: Request = QUEST
 
 
 def failure(
-    api: ChatApi | str, *, waits: Waits | None = None, request: Request = QUESTION, **given: Any
+    api: ChatApi | str, *, waits: FakeClock | None = None, request: Request = QUESTION, **given: Any
 ) -> ProviderError:
     """Ask once; return the failure."""
     (found,) = ask(target(api if isinstance(api, str) else api.base_url, **given), request, waits=waits)
@@ -335,7 +335,7 @@ def test_half_an_emoji_in_an_answer_does_not_reach_anything_that_cannot_hold_it(
     ],
 )
 def test_a_status_has_its_kind_and_is_repeated_when_it_may_pass(
-    status: int, kind: ErrorKind, requests: int, waits: Waits
+    status: int, kind: ErrorKind, requests: int, waits: FakeClock
 ) -> None:
     with chat_api(fails(status, "it went wrong")) as api:
         error = failure(api, waits=waits)
@@ -344,7 +344,7 @@ def test_a_status_has_its_kind_and_is_repeated_when_it_may_pass(
     assert waits.slept == [1, 2, 4][: requests - 1]
 
 
-def test_an_answer_after_failures_says_how_many_tries_it_took(waits: Waits) -> None:
+def test_an_answer_after_failures_says_how_many_tries_it_took(waits: FakeClock) -> None:
     with chat_api(fails(503), fails(500), says("42")) as api:
         found = answer(api, waits=waits)
     assert (found.answer, found.requests, waits.slept) == ("42", 3, [1, 2])
@@ -366,19 +366,19 @@ def test_every_try_posts_the_same() -> None:
         ({"retry_after": "soon"}, [1]),
     ],
 )
-def test_the_wait_that_a_server_asks_for_is_kept(headers: dict[str, str], slept: list[float], waits: Waits) -> None:
+def test_the_wait_that_a_server_asks_for_is_kept(headers: dict[str, str], slept: list[float], waits: FakeClock) -> None:
     with chat_api(fails(429, **headers), says("42")) as api:
         assert answer(api, waits=waits).answer == "42"
     assert waits.slept == slept
 
 
-def test_a_wait_longer_than_the_longest_is_not_kept_but_ends_the_tries(waits: Waits) -> None:
+def test_a_wait_longer_than_the_longest_is_not_kept_but_ends_the_tries(waits: FakeClock) -> None:
     with chat_api(fails(429, retry_after="61"), says("42")) as api:
         error = failure(api, waits=waits)
     assert (error.kind, error.requests, waits.slept) == ("rate_limit", 1, [])
 
 
-def test_the_targets_retry_settings_count(waits: Waits) -> None:
+def test_the_targets_retry_settings_count(waits: FakeClock) -> None:
     settings: dict[str, Any] = {
         "max_retries": 2,
         "retry_initial_delay_ms": 100,
@@ -395,7 +395,7 @@ def test_no_retries_is_one_try() -> None:
         assert failure(api, max_retries=0).requests == 1
 
 
-def test_listed_statuses_replace_the_default_ones(waits: Waits) -> None:
+def test_listed_statuses_replace_the_default_ones(waits: FakeClock) -> None:
     with chat_api(fails(404), fails(500), says("42")) as api:
         error = failure(api, waits=waits, retry_status_codes=[404, 401])
     assert (error.status, error.requests) == (500, 2)
@@ -492,20 +492,20 @@ def test_a_value_out_of_range_is_the_users_mistake_and_is_not_left_out() -> None
     assert (found.kind, found.requests) == ("request", 1)
 
 
-def test_a_cut_connection_is_a_network_error_and_tried_again(waits: Waits) -> None:
+def test_a_cut_connection_is_a_network_error_and_tried_again(waits: FakeClock) -> None:
     with chat_api(replace(says("x" * 1000), cut=True), says("42")) as api:
         found = answer(api, waits=waits)
     assert (found.answer, found.requests, waits.slept) == ("42", 2, [1])
 
 
-def test_a_connection_that_is_always_cut_is_given_up_and_named(waits: Waits) -> None:
+def test_a_connection_that_is_always_cut_is_given_up_and_named(waits: FakeClock) -> None:
     with chat_api(replace(says("x" * 1000), cut=True)) as api:
         found = failure(api, waits=waits)
         assert (found.kind, found.requests, len(api.requests)) == ("network", 4, 4)
         assert found.detail.startswith(f"RemoteProtocolError at {api.base_url}")
 
 
-def test_a_server_that_is_not_there_is_a_network_error_and_tried_again(waits: Waits) -> None:
+def test_a_server_that_is_not_there_is_a_network_error_and_tried_again(waits: FakeClock) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     found = failure(f"http://127.0.0.1:{port}/v1", waits=waits)
