@@ -14,7 +14,7 @@ def scenario_report(suite: str, rows: Iterable[tuple[ResultRow, str | None]]) ->
 
     The runs stand in one order whatever the order in which they ended.
     """
-    ordered = sorted(rows, key=lambda each: _place(each[0]))
+    ordered = sorted(rows, key=lambda each: (each[0].source.line, each[0].eval_id, each[0].target, each[0].trial))
     runs: list[JsonValue] = [run_of(row, digest) for row, digest in ordered]
     return {"scenario_key": suite, "runs": runs, "aggregates": {}}
 
@@ -32,10 +32,6 @@ def run_of(row: ResultRow, config_digest: str | None) -> JsonObject:
         "output": None if row.status == "error" else _output(row.candidate_answer),
         "config_digest": config_digest,
     }
-
-
-def _place(row: ResultRow) -> tuple[int, str, str, int]:
-    return row.source.line, row.eval_id, row.target, row.trial
 
 
 def _status(row: ResultRow) -> str:

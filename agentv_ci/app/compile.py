@@ -118,7 +118,9 @@ class _Reading:
         self._dotenv: dict[Path, None] = {}
         self._beside: dict[Diagnostic, None] = {}
         self._own: dict[Diagnostic, None] = {}
-        self.compilation = Compilation(self._valid(), read_text=_read_text, eval_ids=selection.eval_ids)
+        self.compilation = Compilation(
+            self._valid(), read_text=lambda path: path.read_bytes().decode("utf-8"), eval_ids=selection.eval_ids
+        )
 
     def origin(self, *, cases: int) -> Origin:
         """Return where the plan comes from, after its last case; raises what can only be said then."""
@@ -182,10 +184,6 @@ def _missing_target(checked: CheckedDocument, context: DocumentContext) -> Usage
         return None
     close = did_you_mean(override, names)
     return UsageError(f"unknown target '{override}'{close}; {context.targets.source.path} defines {listed(names)}")
-
-
-def _read_text(path: Path) -> str:
-    return path.read_bytes().decode("utf-8")
 
 
 def _read_plan(path: Path, selection: Selection, cwd: Path) -> CompiledPlan:

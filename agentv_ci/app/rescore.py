@@ -107,14 +107,9 @@ def _left_out(plan: Plan, scored: Sequence[PlanCase], contents: _Contents) -> It
     whole = [case for case in scored if case.stop_when is None]
     if fewer := [case.id for case in whole if len(contents.trials[case_key(case)]) < case.trials]:
         yield f"fewer trials stored than the case wants, judged by those: {listed(fewer)}"
-    if contents.without_messages and any(map(_reads_calls, scored)):
+    if contents.without_messages and any(each.reads_trace for case in scored for each in flat(case.evaluators)):
         rows = "1 row has" if contents.without_messages == 1 else f"{contents.without_messages} rows have"
         yield f"{rows} no messages of the answer, so tool calls are not known; run with --include-trace"
-
-
-def _reads_calls(case: PlanCase) -> bool:
-    """Whether an evaluator of a case looks at tool calls."""
-    return any(each.reads_trace for each in flat(case.evaluators))
 
 
 async def rescore(

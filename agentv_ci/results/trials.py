@@ -27,7 +27,7 @@ def verdict_of_trials(results: Sequence[Result], planned: int, require: Require)
     graded = [each for each in results if each.verdict != "error"]
     if not graded:
         return "error", 0.0
-    score = _mean(graded)
+    score = round(math.fsum(each.score for each in graded) / len(graded), PRECISION)
     passed = sum(each.verdict == "pass" for each in graded)
     if passed >= enough(planned, require):
         return "pass", score
@@ -90,7 +90,3 @@ def _needed(results: tuple[Result, ...], planned: int, require: Require) -> int:
         for number in range(1, left + 1)
         if any(_is_settled((*results, *(each,) * number), planned, require) for each in quickest)
     )
-
-
-def _mean(graded: Sequence[Result]) -> float:
-    return round(math.fsum(each.score for each in graded) / len(graded), PRECISION)

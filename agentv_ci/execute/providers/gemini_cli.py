@@ -53,7 +53,9 @@ def read_output(finished: ProcessResult) -> Response | None:
     if failure is None and result is not None and value_at(result, "status") != "success":
         failure = result if "error" in result else last_event(events, "error") or result
     if failure is not None:
-        raise AgentFailed(_sentence(failure), _kind(failure))
+        raise AgentFailed(
+            error_message(_inner(failure)) or error_message(failure) or "without a reason", _kind(failure)
+        )
     stats = value_at(result_event(events), "stats")
     turns = _turns(events)
     return turns.response(turns.last, model=text_at(last_event(events, "init"), "model"), usage=_usage(stats))
@@ -96,10 +98,6 @@ def _inner(failure: JsonObject) -> JsonValue:
     """The body of an API's answer inside an error's message, bare or as `[API Error: {…}]`."""
     found = re.search(r"\{.*\}", text_at(failure, "error", "message") or "", re.DOTALL)
     return json_or_none(found[0]) if found else None
-
-
-def _sentence(failure: JsonObject) -> str:
-    return error_message(_inner(failure)) or error_message(failure) or "without a reason"
 
 
 def _kind(failure: JsonObject) -> ErrorKind:
