@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import sys
@@ -9,9 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
+import click
 import yaml
 from pydantic.fields import FieldInfo
 
+from agentv_ci.cli import cli
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.base import Authored
@@ -38,7 +41,7 @@ from agentv_ci.contracts.targets import Target
 REPOSITORY = Path(__file__).parent.parent
 DOCS = REPOSITORY / "docs"
 RULES_PAGE, PROVIDERS_PAGE, EVALUATORS_PAGE = DOCS / "rules.md", DOCS / "providers.md", DOCS / "evaluators.md"
-README, GITHUB_PAGE = REPOSITORY / "README.md", DOCS / "github.md"
+GITHUB_PAGE, COMMANDS_PAGE = DOCS / "github.md", DOCS / "commands.md"
 EVAL_PAGE, CONFIG_PAGE = DOCS / "eval-file.md", DOCS / "config.md"
 BEGIN, END = "<!-- rules: make docs -->\n", "<!-- /rules -->"
 SETTINGS = re.compile(r"<!-- settings: (?P<kind>[\w-]+) -->\n.*?<!-- /settings -->", re.DOTALL)
@@ -46,6 +49,8 @@ SETTINGS = re.compile(r"<!-- settings: (?P<kind>[\w-]+) -->\n.*?<!-- /settings -
 FIELDS = re.compile(r"<!-- evaluator: (?P<kind>\w+) -->\n.*?<!-- /evaluator -->", re.DOTALL)
 
 CONTRACT = re.compile(r"<!-- contract: (?P<name>[\w-]+) -->\n.*?<!-- /contract -->", re.DOTALL)
+
+COMMANDS = re.compile(r"(<!-- commands: make docs -->\n).*?(<!-- /commands -->)", re.DOTALL)
 
 PORTS = re.compile(r"<!-- (?P<of>action|workflow): (?P<kind>inputs|outputs) -->\n.*?<!-- /(?P=of) -->", re.DOTALL)
 
@@ -166,6 +171,38 @@ def _port(name: str, port: dict[str, Any], kind: str) -> str:
     return f"| `{name}` | {said} | {f'`{default}`' if default != '' else ''} |"
 
 
+def _commands(page: str) -> str:
+    """Sections of all commands, from what `--help` shows."""
+    sections = "\n\n".join(_command_sections(cli, click.Context(cli, info_name="agentv-ci")))
+    return COMMANDS.sub(lambda match: f"{match[1]}\n{sections}\n\n{match[2]}", page)
+
+
+def _command_sections(group: click.Group, ctx: click.Context) -> Iterator[str]:
+    for name in group.list_commands(ctx):
+        command = group.get_command(ctx, name)
+        assert command is not None
+        own = click.Context(command, info_name=name, parent=ctx)
+        usage = " ".join([own.command_path, *command.collect_usage_pieces(own)])
+        about, *examples = inspect.cleandoc(command.help or "").split("\b\nExamples:\n")
+        shown = [f"## {own.command_path}", f"```text\n{usage}\n```", re.sub(r"\\?\x08\n", "", about).strip()]
+        shown += [f"```sh\n{inspect.cleandoc(each)}\n```" for each in examples]
+        rows = [_option_row(each, own) for each in command.params if isinstance(each, click.Option)]
+        if rows and not isinstance(command, click.Group):
+            shown.append("\n".join(["| option | is |", "|---|---|", *rows]))
+        yield "\n\n".join(shown)
+        if isinstance(command, click.Group):
+            yield from _command_sections(command, own)
+
+
+def _option_row(option: click.Option, ctx: click.Context) -> str:
+    names, text = option.get_help_record(ctx) or ("", "")
+    return f"| {_code(names)} | {_cell(' '.join(text.split()))} |"
+
+
+def _code(names: str) -> str:
+    return f"`{names}`".replace("|", "\\|")
+
+
 def _default(field: FieldInfo) -> str:
     default = None if field.is_required() or field.default_factory else field.default
     return "" if default is None or default == () else f"`{json.dumps(default)}`"
@@ -208,8 +245,8 @@ PAGES = {
     EVALUATORS_PAGE: _evaluators,
     EVAL_PAGE: _contracts,
     CONFIG_PAGE: _contracts,
-    README: _ports,
     GITHUB_PAGE: _ports,
+    COMMANDS_PAGE: _commands,
 }
 
 

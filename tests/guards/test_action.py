@@ -75,8 +75,8 @@ class TestPromises:
             assert "required" not in each, name
 
     @pytest.mark.parametrize("kind", ["inputs", "outputs"])
-    def test_readme_has_a_row_for_each(self, kind: str) -> None:
-        table = re.split(rf"<!-- action: {kind} -->", render_docs.README.read_text("utf-8"))[1].split("<!-- /")[0]
+    def test_github_page_has_a_row_for_each(self, kind: str) -> None:
+        table = re.split(rf"<!-- action: {kind} -->", render_docs.GITHUB_PAGE.read_text("utf-8"))[1].split("<!-- /")[0]
         assert re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE) == [*action[kind]]
 
     def test_verdicts_are_those_of_the_contract(self) -> None:

@@ -1,4 +1,4 @@
-"""A kind that is in a contract is also a file, a corpus case and a row in the README; and the other way round."""
+"""A kind that is in a contract is also a file, a corpus case and a row in the docs; and the other way round."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def written(folder: str) -> str:
 
 
 CORPUS, CHECKED = written("valid"), written("checked")
-README = (REPOSITORY / "README.md").read_text("utf-8")
+DOCS = {path.stem: path.read_text("utf-8") for path in (REPOSITORY / "docs").glob("*.md")}
 
 
 def kinds(union: Any, key: str) -> list[str]:
@@ -44,7 +44,7 @@ def files(folder: Path) -> set[str]:
 @pytest.mark.parametrize("kind", kinds(Target, "provider"))
 def test_provider_is_complete(kind: str) -> None:
     assert kind.replace("-", "_") in files(PACKAGE / "execute" / "providers"), "add execute/providers/<kind>.py"
-    assert f"`{kind}` |" in README, "add a row to the README's table of targets"
+    assert f"[`{kind}`](#{kind})" in DOCS["providers"], "add it to the table of docs/providers.md"
 
 
 APIS = {"azure-openai", "openai", "anthropic", "gemini"}
@@ -66,7 +66,7 @@ def scorers() -> list[str]:
 def test_evaluator_is_complete(kind: str) -> None:
     assert kind in scorers(), "add a function <kind> to a file of evaluate/evaluators/"
     assert f"type: {kind}" in CORPUS, "add a case to tests/corpus/valid/"
-    assert f"`{kind}`" in README, "add it to the README's table of evaluators"
+    assert f"`{kind}`" in DOCS["evaluators"].split("## ")[0], "add it to the table of docs/evaluators.md"
 
 
 def test_no_file_is_without_a_kind() -> None:
@@ -84,4 +84,4 @@ def test_report_is_complete(kind: str) -> None:
     folder = PACKAGE / "report" / "renderers"
     assert (folder / f"{kind}.py").exists() or (folder / kind).is_dir(), "add report/renderers/<kind>.py"
     assert kind in {each.name for each in fields(ReportOptions)}, "add its option"
-    assert f"`--{kind} FILE`" in README, "add it to the README's table of what a run leaves"
+    assert f"`--{kind}`" in DOCS["reports"], "add it to the table of docs/reports.md"
