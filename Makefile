@@ -1,7 +1,7 @@
 # One command for each chore. PYTHON names the interpreter; by default that of .venv, where there is one.
 PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
 
-.PHONY: help dev check format test-fast test test-peers schemas docs golden screenshot prices github-api lock
+.PHONY: help dev check format test-fast test mutants test-peers schemas docs golden screenshot prices github-api lock
 
 help:       ## list the chores
 	@grep -hE '^[a-z-]+: +##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -27,6 +27,9 @@ test-fast:  ## run the tests that take less than a second each
 
 test:       ## run the tests with coverage
 	$(PYTHON) -m pytest -n auto --cov
+
+mutants:    ## change random lines and print the changes that no test notices; ARGS=--help
+	$(PYTHON) -m tests.mutants $(ARGS)
 
 # What make test-peers installs, about 2 GB.
 PEERS ?= .peers
