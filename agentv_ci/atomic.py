@@ -1,4 +1,4 @@
-"""Files that are written: never over what was read, and replaced as a whole or not at all."""
+"""Writes files atomically, and never over an input."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from agentv_ci.errors import UsageError
 
 @contextlib.contextmanager
 def replacing(path: Path, *, scratch_name: str | None = None) -> Iterator[IO[bytes]]:
-    """Yield a file that takes the place of another one when all is written, or of none; raises OSError.
+    """Yield a scratch file that replaces `path` when the block succeeds; raises OSError.
 
-    A link stays one: the file behind it is replaced, and keeps its permissions. Processes that may replace the same
-    file at the same time each have a scratch file of their own unless it is named.
+    Links are followed and permissions kept. Each process has a scratch file of its own unless it is named.
     """
     path = path.resolve()
     scratch = path.with_name(scratch_name or f".{path.name[:100]}.{os.getpid()}.new")
-    # An earlier process of this number may have left it, or another user may have put a link there.
+    # It may be left from an earlier process with the same id, or be another user's link.
     scratch.unlink(missing_ok=True)
     try:
         with scratch.open("xb") as file:
@@ -36,7 +35,7 @@ def replacing(path: Path, *, scratch_name: str | None = None) -> Iterator[IO[byt
 
 
 def write_whole(path: Path, write: Callable[[IO[bytes]], object], *, is_appended: bool = False) -> None:
-    """Put a file in its place when all of it is written; what is no file is written to. Raises OSError."""
+    """Replace or append to a file; devices and pipes are written to directly. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     opened = path.open("ab") if is_appended or (path.exists() and not path.is_file()) else replacing(path)
     with opened as file:
@@ -44,7 +43,7 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], object], *, is_appended
 
 
 def refuse_to_overwrite(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
-    """Raise UsageError when an output is an input, or two outputs are one file."""
+    """Raise UsageError when an output is an input, or two outputs are the same file."""
     taken = {path.resolve() for path in inputs}
     seen: set[Path] = set()
     for path in outputs:

@@ -1,4 +1,4 @@
-"""What models and their answers cost: the author's prices over a table of public ones (`make prices`)."""
+"""The cost of answers: the author's prices, else those of a table of public prices (`make prices`)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from agentv_ci.contracts.results import Usage
 
 DATED = re.compile(r"(-latest|-\d{4}-\d{2}-\d{2}|-\d{8}|@\d{8})$")
-"""How makers of models write which day's model is meant; a dated model costs what the undated one does."""
+"""The suffix of a dated model, which costs the same as the undated one."""
 
 
 @lru_cache(maxsize=1_000)
 def names_of(model: str) -> tuple[str, ...]:
-    """Return the names under which a model's price may stand, the best one first."""
+    """Return the names under which a model's price is looked up, in order."""
     return tuple(dict.fromkeys((model, DATED.sub("", model))))
 
 
@@ -33,7 +33,7 @@ def price_of(model: str, authored: Mapping[str, Price]) -> Price | None:
 
 
 def prices_as_of() -> str:
-    """Return the day of the table, as YYYY-MM-DD."""
+    """Return the date of the table, as YYYY-MM-DD."""
     return str(_document()["as_of"])
 
 
@@ -43,10 +43,10 @@ def load_prices() -> None:
 
 
 def cost_of_response(target: Target, response: Response, prices: Mapping[str, Price]) -> float | None:
-    """Return what an answer cost, in US dollars: as the provider says, else by the price of its tokens.
+    """Return the cost of an answer in US dollars: the provider's figure, else tokens times price.
 
-    The target's own model counts; the one that the answer names only where the other has no price. None when there
-    is no price, or no count of tokens.
+    The price is that of the target's model, else that of the model that the answer names. None without a price or a
+    token count.
     """
     if response.cost_usd is not None or response.usage is None:
         return response.cost_usd
@@ -56,7 +56,7 @@ def cost_of_response(target: Target, response: Response, prices: Mapping[str, Pr
 
 
 def cost_of(usage: Usage, price: Price) -> float | None:
-    """Return what tokens cost, in US dollars; None when they are not counted."""
+    """Return the cost of tokens in US dollars; None when they are not counted."""
     if usage.input_tokens is None or usage.output_tokens is None:
         return None
     cached = min(usage.cached_tokens or 0, usage.input_tokens)
@@ -66,11 +66,11 @@ def cost_of(usage: Usage, price: Price) -> float | None:
 
 
 def unpriced_name(target: Target, response: Response) -> str:
-    """Return how an answer is named whose cost is not known."""
+    """Return the name of a model without a known cost, for messages."""
     name = model_name(target) or response.model or target.name
     usage = response.usage
     is_counted = usage is not None and usage.input_tokens is not None and usage.output_tokens is not None
-    return name if is_counted else f"{name} (which does not tell its tokens)"
+    return name if is_counted else f"{name} (does not report tokens)"
 
 
 @cache

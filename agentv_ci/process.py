@@ -1,7 +1,7 @@
-"""Child processes that cannot hang, flood or outlive a run.
+"""Child processes with limits on time and output, which cannot outlive a run.
 
-Every child leads its own session, so that whatever it starts can be ended with it: TERM, a grace period, KILL. What
-has left the session is found by its parents, and adopted when these end: on Linux, which lists processes (proc(5)).
+Every child leads its own session, so that everything it starts can be ended with it: TERM, a grace period, KILL. On
+Linux, processes that left the session are found through their parents (proc(5)), and adopted when these end.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_OUTPUT_BYTES = 10 * 1024 * 1024
 PIPE_BYTES = 1024 * 1024
 GRACE_S = 5.0
 DRAIN_S = 0.5
-"""How long output may still come after the command itself has ended."""
+"""How long to wait for output after the command itself has ended."""
 
 RUNNER_VARIABLES = frozenset(
     {
@@ -34,27 +34,27 @@ RUNNER_VARIABLES = frozenset(
         "GITHUB_STEP_SUMMARY",
     }
 )
-"""What belongs to the workflow and not to an agent; so does everything that begins with ACTIONS_."""
+"""Variables of a workflow's runner that agents must not get; those that begin with ACTIONS_ count too."""
 
 MAX_ROUNDS = 100
-"""How often is looked for processes that are left; a killed one may have started another one just before."""
+"""How often to look for remaining processes; a killed one may have started another one just before."""
 
 ProcessId = tuple[int, int]
-"""Number and start of a process: its number may be another one's when it has ended."""
+"""Process id and start time: ids are reused."""
 
 _adopts = False
-"""Whether this process is the parent of orphans."""
+"""Whether this process adopts orphans."""
 
 _running: set[int] = set()
-"""Leaders of sessions that would outlive this process."""
+"""Session leaders that would outlive this process."""
 
 Listener = Callable[[int, bytes], None]
-"""Takes what a process prints as it comes: 1 or 2 for the output it came through, and bytes."""
+"""Gets output as it comes: the file descriptor, 1 or 2, and bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessResult:
-    """A command that ended by itself."""
+    """The result of a command that ended by itself."""
 
     status: int
     """Exit status; −N after signal N."""
@@ -63,7 +63,7 @@ class ProcessResult:
 
 
 class ProcessFailed(Exception):
-    """A command that could not start, printed too much, or was ended."""
+    """A command could not start, printed too much, or was killed."""
 
     def __init__(self, sentence: str, stdout: str = "", stderr: str = "") -> None:
         super().__init__(sentence)
@@ -72,20 +72,20 @@ class ProcessFailed(Exception):
 
 
 class ProgramNotStarted(ProcessFailed):
-    """A command whose program the system did not start."""
+    """The program of a command could not be started."""
 
 
 class ProcessTimedOut(ProcessFailed):
-    """A command that took too long and was ended."""
+    """A command took too long and was killed."""
 
 
 def child_environment(environ: Mapping[str, str], extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment of a child: this process's without the runner's own variables, then `extra`."""
+    """Return the environment of a child: `environ` without the runner's variables, then `extra`."""
     return {"NO_COLOR": "1", **without_runner(environ), "TERM": "dumb", **(extra or {})}
 
 
 def without_runner(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without the runner's own variables: tokens, and files that it takes orders from."""
+    """Return an environment without the runner's variables: tokens, and paths of its command files."""
     return {
         name: value
         for name, value in environ.items()
@@ -94,7 +94,7 @@ def without_runner(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def kill_all() -> None:
-    """End everything that runs now, at once, for a process that cannot wait for an orderly end."""
+    """Kill all children at once, for a process that cannot end in order."""
     for leader in tuple(_running):
         signal_tree(leader, signal.SIGKILL)
 
@@ -109,10 +109,10 @@ async def run(
     listener: Listener | None = None,
     spares_children: bool = False,
 ) -> ProcessResult:
-    """Run a shell text or a list of arguments to its end; raises ProcessFailed.
+    """Run a shell command or a list of arguments to its end; raises ProcessFailed.
 
-    A command that ends but leaves children holding its output has answered: what is left is killed, unless the command
-    is there to start something that lasts (`spares_children`). `listener` gets the output as it comes.
+    When the command ends, children that still hold its output are killed, unless it is meant to start something that
+    lasts (`spares_children`). `listener` gets the output as it comes.
     """
     argv = ("/bin/sh", "-c", command) if isinstance(command, str) else tuple(command)
     transport, output = await _start(argv, cwd, env, listener, feeds=bool(stdin))
@@ -141,9 +141,9 @@ STDIN, STDOUT, STDERR = 0, 1, 2
 
 
 class _Output(asyncio.SubprocessProtocol):
-    """What a process prints, up to a limit, and when it has ended.
+    """Collects the output of a process up to a limit, and notices its end.
 
-    The protocol, not asyncio's streams: those wait for the pipes of grandchildren, differently in every version.
+    Not asyncio's streams: they wait for the pipes of grandchildren, differently in every version.
     """
 
     def __init__(self, listener: Listener | None) -> None:
@@ -152,13 +152,13 @@ class _Output(asyncio.SubprocessProtocol):
         self.is_flooded = False
         self.ended = loop.create_future()
         self.drained = loop.create_future()
-        """Nothing holds its output any more."""
+        """Done when all of its output is closed."""
         self.closed = loop.create_future()
         self._chunks: dict[int, list[bytes]] = {STDOUT: [], STDERR: []}
         self._size = 0
         self._open = {STDOUT, STDERR}
         self.asked_to_end: frozenset[ProcessId] = frozenset()
-        """The processes asked to end; one that goes on is not found again when its parent has ended."""
+        """Processes that got TERM; one that goes on cannot be found again when its parent has ended."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.SubprocessTransport)
@@ -186,14 +186,14 @@ class _Output(asyncio.SubprocessProtocol):
         _settle(self.closed)
 
     async def answered(self) -> None:
-        """Wait until the process has ended, and a moment longer for what it printed last."""
-        # Not `await self.ended`: a time-out would cancel it, and its end would go unnoticed.
+        """Wait until the process has ended, and a moment longer for its last output."""
+        # Not `await self.ended`: a time-out would cancel the future, and the end would not be noticed.
         await asyncio.wait((self.ended,))
         if not self.is_flooded:
             await asyncio.wait((self.drained,), timeout=DRAIN_S)
 
     def text(self, fd: int) -> str:
-        """Return what came through a pipe."""
+        """Return the output of a pipe."""
         return b"".join(self._chunks[fd]).decode("utf-8", "replace")
 
 
@@ -216,37 +216,37 @@ async def _start(
         )
     )
     try:
-        # A cancelled start would kill the command alone and leave what it has started already.
+        # Cancelling the start would kill only the command, not the processes it has started.
         started = await asyncio.shield(starting)
     except asyncio.CancelledError:
         with suppress(OSError, ValueError):
             await _end(*await starting)
         raise
     except (OSError, ValueError) as error:
-        # ValueError: a NUL in an argument or a name.
+        # ValueError: a NUL character in an argument or a name.
         raise _not_started(argv, cwd, error) from error
     _widen(started[0])
     return started
 
 
 def _widen(transport: asyncio.SubprocessTransport) -> None:
-    """Let a command print much at once: programs of Node lose what waits in a full pipe when they exit."""
+    """Enlarge the pipe: Node programs lose output that does not fit into it when they exit."""
     pipe = transport.get_pipe_transport(STDOUT)
     if pipe is not None and hasattr(fcntl, "F_SETPIPE_SZ"):
-        # ValueError: a command that has ended already.
+        # ValueError: the command has already ended.
         with suppress(OSError, ValueError):
             fcntl.fcntl(pipe.get_extra_info("pipe"), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
 
 def _not_started(argv: Sequence[str], cwd: Path, error: OSError | ValueError) -> ProcessFailed:
     if not cwd.is_dir():
-        return ProcessFailed(f"cannot start: the working directory does not exist: {cwd}")
+        return ProcessFailed(f"cannot start: working directory '{cwd}' does not exist")
     reason = error.strerror if isinstance(error, OSError) else str(error)
     return ProgramNotStarted(f"cannot start '{argv[0]}': {reason}")
 
 
 def _feed(transport: asyncio.SubprocessTransport, data: bytes) -> None:
-    """Hand over what the command may read; it need not."""
+    """Write standard input, which the command need not read."""
     pipe = transport.get_pipe_transport(STDIN)
     assert isinstance(pipe, asyncio.WriteTransport)
     pipe.write(data)
@@ -254,15 +254,15 @@ def _feed(transport: asyncio.SubprocessTransport, data: bytes) -> None:
 
 
 async def _end(transport: asyncio.SubprocessTransport, output: _Output, *, spares_children: bool = False) -> None:
-    """End a process with everything it started, and close its pipes, whatever else holds them."""
+    """End a process with everything it started, and close its pipes."""
     try:
         if not spares_children:
-            # A command that has ended and holds no output any more is looked for by group alone: that takes no time.
+            # If the command has ended and its output is closed, killing its group is enough, and fast.
             if output.ended.done() and output.drained.done() and not output.asked_to_end:
                 signal_group(transport.get_pid(), signal.SIGKILL)
             else:
                 signal_tree(transport.get_pid(), signal.SIGKILL, output.asked_to_end)
-            # Closed before it has ended, a process may be waited for twice, and its status is lost.
+            # Closing the transport before the process has ended may lose its status.
             await asyncio.wait((output.ended,), timeout=GRACE_S)
     finally:
         transport.close()
@@ -271,7 +271,7 @@ async def _end(transport: asyncio.SubprocessTransport, output: _Output, *, spare
 
 
 class _Process(NamedTuple):
-    """A process that has not ended."""
+    """A running process."""
 
     pid: int
     parent: int
@@ -280,17 +280,17 @@ class _Process(NamedTuple):
 
 
 def signal_group(leader: int, number: signal.Signals) -> None:
-    """Signal the processes of a group."""
+    """Signal a process group."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)
 
 
 def signal_tree(leader: int, number: signal.Signals, known: frozenset[ProcessId] = frozenset()) -> frozenset[ProcessId]:
-    """Signal a process with everything it started, whatever groups and sessions that has made of its own.
+    """Signal a process and all its descendants, including other groups and sessions.
 
-    `known` are signalled too, though what has started them may be gone; returns the processes that were signalled.
+    `known` are signalled too, even if their parents are gone; returns the processes that were signalled.
     """
-    # Looked for first: the children of one that has ended have no parent to be found by.
+    # List them first: once a parent has ended, its children cannot be found.
     processes = _processes()
     session = [each for each in processes if each.session == leader or (each.pid, each.started) in known]
     tree = {(each.pid, each.started) for each in (*session, *_below([each.pid for each in session], processes))}
@@ -301,22 +301,22 @@ def signal_tree(leader: int, number: signal.Signals, known: frozenset[ProcessId]
 
 
 def adopt_orphans() -> None:
-    """Become the parent of all descendants whose own parent ends, so that none gets lost; on Linux alone.
+    """Become the parent of descendants whose own parent ends; only on Linux.
 
     `PR_SET_CHILD_SUBREAPER`, see prctl(2).
     """
-    global _adopts  # noqa: PLW0603  # it is the process's own
+    global _adopts  # noqa: PLW0603  # it is a property of the process
     if sys.platform == "linux":
-        import ctypes  # no other command needs it
+        import ctypes  # only needed here
 
         ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
         _adopts = True
 
 
 def bury_orphans() -> None:
-    """Forget the adopted processes that have ended; else they would take up numbers until this process ends.
+    """Reap adopted processes that have ended; otherwise they stay zombies until this process ends.
 
-    Those that lead a session may be commands whose end is waited for elsewhere: they are left to the end.
+    Session leaders are skipped: they may be commands that are waited for elsewhere.
     """
     if not _adopts:
         return
@@ -329,7 +329,7 @@ def bury_orphans() -> None:
 
 
 def end_descendants() -> None:
-    """Kill all that this process has started, and all that was started by it in turn; on Linux alone."""
+    """Kill all descendants of this process; only on Linux."""
     for _ in range(MAX_ROUNDS):
         descendants = _below([os.getpid()], _processes())
         if not descendants:
@@ -347,11 +347,11 @@ def _signal(pid: int, number: signal.Signals) -> None:
 
 
 def _processes() -> list[_Process]:
-    """Return all processes, where the system lists them."""
+    """Return all processes; empty where there is no /proc."""
     processes: list[_Process] = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            # The name in parentheses may hold anything.
+            # The name in parentheses may hold any characters.
             fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
         except OSError:
             continue
@@ -361,7 +361,7 @@ def _processes() -> list[_Process]:
 
 
 def _below(ancestors: Iterable[int], processes: Iterable[_Process]) -> list[_Process]:
-    """Return the processes that others have started, and those that these have started in turn."""
+    """Return all descendants of processes."""
     children: dict[int, list[_Process]] = {}
     for each in processes:
         children.setdefault(each.parent, []).append(each)

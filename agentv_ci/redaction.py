@@ -1,9 +1,8 @@
-"""Secrets, and texts without them.
+"""Finds the secrets of a run and masks them.
 
-Secret are the values of fields that the contracts mark so (`api_key`, `headers`, `env` entries that refer to the
-environment) and of environment variables whose name ends in `_KEY`, `_TOKEN`, `_SECRET`, `_PASSWORD` or
-`_CREDENTIAL(S)`, from eight characters on, digits alone excepted. They are found as they are, JSON-escaped,
-URL-encoded and in base64.
+Secrets are the values of secret fields (`api_key`, `headers`, `env` entries that refer to the environment) and of
+environment variables whose name ends in `_KEY`, `_TOKEN`, `_SECRET`, `_PASSWORD` or `_CREDENTIAL(S)`, if they have at
+least eight characters and not only digits. They are found verbatim, JSON-escaped, URL-encoded and in base64.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ MAX_PRINTED = 10_000
 MAX_CLEANED = 100_000
 MIN_LENGTH = 8
 FOREIGN_FIELDS = {"candidate_answer", "output_messages", "request", "printed", "error", "finish_reason", "model"}
-"""What of a row is in others' words."""
+"""Fields of a row with text from outside."""
 
 SECRET_WORDS = frozenset({"KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "CREDENTIALS"})
 
 
 def secrets_of(targets: Mapping[str, Target], resolved: Mapping[str, Target], environ: Mapping[str, str]) -> set[str]:
-    """Return the secret values of a run: those its targets name and those its environment calls so.
+    """Return the secret values of a run: those of its targets and of its environment.
 
-    A target that is not asked, and so not resolved, keeps its secrets all the same: scripts see the environment.
+    Targets that are not asked, and so not resolved, count too: scripts see the environment.
     """
     found = {value for name, value in environ.items() if name.upper().rsplit("_", 1)[-1] in SECRET_WORDS}
     for key, target in targets.items():
@@ -58,12 +57,12 @@ def _is_secret(text: str) -> bool:
 
 
 def _lines(secret: str) -> Iterator[str]:
-    """The lines of a secret but for those that say what it is, such as `-----BEGIN PRIVATE KEY-----`."""
+    """Return the lines of a secret without markers such as `-----BEGIN PRIVATE KEY-----`."""
     return (line.strip() for line in secret.splitlines() if not line.startswith("-----"))
 
 
 def _values(written: object, used: object, *, whole: bool) -> Iterator[str]:
-    """Yield the texts of a secret field; of a map that is not secret as a whole, those that are references."""
+    """Yield the strings of a secret field; of a map, all of them if `whole`, else those written as references."""
     if isinstance(used, str):
         yield used
     elif isinstance(used, dict):
@@ -77,19 +76,19 @@ def _values(written: object, used: object, *, whole: bool) -> Iterator[str]:
 
 
 class Redactor:
-    """Replaces secrets in whatever leaves a run."""
+    """Masks secrets."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        # Line by line, too: logs are written so, and quotes hold one line of a key.
+        # Each line too: logs are written line by line, and a message may quote one line of a key.
         parts = {part for secret in secrets for part in (secret, *filter(_is_secret, _lines(secret)))}
         forms = {form for part in parts for form in _forms(part)}
-        # Longest first: a secret that contains another is masked as a whole.
+        # Longest first: a secret that contains another one is masked as a whole.
         ordered = sorted(forms, key=lambda form: (-len(form), form))
         self._pattern = re.compile("|".join(map(_matching, ordered))) if ordered else None
         self._longest = len(ordered[0]) if ordered else 0
 
     def text(self, text: str) -> str:
-        """Return a text without secrets; one that hides a secret behind colours loses those too."""
+        """Return a text without secrets; removes escape sequences if they split a secret."""
         if self._pattern is None:
             return text
         masked = self._pattern.sub(MASK, text)
@@ -124,9 +123,9 @@ class Redactor:
         return response if clean == response else replace(clean, masked=True)
 
     def result(self, result: EvaluatorResult) -> tuple[EvaluatorResult, bool]:
-        """Return an evaluator's result without secrets, and whether it had any: scripts see the environment too.
+        """Return an evaluator's result without secrets, and whether it had any.
 
-        The results of its members are clean already. What was printed is shortened after it.
+        Its members' results are redacted already. Printed output is shortened afterwards.
         """
         reasoning, raw, stderr = self.text(result.reasoning), self._text(result.raw_response), self._text(result.stderr)
         hits, misses = tuple(map(self.text, result.hits)), tuple(map(self.text, result.misses))
@@ -141,18 +140,18 @@ class Redactor:
         return result.model_copy(update=update), (hits, misses, reasoning, raw, stderr) != before
 
     def _printed(self, masked: str | None) -> str | None:
-        """Return what was printed, masked already, for people to read; of much, the middle is left out at once."""
+        """Return masked output in printable form; of a long one only the beginning and the end."""
         if masked is None:
             return None
         if len(masked) <= 2 * MAX_CLEANED:
             return shortened(self.text(printable(masked)), MAX_PRINTED)
-        # Where it is cut, half a secret may stand that colours hid until now.
+        # The cut may split a secret that escape sequences hid until now.
         head = self.text(printable(masked[:MAX_CLEANED]))[: -self._longest or None]
         tail = self.text(printable(masked[-MAX_CLEANED:]))[self._longest :]
         return shortened(f"{head} … {tail}", MAX_PRINTED)
 
     def row(self, row: ResultRow) -> ResultRow:
-        """Return a row without secrets, also those of today that were none when it was written."""
+        """Return a row without secrets; it may have been written with other ones."""
         texts: dict[str, JsonValue] = row.model_dump(mode="json", include=FOREIGN_FIELDS)
         clean = {name: self.value(value) for name, value in texts.items()}
         if clean == texts:
@@ -163,9 +162,9 @@ class Redactor:
         return None if text is None else self.text(text)
 
     def clean(self, error: ProviderError) -> None:
-        """Take the secrets out of an error, then shorten it: the other way round, half a secret could be left.
+        """Remove the secrets from an error, then shorten it: shortening first could leave half a secret.
 
-        Colours go first: one in the middle of a secret would hide it.
+        Escape sequences are removed before that: they could split a secret.
         """
         detail = printable(error.detail)
         error.masked = self.text(detail) != detail
@@ -186,11 +185,11 @@ class Redactor:
 
 
 NO_SECRETS = Redactor(())
-"""Returns everything as it is."""
+"""Returns everything unchanged."""
 
 
 def _matching(form: str) -> str:
-    """A pattern for a form; hexadecimal digits of URLs are written both ways."""
+    """Return a pattern for a form; percent-encoding is matched in upper and lower case."""
     return re.sub(r"%[0-9A-F]{2}", lambda match: f"(?i:{match[0]})", re.escape(form))
 
 

@@ -32,10 +32,7 @@ class RetryPolicy:
     status_codes: frozenset[int] = DEFAULT_STATUS_CODES
 
     def retries(self, error: BaseException) -> bool:
-        """Whether the same request is worth another try.
-
-        A server that asks for a longer wait than the cap is not waited for.
-        """
+        """Whether to retry a request; not when the server asks for a longer wait than the cap."""
         if not isinstance(error, ProviderError) or not error.retryable:
             return False
         if error.status is not None and error.status not in self.status_codes - NEVER_RETRIED:
@@ -43,7 +40,7 @@ class RetryPolicy:
         return error.retry_after_s is None or error.retry_after_s <= self.max_delay_s
 
     def delay_s(self, retry: int, hint_s: float | None, uniform: Callable[[float, float], float]) -> float:
-        """Return the wait before retry number `retry` (from 0); the server's hint goes before."""
+        """Return the wait before retry number `retry` (from 0); the server's hint takes precedence."""
         if hint_s is not None:
             return hint_s
         try:
@@ -64,9 +61,9 @@ async def with_retries(
 ) -> tuple[T, int]:
     """Return what `call` returns and how many tries it took; raises its last ProviderError, `requests` set.
 
-    All tries and waits together take no longer than `timeout_s`; a wait for which there is no time is not begun.
-    `on_retry` gets the error, the number of the retry (from 1) and the wait in seconds; `pause` then waits. Whatever it
-    takes longer than that is for the sake of other questions and does not count.
+    All tries and waits together take at most `timeout_s`; a wait that would exceed it is not begun. `on_retry` gets the
+    error, the number of the retry (from 1) and the wait in seconds; `pause` then waits. If it takes longer, to let
+    other questions run, that time does not count.
     """
     failures: list[ProviderError] = []
 
@@ -84,7 +81,7 @@ async def with_retries(
         wait_s = policy.delay_s(len(failures) - 1, error.retry_after_s, uniform)
         left_s = deadline - loop.time()
         if wait_s > left_s:
-            error.detail += f" (no time to wait {wait_s:g} s)"
+            error.detail += f" (no time left to wait {wait_s:g} s)"
             raise error
         on_retry(error, len(failures), wait_s)
         limit.reschedule(None)
@@ -94,7 +91,7 @@ async def with_retries(
     try:
         async with asyncio.timeout(timeout_s) as limit:
             try:
-                # The first try needs no policy unless it fails, and tenacity would take a tenth of its time.
+                # Without tenacity, whose overhead is a tenth of a request; most succeed at once.
                 return await attempt(), 1
             except ProviderError as error:
                 if policy.max_retries == 0 or not policy.retries(error):
@@ -114,9 +111,9 @@ async def with_retries(
 
 
 def retry_hint_s(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Return the seconds a server asks to wait: `retry-after-ms`, `retry-after` in seconds, or as an HTTP date.
+    """Return the seconds a server asks to wait: `retry-after-ms`, or `retry-after` in seconds or as an HTTP date.
 
-    Junk, negative and infinite values count as absent. Header names are lower case.
+    Invalid, negative and infinite values are ignored. Header names are lower case.
     """
     for name, divisor in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         value = headers.get(name)
@@ -130,8 +127,8 @@ def retry_hint_s(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 def _until(date: str, now: datetime) -> float:
-    """Seconds until an HTTP date, in any of its three forms (RFC 9110, section 5.6.7), which all are in UTC."""
-    from email.utils import parsedate_to_datetime  # slow to import, and hardly a server says a date
+    """Return the seconds until an HTTP date, in any of its three forms (RFC 9110, section 5.6.7), all in UTC."""
+    from email.utils import parsedate_to_datetime  # slow to import, and rarely needed
 
     try:
         moment = parsedate_to_datetime(date)

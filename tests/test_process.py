@@ -255,7 +255,7 @@ def test_a_missing_program_is_named(tmp_path: Path) -> None:
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(ProcessFailed) as caught:
         finish("true", tmp_path / "gone")
-    assert str(caught.value) == f"cannot start: the working directory does not exist: {tmp_path / 'gone'}"
+    assert str(caught.value) == f"cannot start: working directory '{tmp_path / 'gone'}' does not exist"
 
 
 def test_a_program_that_may_not_be_run_is_named(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""Stage 4: a plan is run; every trial becomes a row."""
+"""Stage 4: run a plan; every trial becomes a row."""

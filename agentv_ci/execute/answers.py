@@ -1,4 +1,4 @@
-"""What models say, read as every vendor writes it: answers, tokens, and the sentences of errors."""
+"""Answers, tokens and error messages, in the formats of all vendors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agentv_ci.json_access import count_at, objects_at, text_at, value_at
 def answered(
     text: str, calls: Iterable[ToolCall], *, model: str | None, usage: Usage | None, finish_reason: str | None
 ) -> Response:
-    """Return what a model said in one message; calls make a trace; no calls mean nothing where no tool was offered."""
+    """Return a model's answer of one message; it has a trace only when the model called tools."""
     called = tuple(calls)
     return Response(
         answer=text,
@@ -26,7 +26,7 @@ def answered(
 
 
 def openai_usage(block: JsonValue, read: str, written: str) -> Usage | None:
-    """Return OpenAI's tokens; `read` and `written` are the names of its two formats for them."""
+    """Return OpenAI's tokens; `read` and `written` are the field names, which its two formats spell differently."""
     if not isinstance(block, dict):
         return None
     return Usage(
@@ -38,7 +38,7 @@ def openai_usage(block: JsonValue, read: str, written: str) -> Usage | None:
 
 
 def anthropic_usage(block: JsonValue) -> Usage | None:
-    """Return Anthropic's tokens. Those from and for the cache are counted apart on the wire; read they all are."""
+    """Return Anthropic's tokens; it counts cached input apart from `input_tokens`."""
     if not isinstance(block, dict):
         return None
     fresh, cached = count_at(block, "input_tokens"), count_at(block, "cache_read_input_tokens")
@@ -47,7 +47,7 @@ def anthropic_usage(block: JsonValue) -> Usage | None:
 
 
 def gemini_usage(block: JsonValue) -> Usage | None:
-    """Return Gemini's tokens. Thoughts are written, and what tools put into the prompt is read."""
+    """Return Gemini's tokens; thoughts count as output, and what tools add to the prompt as input."""
     if not isinstance(block, dict):
         return None
     return Usage(
@@ -59,7 +59,7 @@ def gemini_usage(block: JsonValue) -> Usage | None:
 
 
 def summed(read: int | None, written: int | None, cached: int | None) -> Usage:
-    """Return tokens where their sum is not given."""
+    """Return tokens with their computed total."""
     total = None if read is None or written is None else read + written
     return Usage(input_tokens=read, output_tokens=written, total_tokens=total, cached_tokens=cached)
 
@@ -70,9 +70,9 @@ def _sum(block: JsonValue, *names: str) -> int | None:
 
 
 def error_message(body: JsonValue) -> str | None:
-    """Return the sentence of an error body.
+    """Return the message of an error body.
 
-    It is a text, or stands under `error`, `message` or `detail`, also of an object in one of them; or it is a list of
+    The body is the message itself, has it in `error`, `message` or `detail`, possibly nested, or is a list of
     `{"loc", "msg"}` (FastAPI).
     """
     match body:
@@ -90,9 +90,9 @@ def error_message(body: JsonValue) -> str | None:
 def _located(problem: JsonValue) -> str:
     place = value_at(problem, "loc")
     steps = [str(step) for step in place if step != "body"] if isinstance(place, list) else []
-    return f"{'.'.join(steps)}: {text_at(problem, 'msg') or 'wrong'}"
+    return f"{'.'.join(steps)}: {text_at(problem, 'msg') or 'invalid'}"
 
 
 def one_line(text: str) -> str:
-    """Return a text on one line; the redactor shortens it."""
+    """Return a text on one line."""
     return " ".join(text.split())

@@ -1,4 +1,4 @@
-"""What a run has cost so far, and whether it may go on."""
+"""What a run has cost so far, and whether it may continue."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Budget:
 
     def __init__(self, most_usd: float | None, suites: Mapping[str, PlanSuite], shards: int, warn: Warn) -> None:
         self.spent_usd = 0.0
-        """In all."""
+        """The total of all suites."""
         self.unpriced: dict[str, None] = {}
-        """Models whose price is not known, in the order of their answers."""
+        """Models without a known price, in the order of their answers."""
         self._most_usd = None if most_usd is None else most_usd / shards
         mosts = ((path, suite.gate.max_cost_usd) for path, suite in suites.items())
         self._most_by_suite = {path: most / shards for path, most in mosts if most is not None}
@@ -40,7 +40,7 @@ class Budget:
             self.miss_price(model)
 
     def answered(self, target: Target, response: Response, suite: str) -> None:
-        """Count what an answer cost; what the cache or a recording gives costs nothing."""
+        """Count an answer's cost; stored answers cost nothing."""
         if response.cached:
             return
         if response.cost_usd is not None:
@@ -49,20 +49,20 @@ class Budget:
             self.miss_price(unpriced_name(target, response))
 
     def miss_price(self, model: str) -> None:
-        """Name a model whose share in the cost is not known."""
+        """Note a model without a known price."""
         if model in self.unpriced:
             return
         self.unpriced[model] = None
         if self._is_bounded:
-            self._warn(f"the cost of '{model}' is not known, so max_cost cannot be kept; set its price under `prices`")
+            self._warn(f"the cost of '{model}' is unknown, so the budget cannot be enforced; set its price in 'prices'")
 
     def is_exhausted(self, suite: str) -> bool:
-        """Whether nothing of a suite may begin any more."""
+        """Whether the budget of a suite or of the run is used up."""
         return _is_used_up(self._spent_by_suite[suite], self._most_by_suite.get(suite)) or _is_used_up(
             self.spent_usd, self._most_usd
         )
 
 
 def _is_used_up(spent_usd: float, most_usd: float | None) -> bool:
-    # Nothing at all may be the budget of a run that costs nothing.
+    # A budget of 0 allows a run that costs nothing.
     return most_usd is not None and spent_usd > 0 and spent_usd >= most_usd

@@ -1,4 +1,4 @@
-"""What people look at when an evaluation surprises them: every prompt and every trace as a file (`--dump-prompts`)."""
+"""Every prompt and every trace as a file (`--dump-prompts`, `--dump-traces`)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from agentv_ci.redaction import MASK, Redactor
 from agentv_ci.results.rows import Trial
 
 MAX_NAME = 40
-"""Characters of a case's id in a file name, which may take four bytes each."""
+"""Characters of a case's id in a file name; each may take four bytes."""
 
 
 @dataclass(slots=True)
 class Dumps:
-    """Writes prompts and traces, free of secrets; a folder that takes no files is a warning."""
+    """Writes prompts and traces without secrets; a failure to write is a warning."""
 
     prompts: Path | None
     traces: Path | None
@@ -32,7 +32,7 @@ class Dumps:
     _asked: Counter[tuple[str, str, int]] = field(default_factory=Counter)
 
     def prompt(self, trial: Trial, target: Target, request: Request) -> None:
-        """Write what a target is about to be asked."""
+        """Write a question before it is asked."""
         if self.prompts is None:
             return
         self._asked[trial.key] += 1
@@ -48,11 +48,11 @@ class Dumps:
         self._write(self.prompts / f"{_name(trial)}.{self._asked[trial.key]}.json", document)
 
     def forget(self, trial: Trial) -> None:
-        """Let go of a trial that has ended."""
+        """Discard the counter of a finished trial."""
         self._asked.pop(trial.key, None)
 
     def trace(self, trial: Trial, response: Response) -> None:
-        """Write what a target answered, message by message."""
+        """Write an answer with its messages."""
         if self.traces is None:
             return
         document = {
@@ -80,7 +80,7 @@ def _about(trial: Trial) -> JsonObject:
 
 
 def _shown(target: Target) -> JsonObject:
-    """Settings for people: what is secret is masked, whatever it is."""
+    """Return a target's settings for people, with all secret fields masked."""
     settings: JsonObject = target.model_dump(mode="json", exclude_none=True, exclude={"name", "provider"})
     for name in target.secrets & settings.keys():
         value = settings[name]
@@ -89,6 +89,6 @@ def _shown(target: Target) -> JsonObject:
 
 
 def _name(trial: Trial) -> str:
-    """A file name that says the case, and that no other case of the run has."""
+    """Return a readable file name that is unique in the run."""
     readable = re.sub(r"[^\w.-]+", "-", trial.case.id).strip(".")[:MAX_NAME] or "unnamed"
     return f"{readable}-{digest_of(json.dumps([trial.case.suite, trial.case.id]))[:8]}.trial-{trial.number}"

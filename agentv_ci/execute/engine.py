@@ -1,4 +1,4 @@
-"""The loop: every trial of every case, asked until there is an answer, which is then graded."""
+"""The main loop: ask every trial of every case, then grade the answer."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from agentv_ci.text import shortened
 
 MAX_WARNING = 300
 REPEATED: frozenset[ErrorKind] = frozenset({"timeout", "process"})
-"""Failures that another attempt may mend; providers have repeated everything else themselves."""
+"""Failures worth another attempt; providers have already retried everything else."""
 
 
 class Engine:
-    """Runs one plan once: every trial becomes a row, and goes to the journal the moment it ends."""
+    """Runs one plan once: every trial becomes a row, which is written to the journal as soon as it ends."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Engine:
         materials: Materials,
         finished: EarlierRun = NO_EARLIER_RUN,
     ) -> None:
-        """`targets` are the plan's, resolved; what is `finished` is left out."""
+        """`targets` are the plan's, resolved; trials in `finished` are skipped."""
         self._plan = plan
         self._options = options
         self._services = services
@@ -68,7 +68,7 @@ class Engine:
         )
 
     def ending(self) -> Ending:
-        """Return how the run ended, besides its rows."""
+        """Return how the run ended."""
         return Ending(
             dry_run=self._options.dry_run,
             write_error=self._journal.write_error or self._targets.stores.write_error,
@@ -82,8 +82,8 @@ class Engine:
     async def run(self, stored: StoredAnswers | None = None) -> None:
         """Run every trial, or score stored answers, for which only judges are asked.
 
-        Raises TargetUnavailable before the first one when a target cannot be asked at all; a trial that fails is a
-        row like any other.
+        Raises TargetUnavailable before the first trial when a target cannot be asked at all; a failed trial is a row
+        like any other.
         """
         if stored is not None:
             self.progress.total = stored.number
@@ -107,17 +107,17 @@ class Engine:
 
     def _questions(self, target: str) -> Iterator[tuple[Trial, Request]]:
         for trial in self._trials.first(target):
-            # One whose files cannot be laid out fails when its turn comes, not with all others.
+            # A trial whose files cannot be written fails when its turn comes, not with all others.
             with suppress(ProviderError):
                 yield trial, self._request(trial)
 
     async def _answer_all(self) -> None:
-        """What one worker does."""
+        """Run trials until there are no more: one worker."""
         while (trial := await self._trials.next()) is not None:
             row = await self._record(self._run_trial(trial))
             self._targets.forget(trial)
             self.progress.total -= self._trials.finish(trial, row)
-            # What answers without waiting must not keep signals and progress from being heard.
+            # Targets that answer without waiting must not block signals and progress.
             await asyncio.sleep(0)
 
     async def _rescore_all(self, rows: Iterator[ResultRow]) -> None:
@@ -139,7 +139,7 @@ class Engine:
         return row
 
     async def _run_trial(self, trial: Trial) -> ResultRow:
-        """Ask until there is an answer, and have it graded."""
+        """Ask until there is an answer, and grade it."""
         label, now = _label(trial), self._services.environment.now
         try:
             request = self._request(trial)
@@ -155,10 +155,10 @@ class Engine:
         return graded_row(trial, effort, response, grade, now=now(), include_trace=trace)
 
     async def _attempts(self, trial: Trial, request: Request, label: str) -> tuple[Response | ProviderError, Effort]:
-        """Return the answer, or the failure of the last attempt, and what it took."""
+        """Return the answer, or the failure of the last attempt, and the effort."""
         monotonic, requests = self._services.environment.monotonic, 0
         for attempt in count():
-            self._services.log(f"{label}: asks {trial.target.name}" + (f", attempt {attempt + 1}" if attempt else ""))
+            self._services.log(f"{label}: asking {trial.target.name}" + (f", attempt {attempt + 1}" if attempt else ""))
             begun = monotonic()
             try:
                 response = await self._targets.answer(trial, replace(request, attempt=attempt) if attempt else request)
@@ -175,12 +175,12 @@ class Engine:
         raise AssertionError("the last attempt ends the loop")
 
     async def _rescore(self, trial: Trial, row: ResultRow) -> ResultRow:
-        """Return a row whose stored answer is scored as the plan says; one without an answer stays as it is."""
+        """Return a row with its stored answer scored again; a row without an answer is returned unchanged."""
         row = self._services.redactor.row(row)
         if row.error_kind not in (None, "evaluator"):
             return row
         if not self._options.dry_run and not row.dry_run:
-            # What the answer took is part of the run all the same.
+            # The stored answer's cost is part of the run.
             self._budget.unpriced |= dict.fromkeys(unpriced_answer(row, self._plan.targets[trial.case.target]))
         now = self._services.environment.now()
         try:
@@ -203,7 +203,7 @@ class Engine:
         return grade
 
     def _request(self, trial: Trial) -> Request:
-        """Return a trial's question; raises ProviderError where its files cannot be laid out."""
+        """Return a trial's question; raises ProviderError when its files cannot be written."""
         case, locate = trial.case, self._materials.locate
         try:
             return build_request(case, self._plan.files, locate, cwd=self._folder(case), seed=trial.seed)
@@ -215,13 +215,13 @@ class Engine:
         return (self._options.root / case.suite).parent
 
     def _unwritable(self, error: OSError) -> ProviderError:
-        """Such as a full disk, or no free file number: that of one question ends no run."""
+        """Return the failure of one question, such as for a full disk: it must not end the run."""
         failure = unwritable(error)
         self._services.redactor.clean(failure)
         return failure
 
     def _judge_of(self, trial: Trial, label: str) -> Ask:
-        """A judge is a target like any other; it gets one text or a chat, whichever it takes."""
+        """Return how judges are asked: like any other target, with one text or a chat."""
         case = trial.case
 
         async def ask(target: str, question: JudgeQuestion) -> Response:
@@ -236,7 +236,7 @@ class Engine:
                 max_output_tokens=question.max_output_tokens,
                 sample=question.sample,
             )
-            self._services.log(f"{label}: asks {self._plan.targets[target].name} to judge")
+            self._services.log(f"{label}: asking judge {self._plan.targets[target].name}")
             response = await self._targets.ask(target, request, trial)
             return replace(response, cost_usd=0.0) if response.cached else response
 

@@ -1,7 +1,7 @@
-"""How many questions are asked at once, and how that changes when a server has had enough.
+"""How many questions are asked at once, and how that adapts to rate limits.
 
-A refusal for being asked too often (HTTP 429) halves a target's slots and holds all of them back for as long as the
-server asks; every full round of answers gives one slot back. Failures of the server stop that growth for a round.
+HTTP 429 halves a target's slots and holds them back for as long as the server asks; every full round of answers adds
+one slot again. Other failures of the server stop that growth for a round.
 """
 
 from __future__ import annotations
@@ -19,14 +19,12 @@ from agentv_ci.contracts.targets import Target, at_most, cases_at_once, own_work
 
 MAX_CHANGES = 10_000
 """Changes that are kept for the report."""
-
-
 LONGEST_HOLD_S = 60.0
-"""The longest wish of a server that is granted when the question it refused is not asked again."""
+"""The longest `Retry-After` that holds a target back when the refused question is not asked again."""
 PAUSING: frozenset[ErrorKind] = frozenset({"rate_limit", "server", "network", "timeout"})
-"""Failures that may come of too many questions; the others would come of a single one too."""
+"""Failures that may be due to load."""
 LEAST_CHANGE_S = 1.0
-"""A wait that grows by less is no change of its own: many questions are refused within moments of each other."""
+"""A wait that grows by less is not reported: many questions are refused within moments of each other."""
 
 
 class Limits:
@@ -43,7 +41,7 @@ class Limits:
         self.width = cases_at_once(workers, [targets[key] for key in dict.fromkeys(answering)])
         """Cases at once."""
         self.changes: list[ConcurrencyChange] = []
-        """Every change of a target's slots, in order."""
+        """All changes of slots, in order."""
         self._log = log
         self._limits = {
             key: Limit(target.name, at_most(target, workers or own_workers(target)), environment, self._add)
@@ -57,8 +55,8 @@ class Limits:
     def _add(self, change: ConcurrencyChange) -> None:
         if len(self.changes) < MAX_CHANGES:
             self.changes.append(change)
-        held = f", and waits {change.held_s:g} s" if change.held_s else ""
-        self._log(f"{change.target}: {change.before} → {change.after} at once{held}: {change.reason}")
+        held = f", waiting {change.held_s:g} s" if change.held_s else ""
+        self._log(f"{change.target}: concurrency {change.before} → {change.after}{held}: {change.reason}")
 
     async def close(self) -> None:
         """End all waiting."""
@@ -67,13 +65,13 @@ class Limits:
 
 
 class Limit:
-    """The slots of one target. Who waits for one gets it in the order of asking."""
+    """The slots of one target, given away in the order of asking."""
 
     def __init__(
         self, name: str, most: int, environment: Environment, on_change: Callable[[ConcurrencyChange], None]
     ) -> None:
         self.width = most
-        """Slots there are now."""
+        """The current number of slots."""
         self.on_room: Callable[[], None] = lambda: None
         """Called whenever there may be room for more."""
         self._name = name
@@ -83,17 +81,17 @@ class Limit:
         self._taken = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._repeating: deque[asyncio.Future[None]] = deque()
-        """Questions that were asked before; they go first."""
+        """Questions that are asked again; they go first."""
         self._answered = 0
         """Answers since the last change or failure."""
         self._stale = 0
-        """Questions that were already asked when the slots were last halved: their refusals say nothing new."""
+        """Questions under way when the slots were last halved: their refusals do not halve again."""
         self._held_until = 0.0
         self._hold: asyncio.Task[None] | None = None
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """Hold a slot; what becomes of the question decides how many there are."""
+        """Hold a slot; the question's outcome may change how many there are."""
         await self._take()
         try:
             yield
@@ -108,7 +106,7 @@ class Limit:
             self._release()
 
     async def pause(self, error: ProviderError, wait_s: float) -> None:
-        """Give the slot away until the question is asked again: after the wait, and when there is a slot."""
+        """Give the slot away, wait, and take one again."""
         self._failed(error, hold_s=wait_s if error.retry_after_s is not None else 0.0)
         self._release()
         try:
@@ -150,11 +148,11 @@ class Limit:
 
     def _succeeded(self) -> None:
         if self._stale:
-            # Asked when there were more slots, it says nothing of how many are too many.
+            # It was asked when there were more slots.
             return
         self._answered += 1
         if self.width < self._most and self._answered >= self.width:
-            self._change(self.width + 1, "answers without a refusal")
+            self._change(self.width + 1, "no refusals in a full round")
 
     def _failed(self, error: ProviderError, *, hold_s: float) -> None:
         if error.kind in PAUSING:
@@ -178,7 +176,7 @@ class Limit:
         self._on_change(change)
 
     def _hold_back(self, seconds: float) -> float:
-        """Hold all questions back for so long; returns how much longer that is than before."""
+        """Hold all questions back; returns how much longer that is than before, in seconds."""
         now = self._environment.monotonic()
         more_s = now + seconds - max(self._held_until, now)
         if more_s <= 0:

@@ -1,4 +1,4 @@
-"""The plan's files as files: the repository's own where they still say the same, else scratch copies."""
+"""The plan's files on disk: the repository's own where they are unchanged, else scratch copies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Self
 from agentv_ci.contracts.plan import FilePart, FileReference, FileText
 
 Mark = tuple[int, int, int] | None
-"""How a file looked when it held what the plan knows."""
+"""A file's modification time, size and inode when its content was that of the plan."""
 
 
 def _mark(path: Path) -> Mark:
@@ -42,7 +42,7 @@ class Materials:
             self._scratch.cleanup()
 
     def locate(self, reference: FileReference | FilePart) -> Path:
-        """Return the absolute path of a file with exactly the content that the plan knows."""
+        """Return the absolute path of a file with exactly the plan's content."""
         return self.locate_together([reference])[reference.path]
 
     def locate_together(self, references: Sequence[FileReference | FilePart]) -> Mapping[str, Path]:
@@ -52,7 +52,7 @@ class Materials:
         """
         key = tuple((each.path, each.sha256) for each in references)
         paths, marks = self._sets.get(key, ({}, [None]))
-        # Agents edit files: what is on disk is looked at again once its marks have changed.
+        # Agents edit files: check the content again when the marks have changed.
         if marks != list(map(_mark, paths.values())):
             paths = self._find(references)
             self._sets[key] = paths, list(map(_mark, paths.values()))
@@ -64,8 +64,8 @@ class Materials:
         return whole if len(whole) == len(originals) else self._copied(references)
 
     def _original(self, reference: FileReference | FilePart) -> Path | None:
-        """Return the repository's file, if it still says what the plan knows."""
-        # By its own name, wherever a link leads.
+        """Return the repository's file, if it still has the plan's content."""
+        # Its own path, not that of a link's target.
         original = Path(os.path.normpath(self._root.resolve() / reference.path))
         try:
             same = hashlib.sha256(original.read_bytes()).hexdigest() == reference.sha256
@@ -74,7 +74,7 @@ class Materials:
         return original if same else None
 
     def _copied(self, references: Sequence[FileReference | FilePart]) -> Mapping[str, Path]:
-        """Write scratch copies, which lie towards each other as in the repository; no two share a place."""
+        """Write scratch copies, with the same relative paths as in the repository."""
         if self._scratch is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="agentv-ci-")
         places = {each.path: _below(each.path) for each in references}
@@ -86,12 +86,12 @@ class Materials:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_bytes(self._files[reference.sha256].text.encode("utf-8"))
         except OSError:
-            # Half a set fills a full disk for everybody else.
+            # The disk may be full: leave no partial set.
             shutil.rmtree(folder, ignore_errors=True)
             raise
         return {path: folder / place for path, place in places.items()}
 
 
 def _below(path: str) -> Path:
-    """Return a path below any folder: `..` is a name like any other, and there is no root."""
+    """Return a relative path that cannot leave its folder: `..` becomes `up`, and the root is dropped."""
     return Path(*("up" if part == ".." else part for part in Path(path).parts if part != "/"))

@@ -1,7 +1,7 @@
-"""The question in the two forms targets take: one text, or a chat.
+"""The question as one text and as a chat.
 
-The rules are those of AgentV: roles are marked (`@[User]:`) only where more than one turn says something; files are
-`<file path="…">` blocks; a guideline leaves `<Attached: …>` where it stood and goes before everything else.
+The rules are those of AgentV: roles are marked (`@[User]:`) only when more than one turn has text; files are
+`<file path="…">` blocks; guidelines move to the front and leave `<Attached: …>` in their place.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def build_request(
     cwd: Path,
     seed: int | None,
 ) -> Request:
-    """Return the question of a case, for its first attempt."""
+    """Return the question of a case for its first attempt."""
     guidelines = "\n\n".join(_block(reference.path, files[reference.sha256].text) for reference in case.guidelines)
     return Request(
         case_id=case.id,
@@ -41,7 +41,7 @@ def build_request(
 
 
 def plain_request(messages: Sequence[PlanMessage], *, cwd: Path, seed: int | None) -> Request:
-    """Return a conversation without files as a question of a scenario."""
+    """Return a conversation without files as a question."""
     return Request(
         case_id="scenario",
         prompt=_flat(messages, lambda part: _part(part, {})),
@@ -54,7 +54,7 @@ def plain_request(messages: Sequence[PlanMessage], *, cwd: Path, seed: int | Non
 
 
 def message_text(message: PlanMessage, files: Mapping[str, FileText]) -> str:
-    """Return what a message says, files included."""
+    """Return a message's text, files included."""
     return message.text(lambda part: _part(part, files))
 
 
@@ -67,7 +67,7 @@ def _shows_files(messages: Sequence[PlanMessage]) -> bool:
 
 
 def _is_shown(part: Part) -> TypeGuard[FilePart]:
-    """Whether a part is a file whose text stands in the prompt."""
+    """Whether a part is a file whose text is in the prompt."""
     return isinstance(part, FilePart) and part.type != "guideline"
 
 

@@ -1,4 +1,4 @@
-"""What providers work with."""
+"""What providers use of a run, and the failures they share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agentv_ci.contracts.results import PrintedOutput
 from agentv_ci.process import ProcessFailed, ProcessTimedOut
 
 Pause = Callable[[ProviderError, float], Awaitable[None]]
-"""Waits so many seconds before a question that failed is asked again."""
+"""Waits this many seconds before a failed question is asked again."""
 
 
 def unwritable(error: OSError) -> ProviderError:
@@ -21,7 +21,7 @@ def unwritable(error: OSError) -> ProviderError:
 
 
 def process_failure(error: ProcessFailed, detail: str) -> ProviderError:
-    """Return the failure of a question whose process did not end by itself."""
+    """Return the failure of a question whose process did not start or was killed."""
     kind: ErrorKind = "timeout" if isinstance(error, ProcessTimedOut) else "process"
     return ProviderError(kind, detail, printed=PrintedOutput(stdout=error.stdout, stderr=error.stderr))
 
@@ -29,27 +29,27 @@ def process_failure(error: ProcessFailed, detail: str) -> ProviderError:
 def require_folder(path: Path) -> None:
     """Raise ProviderError for a working directory that does not exist."""
     if not path.is_dir():
-        raise ProviderError("process", f"the working directory does not exist: {path} (setting 'cwd')")
+        raise ProviderError("process", f"working directory '{path}' does not exist (setting 'cwd')")
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderServices:
-    """Everything of a run that a provider may use besides its target."""
+    """What a provider may use besides its target."""
 
     root: Path
-    """The repository; paths of targets are relative to it."""
+    """The repository; targets' paths are relative to it."""
     logs: Path
-    """The folder for logs of agents."""
+    """The folder for agents' logs."""
     environment: Environment
     log: Log
     warn: Warn
     redact: Callable[[str], str]
-    """Takes secrets out of what is written to files."""
+    """Removes secrets from text that is written to files."""
     pause: Pause
-    """Gives others the turn meanwhile."""
+    """Waits, and lets other questions run in the meantime."""
 
     def place(self, path: str) -> Path:
-        """Return a path of a target: relative to the repository, with `~` for the home folder, or absolute.
+        """Return the absolute form of a target's path, with `~` expanded.
 
         Raises ProviderError for the home folder of an unknown user.
         """

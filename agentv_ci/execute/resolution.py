@@ -1,4 +1,4 @@
-"""Targets with the environment's values in place of references, where those can be used."""
+"""Targets with environment references replaced by their values."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from agentv_ci.results.resume import EarlierRun
 
 ADDRESSES = ("base_url", "endpoint")
 FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding", "connection", "upgrade"})
-"""Headers that say where a request ends, and in which protocol; the client's own."""
+"""Headers that the HTTP client sets itself."""
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-NO_ADDRESS = "it does not begin with http:// or https:// and a host"
+INVALID_ADDRESS = "must begin with http:// or https:// and a host"
 
 
 def resolve_plan(
@@ -38,14 +38,14 @@ def resolve_plan(
     *,
     only_judges: bool,
 ) -> dict[str, Target]:
-    """Return the targets of a plan that runs: ready for use where they are asked, else as they are written.
+    """Return the targets of a plan: resolved where they are asked, else as written.
 
-    Those that only answer have a stand-in where `only_judges` are asked. Raises what `resolve_targets` raises.
+    With `only_judges`, targets that only answer are replaced by a mock. Raises what `resolve_targets` raises.
     """
     targets = {key: plan.targets[key] for key in sorted({key for case in plan.cases for key in targets_of(case)})}
     asked: AbstractSet[str] = still_asked(plan, finished.results)
     if only_judges:
-        targets, asked = _with_stand_ins(plan, targets), targets.keys()
+        targets, asked = _with_mocks(plan, targets), targets.keys()
     if options.dry_run:
         return targets
     ready = {
@@ -56,7 +56,7 @@ def resolve_plan(
     return targets | resolve_targets(ready, environ, warn)
 
 
-def _with_stand_ins(plan: Plan, targets: Mapping[str, Target]) -> dict[str, Target]:
+def _with_mocks(plan: Plan, targets: Mapping[str, Target]) -> dict[str, Target]:
     judges = {key for case in plan.cases for key in judges_of(case)}
     width = cases_at_once(None, [targets[key] for key in judges])
     return {
@@ -68,10 +68,10 @@ def _with_stand_ins(plan: Plan, targets: Mapping[str, Target]) -> dict[str, Targ
 def resolve_targets(
     targets: Mapping[str, Target], environ: Mapping[str, str], warn: Warn = lambda _: None
 ) -> dict[str, Target]:
-    """Return the targets ready for use; `warn` gets a sentence for each setting that is left out.
+    """Return the targets with resolved values; `warn` gets a message for each ignored setting.
 
-    Raises UsageError that names every missing variable of every target, or the fields whose value is unfit; no
-    value of a variable is ever printed.
+    Raises UsageError that names every missing variable of every target, or every field with an invalid value, but
+    never the value of a variable.
     """
     missing: list[str] = []
     problems: list[str] = []
@@ -86,12 +86,12 @@ def resolve_targets(
             warn(f"{target.name}: {sentence}")
         try:
             resolved[key] = type(target).model_validate(found.data, strict=False)
-            reasons = tuple(_unfit(resolved[key]))
+            reasons = tuple(_invalid(resolved[key]))
         except ValidationError as error:
             reasons = tuple(_refused(error).items())
         for field, reason in reasons:
             source = f" (read from {found.sources[field]})" if field in found.sources else ""
-            problems.append(f"target '{target.name}': the value of {field}{source} is unfit: {reason}")
+            problems.append(f"target '{target.name}': invalid {field}{source}: {reason}")
     if missing:
         raise MissingVariables("\n".join([*missing, *problems]), hint="set them in the environment or in a .env file")
     if problems:
@@ -100,18 +100,18 @@ def resolve_targets(
 
 
 class _Resolution:
-    """One target while its values are found."""
+    """Finds the values of one target."""
 
     def __init__(self, target: Target, environ: Mapping[str, str]) -> None:
         self._target = target
         self._environ = environ
         self._authored: dict[str, JsonValue] = target.model_dump(mode="json", exclude_none=True)
-        self._left_out: dict[str, str] = {}
+        self._ignored: dict[str, str] = {}
         self.data: dict[str, JsonValue] = {}
         self.missing: dict[str, list[str]] = {}
         """Variable → the fields that need it."""
         self.sources: dict[str, str] = {}
-        """Field → the variable that its value comes from."""
+        """Field → the variable that it is read from."""
         self._substitute()
         self._read_variables()
         self._require()
@@ -128,12 +128,12 @@ class _Resolution:
                 for variable in absent:
                     self.missing.setdefault(variable, []).append(field)
             else:
-                self._left_out[field] = absent[0]
+                self._ignored[field] = absent[0]
 
     def _may_be_absent(self, field: str, variable: str) -> bool:
-        """Whether a setting whose variable is not set is left out; who answers is never left to chance."""
+        """Whether a setting is ignored when its variable is not set, rather than an error."""
         if field == "model" and variable in self._target.variables.get(field, ()):
-            # The variable that names the provider's model anyway, which has a default.
+            # The provider reads this variable by itself, and has a default model.
             return True
         return field not in self._target.essential and not type(self._target).model_fields[field].is_required()
 
@@ -150,7 +150,7 @@ class _Resolution:
         return value
 
     def _read_variables(self) -> None:
-        """Read what the target leaves open from the variables of its provider."""
+        """Read fields that the target does not set from the provider's variables."""
         for field, names in self._target.variables.items():
             if field in self._awaited or not self._target.reads(field, self._known):
                 continue
@@ -162,35 +162,35 @@ class _Resolution:
                 self.data[field] = value
 
     def _require(self) -> None:
-        """What is missing already may be all that is needed, such as a header with a key."""
+        """Add fields that are needed but not set; one that already misses its variable, such as a header, may do."""
         needed = self._target.needs(self._known) - self.data.keys() - self._awaited
         for field in sorted(needed):
             self.missing.setdefault(" or ".join(self._target.variables[field]), []).append(field)
 
     @property
     def _known(self) -> dict[str, JsonValue]:
-        """What is said, be its value known or not."""
-        said = {field: value for field, value in self._authored.items() if field not in self._left_out}
-        return said | self.data
+        """Fields that are set, whether their values are known or not."""
+        authored = {field: value for field, value in self._authored.items() if field not in self._ignored}
+        return authored | self.data
 
     @property
     def _awaited(self) -> set[str]:
         return {field for fields in self.missing.values() for field in fields}
 
     def notes(self) -> Iterator[str]:
-        """Yield what people should know about where values come from."""
-        for field, variable in self._left_out.items():
+        """Yield warnings about where values come from."""
+        for field, variable in self._ignored.items():
             if field not in self.data:
-                yield f"{field} is left out: {variable} is not set"
+                yield f"{field} is ignored: {variable} is not set"
         address = self.data.get("base_url")
         is_own = "base_url" in self._authored or "base_url" in self.sources
         is_borrowed = "api_key" in self.sources and "api_key" not in self._authored
         if is_borrowed and not is_own and address != self._target.fallbacks.get("base_url"):
-            yield f"{self.sources['api_key']} is sent to {address}; give the target an api_key of its own"
+            yield f"{self.sources['api_key']} is sent to {address}; set the target's api_key to send another key"
 
 
 def _refused(error: ValidationError) -> Mapping[str, str]:
-    """Return field → why its value is refused: of a value that may be several things, what the first of them says."""
+    """Return field → why its value is invalid; of a union, the message of its first member."""
     reasons: dict[str, str] = {}
     for each in refusals(error):
         field, *behind = each.place
@@ -199,11 +199,11 @@ def _refused(error: ValidationError) -> Mapping[str, str]:
     return reasons
 
 
-def _unfit(target: Target) -> Iterator[tuple[str, str]]:
-    """Yield the fields of a resolved target whose values cannot be used, and why; that never holds the value."""
+def _invalid(target: Target) -> Iterator[tuple[str, str]]:
+    """Yield the fields of a resolved target with invalid values, and why; never the value itself."""
     for field, value in target.model_dump(mode="json", exclude_none=True).items():
         if _holds_reference(value):
-            yield field, "it is a reference itself"
+            yield field, "the value is an environment reference itself"
     if isinstance(target, HttpTarget):
         yield from _of_address(target)
         yield from _of_headers(target)
@@ -212,7 +212,7 @@ def _unfit(target: Target) -> Iterator[tuple[str, str]]:
             if name not in CLI_PLACEHOLDERS:
                 yield "command_template", f"unknown placeholder {{{name}}}"
         for name in quoted_placeholders(target.command_template):
-            yield "command_template", f"{{{name}}} stands inside quotes or behind a backslash; it is quoted already"
+            yield "command_template", f"{{{name}}} is quoted already; remove the quotes or the backslash around it"
 
 
 def _holds_reference(value: JsonValue) -> bool:
@@ -222,7 +222,7 @@ def _holds_reference(value: JsonValue) -> bool:
         case list():
             return any(map(_holds_reference, value))
         case _:
-            # Maps are the author's own: what looks like a reference there is a value.
+            # A map's values are passed on as they are.
             return False
 
 
@@ -230,29 +230,29 @@ def _of_address(target: HttpTarget) -> Iterator[tuple[str, str]]:
     endpoint = target.endpoint if isinstance(target, AzureOpenAITarget) else None
     field = "base_url" if endpoint is None else "endpoint"
     if endpoint is not None and target.base_url is not None:
-        yield "base_url", "it is another word for endpoint, which is given too"
+        yield "base_url", "it is an alias of endpoint, which is set too"
     try:
         address = target.address()
         split = urlsplit(address or "")
-        _ = split.port  # reading it checks it
+        _ = split.port  # raises ValueError
     except ValueError:
-        yield field, NO_ADDRESS
+        yield field, INVALID_ADDRESS
         return
     if address is None:
         return
     host = split.hostname or ""
     if split.scheme not in ("http", "https") or not host.strip(".") or host[0] == "." or re.search(r"\s", address):
-        yield field, NO_ADDRESS
+        yield field, INVALID_ADDRESS
     elif split.query or split.fragment:
-        yield field, "it has a query; further keys of the request belong into extra_body or headers"
+        yield field, "must not have a query or a fragment; use extra_body or headers"
 
 
 def _of_headers(target: HttpTarget) -> Iterator[tuple[str, str]]:
     headers = target.headers or {}
     for name in headers:
         if name.lower() in FRAMING_HEADERS or not HEADER_NAME.fullmatch(name):
-            yield f"headers.{name}", "it is a header that no target can set"
+            yield f"headers.{name}", "this header cannot be set"
     values = {"api_key": target.api_key, **{f"headers.{name}": value for name, value in headers.items()}}
     for field, value in values.items():
         if value is not None and not (value.isascii() and value.isprintable()):
-            yield field, "it has characters that no header can carry"
+            yield field, "has characters that are not allowed in a header"

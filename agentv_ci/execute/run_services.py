@@ -1,4 +1,4 @@
-"""How a plan is run, what the run works with, and how far it is."""
+"""The options, services and progress of a run."""
 
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ from agentv_ci.redaction import NO_SECRETS, Redactor
 from agentv_ci.text import shortened, without_commands
 
 GradeAnswer = Callable[[PlanCase, Request, Response, Ask], Awaitable[Grade]]
-"""How the engine has an answer scored."""
+"""Scores an answer."""
 
 MAX_LOG_LINE = 4_000
 MAX_WARNINGS = 1_000
-"""More different ones are not read, and to remember them all would take ever more memory."""
+"""Bounds the memory for telling repeated warnings apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How a plan is run; nothing here changes what a case means."""
+    """How a plan is run; none of it changes a case's digest."""
 
     root: Path
     """The repository the plan's paths are relative to."""
     logs: Path = Path(".agentv", "logs")
-    """Where agents' logs go."""
+    """The folder for agents' logs."""
     workers: int | None = None
     dry_run: bool = False
     include_trace: bool = False
     fail_fast: bool = False
     max_cost_usd: float | None = None
-    """Bounds the whole run; the suites of the plan may have bounds of their own."""
+    """The budget of the whole run; suites may have budgets of their own."""
     cache: Path | None = None
     record: Path | None = None
     replay: Path | None = None
     prompts: Path | None = None
-    """Where prompts are dumped."""
+    """The folder for dumped prompts."""
     traces: Path | None = None
-    """Where messages of answers are dumped."""
+    """The folder for dumped traces."""
     shard: Shard | None = None
-    """The part of the plan that runs; each has its share of the budgets."""
+    """The part of the plan that runs, with its share of the budgets."""
     balance: Path | None = None
-    """Results whose durations balance the shards."""
+    """Results with durations to balance the shards."""
     resume: Path | None = None
-    """Results of an earlier run whose answers still hold."""
+    """Results of an earlier run to continue."""
     baseline: Path | None = None
-    """What the run is compared with."""
+    """The baseline to compare with."""
     is_filtered: bool = False
-    """Whether the plan has only some of its documents' cases."""
+    """Whether the plan has only some of the documents' cases."""
 
     @property
     def shards(self) -> int:
-        """In how many parts the plan runs."""
+        """The number of shards."""
         return self.shard.total if self.shard is not None else 1
 
     @property
@@ -66,7 +66,7 @@ class RunOptions:
 
 @dataclass(slots=True)
 class Progress:
-    """How far a run is, in trials."""
+    """The progress of a run, in trials."""
 
     total: int
     done: int = 0
@@ -75,38 +75,38 @@ class Progress:
     failed: int = 0
     errored: int = 0
     retries: int = 0
-    """Questions and attempts that were repeated."""
+    """Repeated requests and attempts."""
     cost_usd: float = 0.0
-    """Of answers and judges so far."""
+    """The cost of answers and judges so far."""
 
 
 def ignore(_: object) -> None:
-    """Take something that is not shown."""
+    """Ignore a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunServices:
-    """What a run is given from outside."""
+    """What a run uses from outside."""
 
     environment: Environment
     log: Log = ignore
     warn: Warn = ignore
     note: Log = ignore
-    """Takes a sentence that people always see, and that is nothing to worry about."""
+    """Takes notices, which are always shown."""
     watch: Callable[[Progress], None] = ignore
-    """Is given the progress once, before the first case, and may look at it at any time."""
+    """Gets the progress once, before the first case; the object is updated as the run goes on."""
     redactor: Redactor = NO_SECRETS
-    """Takes secrets out of answers, errors and log lines, where they enter."""
+    """Removes secrets from answers, errors and log lines."""
 
     def without_secrets(self, redactor: Redactor) -> RunServices:
-        """Return services whose messages have no secrets."""
+        """Return services that remove secrets from messages."""
         log = RunLog(self.log, self.warn, redactor)
         return replace(self, log=ignore if self.log is ignore else log.log, warn=log.warn, redactor=redactor)
 
 
 @dataclass(slots=True)
 class RunLog:
-    """Messages without secrets and without commands to terminals; each warning comes once."""
+    """Cleans messages of secrets and terminal commands; shows each warning once."""
 
     show_line: Log
     show_warning: Warn
@@ -114,24 +114,24 @@ class RunLog:
     _warnings: set[str] = field(default_factory=set, init=False)
 
     def log(self, line: str) -> None:
-        """Pass on what only `--verbose` shows."""
+        """Show a line that is for `--verbose` only."""
         self.show_line(self._clean(line))
 
     def warn(self, sentence: str) -> None:
-        """Pass on what people always see."""
+        """Show a warning, unless it was shown before."""
         if (line := self._clean(sentence)) not in self._warnings and len(self._warnings) < MAX_WARNINGS:
             self._warnings.add(line)
             self.show_warning(line)
 
     def _clean(self, line: str) -> str:
-        # One line: what an answer says must not begin one of its own, which the runner of a workflow may obey.
+        # One line: a line that begins with `::` is a command to the runner of GitHub Actions.
         text = self.redactor.text(without_commands(line)).replace("\n", "\\n")
         return shortened(text, MAX_LOG_LINE)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswers:
-    """Rows whose answers are scored; they are read when they are needed."""
+    """Rows whose answers are scored again, read lazily."""
 
     read: Callable[[], Iterator[ResultRow]]
     number: int

@@ -1,4 +1,4 @@
-"""Parts of a plan for several machines: exact, disjoint, the same on every machine, and about equally long."""
+"""Parts of a plan for several machines: disjoint, deterministic and about equally long."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from agentv_ci.contracts.plan import (
 )
 
 CHARACTERS_A_QUESTION = 4_000
-"""Text that takes as long as a question by itself."""
+"""How much text takes as long as one more question."""
 JUDGEMENT, SCRIPT, CHECK = 1.0, 0.5, 0.01
 """How long evaluators take, as multiples of a question."""
 
@@ -36,14 +36,14 @@ class Shard:
 
 
 def part_of(plan: Plan, shard: Shard, durations_s: Mapping[tuple[str, str], float]) -> Plan:
-    """Return the cases of one shard, in order; digest and everything else are those of the whole plan.
+    """Return the plan with the cases of one shard, in order; its digest stays that of the whole plan.
 
-    The longest case goes first, to the shard that has the least to do: the classic rule of Graham (1969), at most a
-    third longer than the best possible split. `durations_s` has seconds by suite and case id; cases without any count
-    as much as the others' median, and without any at all the size of questions and the kinds of evaluators decide.
+    The longest case goes first, to the shard with the least to do: Graham's rule (1969), at most a third longer than
+    the best split. `durations_s` has seconds by suite and case id; cases without a duration count as the median, and
+    without any durations the size of questions and the kinds of evaluators decide.
     """
     weights = _weights(plan.cases, durations_s)
-    # Least to do, fewest cases, first in order: what takes no time is dealt out too.
+    # By load, then number of cases, then index: cases that take no time are spread too.
     loads = [(0.0, 0, index) for index in range(1, shard.total + 1)]
     chosen: list[int] = []
     for place in sorted(range(len(weights)), key=lambda place: (-weights[place], place)):

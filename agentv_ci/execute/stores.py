@@ -1,7 +1,7 @@
 """Answers on disk: the response cache, and recordings for runs without keys.
 
-Both are folders of JSON files named by the SHA-256 of the whole question. A file is written under another name and
-then renamed, so that several processes can share a folder; one that cannot be read counts as absent.
+Both are folders of JSON files named by the SHA-256 of the whole question. Files are replaced atomically, so that
+several processes can share a folder; a file that cannot be read counts as absent.
 """
 
 from __future__ import annotations
@@ -30,35 +30,35 @@ from agentv_ci.redaction import SECRET_WORDS
 from agentv_ci.results.rows import Trial
 
 CACHE = Path(".agentv", "cache")
-"""Where the cache lies, relative to the working directory."""
+"""The default folder of the cache, relative to the working directory."""
 VERSION = 1
 NAME = re.compile(r"[0-9a-f]{64}\.json")
 FOLDER = re.compile(r"[0-9a-f]{2}")
 SCRATCH = re.compile(r"\.[0-9a-f]{64}\.json\.[0-9]+\.new")
 HEAD = b'{\n "version": '
-"""What every file of ours begins with."""
+"""The first bytes of every file that agentv-ci writes."""
 TRIES = 3
 UNASKED = ("timeout_s", "attempt", "sample", "files", "cwd", "case_id")
-"""What of a request stands in its key in another way, or not at all."""
+"""Fields of a request that its key holds in another form, or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What lies in a store."""
+    """The size of a store."""
 
     files: int
     size_bytes: int
 
 
 class Store:
-    """A folder of answers; with `outside_git` it keeps itself out of commits."""
+    """A folder of answers; `outside_git` adds a `.gitignore`."""
 
     def __init__(self, folder: Path, *, outside_git: bool = False) -> None:
         self.folder = folder
         self._outside_git = outside_git
 
     def find(self, key: str) -> Response | None:
-        """Return the answer to a question, marked as a stored one; None when there is none that can be read."""
+        """Return the answer to a question, marked as cached; None when it is missing or cannot be read."""
         try:
             entry = read_json(self._place(key).read_text("utf-8"), strict=True)
             if not isinstance(entry, dict) or entry.get("version") != VERSION:
@@ -69,12 +69,12 @@ class Store:
         return replace(response, cached=True, requests=0) if _is_sound(response) else None
 
     def keep(self, key: str, asked: JsonObject, response: Response) -> None:
-        """Write an answer, and for people what was asked; raises OSError."""
+        """Write an answer, and what was asked for people to read; raises OSError."""
         entry = {"version": VERSION, "asked": asked, "response": _responses().dump_python(response, mode="json")}
         place = self._place(key)
         if self._outside_git:
             self._ignore()
-        # ASCII: an answer may hold characters that no file can.
+        # ASCII: an answer may hold lone surrogates, which UTF-8 cannot encode.
         text = json.dumps(entry, indent=1) + "\n"
         for _ in range(TRIES):
             # Another process may be clearing the folder.
@@ -83,28 +83,28 @@ class Store:
                 with replacing(place) as file:
                     file.write(text.encode("ascii"))
                 return
-        raise FileNotFoundError(errno.ENOENT, "the folder is removed all the time", str(place))
+        raise FileNotFoundError(errno.ENOENT, "the directory keeps being removed", str(place))
 
     def contents(self) -> Contents:
-        """Count what lies here; raises OSError."""
+        """Return the number and size of the files; raises OSError."""
         sizes = [size for _, size in self._files()]
         return Contents(len(sizes), sum(sizes))
 
     def clear(self) -> Contents:
-        """Remove all answers, and nothing else that may lie here; returns what was removed. Raises OSError."""
+        """Remove all answers and no other files; returns what was removed. Raises OSError."""
         removed: list[int] = []
         for path, size in tuple(self._files()):
             with suppress(FileNotFoundError):
                 path.unlink()
                 removed.append(size)
             with suppress(OSError):
-                # It holds something else, or another process has removed it.
+                # It is not empty, or another process has removed it.
                 path.parent.rmdir()
         self._sweep()
         return Contents(len(removed), sum(removed))
 
     def _sweep(self) -> None:
-        """Remove what killed processes have left; one that writes just now begins again."""
+        """Remove scratch files of killed processes; a process that is writing one starts again."""
         for folder in self._folders():
             for path in _listed(folder):
                 is_ours = SCRATCH.fullmatch(path.name) is not None and path.name.startswith(f".{folder.name}")
@@ -123,7 +123,7 @@ class Store:
         return self.folder / key[:2] / f"{key}.json"
 
     def _files(self) -> Iterator[tuple[Path, int]]:
-        """Yield our files and their sizes; other processes may remove them meanwhile."""
+        """Yield our files and their sizes; other processes may remove files at the same time."""
         for folder in self._folders():
             for path in _listed(folder):
                 with suppress(FileNotFoundError):
@@ -151,7 +151,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def _is_sound(response: Response) -> bool:
-    """Whether figures of a file that anybody may have edited are figures at all."""
+    """Whether no figure is negative: files can be edited by hand."""
     usage = response.usage
     counts = [] if usage is None else [usage.input_tokens, usage.output_tokens, usage.total_tokens, usage.cached_tokens]
     return all(figure is None or figure >= 0 for figure in (response.duration_ms, response.cost_usd, *counts))
@@ -164,17 +164,17 @@ def _responses() -> TypeAdapter[Response]:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a target is asked, and where answers to it are kept."""
+    """What a target is asked, and under which keys answers are stored."""
 
     key: str
-    """Of the target."""
+    """The target's key in the plan."""
     target: Target
     request: Request
     trial: Trial
     cached: str | None = None
-    """Its key in the cache; None: it has none."""
+    """Its key in the cache; None when it is not cached."""
     recorded: str | None = None
-    """Its key among recordings; None: it has none."""
+    """Its key among recordings; None when it is not recorded."""
 
 
 class AnswerStores:
@@ -184,7 +184,7 @@ class AnswerStores:
         self, authored: Mapping[str, Target], resolved: Mapping[str, Target], options: RunOptions, warn: Warn
     ) -> None:
         self.write_error: str | None = None
-        """Why a recording is not there."""
+        """Why a recording could not be written."""
         self._resolved = resolved
         self._dry_run = options.dry_run
         self._warn = warn
@@ -195,18 +195,18 @@ class AnswerStores:
         self._written = {key: answer_settings(authored[key], None) for key in resolved}
 
     def replays(self, target: Target) -> bool:
-        """Whether a target is not asked. A mock needs no recording: it says what the targets document says."""
+        """Whether a target's answers come from recordings; those of a mock are in the targets file."""
         return self._replay is not None and not isinstance(target, MockTarget)
 
     def question(self, key: str, request: Request, trial: Trial, *, occurrence: int = 0) -> Question:
-        """Return a question with its keys; `occurrence` separates those of a trial that are alike."""
+        """Return a question with its keys; `occurrence` tells apart identical ones of a trial."""
         target = self._resolved[key]
         question = Question(key, target, request, trial)
         if self._dry_run or isinstance(target, MockTarget):
             return question
         case: JsonValue = [trial.case.suite, request.case_id]
         if self._cache is not None:
-            # Commands and agents may see the case; a recording is to give the same run again with any target.
+            # Commands and agents may see the case. A recording repeats the same run, so it always counts the case.
             seen = None if isinstance(target, HttpTarget) else case
             cached = question_key(self._settings[key], request, trial=trial.number, occurrence=occurrence, case=seen)
             question = replace(question, cached=cached)
@@ -223,7 +223,7 @@ class AnswerStores:
         return None
 
     def keep(self, question: Question, response: Response) -> None:
-        """Keep an answer wherever answers are kept; one that is stored already is kept among the recordings only."""
+        """Store an answer in the cache and among the recordings; a stored one is only recorded."""
         if self._cache is not None and question.cached is not None and not response.cached:
             self._write(self._cache, question.cached, question, response)
         if self._record is not None and question.recorded is not None:
@@ -231,7 +231,7 @@ class AnswerStores:
             self.write_error = self.write_error or error
 
     def _write(self, store: Store, key: str, question: Question, response: Response) -> str | None:
-        """Write an answer; returns why it could not be."""
+        """Write an answer; returns the reason when that fails."""
         trial, target = question.trial, question.target
         asked: JsonObject = {
             "target": target.name,
@@ -243,13 +243,13 @@ class AnswerStores:
         try:
             store.keep(key, asked, response)
         except OSError as error:
-            self._warn(f"an answer cannot be kept in '{store.folder}': {error.strerror}")
+            self._warn(f"cannot write an answer to '{store.folder}': {error.strerror}")
             return f"{store.folder}: {error.strerror}"
         return None
 
     def not_recorded(self, target: Target) -> str:
-        """Return what is said of a question that a replay has no answer to."""
-        assert self._replay is not None, "only a replay has no answer"
+        """Return the message for a question without a recording."""
+        assert self._replay is not None, "only a replay needs recordings"
         return f"{target.name}: no recorded answer to this question in '{self._replay.folder}'; record it with --record"
 
 
@@ -258,8 +258,8 @@ def question_key(
 ) -> str:
     """Return the key of a question to a target with these settings.
 
-    `occurrence` separates the questions of a trial that are alike, such as those of two judges; `case` is what the
-    target may know of the case besides the question.
+    `occurrence` tells apart identical questions of a trial, such as those of two judges; `case` is what the target may
+    know about the case besides the question.
     """
     question = {name: value for name, value in asdict(request).items() if name not in UNASKED}
     key = {
@@ -275,9 +275,9 @@ def question_key(
 
 
 def answer_settings(authored: Target, resolved: Target | None) -> JsonObject:
-    """Return those settings of a target that can change an answer; secrets as they are written, never their values.
+    """Return the settings of a target that can change an answer; secrets as written, never their values.
 
-    Without `resolved` all settings are those that are written: the environment plays no part.
+    Without `resolved` all settings are as written, independent of the environment.
     """
     unasked = set(authored.outside_digest)
     written: JsonObject = authored.model_dump(mode="json", exclude_none=True, exclude=unasked)
@@ -290,13 +290,13 @@ def answer_settings(authored: Target, resolved: Target | None) -> JsonObject:
 
 
 def _veiled(written: JsonValue, used: JsonValue) -> JsonValue:
-    """Return a secret setting as it is written; of a map, what only its contract calls secret is what is used."""
+    """Return a secret setting as written; entries of a map that do not refer to a secret variable keep their value."""
     if not isinstance(written, dict) or not isinstance(used, dict):
         return written
     return {name: value if _names_secret(value) else used.get(name) for name, value in written.items()}
 
 
 def _names_secret(value: JsonValue) -> bool:
-    """Whether a value is a reference to a variable that its name calls secret."""
+    """Whether a value refers to a variable with a secret's name."""
     variable = variable_of(value)
     return variable is not None and variable.upper().rsplit("_", 1)[-1] in SECRET_WORDS

@@ -1,4 +1,4 @@
-"""The targets of a run, opened: asked within limits, through the cache; what they say is cleaned and priced."""
+"""Open targets: asked within their limits and through the cache; answers are redacted and priced."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from agentv_ci.execute.stores import AnswerStores, Question
 from agentv_ci.prices import cost_of_response
 from agentv_ci.redaction import Redactor
 from agentv_ci.results.rows import Trial, TrialKey
+from agentv_ci.text import counted
 
 
 class OpenTargets:
@@ -52,14 +53,14 @@ class OpenTargets:
         self._dumps = Dumps(options.prompts, options.traces, services.redactor, services.warn)
         self._providers: dict[str, Provider] = {}
         self._together: dict[TrialKey, Response] = {}
-        """Answers to questions that were asked in one session, until their trials take them."""
+        """Answers of batches, until their trials take them."""
         self._alike: dict[TrialKey, dict[str | None, set[int]]] = {}
-        """Which places are taken among the questions of a trial that are alike."""
+        """Occurrences taken by identical questions of a trial."""
         self._under_way: dict[str, asyncio.Event] = {}
-        """By key in the cache, questions that are being asked; set when that has ended, with or without an answer."""
+        """By cache key, questions being asked; set when they have ended, with or without an answer."""
 
     async def open(self, key: str, stack: AsyncExitStack) -> None:
-        """Make a target ready; raises TargetUnavailable when it cannot be asked at all."""
+        """Open a target; raises TargetUnavailable when it cannot be asked at all."""
         target = self._resolved[key]
         if self._options.dry_run:
             target = MockTarget(name=target.name, provider="mock")
@@ -89,20 +90,21 @@ class OpenTargets:
         workers = self._options.workers or target.workers
         if target.most_workers is not None and isinstance(workers, int) and workers > target.most_workers:
             self._services.warn(
-                f"{target.name}: '{target.provider}' takes {target.most_workers} question at once, not {workers}"
+                f"{target.name}: '{target.provider}' supports {counted(target.most_workers, 'concurrent request')}; "
+                f"workers={workers} is ignored"
             )
 
     async def ask_together(self, key: str, questions: Iterable[tuple[Trial, Request]]) -> None:
-        """Ask all questions to a target in one session, if it wants that and can (`provider_batching`).
+        """Ask all questions to a target in one session, if `provider_batching` is set and the provider supports it.
 
-        Where that fails, every trial asks its own question.
+        If that fails, every trial asks its own question.
         """
         target, provider = self._resolved[key], self._providers.get(key)
         if target.provider_batching is not True or self._options.dry_run or provider is None:
             return
         log, monotonic = self._services.log, self._services.environment.monotonic
         if not isinstance(provider, BatchProvider):
-            log(f"{target.name}: provider_batching was requested but not applied: '{target.provider}' cannot")
+            log(f"{target.name}: '{target.provider}' does not support provider_batching; asking case by case")
             return
         requests = {
             trial.key: request
@@ -111,20 +113,20 @@ class OpenTargets:
         }
         if not requests:
             return
-        log(f"{target.name}: asks {len(requests)} questions in one batch")
+        log(f"{target.name}: asking {counted(len(requests), 'question')} in one batch")
         begun = monotonic()
         try:
             async with self._limits.of(key).slot():
                 responses = await provider.ask_together(list(requests.values()))
         except (ProviderError, OSError) as error:
-            log(f"{target.name}: provider_batching was requested but not applied: {error}; asks case by case")
+            log(f"{target.name}: provider_batching failed: {error}; asking case by case")
             return
         share_ms = round((monotonic() - begun) * 1000 / len(requests))
         for trial_key, response in zip(requests, responses, strict=True):
             self._together[trial_key] = replace(response, duration_ms=share_ms)
 
     async def answer(self, trial: Trial, request: Request) -> Response:
-        """Return a trial's answer, out of its target's session where there was one; raises ProviderError, cleaned."""
+        """Return a trial's answer, from its target's batch where there was one; raises ProviderError, redacted."""
         response = self._together.pop(trial.key, None)
         if response is None:
             response = await self.ask(trial.case.target, request, trial)
@@ -136,10 +138,10 @@ class OpenTargets:
         return response
 
     async def ask(self, key: str, request: Request, trial: Trial) -> Response:
-        """Return the answer to a question; raises ProviderError, cleaned.
+        """Return the answer to a question; raises ProviderError, redacted.
 
-        It takes a place among the trial's questions that are alike, such as two judges'; one that gets no answer
-        leaves it to the next attempt.
+        Identical questions of a trial, such as those of two judges, are numbered; a failed one leaves its number to
+        the next attempt.
         """
         question = self.stores.question(key, request, trial)
         places = self._alike.setdefault(trial.key, {}).setdefault(question.cached or question.recorded, set())
@@ -180,9 +182,9 @@ class OpenTargets:
 
     @contextmanager
     def _first_of_its_like(self, cached: str | None) -> Iterator[None]:
-        """Have the same question of other cases wait meanwhile: what the first one gets is in the cache then.
+        """Make the same question of other cases wait, so that the cache can answer them.
 
-        Where it gets nothing, they are asked side by side, so that none waits for more than one failure.
+        If the first one fails, the others are asked side by side: none waits for more than one failure.
         """
         if cached is None or cached in self._under_way:
             yield
@@ -195,12 +197,12 @@ class OpenTargets:
             ended.set()
 
     def forget(self, trial: Trial) -> None:
-        """Let go of what only matters while a trial runs."""
+        """Discard what is kept only while a trial runs."""
         self._alike.pop(trial.key, None)
         self._dumps.forget(trial)
 
     def _accepted(self, question: Question, response: Response) -> Response:
-        """Keep, price and count an answer that a provider has given."""
+        """Store, price and count a provider's answer."""
         self.stores.keep(question, response)
         response = self._priced(question, response)
         if not self._options.dry_run:
@@ -208,7 +210,7 @@ class OpenTargets:
         return response
 
     def _priced(self, question: Question, response: Response) -> Response:
-        """Return an answer with its cost; what the mock says in a target's place costs nothing."""
+        """Return an answer with its cost; in a dry run answers cost nothing."""
         if self._options.dry_run:
             return response
         cost_usd = cost_of_response(question.target, response, question.trial.suite.prices)
@@ -219,9 +221,9 @@ class OpenTargets:
 async def open_target(
     target: Target, services: ProviderServices, redactor: Redactor, prices: Mapping[str, Price]
 ) -> AsyncIterator[Callable[[Request], Awaitable[Response]]]:
-    """Open a resolved target that is asked without a plan; raises TargetUnavailable.
+    """Open a resolved target without a plan; raises TargetUnavailable.
 
-    Asking raises ProviderError, free of secrets.
+    Asking raises ProviderError, redacted.
     """
     provider = open_provider(target, services)
 

@@ -1,4 +1,4 @@
-"""Which trial runs next: all trials of a case, or with `stop_when: decided` no more than its verdict takes."""
+"""Which trial runs next: all trials of a case, or with `stop_when: decided` only as many as its verdict needs."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ from agentv_ci.results.trials import Result, enough, needed
 
 
 def first_trials(case: PlanCase, finished: Mapping[TrialKey, Result]) -> Sequence[int]:
-    """Return the numbers of the trials that a case begins with, beside those that are finished."""
+    """Return the numbers of the trials that a case begins with, except those that are finished."""
     known = _known(case, finished)
     if case.stop_when is None:
         return _without(case, known)
-    # What an earlier run left out or has no answer to is made up for first.
+    # Trials that an earlier run skipped or could not answer come first.
     gaps = [number for number in range(1, max(known, default=0)) if number not in known]
     return gaps or _next(case, known)
 
 
 def still_asked(plan: Plan, finished: Mapping[TrialKey, Result]) -> AbstractSet[str]:
-    """Return the keys of the targets that are asked anything yet."""
+    """Return the keys of the targets that are still to be asked."""
     left = (case for case in plan.cases if first_trials(case, finished))
     return {key for case in left for key in targets_of(case)}
 
 
 def can_pass(case: PlanCase, missed: int) -> bool:
-    """Whether a case passes when all its trials do, except for so many that did not."""
+    """Whether a case can still pass after this many of its trials did not."""
     return missed <= case.trials - enough(case.trials, case.require)
 
 
 @dataclass(slots=True)
 class _UndecidedCase:
-    """A case that stops when it is decided, while it is not."""
+    """A case with `stop_when: decided` that is not decided yet."""
 
     known: dict[int, Result]
-    """By number, the trials that have ended."""
+    """Finished trials, by number."""
     under_way: int
-    """Trials that run side by side, or are about to."""
+    """Trials that are running or about to."""
 
 
 class TrialSchedule:
-    """The trials of a run: hands them out to all workers, and takes in what they come to.
+    """Hands out the trials of a run to workers, and takes in their results.
 
     The next trial is the first one in the plan's order whose target has room for it.
     """
@@ -68,9 +68,9 @@ class TrialSchedule:
         budget: Budget,
     ) -> None:
         self.number = 0
-        """How many trials the run has to make at the most."""
+        """How many trials the run may need."""
         self.stopped: Stop | None = None
-        """Why there is more in the plan than has run."""
+        """Why parts of the plan did not run."""
         self._plan = plan
         self._targets = targets
         self._options = options
@@ -80,9 +80,9 @@ class TrialSchedule:
         self._places = {case_key(case): place for place, case in enumerate(plan.cases)}
         self._finished = finished.results
         self._waiting: dict[str, list[tuple[int, int, Iterator[int]]]] = {case.target: [] for case in plan.cases}
-        """By target, a heap of the cases that have trials to begin: their place, the next number, and the others."""
+        """By target, a heap of cases with trials to begin: index in the plan, next trial number, further numbers."""
         self._under_way: Counter[str] = Counter()
-        """By target, trials that are asked or judged."""
+        """By target, trials being asked or judged."""
         self._undecided: dict[CaseKey, _UndecidedCase] = {}
         self._missed: Counter[CaseKey] = Counter()
         """Trials that did not pass."""
@@ -107,13 +107,13 @@ class TrialSchedule:
         heappush(self._waiting[case.target], (place, next(others), others))
 
     def first(self, target: str) -> Iterator[Trial]:
-        """Yield the trials that the cases of a target begin with, as far as there is money for them."""
+        """Yield the trials that the cases of a target begin with, as far as the budget allows."""
         for place, case in enumerate(self._plan.cases):
             if case.target == target and not self._is_stopped and not self._budget.is_exhausted(case.suite):
                 yield from (self._trial(place, number) for number in first_trials(case, self._finished))
 
     def of_row(self, row: ResultRow) -> Trial:
-        """Return the trial that a stored answer is of."""
+        """Return the trial of a stored answer."""
         return replace(self._trial(self._places[row.suite, row.eval_id], row.trial), seed=row.seed)
 
     def _trial(self, place: int, number: int) -> Trial:
@@ -122,8 +122,8 @@ class TrialSchedule:
         return Trial(case, suite, target, number, seed_of(case, number), dry_run=self._options.dry_run)
 
     async def next(self) -> Trial | None:
-        """Return the next trial; waits until there is room for one. None: there are no more."""
-        # A case that runs may need further trials.
+        """Return the next trial, once there is room for it; None when there are no more."""
+        # A running case may need further trials.
         while not self._is_stopped and (any(self._waiting.values()) or self._under_way.total()):
             free = [
                 trials[0]
@@ -137,24 +137,24 @@ class TrialSchedule:
             place, number, others = min(free)
             case = self._plan.cases[place]
             heappop(self._waiting[case.target])
-            if self._is_wanted(case):
+            if self._is_affordable(case):
                 if (following := next(others, None)) is not None:
                     heappush(self._waiting[case.target], (place, following, others))
                 self._under_way[case.target] += 1
                 return self._trial(place, number)
         return None
 
-    def _is_wanted(self, case: PlanCase) -> bool:
-        """Whether a case whose turn it is runs; a suite without money left does not hold up the others."""
+    def _is_affordable(self, case: PlanCase) -> bool:
+        """Whether the budget allows a case; a suite whose budget is used up does not hold up the others."""
         if self._budget.is_exhausted(case.suite):
             self.stopped = "budget"
             return False
         return True
 
     def finish(self, trial: Trial, row: ResultRow) -> int:
-        """Take in a trial's row; returns how many further trials of its case need not run."""
+        """Take in a trial's row; returns how many further trials of its case are not needed."""
         case, key = trial.case, case_key(trial.case)
-        # One that waited for a slow judge has taken no place that another target brings.
+        # A trial that waits for a slow judge takes no worker from another target.
         self._under_way[case.target] -= 1
         self._room.set()
         unneeded = self._decide(case, row) if key in self._undecided else 0
@@ -165,9 +165,9 @@ class TrialSchedule:
         return unneeded
 
     def _decide(self, case: PlanCase, row: ResultRow) -> int:
-        """Have others of a case's trials run while its verdict is open; returns how many need not, once it is not.
+        """Schedule more trials of a case while it is undecided; returns how many are not needed once it is decided.
 
-        Those that run side by side are waited for, so that the same trials run whatever the number of workers.
+        Waits for trials that are running, so that the number of workers does not change which trials run.
         """
         state = self._undecided[case_key(case)]
         state.known[row.trial] = Result(row.verdict, row.score)
@@ -186,7 +186,7 @@ class TrialSchedule:
         return 0
 
     def stop_if_failed(self) -> None:
-        """With --fail-fast, begin nothing when a case of an earlier run cannot pass any more."""
+        """With --fail-fast, begin nothing when a case of an earlier run can no longer pass."""
         if self._options.fail_fast and not all(
             can_pass(case, self._missed[case_key(case)]) for case in self._plan.cases
         ):
@@ -194,7 +194,8 @@ class TrialSchedule:
 
     def _stop(self) -> None:
         """Hand out nothing more."""
-        if any(self._is_wanted(self._plan.cases[place]) for trials in self._waiting.values() for place, *_ in trials):
+        waiting = (place for trials in self._waiting.values() for place, *_ in trials)
+        if any(self._is_affordable(self._plan.cases[place]) for place in waiting):
             self.stopped = self.stopped or "fail-fast"
         self._is_stopped = True
         for trials in self._waiting.values():

@@ -85,7 +85,7 @@ def test_every_trial_gets_its_own_answer_of_one_session(monkeypatch: pytest.Monk
     session, log = Session(), list[str]()
     assert asyncio.run(answers(session, log, monkeypatch, "a", "b")) == ["answer to b", "answer to a"]
     assert (session.asked, session.alone) == ([["a", "b"]], [])
-    assert log == ["editor: asks 2 questions in one batch"]
+    assert log == ["editor: asking 2 questions in one batch"]
 
 
 @pytest.mark.parametrize("error", [ProviderError("process", "no window"), OSError("no window")])
@@ -96,7 +96,7 @@ def test_batch_that_fails_leaves_the_questions_open_and_says_so(
     assert asyncio.run(answers(session, log, monkeypatch, "a", "b")) == ["answer of its own"] * 2
     assert (session.asked, session.alone) == ([["a", "b"]], ["b", "a"]), "a batch is tried once"
     assert log[1:] == [
-        "editor: provider_batching was requested but not applied: no window; asks case by case",
+        "editor: provider_batching failed: no window; asking case by case",
     ]
 
 

@@ -92,7 +92,7 @@ def test_what_was_kept_costs_nothing_again() -> None:
         (GPT, answer(), ["gpt-2030"]),
         (CODEX, answer(model="served"), ["served"]),
         (CODEX, answer(), ["codex"]),
-        (GPT, answer(counted=False), ["gpt-2030 (which does not tell its tokens)"]),
+        (GPT, answer(counted=False), ["gpt-2030 (does not report tokens)"]),
         (COMMAND, answer(), []),
         (MOCK, answer(), []),
     ],
@@ -111,4 +111,4 @@ def test_with_a_budget_people_are_told_of_it_once(most_usd: float | None, own: d
     spent.answered(GPT, answer(), A)
     spent.answered(GPT, answer(), B)
     assert len(said) == warned
-    assert all("'gpt-2030'" in each and "`prices`" in each for each in said)
+    assert all("'gpt-2030'" in each and "'prices'" in each for each in said)

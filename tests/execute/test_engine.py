@@ -522,16 +522,16 @@ def test_the_progress_counts_every_trial(run: Run) -> None:
 def test_a_batch_that_the_provider_cannot_do_is_said_and_done_case_by_case(run: Run) -> None:
     run.documents(["one", "two"], mock(provider_batching=True))
     assert len(run()) == 2
-    assert run.log[0] == "default: provider_batching was requested but not applied: 'mock' cannot"
+    assert run.log[0] == "default: 'mock' does not support provider_batching; asking case by case"
 
 
 def test_the_log_tells_every_question_attempt_and_verdict(run: Run) -> None:
     run.documents(["one"], mock(error={"kind": "timeout", "attempts": 1}))
     run()
     assert run.log == [
-        "one: asks default",
+        "one: asking default",
         "one: timeout: scripted failure",
-        "one: asks default, attempt 2",
+        "one: asking default, attempt 2",
         "one: pass, score 1.000",
         "one: finds (contains): pass, score 1.000: contains '42'",
     ]

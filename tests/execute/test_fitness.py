@@ -12,7 +12,7 @@ from agentv_ci.errors import UsageError
 from agentv_ci.execute.resolution import resolve_targets
 
 AZURE: dict[str, Any] = {"provider": "azure-openai", "deployment": "gpt", "api_key": "k"}
-NO_ADDRESS = "it does not begin with http:// or https:// and a host"
+NO_ADDRESS = "must begin with http:// or https:// and a host"
 
 
 def resolved(environ: dict[str, str], **settings: Any) -> tuple[dict[str, Any], list[str]]:
@@ -31,12 +31,12 @@ def refusal(environ: dict[str, str] | None = None, **settings: Any) -> UsageErro
 
 @pytest.mark.parametrize("endpoint", ["ftp://x", "https://", "my resource", "http://[::1", "http://h:99999"])
 def test_endpoint_that_is_no_address_is_told_before_anything_is_asked(endpoint: str) -> None:
-    assert refusal(**AZURE, endpoint=endpoint).message == f"target 'it': the value of endpoint is unfit: {NO_ADDRESS}"
+    assert refusal(**AZURE, endpoint=endpoint).message == f"target 'it': invalid endpoint: {NO_ADDRESS}"
 
 
 def test_endpoint_and_base_url_are_not_given_together() -> None:
     said = refusal(**AZURE, endpoint="here", base_url="http://127.0.0.1:1").message
-    assert "the value of base_url is unfit: it is another word for endpoint" in said
+    assert "invalid base_url: it is an alias of endpoint" in said
 
 
 def test_spaces_around_an_address_do_no_harm() -> None:
@@ -83,20 +83,20 @@ def test_other_settings_are_left_out_and_people_are_told() -> None:
     environ = {"OPENAI_API_KEY": "k"}
     found, warned = resolved(environ, provider="openai", model="m", temperature="${{ HEAT }}")
     assert "temperature" not in found
-    assert warned == ["it: temperature is left out: HEAT is not set"]
+    assert warned == ["it: temperature is ignored: HEAT is not set"]
 
 
 def test_value_that_does_not_fit_is_told_with_its_variable() -> None:
     environ = {"OPENAI_API_KEY": "k", "HEAT": "hot"}
     said = refusal(environ, provider="openai", model="m", temperature="${{ HEAT }}").message
-    assert said.startswith("target 'it': the value of temperature (read from HEAT) is unfit: ")
+    assert said.startswith("target 'it': invalid temperature (read from HEAT): ")
     assert "hot" not in said
 
 
 @pytest.mark.parametrize(
     ("settings", "environ", "told"),
     [
-        ({"provider": "openrouter"}, {}, ["it: OPENAI_API_KEY is sent to https://openrouter.ai/api/v1; give"]),
+        ({"provider": "openrouter"}, {}, ["it: OPENAI_API_KEY is sent to https://openrouter.ai/api/v1; set"]),
         ({"provider": "openrouter"}, {"OPENAI_BASE_URL": "http://127.0.0.1:1"}, []),
         ({"provider": "openrouter", "api_key": "own"}, {}, []),
         ({"provider": "openai", "base_url": "http://127.0.0.1:1"}, {}, []),
@@ -117,4 +117,4 @@ def test_missing_header_is_all_that_is_missing() -> None:
 
 def test_placeholder_inside_quotes_is_found_in_a_template_of_the_environment_too() -> None:
     said = refusal({"AGENT": "agent '{PROMPT}'"}, provider="cli", command_template="${{ AGENT }}").message
-    assert "(read from AGENT) is unfit: {PROMPT} stands inside quotes or behind a backslash" in said
+    assert "(read from AGENT): {PROMPT} is quoted already" in said

@@ -432,7 +432,7 @@ def test_storm_of_refusals_costs_no_answer_and_no_question_too_many(run: Run) ->
         outcome = run(workers=16)
     rows = run.rows()
     assert (outcome.report.counts.passed, sum(row.requests for row in rows)) == (20, len(api.requests))
-    assert {change.reason for change in outcome.report.concurrency} <= {"HTTP 429", "answers without a refusal"}
+    assert {change.reason for change in outcome.report.concurrency} <= {"HTTP 429", "no refusals in a full round"}
     assert min(change.after for change in outcome.report.concurrency) >= 1
 
 

@@ -67,7 +67,7 @@ def test_a_refusal_halves_the_slots_and_each_round_of_answers_gives_one_back() -
 
     scene = play(4, act)
     assert scene.widths == [(4, 2), (2, 3), (3, 4)]
-    assert [change.reason for change in scene.changes] == ["HTTP 429", *["answers without a refusal"] * 2]
+    assert [change.reason for change in scene.changes] == ["HTTP 429", *["no refusals in a full round"] * 2]
     assert {change.target for change in scene.changes} == {"gpt"}
     assert scene.changes[0].at == NOW.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 

@@ -323,8 +323,8 @@ def test_form_of_codex_logs_may_come_from_the_environment() -> None:
 @pytest.mark.parametrize("address", ["localhost:11434/v1", "api.example.com", "ftp://x", "http://", "http:///v1"])
 def test_address_that_is_none_is_told_before_anything_is_asked(address: str) -> None:
     said = refusal({"PLACE": address}, {**OPENAI, "base_url": "${{ PLACE }}"}).message
-    reason = "it does not begin with http:// or https:// and a host"
-    assert said == f"target 'gpt': the value of base_url (read from PLACE) is unfit: {reason}"
+    reason = "must begin with http:// or https:// and a host"
+    assert said == f"target 'gpt': invalid base_url (read from PLACE): {reason}"
 
 
 @pytest.mark.parametrize("field", ["api_key", "headers"])
@@ -332,5 +332,5 @@ def test_address_that_is_none_is_told_before_anything_is_asked(address: str) -> 
 def test_value_that_no_header_can_carry_is_told_and_not_shown(field: str, value: str) -> None:
     given = "${{ SECRET }}" if field == "api_key" else {"x-mine": "${{ SECRET }}"}
     said = refusal({"SECRET": value}, {**LOCAL, field: given}).message
-    assert said.startswith(f"target 'gpt': the value of {field}")
+    assert said.startswith(f"target 'gpt': invalid {field}")
     assert "canary" not in said

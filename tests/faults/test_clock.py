@@ -111,7 +111,7 @@ def test_a_date_to_wait_for_that_lies_behind_the_time_of_the_case_is_not_waited_
         documents(repository, [asked], patient, timeout_seconds=LONGEST_S)
         (row,) = run(repository, replace(waits.environment(), now=lambda: NOW - HOUR))
     assert (row.status, row.error_kind, row.requests, waits.slept) == ("error", "rate_limit", 1, [])
-    assert "no time to wait 3605 s" in (row.error or "")
+    assert "no time left to wait 3605 s" in (row.error or "")
 
 
 def test_a_clock_that_jumps_at_every_look_makes_nobody_wait_long_and_loses_no_row(repository: Path) -> None:

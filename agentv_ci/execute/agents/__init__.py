@@ -1,1 +1,1 @@
-"""What providers that are agents share: programs, the files they read, the events they print."""
+"""What agent providers share: programs, the files they read, the events they print."""

@@ -1,4 +1,4 @@
-"""The events that agents print: a JSON object a line."""
+"""The events that agents print: one JSON object per line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agentv_ci.json_access import json_or_none, text_at
 
 
 class AgentFailed(Exception):
-    """An agent that reports a failure, or stops before it has answered."""
+    """An agent reported a failure, or stopped without an answer."""
 
     def __init__(self, sentence: str | None, kind: ErrorKind = "process") -> None:
         super().__init__(sentence)
@@ -20,16 +20,16 @@ class AgentFailed(Exception):
 
 
 class NotEvents(ValueError):
-    """A text that is no stream of events."""
+    """The output has no events."""
 
 
 def kind_of_reported(status: int | None) -> ErrorKind:
-    """Return what a status in an agent's report means; what is no status of HTTP means nothing."""
+    """Return the kind of a status in an agent's report; `process` unless it is an HTTP error."""
     return kind_of_status(status) if status is not None and 400 <= status < 600 else "process"
 
 
 class Turns:
-    """The messages of an agent while it speaks: each text takes the tool calls that were made before it."""
+    """Collects the messages of an agent; each text gets the tool calls made before it."""
 
     def __init__(self) -> None:
         self._parts: list[str | tuple[ToolCall, str | None]] = []
@@ -38,16 +38,16 @@ class Turns:
     def call(
         self, tool: str | None, given: JsonValue, returned: JsonValue = None, *, call_id: str | None = None
     ) -> None:
-        """Take in a tool call; what it returns may come apart, under its id."""
+        """Add a tool call; its output may come later, with the same id."""
         self._parts.append((ToolCall(tool=tool or "", input=given, output=returned), call_id))
 
     def output(self, call_id: str | None, returned: JsonValue) -> None:
-        """Take in what a tool call returned."""
+        """Add the output of a tool call."""
         if call_id is not None:
             self._outputs[call_id] = returned
 
     def say(self, text: str) -> None:
-        """Take in a text."""
+        """Add a text."""
         self._parts.append(text)
 
     def response(
@@ -59,7 +59,7 @@ class Turns:
         finish_reason: str | None = None,
         cost_usd: float | None = None,
     ) -> Response | None:
-        """Return the response with an answer; None without one."""
+        """Return the response; None without an answer."""
         if answer is None:
             return None
         return Response(
@@ -73,7 +73,7 @@ class Turns:
         )
 
     def _messages(self) -> tuple[OutputMessage, ...]:
-        """All messages; calls after the last text stand in one without."""
+        """Return all messages; tool calls after the last text get a message without content."""
         messages: list[OutputMessage] = []
         calls: list[ToolCall] = []
         for part in self._parts:
@@ -95,11 +95,11 @@ class Turns:
 
 
 def read_events(text: str, known: Container[str]) -> list[JsonObject]:
-    """Return the events of a stream; raises NotEvents when it holds none of the known types.
+    """Return the events of an output; raises NotEvents when it has none of the known types.
 
-    Lines that are no JSON objects are left out: agents print warnings too.
+    Lines that are not JSON objects are skipped: agents print warnings too.
     """
-    # Not `splitlines`: JSON may hold all the other characters that separate lines.
+    # Not `splitlines`: JSON strings may hold other line separators.
     values = map(json_or_none, text.split("\n"))
     events = [value for value in values if isinstance(value, dict)]
     if not any(text_at(event, "type") in known for event in events):
@@ -113,8 +113,8 @@ def last_event(events: Sequence[JsonObject], kind: str) -> JsonObject | None:
 
 
 def result_event(events: Sequence[JsonObject]) -> JsonObject:
-    """Return the event with the result, which comes last; raises AgentFailed when there is none."""
+    """Return the last event with the result; raises AgentFailed without one."""
     result = last_event(events, "result")
     if result is None:
-        raise AgentFailed("its events end before the result")
+        raise AgentFailed("the events end before the result")
     return result

@@ -1,4 +1,4 @@
-"""An agent on the command line: found, started in a scratch workspace, and its output read."""
+"""Agents on the command line: find the program, run it in a scratch workspace, read its output."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ NOT_LOGGED_IN = re.compile(
 )
 
 Listen = Callable[[Request, Sequence[str]], AbstractContextManager[Listener | None]]
-"""Returns what takes the output of a question's run as it comes."""
+"""Opens a listener for an agent's output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """One agent: how it is called, and how its output is read."""
+    """How an agent is called, and how its output is read."""
 
     program: str
-    """Its executable, when the target names none."""
+    """The default executable."""
     arguments: Callable[[Path], Sequence[str]]
-    """Its arguments for a workspace, the target's among them; the prompt comes on standard input."""
+    """Returns the arguments for a workspace, including the target's; the prompt goes to standard input."""
     read: Callable[[ProcessResult], Response | None]
-    """Reads its output; None: it holds no answer. Raises AgentFailed, or NotEvents for what it never prints."""
+    """Returns the answer, or None without one; raises AgentFailed, or NotEvents for output without events."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Variables that make it fit for a run, where they are not set."""
+    """Default values of environment variables."""
 
 
 def usual_arguments(
     target: AgentTarget, *first: str, model: str = "--model", folder: str = "--add-dir"
 ) -> Callable[[Path], Sequence[str]]:
-    """Return the arguments of most agents, with their names for the model and for a further folder to read."""
+    """Return the arguments of most agents; `model` and `folder` are its options for the model and another folder."""
 
     def arguments(workspace: Path) -> Sequence[str]:
         model_words = (model, target.model) if target.model else ()
@@ -73,7 +73,7 @@ class AgentProvider:
         self._executable: str | None = None
 
     async def check(self) -> None:
-        """Find the executable, and look for the working directory."""
+        """Check the working directory, and find the executable."""
         if self._target.cwd:
             require_folder(self._services.place(self._target.cwd))
         self._executable = find_program(
@@ -81,9 +81,9 @@ class AgentProvider:
         )
 
     async def ask(self, request: Request) -> Response:
-        """Run the agent once, with copies of the question's files in a workspace of its own."""
+        """Run the agent once, with copies of the question's files in a scratch workspace."""
         if request.seed is not None:
-            self._services.warn(f"{self._target.name}: seeds are not sent: the agent takes none")
+            self._services.warn(f"{self._target.name}: seeds are ignored: the agent does not support them")
         async with workspace(self._kind, request.files) as place:
             prompt = prompt_document(request, place.files)
             try:
@@ -99,7 +99,7 @@ class AgentProvider:
         argv = (self._executable, *self._agent.arguments(place.folder))
         timeout_s = number(self._target.timeout_seconds, request.timeout_s)
         cwd = self._services.place(self._target.cwd) if self._target.cwd else place.folder
-        self._services.log(f"{self._target.name}: {request.case_id}: runs {shlex.join(argv)}")
+        self._services.log(f"{self._target.name}: {request.case_id}: running {shlex.join(argv)}")
         try:
             with self._listen(request, argv) if self._listen else nullcontext() as listener:
                 return await run(
@@ -113,11 +113,11 @@ class AgentProvider:
         except ProcessFailed as error:
             hint = " (setting 'executable')" if isinstance(error, ProgramNotStarted) else ""
             last = _last_line(error.stderr)
-            ending = f"; its last words: {last}" if last else ""
+            ending = f"; stderr: {last}" if last else ""
             raise process_failure(error, f"{self._kind} {error}{hint}{ending}") from error
 
     def _response(self, finished: ProcessResult) -> Response:
-        """Read the output; what the agent reports itself counts before its exit status and its standard error."""
+        """Read the output; a failure that the agent reports takes precedence over exit status and standard error."""
         try:
             return self._read(finished)
         except AgentFailed as error:
@@ -135,7 +135,7 @@ class AgentProvider:
         if finished.status != 0:
             raise AgentFailed(None)
         if response is None:
-            raise AgentFailed("no message of the assistant", "malformed")
+            raise AgentFailed("no assistant message", "malformed")
         return response
 
     async def close(self) -> None:
@@ -143,25 +143,25 @@ class AgentProvider:
 
 
 def find_program(name: str, setting: str, *, services: ProviderServices, env: Mapping[str, str]) -> str:
-    """Return the path of a program: looked up on PATH, or, with a `/` in its name, at its place.
+    """Return the path of a program: a name is looked up on PATH, a name with a `/` is a path.
 
-    Raises ProviderError that says where it was looked for.
+    Raises ProviderError when it is missing or not executable.
     """
     if "/" in name:
         path = services.place(name)
         if path.is_file() and os.access(path, os.X_OK):
             return str(path)
-        reason = "is a folder" if path.is_dir() else "is not executable" if path.exists() else "does not exist"
+        reason = "is a directory" if path.is_dir() else "is not executable" if path.exists() else "does not exist"
         raise ProviderError("process", f"executable '{path}' {reason} (setting '{setting}')")
     found = shutil.which(name, path=env.get("PATH", ""))
     if found is None:
-        raise ProviderError("process", f"executable '{name}' is not on PATH; install it, or name it in '{setting}'")
-    # PATH may name folders relative to here, and programs start elsewhere.
+        raise ProviderError("process", f"executable '{name}' is not on PATH; install it or set '{setting}'")
+    # PATH may have relative folders, and programs start in another one.
     return str(Path(found).absolute())
 
 
 def _failure(kind: ErrorKind, detail: str, text: str, finished: ProcessResult) -> ProviderError:
-    """Return the failure of an agent that has ended; asking again mends no missing login, which `text` may show."""
+    """Return the failure of an agent that has ended; of kind `auth`, which is not repeated, for a missing login."""
     is_login = kind == "process" and NOT_LOGGED_IN.search(text) is not None
     printed = PrintedOutput(stdout=finished.stdout, stderr=finished.stderr)
     return ProviderError("auth" if is_login else kind, detail, printed=printed)

@@ -1,7 +1,7 @@
 """Folders in which agents of an editor work, one session at a time: the file protocol of `subagent`.
 
-A folder is taken by its lock, which agents that are done remove as well. Names and places are those of the npm package
-`subagent` 0.4, so that both can work beside each other.
+A lock file marks a folder as taken; agents remove it when they are done. File names are those of the npm package
+`subagent` 0.4, so that both tools can be used side by side.
 """
 
 from __future__ import annotations
@@ -22,14 +22,12 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.json_access import read_json, text_at, value_at
 
 STALE_S = 24 * 60 * 60
-"""From this age on, a lock is one that somebody forgot."""
+"""The age from which a lock is ignored."""
 
 TOOL = "agentv-ci"
 
 WAKEUP = """\
----
 description: Shows that a window is awake
----
 Do what the message says and nothing else.
 """
 
@@ -44,18 +42,18 @@ class Subagent:
         self.workspace = folder / f"{folder.name}.code-workspace"
         """The file that an editor opens."""
         self.messages = folder / "messages"
-        """Where requests and answers lie."""
+        """The folder of requests and answers."""
         self.lock = folder / "subagent.lock"
-        """Says that the folder is taken."""
+        """Marks the folder as taken."""
         self.alive = folder / ".alive"
-        """Says that the window is awake."""
+        """Created by the agent when the window is ready."""
         self.is_kept = False
-        """Whether the lock stays when the session ends: the agent still works, and removes it itself."""
+        """Whether the lock stays after the session: the agent is still working and removes it itself."""
 
     def prepare(self, template: Path | None, chat_id: str, *, keeps_messages: bool) -> None:
-        """Write what a window of its own needs, and empty the folder of messages unless they are to be kept.
+        """Write the workspace and the chat modes, and empty the folder of messages unless it is kept.
 
-        Raises OSError, or ValueError for a template that is no workspace.
+        Raises OSError, or ValueError for a template that is not a workspace.
         """
         self.workspace.write_text(json.dumps(_workspace(template), indent=2) + "\n", encoding="utf-8")
         if not keeps_messages:
@@ -70,10 +68,7 @@ class Subagent:
 
 @contextmanager
 def take_subagent(root: Path, now: datetime) -> Iterator[Subagent]:
-    """Take the first folder that is free, or make one; it is free again when the block ends, however it ends.
-
-    Raises OSError when there can be no folder.
-    """
+    """Take the first free folder, or create one; it is free again when the block ends. Raises OSError."""
     root.mkdir(parents=True, exist_ok=True)
     for number in count(1):
         folder = root / f"subagent-{number}"
@@ -87,7 +82,7 @@ def take_subagent(root: Path, now: datetime) -> Iterator[Subagent]:
 
 @contextmanager
 def _held(path: Path) -> Iterator[bool]:
-    """Hold a folder among runs of this tool; the system lets go of it with the process."""
+    """Hold a folder against other runs of this tool; the system releases it with the process."""
     with path.open("w", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -99,7 +94,7 @@ def _held(path: Path) -> Iterator[bool]:
 
 @contextmanager
 def _locked(place: Subagent) -> Iterator[None]:
-    """Lock a folder that is held: for `subagent`, and for agents, which remove the lock when they are done."""
+    """Lock a held folder for `subagent` and for agents, which remove the lock when they are done."""
     mine: JsonObject = {"tool": TOOL, "host": socket.gethostname(), "session": uuid.uuid4().hex}
     place.lock.write_text(json.dumps(mine), encoding="utf-8")
     try:
@@ -113,9 +108,9 @@ def _locked(place: Subagent) -> Iterator[None]:
 
 
 def _is_free(place: Subagent, now: datetime) -> bool:
-    """Whether nobody is behind a folder's lock, if it has one. The folder is held.
+    """Whether a held folder has no valid lock.
 
-    A run of this tool would hold the folder, so its lock is one that it left behind when it was killed.
+    A lock of this tool is left over from a killed run: a live one would hold the folder.
     """
     try:
         age_s = now.timestamp() - place.lock.stat().st_mtime
@@ -134,7 +129,7 @@ def _owner(lock: Path) -> JsonValue:
 
 
 def _workspace(template: Path | None) -> JsonObject:
-    """The workspace that an editor opens: the folder itself first, then the template's, from where the template is."""
+    """Return the workspace: the folder itself, then the template's folders, relative to the template."""
     given = read_template(template)
     base = template.parent.resolve() if template is not None else Path()
     listed = given.get("folders")
@@ -148,21 +143,21 @@ def _workspace(template: Path | None) -> JsonObject:
 
 
 def read_template(template: Path | None) -> JsonObject:
-    """Return a workspace file to begin with; empty without one.
+    """Return the content of a workspace file; empty without one.
 
-    Raises OSError, or ValueError for what is no workspace.
+    Raises OSError, or ValueError for a file that is not a workspace.
     """
     if template is None:
         return {}
     import json5
 
     try:
-        # Editors allow comments and trailing commas in it.
+        # Editors allow comments and trailing commas.
         value: JsonValue = json5.loads(template.read_text(encoding="utf-8"))
     except RecursionError as error:
-        raise ValueError(f"workspace_template '{template}' is nested too deep") from error
+        raise ValueError(f"workspace_template '{template}' is nested too deeply") from error
     if not isinstance(value, dict):
-        raise ValueError(f"workspace_template '{template}' is no workspace")  # noqa: TRY004  # a value of the user's
+        raise ValueError(f"workspace_template '{template}' is not a workspace")  # noqa: TRY004  # the user's value
     return value
 
 
@@ -172,7 +167,7 @@ def _absolute(folder: JsonValue, base: Path) -> JsonValue:
 
 
 def _located(settings: JsonObject, base: Path) -> JsonObject:
-    """Settings with absolute places in `chat.*Locations`."""
+    """Return settings with absolute paths in `chat.*Locations`."""
     return {
         name: {_place(place, base): on for place, on in value.items()}
         if re.fullmatch(r"chat\..*Locations", name) and isinstance(value, dict)

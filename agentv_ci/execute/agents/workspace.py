@@ -1,7 +1,7 @@
-"""What an agent opens itself: copies of a question's files in a scratch folder, and the prompt that names them.
+"""Copies of a question's files in a scratch folder, and the prompt that names them.
 
-The prompt says which files to read first and how to prove it. Its headings and the form of the proof are those of
-AgentV and of its ancestor bbeval.
+The prompt lists the files to read first and asks for a proof. Its headings and the form of the proof are those of
+AgentV and of its predecessor bbeval.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ MISSING = "If a file is missing, answer `ERROR: missing-file <filename>` and sto
 _PROOF = re.compile(
     r"^[-*`>\s]*INSTRUCTIONS_READ:\s*`?(?P<name>[^`\n]+?)`?\s+i=(?P<number>\d{1,6})\s+SHA256=(?P<hash>[^\s`*]+)[`*\s]*$"
 )
-"""A token, also as an item of a list, in bold or as code."""
+"""A token, also as a list item, in bold or as code."""
 _FENCE = re.compile(r"^```\w*$")
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """Where an agent works."""
+    """The scratch folder of an agent."""
 
     scratch: tempfile.TemporaryDirectory[str]
     folder: Path
-    """That folder's path, wherever links lead."""
+    """Its path, with links resolved."""
     files: tuple[InputFile, ...]
-    """The question's files, as copies in this folder."""
+    """Copies of the question's files."""
 
 
 @asynccontextmanager
 async def workspace(kind: str, files: Iterable[InputFile]) -> AsyncIterator[Workspace]:
-    """Make a workspace with copies of the files, and remove it with all that the agent leaves in it.
+    """Make a workspace with copies of the files, and remove it with everything in it.
 
-    Files of one name get `.1`, `.2` … behind it. Raises ProviderError when the disk takes no files.
+    Further files of the same name get the suffixes `.1`, `.2` … Raises ProviderError when files cannot be written.
     """
-    # In threads: other questions go on while files are copied, and while what an agent left is removed.
+    # In threads, so that other questions go on while files are copied and removed.
     making = asyncio.ensure_future(asyncio.to_thread(_make, kind, tuple(files)))
     try:
         made = await asyncio.shield(making)
     except asyncio.CancelledError:
-        # A thread cannot be stopped: what it makes is removed.
+        # A thread cannot be cancelled: wait, then remove what it made.
         (await making).scratch.cleanup()
         raise
     try:
@@ -62,7 +62,7 @@ async def workspace(kind: str, files: Iterable[InputFile]) -> AsyncIterator[Work
 
 def _make(kind: str, files: Iterable[InputFile]) -> Workspace:
     try:
-        # It removes what it holds also from folders that the agent made read-only.
+        # TemporaryDirectory also removes read-only folders that the agent made.
         scratch = tempfile.TemporaryDirectory(prefix=f"agentv-{kind}-", ignore_cleanup_errors=True)
     except OSError as error:
         raise unwritable(error) from error
@@ -80,7 +80,7 @@ def _mirrored(files: Iterable[InputFile], folder: Path) -> tuple[InputFile, ...]
         names = chain([file.path.name], (f"{file.path.name}.{number}" for number in count(1)))
         name = next(name for name in names if name not in copies)
         folder.mkdir(exist_ok=True)
-        # Bytes, not metadata: an agent may be told to edit what the repository keeps read-only.
+        # Not the metadata: agents may have to edit a file that is read-only in the repository.
         (folder / name).write_bytes(file.path.read_bytes())
         copies[name] = replace(file, path=folder / name)
     return tuple(copies.values())
@@ -101,21 +101,21 @@ def _preread(files: Sequence[InputFile]) -> Iterator[str]:
 
 
 def file_link(file: InputFile) -> str:
-    """Return a link in Markdown: its name may hold what means something there, and its address is percent-encoded."""
+    """Return a Markdown link, with its name escaped and its address percent-encoded."""
     name = re.sub(r"([\[\]\\])", r"\\\1", file.path.name)
     address = file.path.as_uri().replace("(", "%28").replace(")", "%29")
     return f"[{name}]({address})"
 
 
 def guidelines_of(files: Sequence[InputFile]) -> tuple[InputFile, ...]:
-    """Return what the agent is to prove that it has read, with the hashes that its files have now."""
+    """Return the guidelines that the agent must prove to have read, with their current hashes."""
     return tuple(
         replace(each, sha256=hashlib.sha256(each.path.read_bytes()).hexdigest()) for each in files if each.is_guideline
     )
 
 
 def proof_request(guidelines: Sequence[InputFile]) -> str:
-    """Return the order to read guidelines and to prove it by their hashes; empty when there are none."""
+    """Return the instructions to read guidelines and to prove it by their hashes; empty without guidelines."""
     if not guidelines:
         return ""
     tokens = [
@@ -139,12 +139,12 @@ def proof_request(guidelines: Sequence[InputFile]) -> str:
 
 
 def _token_name(path: Path) -> str:
-    """A file's name as a token can hold it."""
+    """Return a file's name in the form of a token."""
     return re.sub(r"[`\s]+", "_", path.name)
 
 
 def take_proofs(answer: str, guidelines: Sequence[InputFile]) -> tuple[str, list[JsonObject]]:
-    """Return an answer without the tokens at its top, and as records what they prove, guideline by guideline."""
+    """Return an answer without the tokens at its top, and a record of the proof of each guideline."""
     lines = answer.split("\n")
     reported: dict[tuple[int, str], str] = {}
     tokens = 0
@@ -157,7 +157,7 @@ def take_proofs(answer: str, guidelines: Sequence[InputFile]) -> tuple[str, list
     rest = list(dropwhile(lambda line: not line.strip(), lines[tokens:]))
     has_fence = any(_FENCE.match(line.strip()) for line in lines[:tokens])
     if has_fence and rest and _FENCE.match(rest[0].strip()):
-        # The tokens stood in a fence of their own, which ends here.
+        # The tokens are in a code fence of their own, which ends here.
         rest = rest[1:]
     proofs = [
         _proof(each, number, reported.get((number, _token_name(each.path))))

@@ -1,1 +1,1 @@
-"""What providers behind an HTTP API share: the wire, the vendors' formats, what their errors mean."""
+"""What API providers share: HTTP, the vendors' formats, and the meaning of errors."""

@@ -1,10 +1,10 @@
-"""HTTP/1.1 on asyncio's loop, for addresses that need neither a proxy nor repair; the door to httptools, Node's parser.
+"""HTTP/1.1 on asyncio's loop, for plain addresses without a proxy; the door to httptools, Node's parser.
 
-One shared httpx client does work proportional to its width on every request, and a client with a single connection
-still takes several times as long as the protocol itself. So each question under way has a connection of its own.
+A shared httpx client does work proportional to its number of connections on every request, and even a client with a
+single connection takes several times as long as the protocol itself. So each question has a connection of its own.
 
-Between an answer and the next question nothing yields to the loop. Where something does, such as the locks of a pool of
-connections, all answers that came together are worked through before any of the next questions leaves.
+Nothing yields to the loop between an answer and the next question. Where something does, such as the locks of a
+connection pool, all answers that arrived together are processed before any of the next questions is sent.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from agentv_ci.execute.apis.wire import (
 )
 
 HAPPY_EYEBALLS_S = 0.25
-"""Wait before another address of a host is tried as well (RFC 8305, section 8)."""
+"""Wait before another address of a host is tried too (RFC 8305, section 8)."""
 KEEPALIVE_S = 5.0
-"""Servers may close a connection that has been idle for longer."""
+"""Servers may close connections that are idle for longer."""
 
 PLAIN = re.compile(
     r"https?://(?:[A-Za-z0-9.-]+|\[[0-9a-f:]+\])(?::[1-9][0-9]{0,4})?(?:/[A-Za-z0-9._~!$&'()*+,;=:@/%-]*)?"
@@ -44,12 +44,12 @@ SENDABLE = re.compile(r"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+: (?:[!-~](?:[\t -~]*[!-~]
 UNQUOTED = "/?:@!$&'()*+,;=%~"
 
 MOST_QUIET_BYTES = 100 * 1024
-"""Headers, trailers and frames in a row; more than any server has to say before its answer."""
+"""The most bytes of headers, trailers and framing without any of the body."""
 PIECE_BYTES = 64 * 1024
 
 
 def is_plain(url: str) -> bool:
-    """Whether an address needs no repair: the server gets it as it is written."""
+    """Whether an address can be sent as written, without normalisation."""
     try:
         return PLAIN.fullmatch(url) is not None and urlsplit(url).port != 0
     except ValueError:
@@ -57,7 +57,7 @@ def is_plain(url: str) -> bool:
 
 
 class Direct:
-    """See Wire: each question borrows a connection, which the next question finds warm."""
+    """See Wire: each question borrows a connection, which later questions reuse."""
 
     def __init__(self, base_url: str, context: ssl.SSLContext | None) -> None:
         self._base_url = base_url
@@ -97,7 +97,7 @@ class Direct:
         """Close all connections."""
         while self._idle:
             self._idle.pop().close()
-        # The loop lets go of them in its next round, which may be its last.
+        # The loop closes them in its next iteration, which may be its last.
         await asyncio.sleep(0)
 
 
@@ -119,23 +119,23 @@ async def connect(url: str, context: ssl.SSLContext | None) -> Connection:
     except TimeoutError as error:
         raise network_error("ConnectTimeout", url) from error
     except (OSError, UnicodeError) as error:
-        # UnicodeError: a name that no host can have.
+        # UnicodeError: an invalid host name.
         raise network_error("ConnectError", url, error) from error
     return connection
 
 
 class Connection(asyncio.Protocol):
-    """Carries one question after the other."""
+    """A connection that carries one question at a time."""
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
         self._reply: Reply | None = None
-        """To the last question."""
+        """The reply to the last question."""
         self._end: asyncio.Future[ProviderError | None] | None = None
-        """Done when that reply is complete, or will never be: then with the reason."""
-        self._heard_at = 0.0
+        """Done when that reply is complete; its result is the reason when it never will be."""
+        self._last_data_at = 0.0
         self._is_over = False
 
     async def post(self, target: str, headers: Mapping[str, str], content: bytes) -> Reply:
@@ -156,21 +156,21 @@ class Connection(asyncio.Protocol):
         return reply
 
     def is_ready(self) -> bool:
-        """Whether the next question may use this connection: the last one is answered, and nothing follows that."""
+        """Whether the next question can use this connection: the last one is answered, and nothing follows."""
         reply = self._reply
         is_answered = reply is not None and reply.is_complete and reply.keeps_connection
         is_open = not self._is_over and not self._transport.is_closing()
-        is_still = is_answered and is_open and self._transport.get_write_buffer_size() == 0
-        return is_still and self._loop.time() - self._heard_at < KEEPALIVE_S and not self._has_news()
+        is_idle = is_answered and is_open and self._transport.get_write_buffer_size() == 0
+        return is_idle and self._loop.time() - self._last_data_at < KEEPALIVE_S and not self._has_events()
 
-    def _has_news(self) -> bool:
-        """Whether the server has closed the connection, or sent something, of which the loop has not heard yet."""
-        news = select.poll()
-        news.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
-        return bool(news.poll(0))
+    def _has_events(self) -> bool:
+        """Whether the server has sent data or closed the connection, which the loop does not know yet."""
+        poll = select.poll()
+        poll.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return bool(poll.poll(0))
 
     def close(self) -> None:
-        """Let go of the connection at once; the loop does so in its next round."""
+        """Abort the connection; the loop closes it in its next iteration."""
         self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -180,9 +180,9 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
-        self._heard_at = self._loop.time()
+        self._last_data_at = self._loop.time()
         if self._reply is None or self._end is None or self._end.done():
-            # Nothing was asked, or the answer is complete.
+            # No question is under way.
             self.close()
             return
         try:
@@ -197,7 +197,7 @@ class Connection(asyncio.Protocol):
         self.connection_lost(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio.Protocol; nothing more will come."""
+        """See asyncio.Protocol."""
         self._is_over = True
         if self._reply is None or self._reply.is_complete:
             return
@@ -226,38 +226,38 @@ def _head(target: str, headers: Mapping[str, str]) -> bytes:
 
 
 class Reply:
-    """An answer on its way."""
+    """A reply that is being received."""
 
     def __init__(self, url: str, most_bytes: int = MAX_BODY_BYTES) -> None:
         self._url = url
         self.status = 0
         self.headers: dict[str, str] = {}
-        """Names are lower case; of those given twice, the last one."""
+        """Names are lower case; of repeated headers the last one counts."""
         self.is_complete = False
         self.keeps_connection = False
-        """Whether the server answers another question on this connection."""
+        """Whether the server accepts another question on this connection."""
         self._most_bytes = most_bytes
         self._body: list[bytes] = []
         self._size = 0
         self._quiet_bytes = 0
         self._has_headers = False
         self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
-        # Servers of ten lines end theirs as their system does, and gateways name the length of what they cut in chunks.
+        # Small servers send bare line feeds, and gateways send both a length and chunks.
         self._parser.set_dangerous_leniencies(
             lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True, lenient_chunked_length=True
         )
 
     def take_body(self) -> bytes:
-        """Return what has come of the body, and let go of it."""
+        """Return the body, and release it."""
         body, self._body = b"".join(self._body), []
         return body
 
     def close(self) -> None:
-        """Read no more. Reply and parser refer to each other: without this only the garbage collector frees them."""
+        """Release the parser, which refers to the reply: otherwise only the garbage collector would free them."""
         self._parser = None
 
     def feed(self, data: bytes) -> None:
-        """Take in bytes; raises ProviderError for what is no answer, and for a body of more than `most_bytes`."""
+        """Parse bytes; raises ProviderError for an invalid reply or a body of more than `most_bytes`."""
         for start in range(0, len(data), PIECE_BYTES):
             self._feed(data[start : start + PIECE_BYTES])
 
@@ -269,37 +269,37 @@ class Reply:
         try:
             self._parser.feed_data(piece)
         except httptools.HttpParserUpgrade as error:
-            raise self._no_answer("The server wants to speak another protocol.") from error
+            raise self._invalid_reply("the server switched to another protocol") from error
         except httptools.HttpParserError as error:
             self.keeps_connection = False
-            # What follows an answer is wrong only for those who would read on.
+            # Bytes after a complete answer only end the connection.
             if not self.is_complete:
-                raise self._no_answer(error) from error
+                raise self._invalid_reply(error) from error
         if self._quiet_bytes > MOST_QUIET_BYTES:
-            raise self._no_answer(f"more than {MOST_QUIET_BYTES // 1024} KiB of headers")
+            raise self._invalid_reply(f"more than {MOST_QUIET_BYTES // 1024} KiB of headers")
         require_bounds(self._size, self._most_bytes)
         if self.is_complete:
             self.close()
 
     def end(self) -> None:
-        """There is no more; raises ProviderError unless that is how the answer ends."""
+        """Handle the end of the connection; raises ProviderError unless that completes the answer."""
         self.keeps_connection = False
         if self.is_complete:
             return
         if not self._has_headers:
-            raise self._no_answer("Server disconnected without sending a response.")
+            raise self._invalid_reply("server disconnected without sending a response")
         if "content-length" in self.headers or "transfer-encoding" in self.headers:
-            raise self._no_answer("Server disconnected in the middle of its response.")
+            raise self._invalid_reply("server disconnected in the middle of its response")
         # RFC 9112, section 6.3: without either, an answer ends with its connection.
         self.is_complete = True
 
     def on_message_begin(self) -> None:
-        """See httptools: another answer, or the one that follows an interim one."""
+        """See httptools; another answer, or the final one after an interim one."""
         if self.is_complete:
             self.keeps_connection = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """See httptools; trailers come this way too."""
+        """See httptools; called for trailers too."""
         if not self._has_headers:
             self.headers[name.decode("latin-1").lower()] = value.decode("latin-1").strip()
 
@@ -309,7 +309,7 @@ class Reply:
             return
         self.status = self._parser.get_status_code()
         if self.status < 100:
-            raise self._no_answer(f"{self.status} is no status")
+            raise self._invalid_reply(f"invalid status {self.status}")
         if self.status < 200:
             self.headers.clear()
             return
@@ -329,5 +329,5 @@ class Reply:
         if self._has_headers:
             self.is_complete = True
 
-    def _no_answer(self, reason: object) -> ProviderError:
+    def _invalid_reply(self, reason: object) -> ProviderError:
         return network_error("RemoteProtocolError", self._url, reason)

@@ -1,4 +1,4 @@
-"""OpenAI's two APIs, which Azure and most servers speak too: chat completions and Responses.
+"""OpenAI's two APIs, which Azure and many servers support too: chat completions and Responses.
 
 https://platform.openai.com/docs/api-reference/chat and https://platform.openai.com/docs/api-reference/responses.
 """
@@ -35,9 +35,9 @@ SpeakingTarget = OpenAITarget | AzureOpenAITarget
 def openai_api(
     target: SpeakingTarget, base_url: str, headers: Mapping[str, str], *, place: str = "", query: str = ""
 ) -> Api:
-    """Return the API of a resolved target at an address, in the format that it speaks.
+    """Return the API of a resolved target, in the target's format.
 
-    `place` stands before the end of the path, and `query` behind it.
+    `place` precedes the end of the path, and `query` follows it.
     """
     if target.api_format == "responses":
         path, question = f"{place}/responses{query}", ("instructions", "input")
@@ -54,9 +54,9 @@ def _model(target: SpeakingTarget) -> str:
 
 
 def _limit_name(target: SpeakingTarget) -> str:
-    """Return what the server calls the most tokens of an answer.
+    """Return the name of the token limit.
 
-    OpenAI's newer models refuse max_tokens; many compatible servers know nothing else.
+    OpenAI's newer models refuse max_tokens; many compatible servers support nothing else.
     """
     if target.max_tokens_param is not None:
         return target.max_tokens_param
@@ -82,12 +82,12 @@ def chat_body(target: SpeakingTarget, request: Request) -> JsonObject:
 
 
 def read_chat(body: JsonObject) -> Response:
-    """Return the answer of a completion; raises ProviderError for a refusal, a filtered answer, or none at all."""
+    """Return the answer of a completion; raises ProviderError for a refusal, a filtered or a missing answer."""
     if error := inner_error(body) or inner_error(value_at(body, "choices", 0)):
         raise error
     message = value_at(body, "choices", 0, "message")
     if not isinstance(message, dict):
-        raise ProviderError("malformed", "the answer has no choices[0].message")
+        raise ProviderError("malformed", "choices[0].message is missing in the answer")
     reason = text_at(body, "choices", 0, "finish_reason")
     content = message.get("content")
     if reason == "content_filter":
@@ -105,7 +105,7 @@ def read_chat(body: JsonObject) -> Response:
 
 
 def _text(content: JsonValue) -> str:
-    """The content as text: of a list of parts, as some servers send it, their texts; anything else as JSON."""
+    """Return the content as text: of a list of parts, which some servers send, their texts; else as JSON."""
     if not content or isinstance(content, str):
         return content if isinstance(content, str) else ""
     texts = [text_at(part, "text") for part in objects_at(content) if value_at(part, "type") in (None, "text")]
@@ -121,7 +121,7 @@ def _chat_calls(message: JsonValue) -> Iterator[ToolCall]:
 
 
 def _arguments(written: JsonValue) -> JsonValue:
-    """A call's arguments, which are JSON in a text; what is none stays a text."""
+    """Return a call's arguments, parsed as JSON where possible."""
     try:
         return read_json(written) if isinstance(written, str) else written
     except ValueError:
@@ -129,9 +129,9 @@ def _arguments(written: JsonValue) -> JsonValue:
 
 
 def responses_body(target: SpeakingTarget, request: Request) -> JsonObject:
-    """Return the body of a question to Responses. The API takes no seed, and nothing is stored at the vendor's."""
+    """Return the body of a question to Responses, which are not stored."""
     system, turns = instructions_and_turns(request)
-    # The API wants to be asked something, also when the instructions say all.
+    # The API requires input.
     asked = turns or [ChatMessage("user", "Begin.")]
     messages: list[JsonValue] = [{"role": each.role, "content": each.content} for each in asked]
     body: JsonObject = {"model": _model(target), "instructions": system, "input": messages, "store": False}
@@ -145,9 +145,9 @@ def responses_body(target: SpeakingTarget, request: Request) -> JsonObject:
 
 
 def read_responses(body: JsonObject) -> Response:
-    """Return the answer of a response; raises ProviderError for a refusal, a failure, or no answer at all.
+    """Return the answer of a response; raises ProviderError for a refusal, a failure or a missing answer.
 
-    A failure too comes with HTTP status 200.
+    Failures have HTTP status 200 too.
     """
     if error := inner_error(body):
         raise error
@@ -155,7 +155,7 @@ def read_responses(body: JsonObject) -> Response:
     if status in UNFINISHED:
         raise ProviderError("server", f"the API answered with status {status}")
     if not isinstance(body.get("output"), list):
-        raise ProviderError("malformed", "the answer has no output")
+        raise ProviderError("malformed", "output is missing in the answer")
     reason = text_at(body, "incomplete_details", "reason")
     parts = [part for item in objects_at(body, "output") for part in objects_at(item, "content")]
     answer = "".join(text_at(part, "text") or "" for part in parts if value_at(part, "type") == "output_text")

@@ -1,4 +1,4 @@
-"""A provider behind an HTTP API: what a question is made of, retries, refused parameters, and answers that are cut."""
+"""API providers: questions, retries, refused parameters, truncated answers."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from agentv_ci.retry import DEFAULT_STATUS_CODES, RetryPolicy, with_retries
 DEFAULT_SYSTEM_PROMPT = "You are a careful assistant. Follow the instructions and make nothing up."
 
 EFFORTS = ((0, "none"), (2_048, "low"), (8_192, "medium"), (24_576, "high"))
-"""Most tokens of thought → the level of effort that is nearest; above the last one it is `xhigh`."""
+"""Largest thinking budget → level of effort; above the last one it is `xhigh`."""
 
 CUT = frozenset({"length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "model_context_window_exceeded"})
-"""Reasons to stop that leave an answer unfinished, in the words of all vendors."""
+"""Finish reasons of truncated answers, of all vendors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """One API on the wire, for one resolved target."""
+    """One API, for one resolved target."""
 
     base_url: str
     """The API's root."""
     path: str
-    """What follows the root, with a `/` in front."""
+    """What follows the root, with a leading `/`."""
     headers: Mapping[str, str]
-    """Headers that say who asks, and in which version."""
+    """Headers for authentication and version."""
     question: tuple[str, ...]
-    """Keys of a body that hold what is asked, for the record."""
+    """Keys of the body that go into the row."""
     body: Callable[[Request], JsonObject]
-    """Makes the body of a question."""
+    """Returns the body of a question."""
     response: Callable[[JsonObject], Response]
-    """Reads an answer; raises ProviderError for one that says nothing."""
+    """Reads an answer; raises ProviderError."""
     takes_seed: bool
-    """Whether a question can say which seed chance begins with."""
+    """Whether the API supports seeds."""
     status_codes: frozenset[int] = DEFAULT_STATUS_CODES
-    """HTTP statuses worth repeating when the target names none."""
+    """HTTP statuses to retry when the target sets none."""
 
 
 class ApiProvider:
@@ -58,12 +58,12 @@ class ApiProvider:
         self._transport = Transport(api.base_url, ca_bundle=bundle, environment=services.environment)
 
     async def check(self) -> None:
-        """An API is ready when its settings are complete, which resolving them has shown."""
+        """Do nothing: the settings were checked when they were resolved."""
 
     async def ask(self, request: Request) -> Response:
-        """Post the question, repeating what the retry settings say."""
+        """Post the question, with retries as the target sets them."""
         if request.seed is not None and not self._api.takes_seed:
-            self._services.warn(f"{self._target.name}: seeds are not sent: the API takes none")
+            self._services.warn(f"{self._target.name}: seeds are ignored: the API does not support them")
         body = with_extra(self._api.body(request), self._target.extra_body)
         adjusted = 0
 
@@ -96,13 +96,13 @@ class ApiProvider:
         except ProviderError as error:
             error.requests += adjusted
             if error.retry_after_s is not None and error.retry_after_s > self._policy.max_delay_s:
-                error.detail += f" (asks to wait {error.retry_after_s:g} s, longer than retry_max_delay_ms)"
+                error.detail += f" (retry-after {error.retry_after_s:g} s is longer than retry_max_delay_ms)"
             raise
         requests = tries + adjusted
         return replace(response, requests=requests) if requests > 1 else response
 
     async def _post(self, body: JsonObject) -> Response:
-        # The target's stand last: the transport knows no case of names, and of two spellings the later one wins.
+        # The target's come last: the transport lowers names, so they override.
         headers = {**self._api.headers, **(self._target.headers or {})}
         begun = self._services.environment.monotonic()
         reply = await self._transport.post(self._api.path, headers=headers, body=body)
@@ -110,15 +110,15 @@ class ApiProvider:
         response = self._api.response(reply)
         if response.finish_reason in CUT:
             self._services.warn(
-                f"{self._target.name}: an answer was cut ({response.finish_reason}); raise max_output_tokens"
+                f"{self._target.name}: an answer was truncated ({response.finish_reason}); raise max_output_tokens"
             )
-        # A model that was offered tools and called none has a trace too.
+        # A model that was offered tools but called none has a trace too.
         has_trace = response.has_trace or bool(body.get("tools") or body.get("functions"))
         return replace(
             response,
             request={key: body[key] for key in self._api.question if key in body},
             has_trace=has_trace,
-            # Of the try that was answered: how long a server was too busy says nothing about the answer.
+            # Only of the request that was answered: retries say nothing about the answer.
             duration_ms=round(took_s * 1000),
         )
 
@@ -128,7 +128,7 @@ class ApiProvider:
 
 
 def retry_policy(target: HttpTarget, status_codes: frozenset[int]) -> RetryPolicy:
-    """Return the retry policy of a resolved target; `status_codes` hold where it names none."""
+    """Return the retry policy of a resolved target; `status_codes` are the default."""
     default = RetryPolicy()
     codes = target.retry_status_codes
     return RetryPolicy(
@@ -148,9 +148,9 @@ def instructions_and_turns(request: Request) -> tuple[str, list[ChatMessage]]:
 
 
 def alternating(turns: Iterable[ChatMessage]) -> list[ChatMessage]:
-    """Return turns for APIs that want user and assistant in turn, the user first and last, and no empty turn.
+    """Return turns for APIs that require alternating roles, the user first and last, and no empty turn.
 
-    Anthropic's newer models refuse a chat that ends with the assistant, which they would have to complete.
+    Anthropic's newer models refuse a chat that ends with the assistant.
     """
     alternate: list[ChatMessage] = []
     for turn in turns:
@@ -168,34 +168,34 @@ def alternating(turns: Iterable[ChatMessage]) -> list[ChatMessage]:
 
 
 def temperature_of(target: HttpTarget, request: Request) -> JsonValue:
-    """Return the temperature to ask with; None: the model's own."""
+    """Return the temperature to send; None for the model's default."""
     return target.temperature if request.temperature is None else request.temperature
 
 
 def limit_of(target: HttpTarget, request: Request) -> int | None:
-    """Return the most tokens of an answer, thoughts not included; None: the model's own limit."""
+    """Return the most tokens of an answer, without thoughts; None for the model's default."""
     limit = request.max_output_tokens or target.max_output_tokens
     return None if limit is None else int(limit)
 
 
 def whole_limit_of(target: HttpTarget, request: Request) -> int | None:
-    """Return the most tokens a model may write, thoughts included, as APIs count; None: the model's own limit."""
+    """Return the most tokens of an answer with thoughts, as APIs count them; None for the model's default."""
     limit = limit_of(target, request)
     return None if limit is None else limit + (budget_of(target) or 0)
 
 
 def budget_of(target: HttpTarget) -> int | None:
-    """Return the tokens a model may think; None: as it likes."""
+    """Return the thinking budget in tokens; None for the model's default."""
     return None if target.thinking_budget is None else int(target.thinking_budget)
 
 
 def effort(budget: int) -> str:
-    """Return the level of effort nearest to a budget, for models that know levels only."""
+    """Return the level of effort nearest to a budget."""
     return next((level for most, level in EFFORTS if budget <= most), "xhigh")
 
 
 def with_extra(body: JsonObject, extra: JsonObject | None) -> JsonObject:
-    """Return a body with the target's further keys; inside objects they are merged key by key."""
+    """Return a body with the target's `extra_body`, objects merged recursively."""
     merged = dict(body)
     for key, value in (extra or {}).items():
         present = merged.get(key)

@@ -1,4 +1,4 @@
-"""What an API refuses and why, whichever vendor's words it uses: proxies mix them."""
+"""Errors of APIs, recognised in the formats of all vendors: proxies mix them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agentv_ci.json_access import count_at, objects_at, text_at, value_at
 from agentv_ci.retry import retry_hint_s
 
 EXHAUSTED = re.compile(r"insufficient_quota|credit_balance|spend_limit|billing_hard_limit|PerDay")
-"""Words of a 429 that no wait of seconds mends, wherever they stand: in types, codes, details or plain text."""
+"""Marks of a 429 that is not worth a retry; found in types, codes, details or plain text."""
 
 STATUSES = {
     "rate_limit_exceeded": 429,
@@ -28,12 +28,12 @@ STATUSES = {
     "not_found_error": 404,
     "overloaded_error": 529,
 }
-"""Words for an error inside an answer → the status that it would have had; all others are the server's fault."""
+"""Type or code of an error inside an answer → its HTTP status; all others count as 500."""
 
 NEGOTIABLE = ("temperature", "top_p", "max_tokens", "max_completion_tokens")
-"""Parameters that only shape an answer; without any other one the question would be a different one."""
+"""Parameters that can be omitted without changing the question."""
 OTHER_NAMES = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
-UNWANTED = re.compile(
+UNSUPPORTED = re.compile(
     r"unsupported|not supported|does(?: not|n't) support|extra inputs are not permitted|deprecated|unrecognized"
     r"|unknown (?:parameter|field|name)|only the default|may only be set",
     re.IGNORECASE,
@@ -43,34 +43,32 @@ REQUEST_ID_HEADERS = ("x-request-id", "request-id", "apim-request-id")
 
 
 class Refused(ProviderError):
-    """An API that said no, with what it said."""
+    """An error answer of an API."""
 
     body: JsonValue = None
-    """The error's body: JSON, or a text."""
+    """The error's body: JSON, or text."""
 
 
 def refused(status: int, headers: Mapping[str, str], body: JsonValue, *, now: datetime) -> Refused:
     """Return the error of an answer with a status from 400 on; header names are lower case."""
     if isinstance(body, list) and body and isinstance(body[0], dict):
-        # Google's, when it speaks OpenAI's protocol.
+        # Google's OpenAI-compatible API.
         body = body[0]
-    detail = f"HTTP {status}: {_sentence(body) or 'without a reason'}{_code(body)}{_request_id(headers)}"
+    detail = f"HTTP {status}: {_sentence(body) or 'no reason given'}{_code(body)}{_request_id(headers)}"
     error = _judged(status, detail, body)
     error.retry_after_s = _hint_s(headers, body, now)
     return error
 
 
 def inner_error(body: JsonValue) -> Refused | None:
-    """Return the error that an answer with status 200 carries inside; None: it is none.
+    """Return the error inside an answer with status 200, or None.
 
-    It is judged like the status that it names, or that its words stand for.
+    It is treated like the HTTP status that its code or type stands for.
     """
     error = value_at(body, "error")
     if not error:
         return None
-    return _judged(
-        _inner_status(error), f"the API answered with an error: {error_message(body) or 'without a message'}", body
-    )
+    return _judged(_inner_status(error), f"the API answered with an error: {error_message(body) or 'no message'}", body)
 
 
 def _judged(status: int, detail: str, body: JsonValue) -> Refused:
@@ -98,7 +96,7 @@ def _sentence(body: JsonValue) -> str:
 
 
 def _code(body: JsonValue) -> str:
-    """The error's code, where its sentence does not say it: people search for it."""
+    """Return the error's code, unless its message has it: people search for it."""
     code = text_at(body, "error", "code")
     return f" [{code}]" if code and code not in (error_message(body) or "") else ""
 
@@ -109,7 +107,7 @@ def _request_id(headers: Mapping[str, str]) -> str:
 
 
 def _is_bad_key(body: JsonValue) -> bool:
-    """Gemini answers a wrong key with 400; google.rpc.ErrorInfo has the reason."""
+    """Whether a key is invalid: Gemini answers with 400, and google.rpc.ErrorInfo has the reason."""
     return any(text_at(detail, "reason") == "API_KEY_INVALID" for detail in objects_at(body, "error", "details"))
 
 
@@ -123,13 +121,13 @@ def _hint_s(headers: Mapping[str, str], body: JsonValue, now: datetime) -> float
 
 
 class Parameters:
-    """What one target's model has refused so far; it is left out, or called by its other name, from then on."""
+    """The parameters that a target's model has refused; they are omitted or renamed from then on."""
 
     def __init__(self) -> None:
         self._refused: dict[str, str | None] = {}
 
     def adapted(self, body: JsonObject) -> JsonObject:
-        """Return a body without what the model refuses."""
+        """Return a body without refused parameters."""
         adapted = dict(body)
         for name, other in self._refused.items():
             if name in adapted:
@@ -139,9 +137,9 @@ class Parameters:
         return adapted
 
     def learn(self, error: ProviderError, sent: JsonObject) -> str | None:
-        """Remember the parameter that an error is about and return a sentence about it; None: it is about none.
+        """Remember the parameter that an error refuses, and return a warning; None if it refuses none.
 
-        A parameter is refused once: what was renamed and is refused again is left out.
+        A parameter that was renamed and is refused again is omitted.
         """
         name = _refused_parameter(error, sent)
         if name is None:
@@ -149,8 +147,8 @@ class Parameters:
         other = OTHER_NAMES.get(name)
         self._refused[name] = None if other in self._refused else other
         if self._refused[name] is not None:
-            return f"the model does not take '{name}'; it is sent as '{other}'"
-        return f"the model does not take '{name}'; it is left out"
+            return f"the model does not support '{name}'; sending '{other}' instead"
+        return f"the model does not support '{name}'; omitting it"
 
 
 def _refused_parameter(error: ProviderError, sent: JsonObject) -> str | None:
@@ -158,7 +156,7 @@ def _refused_parameter(error: ProviderError, sent: JsonObject) -> str | None:
         return None
     message = error_message(error.body) or ""
     code = text_at(error.body, "error", "code") or ""
-    if UNWANTED.search(message) is None and not code.startswith("unsupported_"):
+    if UNSUPPORTED.search(message) is None and not code.startswith("unsupported_"):
         return None
     named = text_at(error.body, "error", "param")
     candidates = [named] if named else re.findall(r"\w+", message)

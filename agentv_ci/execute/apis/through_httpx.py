@@ -1,4 +1,4 @@
-"""What httpx knows about requests; its door. It loads slowly, so only what needs it imports this module."""
+"""Requests through httpx; its door. It loads slowly, so this module is imported only when it is needed."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from agentv_ci.execute.apis.wire import (
 )
 
 UNREACHABLE = (httpx.HTTPError, httpx.InvalidURL, ImportError, ValueError, OverflowError, ExceptionGroup)
-"""ImportError: a SOCKS proxy without its package. ValueError, OverflowError: an address or a proxy that is none."""
+"""ImportError: a SOCKS proxy without its package. ValueError, OverflowError: an invalid address or proxy."""
 
 
 class ThroughHttpx:
-    """See Wire: through proxies of the environment, and to addresses that are no plain text."""
+    """See Wire: through proxies of the environment, and to addresses that need normalisation."""
 
     def __init__(self, base_url: str, context: ssl.SSLContext | None) -> None:
         self._base_url = base_url
-        # Without a context nothing is trusted: plain HTTP needs no trust, and loading it is slow.
+        # An empty context for plain HTTP: loading certificates is slow.
         self._context = context or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._idle: list[httpx.AsyncClient] = []
 
@@ -42,7 +42,7 @@ class ThroughHttpx:
                 async with client.stream("POST", self._base_url + path, content=content, headers=headers) as response:
                     body = await _whole(response)
             finally:
-                # A cookie would go to whichever question comes next.
+                # Cookies must not reach the next question.
                 client.cookies.clear()
                 self._idle.append(client)
         except UNREACHABLE as error:
@@ -75,7 +75,7 @@ async def _whole(response: httpx.Response) -> bytes:
 
 
 async def probe_status(url: str, *, timeout_s: float) -> int:
-    """Return the status of a GET; raises ProviderError when there is none."""
+    """Return the status of a GET; raises ProviderError without one."""
     try:
         async with httpx.AsyncClient(trust_env=not is_loopback(url), timeout=timeout_s) as client:
             return (await client.get(url)).status_code
@@ -84,7 +84,7 @@ async def probe_status(url: str, *, timeout_s: float) -> int:
 
 
 def _unreachable(error: Exception, url: str) -> ProviderError:
-    """Return the failure of a request that had no answer."""
+    """Return the failure of a request without an answer."""
     name = type(error).__name__
     match error:
         case httpx.LocalProtocolError() | UnicodeEncodeError():
@@ -98,9 +98,9 @@ def _unreachable(error: Exception, url: str) -> ProviderError:
         case httpx.HTTPError() if not isinstance(error, httpx.UnsupportedProtocol):
             return network_error(name, url, error)
         case _:
-            return ProviderError("request", f"{name}: '{without_login(url)}' is not a usable address")
+            return ProviderError("request", f"{name}: '{without_login(url)}' is not a valid URL")
 
 
 def _unusable_proxy(error: Exception) -> ProviderError:
-    detail = f"{type(error).__name__}: the proxy that the environment names cannot be used: {error}"
+    detail = f"{type(error).__name__}: cannot use the proxy set in the environment: {error}"
     return ProviderError("request", detail)

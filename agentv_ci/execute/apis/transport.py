@@ -17,7 +17,7 @@ from agentv_ci.execute.apis.wire import Answer, Wire, is_loopback, without_login
 from agentv_ci.json_access import json_or_none
 
 PROXIES = {"http", "https", "all"}
-"""Kinds of proxies that the process's environment may name; httpx reads them there too."""
+"""Kinds of proxies that are read from the process's environment, as httpx does."""
 
 
 class Transport:
@@ -36,26 +36,23 @@ class Transport:
         return ThroughHttpx(self._base_url, context)
 
     def _ssl_context(self, ca_bundle: str | None) -> ssl.SSLContext | None:
-        """Return whom a connection trusts; None: plain HTTP trusts nobody, and loading trust is slow."""
+        """Return the trusted certificates; None for plain HTTP, because loading them is slow."""
         try:
             if ca_bundle is not None:
                 return ssl.create_default_context(cafile=ca_bundle)
             if self._base_url.lower().startswith("https:"):
                 return _usual_trust()
         except OSError as error:
-            where = f"ca_bundle '{ca_bundle}'" if ca_bundle else "what SSL_CERT_FILE or SSL_CERT_DIR names"
-            raise UsageError(f"{where} holds no certificates that can be read: {error}") from error
+            where = f"ca_bundle '{ca_bundle}'" if ca_bundle else "SSL_CERT_FILE or SSL_CERT_DIR"
+            raise UsageError(f"cannot read certificates from {where}: {error}") from error
         return None
 
     async def post(self, path: str, *, headers: Mapping[str, str], body: JsonObject) -> JsonObject:
-        """Return the JSON object a server answers with; raises ProviderError for everything else.
-
-        How long it may take is up to the caller.
-        """
+        """Return the JSON object of an answer; raises ProviderError. The caller sets a time limit."""
         named = {"content-type": "application/json"} | {name.lower(): value for name, value in headers.items()}
         content = json.dumps(body).encode("utf-8")
         answer = await self._wire.post(path, headers=named, content=content)
-        # JSON is UTF-8, whatever charset a header names (RFC 8259, section 8.1).
+        # JSON is always UTF-8 (RFC 8259, section 8.1).
         text = answer.body.decode("utf-8-sig", "replace")
         if answer.status >= 300:
             raise self._refused(answer, text, path)
@@ -70,7 +67,7 @@ class Transport:
         body = json_or_none(text)
         error = refused(answer.status, answer.headers, text if body is None else body, now=self._environment.now())
         if answer.status == 404:
-            # The address is what is wrong as often as the model.
+            # Often the address is wrong, not the model.
             error.detail += f" (asked {without_login(self._base_url + path)})"
         return error
 
@@ -80,19 +77,19 @@ class Transport:
 
 
 def _usual_trust() -> ssl.SSLContext:
-    """Return whom HTTPS trusts as httpx does, which is slow to load; raises OSError."""
+    """Return the certificates that httpx trusts by default; raises OSError."""
     variables = os.environ  # noqa: TID251  # the process's own, as for proxies
     if file := variables.get("SSL_CERT_FILE"):
         return ssl.create_default_context(cafile=file)
     if folder := variables.get("SSL_CERT_DIR"):
         return ssl.create_default_context(capath=folder)
-    import certifi  # only where HTTPS is spoken
+    import certifi  # only HTTPS needs it
 
     return ssl.create_default_context(cafile=certifi.where())
 
 
 def _has_proxies() -> bool:
-    from urllib.request import getproxies  # slow to import, and only asked where a proxy could stand between
+    from urllib.request import getproxies  # slow to import
 
     return bool(PROXIES & getproxies().keys())
 

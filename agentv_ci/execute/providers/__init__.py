@@ -1,4 +1,4 @@
-"""The family of providers: what a target is at run time."""
+"""Providers: what targets are at run time."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from agentv_ci.execute.provider_services import ProviderServices
 
 
 class Provider(Protocol):
-    """Answers questions. Opened once per target and run; asked many at once."""
+    """Answers questions. Opened once per target and run; asked many questions at once."""
 
     async def check(self) -> None:
-        """Probe the target before the first case; raises ProviderError when it cannot be asked at all."""
+        """Check the target before the first case; raises ProviderError when it cannot be asked at all."""
         ...
 
     async def ask(self, request: Request) -> Response:
         """Return the answer; raises ProviderError.
 
-        Keeps the request's time by itself, so that it can end gently what it has begun and say how far it came. May
-        be cancelled at any time and then leaves nothing behind.
+        Enforces the request's time limit itself, so that it can end gracefully and report how far it got. May be
+        cancelled at any time and then leaves nothing behind.
         """
         ...
 
     async def close(self) -> None:
-        """Let go of connections and files."""
+        """Close connections and files."""
         ...
 
 
@@ -43,12 +43,12 @@ class BatchProvider(Provider, Protocol):
     """A provider that can take all questions of a run in one session."""
 
     async def ask_together(self, requests: Sequence[Request]) -> Sequence[Response]:
-        """Return one answer per question, in their order; raises ProviderError when there are not as many."""
+        """Return one answer per question, in order; raises ProviderError when one is missing."""
         ...
 
 
 def open_provider(target: Target, services: ProviderServices) -> Provider:  # noqa: C901  # a branch per kind
-    """Return the provider of a resolved target; its module loads when it is needed."""
+    """Return the provider of a resolved target; imports only its module."""
     match target:
         case AnthropicTarget():
             from agentv_ci.execute.providers import anthropic

@@ -1,4 +1,4 @@
-"""`provider: anthropic`: Anthropic's Messages.
+"""`provider: anthropic`: Anthropic's Messages API.
 
 Protocol: POST {base_url}/v1/messages, https://docs.anthropic.com/en/api/messages.
 """
@@ -31,17 +31,17 @@ from agentv_ci.retry import DEFAULT_STATUS_CODES
 
 DEFAULT_VERSION = str(AnthropicTarget.implied["version"])
 DEFAULT_LIMIT = 8_192
-"""The API wants a limit; every model that is served today writes this much."""
+"""The API requires a limit; all current models support this one."""
 
 MODEL = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:[-.](\d{1,2})(?!\d))?", re.IGNORECASE)
 """`claude-haiku-4-5`, `claude-sonnet-4.6`, `claude-3-7-sonnet-20250219`, `claude-opus-5`: generation and revision."""
 
 LEAST_BUDGET = 1_024
-"""The fewest tokens of thought that the API takes as a budget."""
+"""The smallest thinking budget that the API accepts."""
 FIRST_ADAPTIVE = (4, 6)
-"""The first models that choose how much they think themselves; budgets are for those before."""
+"""The first models with adaptive thinking; earlier ones take a budget."""
 FIRST_WITHOUT_SAMPLING = (4, 7)
-"""The first models that refuse a temperature."""
+"""The first models that do not support a temperature."""
 
 
 def open_provider(target: AnthropicTarget, services: ProviderServices) -> ApiProvider:
@@ -50,7 +50,7 @@ def open_provider(target: AnthropicTarget, services: ProviderServices) -> ApiPro
 
 
 def anthropic_api(target: AnthropicTarget, warn: Warn) -> Api:
-    """Return the API; `warn` gets settings that its model does not take."""
+    """Return the API; `warn` gets settings that its model does not support."""
     assert target.base_url is not None, "a resolved target has a base_url"
     headers = {"anthropic-version": target.version or DEFAULT_VERSION}
     return Api(
@@ -67,7 +67,7 @@ def anthropic_api(target: AnthropicTarget, warn: Warn) -> Api:
 
 
 def _body(target: AnthropicTarget, warn: Warn, request: Request) -> JsonObject:
-    """Instructions apart, user and assistant in turn."""
+    """Return the body: instructions apart, user and assistant alternating."""
     system, turns = instructions_and_turns(request)
     messages: list[JsonValue] = [{"role": each.role, "content": each.content} for each in alternating(turns)]
     generation = _generation(target.model)
@@ -83,8 +83,8 @@ def _body(target: AnthropicTarget, warn: Warn, request: Request) -> JsonObject:
     if temperature is None:
         return body
     if budget or generation >= FIRST_WITHOUT_SAMPLING:
-        reason = "it cannot be set while the model thinks" if budget else "the model does not take it"
-        warn(f"{target.name}: temperature is left out: {reason}")
+        reason = "it cannot be combined with thinking" if budget else "the model does not support it"
+        warn(f"{target.name}: temperature is ignored: {reason}")
         return body
     return {**body, "temperature": temperature}
 
@@ -102,7 +102,7 @@ def _response(body: JsonObject) -> Response:
         raise error
     content = body.get("content")
     if not isinstance(content, list):
-        raise ProviderError("malformed", "the answer has no content")
+        raise ProviderError("malformed", "content is missing in the answer")
     reason = text_at(body, "stop_reason")
     texts = (text_at(block, "text") for block in objects_at(content) if value_at(block, "type") == "text")
     answer = "".join(text or "" for text in texts)
@@ -118,7 +118,7 @@ def _response(body: JsonObject) -> Response:
 
 
 def _generation(model: str) -> tuple[int, int]:
-    """Return generation and revision of a model; (0, 0) for a name that does not say."""
+    """Return generation and revision of a model; (0, 0) when its name has none."""
     match = MODEL.search(model)
     return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
 

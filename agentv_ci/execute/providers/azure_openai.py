@@ -1,7 +1,7 @@
 """`provider: azure-openai`: a deployment at Azure OpenAI.
 
-Two styles of addresses: {endpoint}/openai/deployments/{deployment}/chat/completions?api-version=…, and, without
-a version, {endpoint}/openai/v1/… with the deployment as the model.
+Two forms of address: {endpoint}/openai/deployments/{deployment}/chat/completions?api-version=…, and for version v1
+{endpoint}/openai/v1/… with the deployment as the model.
 https://learn.microsoft.com/azure/ai-foundry/openai/reference
 """
 
@@ -23,7 +23,7 @@ def open_provider(target: AzureOpenAITarget, services: ProviderServices) -> ApiP
 
 
 def azure_openai_api(target: AzureOpenAITarget) -> Api:
-    """Return the API; the deployment stands in the body of a question too, as in the vendor's own clients."""
+    """Return the API; the body names the deployment too, as the vendor's own clients do."""
     address = target.endpoint or target.base_url
     assert address is not None, "a resolved target has an endpoint"
     base_url, ends_in_v1 = azure_root(address)

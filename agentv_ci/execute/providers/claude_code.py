@@ -1,7 +1,6 @@
 """`provider: claude-code`: Anthropic's Claude Code, `claude -p --output-format stream-json`.
 
-Its events: https://code.claude.com/docs/en/headless. The words of a result lie: an API error comes with the subtype
-`success`, so `is_error` decides.
+Its events: https://code.claude.com/docs/en/headless. An API error has the subtype `success`, so `is_error` decides.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ def _read_block(turns: Turns, block: JsonObject, *, speaks: bool) -> None:
 def _reason(result: JsonObject) -> str:
     listed = value_at(result, "errors")
     errors = "; ".join(map(str, listed)) if isinstance(listed, list) else ""
-    return text_at(result, "result") or errors or text_at(result, "subtype") or "without a reason"
+    return text_at(result, "result") or errors or text_at(result, "subtype") or "no reason given"
 
 
 def _kind(result: JsonObject) -> ErrorKind:

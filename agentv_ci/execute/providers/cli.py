@@ -1,7 +1,7 @@
 """`provider: cli`: any command that prints an answer.
 
-The template is text for a shell; what is put into it is quoted, in one pass, so that no prompt, id or path can become
-part of the command.
+The template is shell text. Placeholders are replaced by quoted values in one pass, so that no prompt, id or path can
+become part of the command.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class CliProvider:
         self._services = services
 
     async def check(self) -> None:
-        """Look for the working directory, and run the health check, if there is one."""
+        """Check the working directory, and run the health check, if there is one."""
         if self._target.cwd:
             require_folder(self._services.place(self._target.cwd))
         match self._target.healthcheck:
@@ -48,7 +48,7 @@ class CliProvider:
                 pass
 
     async def ask(self, request: Request) -> Response:
-        """Run the command; the answer is the output file where the template names one, else what it prints."""
+        """Run the command; the answer is its output, or the output file if the template names one."""
         try:
             scratch = Path(tempfile.mkdtemp(prefix="agentv-ci-"))
         except OSError as error:
@@ -93,7 +93,7 @@ class CliProvider:
         return _response(text, prompt)
 
     def _prompt(self, request: Request) -> str:
-        """The guidelines go first, unless the template gives them a place of their own."""
+        """Return the prompt with the guidelines in front, unless the template has `{GUIDELINES}`."""
         if not request.guidelines or "GUIDELINES" in placeholders(self._target.command_template):
             return request.prompt
         return f"{GUIDELINES_HEADING}\n\n{request.guidelines}\n\n[[ ## Task ## ]]\n\n{request.prompt}"
@@ -106,7 +106,7 @@ class CliProvider:
 
     async def _run(self, command: str, cwd: Path, timeout_s: float) -> ProcessResult:
         if self._target.verbose is True:
-            self._services.log(f"{self._target.name}: runs {command}")
+            self._services.log(f"{self._target.name}: running {command}")
         try:
             env = child_environment(self._services.environment.variables, self._target.env)
             finished = await run(command, cwd=cwd, env=env, timeout_s=timeout_s)
@@ -114,7 +114,7 @@ class CliProvider:
             if isinstance(error, ProcessTimedOut):
                 hint = f"; stderr: {error.stderr.strip()}" if error.stderr.strip() else ""
             else:
-                hint = "; a long prompt belongs into {PROMPT_FILE}" if "too long" in str(error) else ""
+                hint = "; use {PROMPT_FILE} for long prompts" if "too long" in str(error) else ""
             raise process_failure(error, f"the command {error}{hint}") from error
         if finished.status != 0:
             reason = finished.stderr.strip() or finished.stdout.strip()
@@ -167,7 +167,7 @@ def _files(files: Sequence[InputFile], form: str | None) -> str:
 def _read_output(path: Path) -> str:
     try:
         if path.stat().st_size > MAX_OUTPUT_BYTES:
-            raise ProviderError("process", f"the output file has more than {MAX_OUTPUT_BYTES // 1024 // 1024} MiB")
+            raise ProviderError("process", f"the output file is larger than {MAX_OUTPUT_BYTES // 1024 // 1024} MiB")
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise ProviderError("process", f"the command did not write its output file: {error.strerror}") from error
@@ -198,16 +198,16 @@ def _message(written: JsonObject) -> OutputMessage:
 
 
 def _entries(written: JsonObject, name: str, key: str) -> Iterator[JsonObject]:
-    """Yield the entries of a list; raises ProviderError for one without a text at `key`."""
+    """Yield the entries of a list; raises ProviderError for one without a string at `key`."""
     listed = written.get(name)
     for each in listed if isinstance(listed, list) else ():
         if not isinstance(each, dict) or not isinstance(each.get(key), str):
-            raise ProviderError("malformed", f"an entry of {name} has no {key}")
+            raise ProviderError("malformed", f"an entry of {name} must have a string '{key}'")
         yield each
 
 
 def last_answer(messages: Sequence[OutputMessage]) -> str:
-    """Return the content of the last assistant message that has content; what is no text is JSON."""
+    """Return the content of the last assistant message that has content, as JSON unless it is a string."""
     for message in reversed(messages):
         if message.role == "assistant" and message.content not in (None, "", []):
             content = message.content

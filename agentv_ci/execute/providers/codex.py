@@ -1,7 +1,7 @@
 """`provider: codex`: OpenAI's Codex, `codex exec --json`.
 
-Its events, one JSON object a line, are described in the documentation of `codex exec`,
-https://developers.openai.com/codex/noninteractive. Profiles and configuration are Codex's own business.
+Its events, one JSON object per line: https://developers.openai.com/codex/noninteractive. Profiles and configuration
+are Codex's own.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OFF = frozenset({"false", "0", "off"})
 
 KNOWN = frozenset({"thread.started", "turn.started", "turn.completed", "turn.failed", "item.completed", "error"})
 PASSING = "Reconnecting"
-"""An error that begins so is none: Codex goes on."""
+"""Codex continues after an error that begins like this."""
 STATUS = re.compile(r"\b(?:unexpected status|last status:) (\d{3})\b")
 DISCONNECTED = re.compile(
     r"stream disconnected|error sending request|connection (?:refused|reset|failed)", re.IGNORECASE
@@ -41,11 +41,11 @@ DISCONNECTED = re.compile(
 
 
 Summarize = Callable[[JsonObject], Iterator[str]]
-"""Returns the lines of a log about an event."""
+"""Yields log lines about an event."""
 
 
 def open_provider(target: CodexTarget, services: ProviderServices) -> AgentProvider:
-    """Return the provider of a resolved target, which writes a log of every run."""
+    """Return the provider of a resolved target; it writes a log of every run."""
     summarize = None if target.log_format == "json" else summary
 
     def listen(request: Request, argv: Sequence[str]) -> AbstractContextManager[Listener | None]:
@@ -58,7 +58,7 @@ def open_provider(target: CodexTarget, services: ProviderServices) -> AgentProvi
 
 
 def _arguments(target: CodexTarget, workspace: Path) -> Sequence[str]:
-    """`--ask-for-approval` is global and stands before `exec`; `-` is the prompt's place."""
+    """Return Codex's arguments; `--ask-for-approval` is global, so it precedes `exec`; `-` reads the prompt."""
     chosen = {"--profile": target.profile, "--model": target.model, "--sandbox": target.sandbox}
     return [
         "--ask-for-approval",
@@ -72,7 +72,7 @@ def _arguments(target: CodexTarget, workspace: Path) -> Sequence[str]:
 
 
 def read_output(finished: ProcessResult) -> Response | None:
-    """Read the events; the answer is the agent's last message, once its turn is completed."""
+    """Read the events; the answer is the last message of a completed turn."""
     events = read_events(finished.stdout, KNOWN)
     turns = Turns()
     for event in events:
@@ -80,7 +80,7 @@ def read_output(finished: ProcessResult) -> Response | None:
             _read_item(turns, value_at(event, "item"))
     completed = last_event(events, "turn.completed")
     if error := _error(events, is_completed=completed is not None):
-        # It may be the body of an API's answer.
+        # It may be an API's error body.
         raise AgentFailed(error_message(json_or_none(error)) or error, _kind(error))
     read, written, cached = (
         count_at(completed, "usage", name) for name in ("input_tokens", "output_tokens", "cached_input_tokens")
@@ -89,14 +89,14 @@ def read_output(finished: ProcessResult) -> Response | None:
 
 
 def _error(events: Sequence[JsonObject], *, is_completed: bool) -> str | None:
-    """Return why there is no answer: a failure of the turn, or the last error before its events ended."""
+    """Return why there is no answer: the turn's failure, or the last error before the events ended."""
     if failed := last_event(events, "turn.failed"):
         return text_at(failed, "error", "message") or "the turn failed"
     if is_completed:
         return None
     errors = [text_at(event, "message") for event in events if text_at(event, "type") == "error"]
     lasting = [message for message in errors if not (message or "").startswith(PASSING)]
-    return (lasting[-1] if lasting else None) or "its events end before the turn is completed"
+    return (lasting[-1] if lasting else None) or "the events end before the turn is completed"
 
 
 def _read_item(turns: Turns, item: JsonValue) -> None:
@@ -125,7 +125,7 @@ def _kind(error: str) -> ErrorKind:
 
 
 def summary(event: JsonObject) -> Iterator[str]:
-    """Yield what the log says of an event."""
+    """Yield log lines about an event."""
     item = value_at(event, "item")
     match text_at(event, "type"), text_at(item, "type"):
         case "item.completed", "command_execution":
@@ -155,14 +155,14 @@ def run_log(
     services: ProviderServices,
     summarize: Summarize | None,
 ) -> Iterator[Listener | None]:
-    """Write a log while an agent runs, of its events as they come where `summarize` is None.
+    """Write a log while an agent runs: of its raw output if `summarize` is None.
 
-    Without a log, and with a warning, where the folder takes no files.
+    Warns, and yields None, when the log cannot be written.
     """
     try:
         file = _open(folder, target, request, services)
     except OSError as error:
-        services.warn(f"{target}: no logs of agents: {error}")
+        services.warn(f"{target}: cannot write agent logs: {error}")
         yield None
         return
     log = _Log(file, services, summarize)
@@ -207,7 +207,7 @@ class _Log:
             self._line(output, line)
 
     def end(self) -> None:
-        """Write what came without a line break, and close the file."""
+        """Write unfinished lines, and close the file."""
         for output, rest in self._rests.items():
             if rest:
                 self._line(output, rest)
@@ -223,16 +223,16 @@ class _Log:
             self.write(f"[+{minutes:02}:{seconds:02}] [{OUTPUTS[output]}] {text}")
 
     def write(self, text: str) -> None:
-        """Write lines without secrets, at once: people follow a log while it grows.
+        """Write lines without secrets, and flush: people follow the log.
 
-        A disk that takes no more is told once, and costs nothing but the log.
+        A write error is one warning, and ends the log.
         """
         if self._is_full:
             return
         try:
-            # Colours first: one in the middle of a secret would hide it.
+            # First remove escape sequences, which could split a secret.
             self._file.write(self._services.redact(printable(text)) + "\n")
             self._file.flush()
         except OSError as error:
             self._is_full = True
-            self._services.warn(f"no more logs of agents: {error}")
+            self._services.warn(f"cannot write agent logs: {error}")

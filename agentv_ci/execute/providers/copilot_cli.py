@@ -1,6 +1,6 @@
 """`provider: copilot-cli`: GitHub's Copilot CLI, `copilot --output-format json`.
 
-https://docs.github.com/copilot/how-tos/copilot-cli. It reports no tokens.
+https://docs.github.com/copilot/how-tos/copilot-cli. It does not report tokens.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ KNOWN = frozenset({"assistant.message", "user.message", "session.error", "result
 
 
 def open_provider(target: CopilotCliTarget, services: ProviderServices) -> AgentProvider:
-    """Return the provider of a resolved target; no tool asks for permission, as no person is there to give it."""
+    """Return the provider of a resolved target; all tools are allowed, as permission cannot be given in a run."""
     arguments = usual_arguments(target, "--output-format", "json", "--no-color", "--allow-all-tools")
     return AgentProvider(target, Agent("copilot", arguments, read_output, {"CI": "1"}), services)
 
 
 def read_output(finished: ProcessResult) -> Response | None:
-    """Read the events; the answer is the last message of the assistant that has a text."""
+    """Read the events; the answer is the assistant's last message with text."""
     events = read_events(finished.stdout, KNOWN)
     turns = Turns()
     for event in events:
@@ -36,7 +36,7 @@ def read_output(finished: ProcessResult) -> Response | None:
         )
     status = value_at(result_event(events), "exitCode")
     if status != 0:
-        raise AgentFailed(f"its session ended with {status}")
+        raise AgentFailed(f"the session ended with exit code {status}")
     model = next((model for event in events if (model := text_at(event, "data", "model"))), None)
     return turns.response(turns.last, model=model)
 

@@ -1,4 +1,4 @@
-"""`provider: gemini`: Google's Gemini.
+"""`provider: gemini`: Google's Gemini API.
 
 Protocol: POST {base_url}/{api_version}/models/{model}:generateContent, https://ai.google.dev/api/generate-content.
 """
@@ -31,11 +31,11 @@ from agentv_ci.json_access import objects_at, text_at, value_at
 DEFAULT_VERSION = str(GeminiTarget.implied["api_version"])
 
 LEVELS = ((512, "MINIMAL"), (4_096, "LOW"), (16_384, "MEDIUM"))
-"""Most tokens of thought → the level that is nearest, for models that know levels only; above it is HIGH."""
+"""Largest thinking budget → level, for models with thinking levels; above the last one it is HIGH."""
 FIRST_WITH_LEVELS = 3
 
 FINISHED = frozenset({"STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED"})
-"""Reasons to stop after which an answer counts; after all others the model was stopped."""
+"""Finish reasons of a valid answer; all others mean that the answer was withheld."""
 
 
 def open_provider(target: GeminiTarget, services: ProviderServices) -> ApiProvider:
@@ -61,7 +61,7 @@ def gemini_api(target: GeminiTarget) -> Api:
 
 
 def _body(target: GeminiTarget, request: Request) -> JsonObject:
-    """Instructions apart, user and model in turn."""
+    """Return the body: instructions apart, user and model alternating."""
     system, turns = instructions_and_turns(request)
     contents: list[JsonValue] = [
         {"role": "model" if each.role == "assistant" else "user", "parts": [{"text": each.content}]}
@@ -89,7 +89,7 @@ def _thinking(target: GeminiTarget) -> JsonObject | None:
 
 
 def _response(body: JsonObject) -> Response:
-    """Return what an answer says. A blocked prompt too comes with HTTP status 200, without candidates."""
+    """Return the answer; a blocked prompt has HTTP status 200 too, and no candidates."""
     if error := inner_error(body):
         raise error
     candidate = value_at(body, "candidates", 0)
@@ -115,7 +115,7 @@ def _without_candidates(body: JsonObject) -> ProviderError:
     if reason := text_at(body, "promptFeedback", "blockReason"):
         message = text_at(body, "promptFeedback", "blockReasonMessage")
         return ProviderError("request", f"the API blocked the prompt: {reason}{f': {message}' if message else ''}")
-    return ProviderError("malformed", "the answer has no candidates")
+    return ProviderError("malformed", "candidates are missing in the answer")
 
 
 def _calls(parts: list[JsonObject]) -> Iterator[ToolCall]:

@@ -1,7 +1,7 @@
 """`provider: gemini-cli`: Google's Gemini CLI, `gemini -o stream-json`.
 
-https://github.com/google-gemini/gemini-cli/blob/main/docs/cli/headless.md. When it fails, the reason is a JSON object
-at the end of its standard error.
+https://github.com/google-gemini/gemini-cli/blob/main/docs/cli/headless.md. A failure is a JSON object at the end of
+standard error.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ KNOWN = frozenset({"init", "message", "tool_use", "tool_result", "result", "erro
 
 
 def open_provider(target: GeminiCliTarget, services: ProviderServices) -> AgentProvider:
-    """Return the provider of a resolved target; the folder counts as trusted, as no person is there to trust it."""
+    """Return the provider of a resolved target; `--skip-trust` because trust cannot be confirmed in a run."""
     first = ("-o", "stream-json", "--skip-trust")
     arguments = usual_arguments(target, *first, model="-m", folder="--include-directories")
     return AgentProvider(target, Agent("gemini", arguments, read_output, ENVIRONMENT), services)
@@ -53,16 +53,14 @@ def read_output(finished: ProcessResult) -> Response | None:
     if failure is None and result is not None and value_at(result, "status") != "success":
         failure = result if "error" in result else last_event(events, "error") or result
     if failure is not None:
-        raise AgentFailed(
-            error_message(_inner(failure)) or error_message(failure) or "without a reason", _kind(failure)
-        )
+        raise AgentFailed(error_message(_inner(failure)) or error_message(failure) or "no reason given", _kind(failure))
     stats = value_at(result_event(events), "stats")
     turns = _turns(events)
     return turns.response(turns.last, model=text_at(last_event(events, "init"), "model"), usage=_usage(stats))
 
 
 def _turns(events: Sequence[JsonObject]) -> Turns:
-    """A text comes in pieces; a tool call or the end makes it whole."""
+    """Join the pieces of each message, up to a tool call or the end."""
     turns, pieces = Turns(), ""
     for event in events:
         if "output" in event:
@@ -85,7 +83,7 @@ def _turns(events: Sequence[JsonObject]) -> Turns:
 
 
 def _failure(stderr: str) -> JsonObject | None:
-    """The object that stands last on standard error, behind advice and a stack trace."""
+    """Return the last JSON object on standard error; hints and a stack trace may precede it."""
     lines = stderr.split("\n")
     for start in reversed([number for number, line in enumerate(lines) if line.rstrip() == "{"]):
         last = json_or_none("\n".join(lines[start:]))
@@ -95,14 +93,14 @@ def _failure(stderr: str) -> JsonObject | None:
 
 
 def _inner(failure: JsonObject) -> JsonValue:
-    """The body of an API's answer inside an error's message, bare or as `[API Error: {…}]`."""
+    """Return the API's error body from an error's message, bare or as `[API Error: {…}]`."""
     found = re.search(r"\{.*\}", text_at(failure, "error", "message") or "", re.DOTALL)
     return json_or_none(found[0]) if found else None
 
 
 def _kind(failure: JsonObject) -> ErrorKind:
     if "API_KEY_INVALID" in json.dumps(_inner(failure)):
-        # Gemini answers a wrong key with status 400.
+        # Gemini answers an invalid key with status 400.
         return "auth"
     if "safety settings" in (text_at(failure, "message") or ""):
         return "request"

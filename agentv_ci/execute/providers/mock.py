@@ -1,4 +1,4 @@
-"""`provider: mock`: answers that were written down beforehand."""
+"""`provider: mock`: fixed answers from the targets file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agentv_ci.execute.provider_services import ProviderServices
 DEFAULT_RESPONSE = json.dumps(
     {"score": 1.0, "hits": ["mock"], "misses": [], "reasoning": "a mock answer; nothing was asked"}
 )
-"""What is answered where nothing was written down, and nothing of a certain form is asked for."""
+"""The answer when the target sets none and the request has no sample."""
 
 
 class MockProvider:
@@ -28,7 +28,7 @@ class MockProvider:
         """A mock is always ready."""
 
     async def ask(self, request: Request) -> Response:
-        """Return the case's response, the target's, or a default one: for a judge, a reply of the right form."""
+        """Return the case's response, the target's, or a default one: for a judge, a valid reply."""
         await self._wait(request.timeout_s)
         self._fail(request)
         answer = (self._target.responses or {}).get(request.case_id, self._target.response)

@@ -1,7 +1,7 @@
 """`provider: vscode-copilot`: Copilot in a window of VS Code, asked through files.
 
-The request lies in a file that `code chat` attaches; the agent writes its answer to another file and renames it when
-it is complete. See docs/providers.md for the steps.
+The request is in a file that `code chat` attaches; the agent writes its answer to another file and renames it when
+complete. See docs/providers.md for the steps.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ POLL_S = 1.0
 WAKE_S = 60.0
 STATUS_S = 10.0
 COMMAND_S = 60.0
-"""How long `code` may take to hand over what it was given."""
+"""How long a `code` command may take."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One question in files."""
+    """One question and the files it is asked with."""
 
     request: Request
     text: str
     """The question as the agent gets it."""
     guidelines: tuple[InputFile, ...]
-    """What the agent is to prove that it has read."""
+    """The files that the agent must prove to have read."""
     asked: Path
     """The file with the question."""
     answered: Path
-    """The file the agent writes, when it is complete."""
+    """The final name of the agent's answer."""
 
 
 class VsCodeProvider:
@@ -59,7 +59,7 @@ class VsCodeProvider:
         self._program: str | None = None
 
     async def check(self) -> None:
-        """Find the editor's program, and read the template of workspaces."""
+        """Find the editor's program, and read the workspace template."""
         try:
             read_template(self._template)
         except (OSError, ValueError) as error:
@@ -73,9 +73,9 @@ class VsCodeProvider:
         return response
 
     async def ask_together(self, requests: Sequence[Request]) -> Sequence[Response]:
-        """Ask all questions in one window, each by an agent of its own."""
+        """Ask all questions in one window, each with its own subagent."""
         if any(request.seed is not None for request in requests):
-            self._services.warn(f"{self._target.name}: seeds are not sent: the agent takes none")
+            self._services.warn(f"{self._target.name}: seeds are ignored: the agent does not support them")
         timeout_s = sum(number(self._target.timeout_seconds, request.timeout_s) for request in requests)
         deadline = self._services.environment.monotonic() + timeout_s
         with ExitStack() as taken:
@@ -86,7 +86,7 @@ class VsCodeProvider:
                 exchanges = self._exchanges(place, requests)
                 attached, message = self._write(place, exchanges)
             except OSError as error:
-                raise ProviderError("process", f"cannot prepare a folder in {self._root}: {error}") from error
+                raise ProviderError("process", f"cannot prepare a directory in '{self._root}': {error}") from error
             if self._target.dry_run is True:
                 return [self._unanswered(each) for each in exchanges]
             await self._wake(place, deadline)
@@ -110,7 +110,7 @@ class VsCodeProvider:
     def _exchanges(self, place: Subagent, requests: Sequence[Request]) -> list[Exchange]:
         stamp = self._services.environment.now().strftime("%Y%m%d%H%M%S")
         if len(requests) == 1:
-            # Of a dry run, requests of the same second lie beside each other.
+            # Requests of dry runs are kept, so the name may be taken.
             stems = chain([stamp], (f"{stamp}-{number}" for number in count(2)))
             stem = next(stem for stem in stems if not (place.messages / f"{stem}_req.md").exists())
             return [_exchange(place, stem, requests[0], unlocks=True)]
@@ -119,7 +119,7 @@ class VsCodeProvider:
         ]
 
     def _write(self, place: Subagent, exchanges: Sequence[Exchange]) -> tuple[Path, str]:
-        """Write the requests; return the file that is attached last, and the message that goes with it."""
+        """Write the requests; return the file to attach last, and the chat message."""
         for each in exchanges:
             each.asked.write_text(each.text, encoding="utf-8")
         if len(exchanges) == 1:
@@ -130,7 +130,7 @@ class VsCodeProvider:
         return orchestrator, f"Follow the instructions in {orchestrator.name}. Use the tool #runSubagent."
 
     async def _wake(self, place: Subagent, deadline: float) -> None:
-        """Bring the folder's window to the front, or open one and wait until its agent answers."""
+        """Focus the folder's window, or open one and wait until its agent responds."""
         try:
             status = await self._run("--status", timeout_s=min(STATUS_S, self._left_s(deadline)))
         except ProcessFailed:
@@ -144,7 +144,7 @@ class VsCodeProvider:
         await self._code(deadline, "-r", "chat", "-m", "wakeup", f"Create an empty file {place.alive}")
         wake_s = min(WAKE_S, self._left_s(deadline))
         if not await self._appears([place.alive], wake_s):
-            raise ProviderError("process", f"VS Code did not wake up within {wake_s:g} s: no {place.alive}")
+            raise ProviderError("process", f"VS Code did not respond within {wake_s:g} s: '{place.alive}' is missing")
 
     async def _code(self, deadline: float, *arguments: str) -> None:
         try:
@@ -158,8 +158,8 @@ class VsCodeProvider:
 
     async def _run(self, *arguments: str, timeout_s: float) -> ProcessResult:
         assert self._program is not None, "a provider is checked before it is asked"
-        self._services.log(f"{self._target.name}: runs {shlex.join([self._program, *arguments])}")
-        # A list of arguments, no shell: a message may hold anything. What it starts is the editor, which stays.
+        self._services.log(f"{self._target.name}: running {shlex.join([self._program, *arguments])}")
+        # It may start the editor, which must stay open.
         return await run(
             (self._program, *arguments),
             cwd=self._root,
@@ -185,7 +185,7 @@ class VsCodeProvider:
         return max(0.0, deadline - self._services.environment.monotonic())
 
     async def _appears(self, files: Sequence[Path], timeout_s: float) -> bool:
-        """Wait until all files are there; False when they are not in time."""
+        """Wait until all files exist; returns False on a time-out."""
         deadline = self._services.environment.monotonic() + timeout_s
         while not all(file.exists() for file in files):
             if (left_s := self._left_s(deadline)) <= 0:
@@ -198,7 +198,7 @@ class VsCodeProvider:
         answer, proofs = take_proofs(text, exchange.guidelines)
         for proof in proofs:
             if not proof["ok"]:
-                reported = "no hash" if proof["sha256_reported"] is None else "another hash"
+                reported = "no hash" if proof["sha256_reported"] is None else "a different hash"
                 self._services.warn(
                     f"{self._target.name}: {exchange.request.case_id}: the agent reported {reported} for "
                     f"{proof['file']}: it may not have read it"

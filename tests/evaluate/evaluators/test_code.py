@@ -183,7 +183,7 @@ def test_folder_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
     outcome = run_command(tmp_path, "echo '{\"score\": 1}'", cwd="gone")
     assert (outcome.status, outcome.reasoning) == (
         "error",
-        f"the script cannot start: the working directory does not exist: {tmp_path}/gone",
+        f"the script cannot start: working directory '{tmp_path}/gone' does not exist",
     )
 
 

@@ -138,7 +138,7 @@ def test_environment_makes_an_agent_fit_for_a_run_where_nobody_has_set_it(
 
 @pytest.mark.parametrize("provider", EVENTS)
 def test_working_directory_that_is_not_there_ends_the_run_before_the_first_case(provider: str, tmp_path: Path) -> None:
-    with pytest.raises(ProviderError, match=r"the working directory does not exist: .*nowhere"):
+    with pytest.raises(ProviderError, match=r"working directory '.*nowhere' does not exist"):
         ask(provider, tmp_path, cwd="nowhere")
 
 

@@ -372,7 +372,7 @@ def test_a_program_that_is_a_folder_is_not_called_missing(tmp_path: Path) -> Non
 
 def test_a_working_directory_that_is_not_there_is_not_blamed_on_the_executable(tmp_path: Path) -> None:
     detail = failure(ask(codex(tmp_path, "", cwd="nowhere"), root=tmp_path)).detail
-    assert "working directory does not exist" in detail
+    assert "working directory" in detail
     assert "setting 'executable'" not in detail
 
 
@@ -768,7 +768,7 @@ def test_a_batch_of_which_one_answer_is_missing_is_asked_again_case_by_case(repo
     done = run_process(*arguments, cwd=repository, env={"BATCHED": "true"})
     assert done.code == 0, done.err
     assert [row["candidate_answer"] for row in rows(repository)] == ["hello", "hello"]
-    assert "provider_batching was requested but not applied: VS Code produced 0 responses for 2 requests" in done.err
+    assert "provider_batching failed: VS Code produced 0 responses for 2 requests" in done.err
 
 
 def test_every_trial_of_every_suite_gets_its_own_answer_out_of_a_batch(repository: Path) -> None:
@@ -785,7 +785,7 @@ for request in sorted(asked.parent.glob("*_req.md")):
     assert [row["candidate_answer"].split()[1] for row in rows(repository)] == [
         row["eval_id"] for row in rows(repository)
     ]
-    assert "asks 8 questions in one batch" in done.err
+    assert "asking 8 questions in one batch" in done.err
 
 
 @pytest.mark.parametrize(("kind", "number"), [("codex", signal.SIGINT), ("vscode-copilot", signal.SIGTERM)])

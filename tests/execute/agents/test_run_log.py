@@ -59,7 +59,7 @@ def test_folder_that_takes_no_files_is_told_and_does_no_harm(tmp_path: Path) -> 
     (tmp_path / "file").write_text("", "utf-8")
     with run_log(tmp_path / "file", "t", QUESTION, [], services=context(warned=warned), summarize=None) as listener:
         assert listener is None
-    assert [line.split(":")[:2] for line in warned] == [["t", " no logs of agents"]]
+    assert [line.split(":")[:2] for line in warned] == [["t", " cannot write agent logs"]]
 
 
 @pytest.mark.parametrize(

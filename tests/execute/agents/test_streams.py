@@ -42,7 +42,7 @@ ANSWERED: dict[str, list[str]] = {
 """Recordings that end with an answer → the tools that were called."""
 
 FAILED: dict[str, tuple[ErrorKind, str]] = {
-    "claude/stream-http-500-killed": ("process", "its events end before the result"),
+    "claude/stream-http-500-killed": ("process", "the events end before the result"),
     "claude/stream-http-529": ("server", "API Error: 529 mock overloaded_error"),
     "codex/cut": ("network", "stream disconnected"),
     "codex/cut-killed-early": ("process", "before the turn is completed"),
@@ -58,7 +58,7 @@ FAILED: dict[str, tuple[ErrorKind, str]] = {
     "copilot/http-401": ("auth", "HTTP 401"),
     "copilot/http-429": ("rate_limit", "429"),
     "gemini/json-http-400": ("request", "mock INVALID_ARGUMENT"),
-    "gemini/stream-http-429-killed": ("process", "its events end before the result"),
+    "gemini/stream-http-429-killed": ("process", "the events end before the result"),
 }
 """Recordings that end otherwise → kind and words of the failure."""
 

@@ -130,7 +130,7 @@ def test_answer_that_is_cut_counts_and_is_told_once(kind: Kind) -> None:
     with model_api(served.truncates("half an ans")) as api:
         found = answer(kind, api, warned=warned)
     assert found.answer == "half an ans"
-    assert warned == [f"model: an answer was cut ({found.finish_reason}); raise max_output_tokens"]
+    assert warned == [f"model: an answer was truncated ({found.finish_reason}); raise max_output_tokens"]
 
 
 @each_kind
@@ -213,7 +213,7 @@ def test_refused_temperature_is_left_out_and_remembered(name: str, waits: FakeCl
         sent = ["temperature" in (each.body or {}) for each in api.questions]
     assert [isinstance(each, Response) and each.requests for each in found] == [2, 1]
     assert (sent, waits.slept) == ([True, False, False], [])
-    assert warned == ["model: the model does not take 'temperature'; it is left out"]
+    assert warned == ["model: the model does not support 'temperature'; omitting it"]
 
 
 @pytest.mark.parametrize("name", ["openai-chat", "azure-deployments", "azure-v1"])
@@ -225,7 +225,7 @@ def test_refused_limit_gets_its_other_name(name: str) -> None:
         sent = [{key: value for key, value in (each.body or {}).items() if "max" in key} for each in api.questions]
     assert [isinstance(each, Response) and each.requests for each in found] == [2, 1]
     assert sent == [{"max_tokens": 100}, {"max_completion_tokens": 100}, {"max_completion_tokens": 100}]
-    assert warned == ["model: the model does not take 'max_tokens'; it is sent as 'max_completion_tokens'"]
+    assert warned == ["model: the model does not support 'max_tokens'; sending 'max_completion_tokens' instead"]
 
 
 @each_kind

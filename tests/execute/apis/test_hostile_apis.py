@@ -273,7 +273,7 @@ def test_many_questions_at_once_learn_the_same_and_all_get_their_answers() -> No
         found = asyncio.run(main(api.url))
         assert sum(each.requests for each in found) == len(api.questions)
     assert {each.answer for each in found} == {served.ANSWER}
-    assert set(warned) == {"model: the model does not take 'max_tokens'; it is sent as 'max_completion_tokens'"}
+    assert set(warned) == {"model: the model does not support 'max_tokens'; sending 'max_completion_tokens' instead"}
 
 
 # FakeClock
@@ -422,7 +422,7 @@ async def _ask(target: Target) -> None:
 
 @pytest.mark.parametrize("name", ["Content-Length", "transfer-encoding", "two words", "a:b", ""])
 def test_header_that_no_target_can_set_is_told_before_anything_is_asked(name: str) -> None:
-    with pytest.raises(CannotGoOn, match="it is a header that no target can set"):
+    with pytest.raises(CannotGoOn, match="this header cannot be set"):
         resolved({}, provider="gemini", api_key=KEY, headers={name: "3"})
 
 
@@ -434,7 +434,7 @@ def test_password_in_an_address_is_not_told(scheme: str) -> None:
 
 
 def test_reference_that_leads_to_another_one_is_told_inside_lists_too() -> None:
-    with pytest.raises(CannotGoOn, match=r"retry_status_codes.* is unfit: it is a reference itself"):
+    with pytest.raises(CannotGoOn, match=r"invalid retry_status_codes.*: the value is an environment reference itself"):
         resolved({"CODE": "${{ OTHER }}"}, provider="gemini", api_key=KEY, retry_status_codes=["${{ CODE }}"])
 
 

@@ -109,7 +109,7 @@ def test_temperature_that_is_left_out_is_told() -> None:
     with model_api(says("42")) as api:
         asked = target("claude-haiku-5-5", temperature=0.3, base_url=api.url)
         ask_all(asked, [question()], context(warned=warned))
-    assert warned == ["c: temperature is left out: the model does not take it"]
+    assert warned == ["c: temperature is ignored: the model does not support it"]
 
 
 def test_version_is_the_targets() -> None:

@@ -371,7 +371,7 @@ def test_stderr_goes_to_the_log(tmp_path: Path) -> None:
 def test_the_command_is_logged_on_demand(tmp_path: Path) -> None:
     log: list[str] = []
     ask(target("printf %s {PROMPT}", verbose=True), question(tmp_path), log=log)
-    assert log == ["tool: runs printf %s 'What is 6 × 7?'"]
+    assert log == ["tool: running printf %s 'What is 6 × 7?'"]
 
 
 def test_a_command_that_takes_longer_than_the_target_allows_is_a_timeout_with_its_stderr(tmp_path: Path) -> None:

@@ -90,8 +90,8 @@ def test_thoughts_are_no_part_of_the_answer_and_calls_are_a_trace() -> None:
             "request",
             "the API blocked the prompt: OTHER: Sorry",
         ),
-        ({}, "malformed", "the answer has no candidates"),
-        ({"candidates": []}, "malformed", "the answer has no candidates"),
+        ({}, "malformed", "candidates are missing in the answer"),
+        ({"candidates": []}, "malformed", "candidates are missing in the answer"),
         ({"candidates": [{"finishReason": "RECITATION"}]}, "request", "the answer was stopped: RECITATION"),
         (
             {"candidates": [{"finishReason": "SAFETY", "content": {"parts": [{"text": "half"}]}}]},
