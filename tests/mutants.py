@@ -1,9 +1,10 @@
-"""Change random places of the product, one at a time, and print the changes that no test notices.
+"""Change the product in random places, one at a time, and print the changes that no test notices.
 
-Each mutant runs the tests that cover its line. Which these are is recorded once, in a run of all tests with coverage;
-record them again with --record after larger changes. Not seen are processes that tests start, and the tests in
-tests/{action,browser,external,faults,guards}. Constants, defaults and cached functions run once for many tests: they
-get the tests of the lines that use them. A survivor is a missing test, or a change that makes no difference.
+Each mutant runs the tests that cover its line, up to a minute of them, the most specific first. A run of all tests with
+coverage records which these are; repeat it with --record after larger changes. The record does not include code that
+tests start in other processes, nor the tests in tests/{action,browser,external,faults,guards}. Constants, defaults and
+cached functions run once for many tests: they get the tests of the lines that use them. A survivor is a missing test or
+a change that makes no difference.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ from tests.support import REPOSITORY
 FOLDERS = ("compile", "validate", "execute", "evaluate", "results", "analysis", "publish")
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 ENDS_S = (2.0, 15.0, 60.0)
-"""Tests run in up to three processes, which end at these totals of recorded time; tests beyond the last do not run."""
+"""The tests of a mutant run in up to three processes, split at these totals of recorded time."""
 LEAST_S = 0.02
-"""What a test takes at least; records have two decimals and leave out the shortest."""
+"""The least time of a test: the record leaves out the shortest."""
 MEMORY = 8 << 30
 """Bytes for each process: a mutant may allocate without end."""
 
@@ -100,7 +101,7 @@ class Record:
 
 @dataclass(slots=True)
 class Verdict:
-    """What the tests of a mutant say."""
+    """The outcome of a mutant's tests."""
 
     mutant: Mutant
     covering: int
@@ -162,7 +163,7 @@ class Copy:
     def _write(self, name: str, source: bytes) -> None:
         path = self._top / name
         path.write_bytes(source)
-        # Python compares times by the second and takes the file for unchanged.
+        # Bytecode is stale only when the size or the second of the last change differs.
         Path(cache_from_source(path)).unlink(missing_ok=True)
 
     def _run(
@@ -216,8 +217,14 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--contexts", type=Path, metavar="FILE", default=contexts, help="the record of what tests cover"
     )
-    parser.add_argument("--record", action="store_true", help="run the tests again and write FILE anew")
-    parser.add_argument("--tests", nargs="+", metavar="PATH", default=["tests"], help="tests to record (default: all)")
+    parser.add_argument("--record", action="store_true", help="run the tests and write FILE again")
+    parser.add_argument(
+        "--tests",
+        nargs="+",
+        metavar="PATH",
+        default=["tests"],
+        help="tests to record (default: all, which takes minutes)",
+    )
     return parser.parse_args()
 
 
@@ -228,10 +235,16 @@ def main() -> int:
     if options.record or not options.contexts.exists():
         _say(f"running {' '.join(options.tests)} with coverage …")
         Record.write(options.contexts, options.tests)
-    age_h = (time.time() - options.contexts.stat().st_mtime) / 3600
-    _say(f"{options.contexts.name} is {age_h:.1f} h old; --record writes it anew")
+    recorded = options.contexts.stat().st_mtime
+    _say(f"{options.contexts} is {(time.time() - recorded) / 3600:.1f} h old; --record writes it again")
     record, chosen = Record(options.contexts), drawn(options.only, options.number, options.seed)
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(options.jobs) as pool:
+    for path in sorted({each.path for each in chosen}):
+        if (REPOSITORY / path).stat().st_mtime > recorded:
+            _say(f"{path} has changed since; its lines may get the wrong tests")
+    with (
+        tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as folder,
+        ThreadPoolExecutor(options.jobs) as pool,
+    ):
         copies: SimpleQueue[Copy] = SimpleQueue()
         for number in range(options.jobs):
             copies.put(Copy(Path(folder, str(number))))
@@ -250,7 +263,7 @@ def main() -> int:
 
         verdicts = list(pool.map(judge, chosen))
         killers = {each.killer for each in verdicts if each.killer is not None} & existing
-        unreliable = first.failing(sorted(killers), None) if killers else []
+        unreliable = first.failing(sorted(killers)) if killers else []
     for survived in (each for each in verdicts if each.killer is None):
         sys.stdout.write(f"{survived.mutant}\n  {survived}\n")
     killed = sum(each.killer is not None for each in verdicts)
