@@ -1,1 +1,1 @@
-"""What rows mean: outcomes, statistics, the gate, comparisons."""
+"""Analyze rows: outcomes, statistics, the gate, comparisons."""

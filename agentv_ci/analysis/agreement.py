@@ -1,7 +1,7 @@
-"""How far a judge agrees with people.
+"""Measure how well a judge agrees with people.
 
-Two classes count: pass, and everything else. Cohen's kappa = (p − e) / (1 − e), where p is the share of judgements that
-agree and e the share that would by chance (J. Cohen 1960). Every judgement counts, of repeated ones each.
+There are two classes: pass, and everything else. Cohen's kappa = (p − e) / (1 − e), where p is the share of judgements
+that agree and e the share expected by chance (J. Cohen 1960). Every judgement counts, also repeated ones.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class Judgement:
 
     @property
     def passes(self) -> bool:
-        """Whether the judge lets the answer pass."""
+        """Whether the judge passes the answer."""
         return self.verdict == "pass"
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedItem:
-    """An answer with what people and the judge say of it."""
+    """An answer with its label and its judgements."""
 
     id: str
     line: int
@@ -43,11 +43,11 @@ class JudgedItem:
     expected_score: float | None
     judgements: tuple[Judgement, ...]
     errors: tuple[str, ...]
-    """Why it was not judged, time after time."""
+    """Why judgements failed."""
 
     @property
     def passes(self) -> bool:
-        """Whether people let the answer pass."""
+        """Whether people pass the answer."""
         return self.expected == "pass"
 
     @property
@@ -63,28 +63,28 @@ class JudgedItem:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """A judge against labelled answers."""
+    """The agreement of a judge with labelled answers."""
 
     items: tuple[JudgedItem, ...]
     judgements: int
     errors: int
     agreement: float | None
-    """Share of judgements that agree; None when there are none."""
+    """Share of judgements that agree; None without judgements."""
     kappa: float | None
-    """None when chance alone would agree always: labels and judgements are all the same."""
+    """None when all labels and judgements are the same: chance alone would always agree."""
     false_passes: int
     false_fails: int
     mean_absolute_error: float | None
-    """Over answers whose label is a score; None when there are none."""
+    """Over answers whose label is a score; None without such answers."""
     flip_rate: float | None
-    """Share of answers, judged several times, on which the judge contradicts itself; None when judged once."""
+    """Share of repeatedly judged answers on which the judge contradicts itself; None without repetition."""
     write_error: str | None
-    """Why rows are missing: then the figures are not those of the whole set."""
+    """Why rows are missing, so that the figures do not cover the whole set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """What a judge must reach; None: anything goes."""
+    """What a judge must reach; None: no limit."""
 
     min_agreement: float | None = None
     min_kappa: float | None = None
@@ -92,7 +92,7 @@ class Demands:
     """Mean absolute error of scores."""
     max_flip_rate: float | None = None
     max_errors: int = 0
-    """Judgements that could not be had."""
+    """Most judgements that may fail."""
 
 
 def measure(
@@ -102,7 +102,7 @@ def measure(
     *,
     write_error: str | None = None,
 ) -> Agreement:
-    """Compare rows of a judge with the labels of their cases, by id."""
+    """Compare the rows of a judge with the labels of their cases, by id."""
     by_case: dict[str, list[ResultRow]] = {case.id: [] for case in cases}
     for row in sorted(rows, key=attrgetter("trial")):
         by_case[row.eval_id].append(row)
@@ -130,7 +130,7 @@ def measure(
 
 
 def kappa(pairs: Sequence[tuple[bool, bool]]) -> float | None:
-    """Return Cohen's kappa of two raters who said yes or no; None where chance alone would agree always."""
+    """Return Cohen's kappa of two raters; None when chance alone would always agree."""
     if not pairs:
         return None
     first, second = (sum(pair[rater] for pair in pairs) / len(pairs) for rater in (0, 1))
@@ -142,8 +142,8 @@ def kappa(pairs: Sequence[tuple[bool, bool]]) -> float | None:
 
 
 def judge_agreement(agreement: Agreement, demands: Demands) -> tuple[int, tuple[str, ...]]:
-    """Return the exit code, and what was not reached."""
-    too_many = f"{counted(agreement.errors, 'error')}, at most {demands.max_errors} are allowed"
+    """Return the exit code and the reasons for it."""
+    too_many = f"{counted(agreement.errors, 'error')}, at most {demands.max_errors} allowed"
     broken = [too_many] if agreement.errors > demands.max_errors else []
     if agreement.write_error is not None:
         broken.append(f"results could not be written: {agreement.write_error}")
@@ -176,11 +176,11 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _missed(name: str, reached: float | None, limit: float | None, *, is_least: bool) -> list[str]:
-    """Return why a limit is not kept; nothing when it is, or there is none."""
+    """Return why a limit is violated; empty when it is kept or None."""
     if limit is None:
         return []
     if reached is None:
-        return [f"{name} cannot be measured here"]
+        return [f"{name} cannot be measured"]
     bound = round(limit, PRECISION)
     is_kept = reached >= bound if is_least else reached <= bound
     return [] if is_kept else [f"{name} {reached:.4g} is {'below' if is_least else 'above'} {limit:g}"]

@@ -1,4 +1,4 @@
-"""The baseline file: what is kept of a run, a line for each case, so that a change of it can be read in a diff."""
+"""The baseline file: the outcomes of a run, one line per case, so that changes are readable in a diff."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agentv_ci.contracts.results import RowSource
 
 
 def baseline_of(outcomes: Iterable[CaseOutcome], *, plan_digest: str | None, measured: str) -> BaselineDocument | None:
-    """Return what is kept of a run; cases without a verdict are not. None: nothing was graded."""
+    """Return the baseline of a run, without cases that have no verdict; None when nothing was graded."""
     cases = tuple(_case(outcome) for outcome in outcomes if outcome.verdict != "error")
     if not cases:
         return None
@@ -19,7 +19,7 @@ def baseline_of(outcomes: Iterable[CaseOutcome], *, plan_digest: str | None, mea
 
 
 def baseline_text(document: BaselineDocument) -> str:
-    """Return a baseline as it is written; the same run gives the same bytes."""
+    """Return the text of a baseline file; the same run gives the same bytes."""
     data = document.model_dump(by_alias=True)
     head = "".join(f"  {json.dumps(name)}: {json.dumps(data[name])},\n" for name in data if name != "cases")
     cases = ",\n".join(f"    {json.dumps(case, ensure_ascii=False)}" for case in data["cases"])
@@ -27,7 +27,7 @@ def baseline_text(document: BaselineDocument) -> str:
 
 
 def _case(outcome: CaseOutcome) -> BaselineCase:
-    assert outcome.verdict != "error", "a case without a verdict is not kept"
+    assert outcome.verdict != "error", "a baseline has no cases without a verdict"
     return BaselineCase(
         suite=outcome.case.suite,
         id=outcome.case.id,
@@ -41,7 +41,7 @@ def _case(outcome: CaseOutcome) -> BaselineCase:
 
 
 def outcome_of(case: BaselineCase) -> CaseOutcome:
-    """Return the outcome of a case as far as a baseline keeps it."""
+    """Return the outcome of a case, as far as the baseline has it."""
     passed = (TrialOutcome(number, "pass", 1.0, "") for number in case.passed)
     missed = (TrialOutcome(number, "fail", 0.0, "") for number in case.missed)
     trials = tuple(sorted((*passed, *missed), key=lambda each: each.number))

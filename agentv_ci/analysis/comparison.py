@@ -1,8 +1,8 @@
-"""Two runs, case by case and as a whole: what has become worse, better, or cannot be known.
+"""Compare two runs, case by case and as a whole.
 
-A case with one trial a side is taken at its word: a worse verdict is a regression, and perhaps noise. With several the
-interval of the change of its pass rate decides: a regression is where all of it lies below 0. As a whole two paired
-tests over the cases that both sides have graded look for what no case shows alone.
+With one trial per side, a worse verdict of a case is a regression, and possibly noise. With several trials, the
+interval of the change of its pass rate decides: a case has regressed when the whole interval is below 0. As a whole,
+two paired tests over the cases that are graded on both sides find changes that no single case shows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from agentv_ci.contracts.comparison import Change, ComparedCase, Comparison, Fig
 from agentv_ci.text import counted, shortened
 
 CONFIDENCE = 0.99
-"""Of the interval of a case: docs/verdicts.md shows what others would give."""
+"""Of the interval of a case; docs/verdicts.md compares other values."""
 STALE_AFTER_DAYS = 30
 MAX_NAMED = 5
 MAX_NAME = 80
@@ -38,7 +38,7 @@ class Side:
     name: str
     cases: Sequence[CaseOutcome]
     measured: str | None = None
-    """When its last answer was had: ISO 8601."""
+    """When its last answer was received: ISO 8601."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,14 @@ class BaselineComparison:
 
     base: Side
     head: str
-    """What the run is called."""
+    """The name of the run."""
     now: datetime
     is_part: bool = False
-    """Whether the run has only some of its documents' cases: of the others, nothing is said."""
+    """Whether the run has only some cases of its documents; the others are not compared."""
 
 
 def compare(against: BaselineComparison, outcomes: Iterable[CaseOutcome]) -> Comparison:
-    """Compare a run's cases with the older ones."""
+    """Compare the cases of a run with an older run."""
     base, head = against.base, Side(against.head, tuple(outcomes))
     if against.is_part:
         in_head = {each.key[:2] for each in head.cases}
@@ -90,9 +90,9 @@ def compare_sides(
 
 
 def _paired(base: Side, head: Side) -> list[tuple[CaseOutcome | None, CaseOutcome | None]]:
-    """Return the cases of both sides together, those of the newer one first.
+    """Return the cases of both sides in pairs, those of the newer side first.
 
-    The target counts only where a side asks several the same case: else two targets are what is compared.
+    Targets must match only when a side asks several targets the same case; otherwise two targets are compared.
     """
     asked = [Counter(each.key[:2] for each in side.cases) for side in (base, head)]
     by_target = {case for counts in asked for case, targets in counts.items() if targets > 1}
@@ -109,7 +109,7 @@ def _paired(base: Side, head: Side) -> list[tuple[CaseOutcome | None, CaseOutcom
 
 def _compared(base: CaseOutcome | None, head: CaseOutcome | None, confidence: float) -> ComparedCase:
     known = head if head is not None else base
-    assert known is not None, "a case is on one side at least"
+    assert known is not None, "a case is on at least one side"
     suite, case_id, target = known.key
     one_sided = ComparedCase(
         suite=suite,
@@ -162,12 +162,12 @@ def _by_interval(base: CaseOutcome, head: CaseOutcome, low: float, high: float) 
 def _reasons(cases: Sequence[ComparedCase], pass_rate: Figure | None, mean_score: Figure | None) -> Iterable[str]:
     worse = [each for each in cases if each.change == "regressed"]
     if worse:
-        noise = " (one trial a side: possibly noise)" if all(each.single for each in worse) else ""
+        noise = " (one trial per side: possibly noise)" if all(each.single for each in worse) else ""
         yield f"{counted(len(worse), 'case')} regressed{noise}: {_ids(worse)}"
     for name, figure, form, least in (("pass rate", pass_rate, ".{}%", 1), ("mean score", mean_score, ".{}f", 3)):
         if figure is not None and figure.falls:
             now, before = apart(figure.head, figure.base, form, least=least)
-            yield f"{name} of all cases together: {before} → {now} ({p_text(figure.p_value)})"
+            yield f"{name} over all cases: {before} → {now} ({p_text(figure.p_value)})"
 
 
 def _warnings(base: Side, cases: Sequence[ComparedCase], now: datetime, confidence: float) -> Iterable[str]:
@@ -176,19 +176,19 @@ def _warnings(base: Side, cases: Sequence[ComparedCase], now: datetime, confiden
         yield f"no case of this run is in {base.name}: nothing was compared"
     weak = [each for each in cases if _cannot_fall(each, confidence)]
     if weak:
-        yield f"{counted(len(weak), 'case')} with too few trials for any fall to count: {_ids(weak)}; use --repeat 5"
+        yield f"{counted(len(weak), 'case')} with too few trials to show any drop: {_ids(weak)}; use --repeat 5"
     gone = [each for each in cases if each.change == "removed"]
     if gone and len(gone) < len(cases):
         yield f"{counted(len(gone), 'case')} of {base.name} not in this run: {_ids(gone)}"
     if stale:
-        yield f"{counted(len(stale), 'case')} with a digest that {base.name} has not, of case or target: {_ids(stale)}"
+        yield f"{counted(len(stale), 'case')} changed since {base.name} (case or target): {_ids(stale)}"
     age_days = _age_days(base.measured, now)
     if age_days is not None and age_days > STALE_AFTER_DAYS:
         yield f"{base.name} is {age_days} days old"
 
 
 def _cannot_fall(case: ComparedCase, confidence: float) -> bool:
-    """Whether not even a fall from all trials to none would count."""
+    """Whether even a drop from all trials to none would not count."""
     if case.base is None or case.head is None or case.single or not (case.base.graded and case.head.graded):
         return False
     return not _counts(case.base.graded, case.head.graded, confidence)
@@ -204,7 +204,7 @@ def _ids(cases: Sequence[ComparedCase]) -> str:
 
 
 def first_few(names: Sequence[str]) -> str:
-    """Return the first few of many names, and how many there are besides."""
+    """Return the first few names, and the number of the others."""
     listed = ", ".join(names[:MAX_NAMED])
     return f"{listed} and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else listed
 

@@ -1,4 +1,4 @@
-"""Whether a run passed, decided in one place: the printed verdict, the report and the exit code all come from here."""
+"""Decide whether a run passes: the printed verdict, the reports and the exit code all come from here."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ VERDICTS: dict[int, GateVerdict] = {
     INFRASTRUCTURE: "error",
     PASSED: "pass",
 }
-"""What each exit code says, the worst first."""
+"""The verdict of each exit code, the worst first."""
 
 _Cause = tuple[int, GateReason]
-"""An exit code, and what asks for it."""
+"""An exit code and its reason."""
 
 
 def gate_settings(plan: Plan) -> tuple[GateSettings, ...]:
@@ -67,9 +67,9 @@ def decide_gate(
     scenarios: Sequence[ScenarioReport],
     comparison: Comparison | None,
 ) -> GateResult:
-    """Return the gate's word over all suites; each has its own thresholds, and the worst exit code wins.
+    """Return the gate's decision over all suites; each has its own thresholds, and the worst exit code wins.
 
-    The quality of a shard is judged and reported, but not enforced: `report` does that over the whole.
+    The quality of a shard is reported but not enforced: `report` does that for all shards together.
     """
     causes = [*_ended_badly(settings, outcomes, ending)]
     if ending.dry_run:
@@ -113,7 +113,7 @@ def _sentence(reason: GateReason, *, names_suite: bool) -> str:
 
 
 def _of_shard(worst: int, outcomes: Sequence[CaseOutcome], ending: Ending) -> int:
-    """Only what the whole cannot mend ends a shard with an error."""
+    """Return the exit code of a shard: it is an error only when merging the shards cannot help."""
     if worst in (INTERRUPTED, BUDGET):
         return worst
     nothing_graded = all(outcome.verdict == "error" for outcome in outcomes)
@@ -122,16 +122,16 @@ def _of_shard(worst: int, outcomes: Sequence[CaseOutcome], ending: Ending) -> in
 
 
 def _ended_badly(settings: Sequence[GateSettings], outcomes: Sequence[CaseOutcome], ending: Ending) -> Iterator[_Cause]:
-    """What is wrong with how a run ended, whatever its answers are worth."""
+    """Yield what is wrong with how a run ended, regardless of its answers."""
     yield from (_cause(FAILED, "incomplete", reason) for reason in ending.incomplete)
     if ending.write_error is not None:
         yield _cause(INFRASTRUCTURE, "write-error", f"results could not be written: {ending.write_error}")
     if ending.unrecorded:
-        questions = "1 question has" if ending.unrecorded == 1 else f"{ending.unrecorded} questions have"
-        yield _cause(INFRASTRUCTURE, "unrecorded", f"{questions} no recording; make it with --record")
+        requests = f"{counted(ending.unrecorded, 'request')} without a recording"
+        yield _cause(INFRASTRUCTURE, "unrecorded", f"{requests}; run with --record to record")
     cases = max(len(outcomes), sum(each.cases for each in settings))
     never_ran = cases - sum(bool(outcome.trials) for outcome in outcomes)
-    left = f"{never_ran} of {cases} cases never ran" if never_ran else "every case ran, not every trial"
+    left = f"{never_ran} of {cases} cases never ran" if never_ran else "every case ran, but not every trial"
     match ending.stopped:
         case "interrupted":
             yield _cause(INTERRUPTED, "stopped", f"interrupted: {left}")
@@ -146,14 +146,14 @@ def _ended_badly(settings: Sequence[GateSettings], outcomes: Sequence[CaseOutcom
 
 
 def _costs(settings: Sequence[GateSettings], tally: Tally, ending: Ending) -> Iterator[_Cause]:
-    """What is wrong with the cost of the run as a whole."""
+    """Yield what is wrong with the cost of the whole run."""
     cost = tally.spending.cost_usd
     if ending.max_cost_usd is not None and cost is not None and cost > ending.max_cost_usd:
-        yield _cause(BUDGET, "cost", f"the run cost ${cost:.4f}, at most ${ending.max_cost_usd:g} is allowed")
+        yield _cause(BUDGET, "cost", f"the run cost ${cost:.4f}, at most ${ending.max_cost_usd:g} allowed")
     is_bounded = ending.max_cost_usd is not None or any(each.max_cost_usd is not None for each in settings)
     if is_bounded and ending.unpriced_models:
         models = ", ".join(ending.unpriced_models)
-        yield _cause(FAILED, "unpriced", f"the cost is not known: none for {models}; set prices under `prices`")
+        yield _cause(FAILED, "unpriced", f"the cost is unknown: {models} without a price; set it under 'prices'")
 
 
 def _judge_suites(
@@ -176,7 +176,7 @@ def _judge_suites(
 def _regressions(comparison: Comparison, outcomes: Sequence[CaseOutcome]) -> Iterator[_Cause]:
     reasons = list(comparison.reasons)
     if outcomes and not comparison.is_part and not comparison.shares_cases:
-        reasons.append("it has no case of this run")
+        reasons.append("no case of this run is in it")
     for reason in reasons:
         yield _cause(FAILED, "regression", f"against {comparison.base}: {reason}")
 
@@ -186,27 +186,27 @@ def _judge_suite(
 ) -> Iterator[_Cause]:
     yield from _quality(suite, [each for each in outcomes if _is_decided(each, ending)])
     if suite.max_cost_usd is not None and cost is not None and cost > suite.max_cost_usd:
-        message = f"the suite cost ${cost:.4f}, at most ${suite.max_cost_usd:g} is allowed"
+        message = f"the suite cost ${cost:.4f}, at most ${suite.max_cost_usd:g} allowed"
         yield _cause(BUDGET, "cost", message, suite.suite)
-    # Of merged results only the number of cases is known that have no row at all.
+    # Of cases without any row, merged results know only the number.
     errors = sum(outcome.errors for outcome in outcomes) + max(0, suite.cases - len(outcomes))
     if ending.stopped is not None:
-        # What never ran because the run was stopped is no error; that it was stopped is said elsewhere.
+        # Cases that never ran because the run was stopped are not errors; the stop has its own reason.
         errors -= sum(outcome.missing for outcome in outcomes) + max(0, suite.cases - len(outcomes))
     if errors > suite.max_errors:
-        message = f"{counted(errors, 'error')}, at most {suite.max_errors} are allowed"
+        message = f"{counted(errors, 'error')}, at most {suite.max_errors} allowed"
         yield _cause(INFRASTRUCTURE, "errors", message, suite.suite)
     if ending.stopped is None and all(outcome.verdict == "error" for outcome in outcomes):
-        # Without a single grade there is no answer about quality, only about what broke.
+        # Without any grade, nothing is known about quality.
         broke = errors > suite.max_errors or ending.unrecorded > 0
         yield _cause(INFRASTRUCTURE if broke else FAILED, "nothing-graded", "no case was graded", suite.suite)
 
 
 def _is_decided(outcome: CaseOutcome, ending: Ending) -> bool:
-    """Whether a run has come to an end about a case.
+    """Whether the outcome of a case counts for quality.
 
-    What it has not decided when it was stopped says nothing about quality; nor does a case with errors in a replay that
-    lacks recordings.
+    It does not when the run was stopped before the case was settled, or when a replay without all recordings has errors
+    in it.
     """
     is_undecided = ending.stopped is not None and outcome.is_open
     is_unrecorded = ending.unrecorded > 0 and outcome.errors > 0
@@ -214,7 +214,7 @@ def _is_decided(outcome: CaseOutcome, ending: Ending) -> bool:
 
 
 def _validated(suite: GateSettings, scenario: ScenarioReport | None) -> Iterator[_Cause]:
-    """What validators find wrong; one that could not run is reported, and fails nothing."""
+    """Yield errors that validators found; a validator that could not run fails nothing."""
     if scenario is None or suite.validator_errors == "warn":
         return
     for each in scenario.aggregates.validations:

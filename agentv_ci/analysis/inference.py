@@ -1,4 +1,4 @@
-"""What few trials say of how often something passes, and whether a change is more than chance.
+"""Infer pass rates from few trials, and whether a change is more than chance.
 
 Sources: E. B. Wilson (1927), Probable inference, JASA 22, for the interval of a rate; R. G. Newcombe (1998), Improved
 confidence intervals for the difference between binomial proportions based on paired data, Statistics in Medicine 17,
@@ -18,16 +18,16 @@ from agentv_ci.contracts.results import PRECISION
 
 NEGLIGIBLE = 1e-18
 EXACT_UP_TO = 60
-"""Differences up to which Wilcoxon's distribution is counted out; beyond, it is as good as normal."""
+"""Most differences for which Wilcoxon's exact distribution is used; with more, it is close to normal."""
 
 
 def quantile(confidence: float) -> float:
-    """Return how many standard deviations on both sides of the mean hold so much of a normal distribution."""
+    """Return how many standard deviations around the mean cover this share of a normal distribution."""
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 def rate_interval(passed: int, trials: int, confidence: float) -> tuple[float, float]:
-    """Return the interval of a rate of which `trials` show `passed` (Wilson); all there is when there are none."""
+    """Return the interval of a pass rate (Wilson); 0 to 1 without trials."""
     if not trials:
         return 0.0, 1.0
     z = quantile(confidence)
@@ -45,8 +45,7 @@ def change_interval(
 ) -> tuple[float, float]:
     """Return the interval of the change of a rate, head − base, from trials on both sides (Newcombe).
 
-    `paired`: the n-th trial of one side goes with the n-th of the other, and what both have in common by chance does
-    not widen the interval.
+    `paired`: the n-th trials of both sides belong together, so that variation they share does not widen the interval.
     """
     (low_0, high_0), (low_1, high_1) = (rate_interval(sum(each), len(each), confidence) for each in (base, head))
     rate_0, rate_1 = sum(base) / len(base), sum(head) / len(head)
@@ -62,7 +61,7 @@ def change_interval(
 
 
 def _correlation(base: Sequence[bool], head: Sequence[bool]) -> float:
-    """Return Newcombe's estimate of how far pairs go together, with its correction for continuity."""
+    """Return Newcombe's estimate of the correlation of pairs, with its continuity correction."""
     pairs = list(zip(base, head, strict=True))
     both, first, second, neither = (
         pairs.count(each) for each in ((True, True), (True, False), (False, True), (False, False))
@@ -77,9 +76,9 @@ def _correlation(base: Sequence[bool], head: Sequence[bool]) -> float:
 
 
 def mcnemar(worse: int, better: int) -> float:
-    """Return the p-value, two-sided and exact, of so many cases that changed one way and the other."""
+    """Return the exact two-sided p-value of cases that became worse and better."""
     changed, fewer = worse + better, min(worse, better)
-    # The largest term of the tail of the binomial distribution, and the others as shares of it.
+    # The largest term of the binomial tail; the others are shares of it.
     largest = math.lgamma(changed + 1) - math.lgamma(fewer + 1) - math.lgamma(changed - fewer + 1)
     shares, share = 0.0, 1.0
     for number in range(fewer, -1, -1):
@@ -91,17 +90,17 @@ def mcnemar(worse: int, better: int) -> float:
 
 
 def smallest_loss(better: int, most: int, alpha: float) -> int | None:
-    """Return how many cases must become worse, while `better` become better, for the test to say so; None: too many."""
+    """Return how many cases must become worse, while `better` improve, for p ≤ alpha; None: more than `most`."""
     candidates = range(better + 1, most + 1)
     place = bisect_left(candidates, True, key=lambda worse: mcnemar(worse, better) <= alpha)
     return candidates[place] if place < len(candidates) else None
 
 
 def wilcoxon(differences: Sequence[float]) -> tuple[float, bool]:
-    """Return the p-value, two-sided, of Wilcoxon's signed-rank test, and whether the ranks point down.
+    """Return the two-sided p-value of Wilcoxon's signed-rank test, and whether the ranks point down.
 
-    The mean may point the other way: one large fall among many small rises. Differences of zero do not count. Exact,
-    with ties, up to EXACT_UP_TO differences; beyond, by the normal distribution, with its correction for ties.
+    The mean may point up: one large rise among many small drops. Differences of zero are ignored. The p-value is exact,
+    also with ties, up to EXACT_UP_TO differences; with more, it is the normal approximation with a correction for ties.
     """
     changed = [each for each in differences if each]
     if not changed:
@@ -114,13 +113,13 @@ def wilcoxon(differences: Sequence[float]) -> tuple[float, bool]:
 
 
 def _doubled_ranks(sizes: Sequence[float]) -> list[int]:
-    """Return twice each value's rank: of equal values the mean, which is then a whole number."""
+    """Return twice the rank of each value; doubled, the mean rank of equal values is an integer."""
     ordered = sorted(sizes)
     return [bisect_left(ordered, size) + 1 + bisect_right(ordered, size) for size in sizes]
 
 
 def _exact_tail(ranks: Sequence[int], least: int) -> float:
-    """Return the share of all ways to give the ranks signs whose positive ones come to at most `least`."""
+    """Return the share of all sign patterns whose positive ranks sum to at most `least`."""
     ways = [1] + [0] * least
     for rank in ranks:
         for total in range(least, rank - 1, -1):
@@ -130,14 +129,14 @@ def _exact_tail(ranks: Sequence[int], least: int) -> float:
 
 def _normal_tail(ranks: Sequence[int], least: int) -> float:
     mean = sum(ranks) / 2
-    # Doubled ranks r have the variance Σr²/4, ties and all.
+    # The sum of doubled ranks r has the variance Σr²/4, also with ties.
     deviation = math.sqrt(sum(rank * rank for rank in ranks)) / 2
-    # Half a rank, which is 1 in doubled ranks, corrects for continuity.
+    # The continuity correction is half a rank: 1 in doubled ranks.
     return NormalDist().cdf((least + 1 - mean) / deviation)
 
 
 def detectable_mean_drop(differences: Sequence[float], confidence: float, power: float) -> float | None:
-    """Return the smallest drop of a mean that so many differences, spread as these are, show with so much power."""
+    """Return the smallest drop of the mean that a sample with this spread detects with this power."""
     if len(differences) < 2:
         return None
     mean = math.fsum(differences) / len(differences)
@@ -147,10 +146,10 @@ def detectable_mean_drop(differences: Sequence[float], confidence: float, power:
 
 
 def pass_at(k: int, passed: int, trials: int) -> float:
-    """Return the chance that at least one of k trials passes (pass@k), drawn from those that ran."""
+    """Return the chance that at least one of k trials drawn from those that ran passes (pass@k)."""
     return round(1 - math.comb(trials - passed, k) / math.comb(trials, k), PRECISION)
 
 
 def pass_hat(k: int, passed: int, trials: int) -> float:
-    """Return the chance that all of k trials pass (pass^k), drawn from those that ran."""
+    """Return the chance that all of k trials drawn from those that ran pass (pass^k)."""
     return round(math.comb(passed, k) / math.comb(trials, k), PRECISION)

@@ -1,4 +1,4 @@
-"""Several result files as one run: shards of a plan, or runs of several suites."""
+"""Merge several results files into one run: shards of a plan, or runs of several suites."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from agentv_ci.contracts.report import (
     Validation,
 )
 from agentv_ci.contracts.results import OutcomeKey, ResultRow
+from agentv_ci.text import counted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """A result file and the run report beside it."""
+    """A results file and the run report beside it."""
 
     name: str
     report: RunReport | None
-    """None: there is none, since the run did not come to its end."""
+    """None when it is missing because the run did not finish."""
 
 
 def merge(
@@ -40,12 +41,12 @@ def merge(
     against: BaselineComparison | None,
     write_error: str | None = None,
 ) -> tuple[RunReport, tuple[CaseOutcome, ...]]:
-    """Return what several files come to together; the gate is the one that their reports hold.
+    """Return the run report and outcomes of several files together, with the gate settings of their reports.
 
     `validate` applies the validators of these settings to the same rows.
 
-    With `expected_shards`, or when one of them is a shard, they must be exactly the parts of one plan: what is missing,
-    doubled or foreign is a reason of the gate. So is a row that is there twice, whatever is expected.
+    With `expected_shards`, or when one file is a shard, the files must be exactly the shards of one plan: a missing,
+    duplicate or foreign one is a reason of the gate. Duplicate rows always are.
     """
     tally = Tally()
     merged = _Rows()
@@ -64,7 +65,7 @@ def merge(
     if against is not None and not ending.dry_run:
         comparison = compare(against, outcomes)
     elif len(parts) == 1 and reports and reports[0].shard is None:
-        # What is known of the same rows still holds.
+        # The rows are the same, so their comparison is still valid.
         comparison = reports[0].comparison
     else:
         problems += [*_uncompared(reports)]
@@ -82,7 +83,7 @@ def merge(
 
 
 class _Rows:
-    """Which trials stand in which files."""
+    """The trials in each file."""
 
     def __init__(self) -> None:
         self._trials: set[tuple[OutcomeKey, int]] = set()
@@ -101,21 +102,21 @@ class _Rows:
         return True
 
     def problems(self, parts: Iterable[Part]) -> Iterator[str]:
-        """Yield what does not fit the run reports of the parts."""
+        """Yield contradictions between rows and run reports."""
         if self._doubled:
-            yield f"there twice: {first_few(list(self._doubled))}"
+            yield f"duplicate rows: {first_few(list(self._doubled))}"
         for part, dry_runs in self._dry_runs.items():
             if part.report is not None and dry_runs != {part.report.dry_run}:
-                which = "a dry run" if part.report.dry_run else "no dry run"
-                yield f"the run report of {part.name} is that of {which}, and not all of its rows are"
+                is_dry, are_not = ("is", "are not") if part.report.dry_run else ("is not", "are")
+                yield f"the run report of {part.name} {is_dry} of a dry run, but some of its rows {are_not}"
         for part in parts:
             rows = self._counts[part]
             if part.report is not None and part.report.counts.rows != rows:
-                yield f"{part.name} has {rows} rows, and its run report says {part.report.counts.rows}"
+                yield f"{part.name} has {counted(rows, 'row')}, but its run report counts {part.report.counts.rows}"
 
 
 def _settings(reports: Sequence[RunReport], outcomes: Sequence[CaseOutcome]) -> tuple[GateSettings, ...]:
-    """The thresholds of all suites; without a report that knows them, the default ones."""
+    """Return the gate settings of all suites, with defaults for suites that no report has."""
     by_suite: dict[str, GateSettings] = {}
     for each in (settings for report in reports for settings in report.gate.settings):
         known = by_suite.get(each.suite)
@@ -143,7 +144,7 @@ def _ending(reports: Sequence[RunReport]) -> Ending:
 def _unfinished(parts: Iterable[Part]) -> Iterator[str]:
     for part in parts:
         if part.report is None:
-            yield f"{part.name} has no run report beside it: its run did not end; finish it with --resume"
+            yield f"the run report of {part.name} is missing: its run did not finish; finish it with --resume"
 
 
 def _incomplete(parts: Sequence[Part], expected: int | None) -> Iterator[str]:
@@ -151,7 +152,7 @@ def _incomplete(parts: Sequence[Part], expected: int | None) -> Iterator[str]:
         return
     reported = [(part.name, part.report) for part in parts if part.report is not None]
     digests = [report.plan_digest for _, report in reported]
-    # The plan that most parts are of; of as many, the first one's.
+    # The plan of most parts; in a tie, the first.
     plan = max(dict.fromkeys(digests), key=digests.count, default=None)
     names: dict[int, list[str]] = {}
     for name, report in reported:
@@ -167,34 +168,34 @@ def _incomplete(parts: Sequence[Part], expected: int | None) -> Iterator[str]:
         yield from _split_otherwise([report for _, report in reported], expected)
     for index, of_shard in sorted(names.items()):
         if len(of_shard) > 1:
-            yield f"shard {index}/{expected} is there {len(of_shard)} times: {', '.join(of_shard)}"
+            yield f"shard {index}/{expected} occurs {len(of_shard)} times: {', '.join(of_shard)}"
 
 
 def _foreign(name: str, report: RunReport, plan: str | None, expected: int) -> str | None:
-    """Say why a part is none of these; None: it is."""
+    """Return why a part does not belong to the others; None when it does."""
     shard = report.shard
     if report.plan_digest != plan:
-        return f"{name} is of another plan"
+        return f"{name} belongs to another plan"
     if shard is None and expected > 1:
-        return f"{name} is no shard but a whole run"
+        return f"{name} is a whole run, not a shard"
     if shard is not None and shard.total != expected:
         return f"{name} is shard {shard.index}/{shard.total}, not one of {expected}"
     return None
 
 
 def _split_otherwise(reports: Sequence[RunReport], expected: int) -> Iterator[str]:
-    """All parts are there, but not of one split: of other durations, other parts come out."""
+    """Yield why complete shards do not fit together: splits by different durations differ."""
     shards = [report for report in reports if report.shard is not None]
     of_plan = {report.shard.cases for report in shards if report.shard is not None}
     together = sum(report.counts.cases for report in shards)
     if of_plan and of_plan != {together} and len(shards) == expected:
         cases = " or ".join(map(str, sorted(of_plan)))
-        counts = f"the shards have {together} cases together and the plan has {cases}"
-        yield f"{counts}: they were not split alike (--balance)"
+        counts = f"the shards have {together} cases in total, but the plan has {cases}"
+        yield f"{counts}: they were split differently (--balance)"
 
 
 def _unrepeated(reports: Iterable[RunReport], scenarios: Iterable[ScenarioReport]) -> Iterator[str]:
-    """Errors that a validator found when a part ran, and that cannot be looked for here."""
+    """Yield validators that found errors when a part ran, but cannot run here."""
     silent = {
         (scenario.scenario_key, each.validator)
         for scenario in scenarios
@@ -204,14 +205,14 @@ def _unrepeated(reports: Iterable[RunReport], scenarios: Iterable[ScenarioReport
     for scenario in (each for report in reports for each in report.scenario_reports):
         for each in scenario.aggregates.validations:
             if isinstance(each, Validation) and each.errors and (scenario.scenario_key, each.validator) in silent:
-                yield f"{scenario.scenario_key}: validator {each.validator} found errors, and cannot run here"
+                yield f"{scenario.scenario_key}: validator {each.validator} found errors, but cannot run here"
 
 
 def _uncompared(reports: Iterable[RunReport]) -> Iterator[str]:
-    """Parts that were compared with a baseline are so together, or it is not known what has regressed."""
+    """Yield that parts were compared with a baseline, but the merged run is not: regressions would be lost."""
     names = dict.fromkeys(each.comparison.base for each in reports if each.comparison is not None)
     if names:
-        yield f"these runs were compared with {', '.join(names)}, and together they are not; name it with --baseline"
+        yield f"these runs were compared with {', '.join(names)}, but the merged run is not; set --baseline"
 
 
 def _differing(reports: Sequence[RunReport]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""From trials to the outcome of a case. Flaky is a mark beside its verdict: its graded trials disagree."""
+"""Compute the outcome of each case from its trials."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from agentv_ci.text import shortened
 
 MAX_FINDING = 300
 MAX_FINDINGS = 10_000
-"""Findings and answers that are held; of a run with more, those of the worst trials."""
+"""Most findings and answers in memory; a larger run keeps those of its worst trials."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one evaluator found in an answer that did not pass."""
+    """The result of one evaluator for an answer that did not pass."""
 
     name: str
     type: str
@@ -29,17 +29,17 @@ class Finding:
     score: float
     text: str
     required: bool = False
-    """Whether it fails the case by itself."""
+    """Whether it alone fails the case."""
 
     @property
     def title(self) -> str:
-        """Its name, and whether the case needs it."""
+        """Its name, marked when it is required."""
         return f"{self.name} (required)" if self.required else self.name
 
 
 @dataclass(frozen=True, slots=True)
 class TrialOutcome:
-    """What remains of a row."""
+    """The part of a row that is kept in memory."""
 
     number: int
     verdict: Verdict
@@ -47,18 +47,18 @@ class TrialOutcome:
     summary: str
     """Why it did not pass, in one line."""
     findings: tuple[Finding, ...] = ()
-    """The same, evaluator by evaluator; empty when it passed."""
+    """Why it did not pass, by evaluator; empty when it passed."""
     answer: str = ""
-    """What was answered, shortened; empty when it passed."""
+    """The shortened answer; empty when it passed."""
 
 
 _Rank = tuple[bool, float, OutcomeKey, int]
-"""How bad a trial is, errors first, and which one it is."""
+"""A sort key of trials, the worst first: errors, then scores, then the trial."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowCase:
-    """A case as its rows know it."""
+    """A case as described by its rows."""
 
     id: str
     suite: str
@@ -70,7 +70,7 @@ class RowCase:
 
     @property
     def demand(self) -> tuple[int, bool, str, str, int]:
-        """An order of what rows say of one case: the largest counts."""
+        """A sort key for rows that describe the case differently: the largest counts."""
         return self.trials, self.stop_when is None, self.require, self.digest, self.source.line
 
 
@@ -79,7 +79,7 @@ Case = PlanCase | RowCase
 
 @dataclass(frozen=True, slots=True)
 class CaseOutcome:
-    """What became of a case."""
+    """The outcome of a case."""
 
     case: Case
     target: str
@@ -90,7 +90,7 @@ class CaseOutcome:
 
     @property
     def key(self) -> OutcomeKey:
-        """What tells it from all other cases of a run."""
+        """Suite, id and target, unique in a run."""
         return self.case.suite, self.case.id, self.target
 
     @property
@@ -105,7 +105,7 @@ class CaseOutcome:
 
     @property
     def flaky(self) -> bool:
-        """Whether its graded trials disagree."""
+        """Whether its graded trials disagree; a mark, not a verdict."""
         return 0 < self.passed < len(self.graded)
 
     @property
@@ -115,13 +115,13 @@ class CaseOutcome:
 
     @property
     def missing(self) -> int:
-        """Trials that never ran and should have."""
+        """Trials that should have run but never did."""
         left = max(self.case.trials - len(self.trials), 0)
         return 0 if left and self.case.stop_when is not None and self._is_settled else left
 
     @property
     def is_open(self) -> bool:
-        """Whether trials that never ran could have given it another verdict."""
+        """Whether trials that never ran could change its verdict."""
         return self.missing > 0 and not self._is_settled
 
     @property
@@ -137,34 +137,34 @@ class CaseOutcome:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Why it did not pass, evaluator by evaluator."""
+        """Why it did not pass, by evaluator."""
         return self.worst.findings if self.worst is not None else ()
 
     @property
     def worst(self) -> TrialOutcome | None:
-        """The trial that says why it did not pass."""
+        """The trial that explains why it did not pass."""
         worst = ("error",) if self.verdict == "error" else ("fail", "borderline", "error")
         return next((trial for verdict in worst for trial in self.trials if trial.verdict == verdict), None)
 
 
 class Tally:
-    """Collects rows, keeping little more than their scores."""
+    """Collects rows, and keeps little more than their scores."""
 
     def __init__(self) -> None:
         self.rows = 0
         self.evaluators = EvaluatorTally()
         self._findings = 0
         self._detailed: list[tuple[_Rank, int]] = []
-        """Trials that did not pass and have findings, the worst first, and their places among those of their case."""
+        """Trials with findings, the worst first, each with its index among the trials of its case."""
         self._spending: dict[tuple[str, str], Spending] = {}
-        """What rows took, by suite and target."""
+        """Spending by suite and target."""
         self._cases: dict[OutcomeKey, Case] = {}
         self._trials: dict[OutcomeKey, list[TrialOutcome]] = {}
         self._learns = True
 
     @classmethod
     def of(cls, plan: Plan) -> Tally:
-        """Return a tally of a plan's cases; rows of other cases do not count."""
+        """Return a tally of the cases of a plan; rows of other cases are ignored."""
         tally = cls()
         tally._learns = False
         for case in plan.cases:
@@ -176,7 +176,7 @@ class Tally:
         self._trials[key] = []
 
     def add(self, row: ResultRow) -> None:
-        """Take in a row; without a plan it also describes its case."""
+        """Add a row; without a plan, it also describes its case."""
         key = row.outcome_key
         if self._learns:
             self._learn(row)
@@ -190,7 +190,7 @@ class Tally:
         self.evaluators.add(row.evaluator_results)
 
     def _learn(self, row: ResultRow) -> None:
-        """Take what a row says of its case; where rows disagree, the one that expects most, whichever comes first."""
+        """Describe a case by a row; when rows disagree, the one that expects most counts, in any order."""
         key = row.outcome_key
         case = RowCase(row.eval_id, row.suite, row.digest, row.source, row.trials, row.require, row.stop_when)
         known = self._cases.get(key)
@@ -200,7 +200,7 @@ class Tally:
             self._cases[key] = case
 
     def _bound_findings(self, rank: _Rank) -> None:
-        """Count the findings of a case's newest trial; of too many, those of the worst stay, whatever comes first."""
+        """Count the findings of a case's newest trial; above the limit, drop those of the least bad trials."""
         trials = self._trials[rank[2]]
         insort(self._detailed, (rank, len(trials) - 1))
         self._findings += len(trials[-1].findings) + 1
@@ -212,18 +212,18 @@ class Tally:
 
     @property
     def spending(self) -> Spending:
-        """What answers and judges took."""
+        """Spending on answers and judges."""
         return sum_of(self._spending.values())
 
     def spending_by(self, what: Literal["suite", "target"]) -> dict[str, Spending]:
-        """Return the same for each suite, or for each target that answers."""
+        """Return the spending of each suite, or of each target that answers."""
         grouped: dict[str, list[Spending]] = {}
         for (suite, target), spent in self._spending.items():
             grouped.setdefault(suite if what == "suite" else target, []).append(spent)
         return {name: sum_of(spent) for name, spent in grouped.items()}
 
     def outcomes(self) -> tuple[CaseOutcome, ...]:
-        """Return every case: in the plan's order, else in that of the eval files."""
+        """Return all outcomes in the order of the plan, else of the eval files."""
         cases: Iterable[tuple[OutcomeKey, Case]] = self._cases.items()
         if self._learns:
             cases = sorted(cases, key=lambda known: (known[0][0], known[1].source.line, known[0]))

@@ -1,4 +1,4 @@
-"""Rows of a run → its run report."""
+"""Build the run report from the rows of a run."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ def report(
     scenarios: Sequence[ScenarioReport] = (),
     against: BaselineComparison | None = None,
 ) -> tuple[RunReport, tuple[CaseOutcome, ...]]:
-    """Return what a run came to, and every case's outcome in the plan's order.
+    """Return the run report of a plan, and the outcome of every case in the plan's order.
 
-    The rows may come in any order and are looked at once; the figures do not depend on it. `scenarios` is what
-    validators say, `against` what the run is compared with.
+    The rows are read once, and their order does not matter. `scenarios` has the results of validators.
     """
     tally = Tally.of(plan)
     for row in rows:
@@ -57,7 +56,7 @@ def run_report_of(
     scenarios: Sequence[ScenarioReport],
     comparison: Comparison | None,
 ) -> RunReport:
-    """Return the run report of rows that were tallied, gate and all; `outcomes` are those of the tally."""
+    """Return the run report of a tally, including the gate; `outcomes` are those of the tally."""
     spent = tally.spending
     return RunReport(
         schema_=schema_id("report-v1"),

@@ -1,4 +1,4 @@
-"""Rows as runs of a scenario: what validators look at. A suite is a scenario, a target is a runner."""
+"""Build the scenario reports that validators check: a suite is a scenario, a target is a runner."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agentv_ci.json_access import read_answer
 def scenario_report(suite: str, rows: Iterable[tuple[ResultRow, str | None]]) -> JsonObject:
     """Return the scenario report of a suite from its rows, each with the digest of its plan.
 
-    The runs stand in one order whatever the order in which they ended.
+    The order of the runs does not depend on the order of the rows.
     """
     ordered = sorted(rows, key=lambda each: (each[0].source.line, each[0].eval_id, each[0].target, each[0].trial))
     runs: list[JsonValue] = [run_of(row, digest) for row, digest in ordered]
@@ -35,14 +35,14 @@ def run_of(row: ResultRow, config_digest: str | None) -> JsonObject:
 
 
 def _status(row: ResultRow) -> str:
-    """A run that has an answer succeeded, whatever the answer is worth."""
+    """Return the status of a run: `success` when it has an answer, whatever its score."""
     if row.status == "ok":
         return "success"
     return "timeout" if row.error_kind == "timeout" else "error"
 
 
 def _metrics(row: ResultRow) -> JsonObject:
-    """Return what was measured; the rest is absent."""
+    """Return the metrics that were measured."""
     tokens = row.usage.model_dump(exclude={"cached_tokens"}) if row.usage is not None else {}
     score = row.score if row.status == "ok" else None
     measured: JsonObject = {"score": score, **tokens, "cost_usd": row.cost_usd}

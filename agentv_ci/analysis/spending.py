@@ -1,4 +1,4 @@
-"""What rows took and what evaluators found, added up so that the order of rows does not matter."""
+"""Add up tokens, costs and evaluator results, independent of the order of rows."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from agentv_ci.contracts.report import EvaluatorFigures
 from agentv_ci.contracts.results import PRECISION, EvaluatorResult, ResultRow, Usage, sum_of_known
 
 PARTS = 10**12
-"""Sums are kept in whole parts: those of whole numbers are the same in any order."""
+"""Amounts are summed as integer parts, so that the order does not matter."""
 
 
 @dataclass(slots=True)
 class Spending:
-    """Tokens and dollars, of answers and of judges."""
+    """Tokens and costs of answers and judges."""
 
     usage: Usage = field(default_factory=Usage)
     judge_usage: Usage = field(default_factory=Usage)
     answers: int | None = None
-    """Parts of dollars; None: nothing is known."""
+    """In parts of a dollar; None when unknown."""
     judges: int | None = None
 
     @property
     def cost_usd(self) -> float | None:
-        """Cost of both, as far as it is known; None when nothing is."""
+        """Known cost of both; None when unknown."""
         return dollars(sum_of_known(self.answers, self.judges))
 
     @property
@@ -34,7 +34,7 @@ class Spending:
         return self.usage.plus(self.judge_usage)
 
     def add(self, more: Spending) -> None:
-        """Add what something else took."""
+        """Add other spending."""
         self.usage = self.usage.plus(more.usage)
         self.judge_usage = self.judge_usage.plus(more.judge_usage)
         self.answers = sum_of_known(self.answers, more.answers)
@@ -42,13 +42,13 @@ class Spending:
 
 
 def spent_on(row: ResultRow) -> Spending:
-    """Return what a row took."""
+    """Return the spending of a row."""
     usages = row.usage or Usage(), row.judge_usage or Usage()
     return Spending(*usages, parts(row.cost_usd), parts(row.judge_cost_usd))
 
 
 def sum_of(spent: Iterable[Spending]) -> Spending:
-    """Return what several came to together."""
+    """Return the total of several spendings."""
     total = Spending()
     for each in spent:
         total.add(each)
@@ -56,13 +56,13 @@ def sum_of(spent: Iterable[Spending]) -> Spending:
 
 
 class EvaluatorTally:
-    """Counts what evaluators found, by name and type."""
+    """Counts evaluator results by name and type."""
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, str], Counter[str]] = {}
 
     def add(self, results: Iterable[EvaluatorResult]) -> None:
-        """Take in the evaluators of a row; members of composites are part of them."""
+        """Add the evaluator results of a row; members of composites are not counted separately."""
         for each in results:
             counts = self._counts.setdefault((each.name, each.type), Counter())
             counts[each.status] += 1
@@ -71,7 +71,7 @@ class EvaluatorTally:
                 counts["score"] += parts(each.score) or 0
 
     def figures(self) -> tuple[EvaluatorFigures, ...]:
-        """Return them by name."""
+        """Return the figures, sorted by name."""
         return tuple(
             EvaluatorFigures(
                 name=name,
@@ -87,7 +87,7 @@ class EvaluatorTally:
 
 
 def parts(amount: float | None) -> int | None:
-    """Return an amount in whole parts."""
+    """Return an amount as integer parts."""
     return None if amount is None else round(amount * PARTS)
 
 

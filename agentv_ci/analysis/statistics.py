@@ -1,4 +1,4 @@
-"""Counts and scores of a run, the same for any number of workers, and whether two runs' differ by more than chance."""
+"""Counts and scores of a run, and tests of whether those of two runs differ by more than chance."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ CONFIDENCE = 0.95
 ALPHA = 0.05
 """Of the tests over all cases, two-sided."""
 POWER = 0.8
-"""Of the smallest drop of the mean that is named."""
+"""Of the smallest detectable drop of the mean."""
 
 
 def count(outcomes: Sequence[CaseOutcome], *, rows: int, cases: int = 0) -> Counts:
-    """Count cases by verdict; of `cases` that are known, those without an outcome never ran."""
+    """Count cases by verdict; of `cases` in total, those without an outcome never ran."""
     unknown = max(0, cases - len(outcomes))
     verdicts = [outcome.verdict for outcome in outcomes]
     return Counts(
@@ -48,7 +48,7 @@ def count(outcomes: Sequence[CaseOutcome], *, rows: int, cases: int = 0) -> Coun
 
 
 def describe(outcomes: Sequence[CaseOutcome]) -> Statistics:
-    """Describe the scores of graded cases; the standard deviation is the population's."""
+    """Describe the scores of graded cases, with the population standard deviation."""
     scores = [outcome.score for outcome in outcomes if outcome.verdict != "error"]
     if not scores:
         return Statistics(mean=None, median=None, min=None, max=None, stdev=None, histogram=(0,) * BINS)
@@ -66,7 +66,7 @@ def describe(outcomes: Sequence[CaseOutcome]) -> Statistics:
 
 
 def bin_of(score: float) -> int:
-    """Return in which column of a histogram a score stands."""
+    """Return the bin of a score in the histogram."""
     return min(BINS - 1, math.floor(round(score * BINS, PRECISION)))
 
 
@@ -107,7 +107,7 @@ def repeated(outcome: CaseOutcome) -> RepeatedCase:
 
 
 def pass_rate_change(passes: Sequence[tuple[bool, bool]]) -> Figure | None:
-    """Return how the share of cases that pass changes, from before and now of each case; None without cases."""
+    """Return the change of the pass rate, from (before, now) of each case; None without cases."""
     if not passes:
         return None
     worse, better = passes.count((True, False)), passes.count((False, True))
@@ -124,13 +124,13 @@ def pass_rate_change(passes: Sequence[tuple[bool, bool]]) -> Figure | None:
 
 
 def mean_score_change(scores: Sequence[tuple[float, float]]) -> Figure | None:
-    """Return how the mean of scores changes, from before and now of each case; None without cases."""
+    """Return the change of the mean score, from (before, now) of each case; None without cases."""
     if not scores:
         return None
     differences = [round(now - before, PRECISION) for before, now in scores]
     before, now = (math.fsum(each) / len(scores) for each in zip(*scores, strict=True))
     p_value, points_down = wilcoxon(differences)
-    # Fewer differences have no pattern of signs that is rare enough.
+    # With fewer differences, no pattern of signs is significant.
     is_enough = 2 * 0.5 ** sum(each != 0 for each in differences) <= ALPHA
     drop = detectable_mean_drop(differences, 1 - ALPHA, POWER) if is_enough else None
     return Figure(
@@ -138,13 +138,13 @@ def mean_score_change(scores: Sequence[tuple[float, float]]) -> Figure | None:
         head=round(now, PRECISION),
         p_value=p_value,
         falls=points_down and p_value <= ALPHA,
-        # Of differences that are all the same nothing can be said.
+        # Without spread among the differences, the estimate is 0.
         detectable=drop if drop and drop <= before else None,
     )
 
 
 def apart(reached: float, threshold: float, form: str, *, least: int) -> tuple[str, str]:
-    """Write two different figures with as many digits as it takes to see that they are."""
+    """Format two different figures with enough digits to show the difference."""
     for digits in range(least, PRECISION):
         texts = format(reached, form.format(digits)), format(threshold, form.format(digits))
         if texts[0] != texts[1]:
@@ -153,5 +153,5 @@ def apart(reached: float, threshold: float, form: str, *, least: int) -> tuple[s
 
 
 def p_text(value: float) -> str:
-    """Write a p-value; how far it is below one in a thousand says nothing."""
+    """Format a p-value; smaller ones than 0.001 are not distinguished."""
     return "p < 0.001" if value < 0.001 else f"p = {value:.2g}"

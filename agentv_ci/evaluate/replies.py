@@ -1,6 +1,6 @@
-"""Reading what judges and scripts reply: a score, or which criteria are met.
+"""Read replies of judges and scripts: a score, or which criteria are met.
 
-Score of criteria = Σ weight of those that are met / Σ weight of all; one that is left out is not met.
+Score of criteria = Σ weight of met criteria / Σ weight of all. A criterion that is missing in the reply is not met.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from agentv_ci.json_values import number_of
 
 SCORE_FORM = '{"score": float, "hits": string[], "misses": string[], "reasoning": string}'
 CHECKS_FORM = '{"checks": [{"id": string, "satisfied": boolean, "reasoning": string}], "overall_reasoning": string}'
-"""The forms in which judges have to reply, as they are told."""
+"""The forms of replies, as judges are asked for them."""
 
 MOST_FINDINGS = 4
-"""Hits, and misses, that a judge may name."""
+"""Most hits, and most misses, that are kept of a judge's reply."""
 
 _DECODER = json.JSONDecoder(strict=False)
-"""Line breaks inside texts are read: models and shells write them."""
+"""Accepts line breaks in strings: models and shells write them."""
 _BEGINNING = re.compile(r'\{\s*(?:\}|"(?:[^"\\]|\\.)*"\s*:)', re.DOTALL)
 
 
 class _Unreadable(ValueError):
-    """An object that begins and cannot be read."""
+    """A JSON object begins but cannot be read."""
 
 
 def first_object(text: str) -> JsonObject | None:
-    """Return the first JSON object in a text; None when there is none, or when it cannot be read.
+    """Return the first JSON object in a text; None without one, or when it cannot be read.
 
-    What stands inside an object that cannot be read is never an object of its own: it may be a quotation.
+    Objects inside an unreadable object are ignored: they may be quoted from the answer.
     """
     for form in (SCORE_FORM, CHECKS_FORM):
-        # Judges like to repeat what they are told.
+        # Judges often repeat the form they are asked for.
         text = text.replace(form, "")
     try:
         return next(_objects(text), None)
@@ -48,9 +48,9 @@ def first_object(text: str) -> JsonObject | None:
 
 
 def last_score(text: str) -> Score | None:
-    """Return the score of the last JSON object in a text that has one; None without any, or when one cannot be read.
+    """Return the score of the last JSON object that has one; None without any, or when an object cannot be read.
 
-    Whatever a script prints before, the answer that it scores included, is not its score.
+    Earlier objects are ignored: a script may log the answer that it scores.
     """
     try:
         found = [read_score(each, most=None) for each in _objects(text)]
@@ -60,7 +60,7 @@ def last_score(text: str) -> Score | None:
 
 
 def _objects(text: str) -> Iterator[JsonObject]:
-    """Yield the JSON objects of a text that stand in no other one; raises _Unreadable at one that cannot be read."""
+    """Yield the outermost JSON objects of a text; raises _Unreadable for one that cannot be read."""
     position = 0
     while match := _BEGINNING.search(text, position):
         try:
@@ -68,12 +68,12 @@ def _objects(text: str) -> Iterator[JsonObject]:
             clean = well_formed(value)
         except (ValueError, RecursionError) as error:
             raise _Unreadable from error
-        assert isinstance(clean, dict), "what begins with a brace is an object"
+        assert isinstance(clean, dict), "a value that begins with a brace is an object"
         yield clean
 
 
 def read_score(reply: JsonObject, *, most: int | None = MOST_FINDINGS) -> Score | None:
-    """Return the score a reply gives, as it gives it, with at most `most` hits and misses; None without one."""
+    """Return the score of a reply, not clamped, with at most `most` hits and misses; None without a score."""
     value = number_of(reply.get("score"))
     if value is None or math.isinf(float(value)):
         return None
@@ -92,7 +92,7 @@ def _texts(value: JsonValue) -> tuple[str, ...]:
 
 
 def read_checks(reply: JsonObject, rubrics: Sequence[PlanRubric]) -> Score | None:
-    """Return the score of a judge's checks; None when they say nothing, or one thing and its opposite."""
+    """Return the score of a judge's checks; None when there are none, or when they contradict each other."""
     checks: dict[str, tuple[bool, str]] = {}
     for check in objects_at(reply, "checks"):
         name, satisfied = _meant(check.get("id"), rubrics), _truth(check.get("satisfied"))
@@ -115,7 +115,7 @@ def read_checks(reply: JsonObject, rubrics: Sequence[PlanRubric]) -> Score | Non
 
 
 def _meant(written: JsonValue, rubrics: Sequence[PlanRubric]) -> str | None:
-    """Return the id that a judge writes, perhaps in the brackets in which it was listed."""
+    """Return the id of the criterion that a judge names, with or without the brackets of the list."""
     text = str(written)
     ids = [each.id for each in rubrics]
     near = (each for each in ids if text.strip() in (each.strip(), f"[{each}]"))
@@ -123,7 +123,7 @@ def _meant(written: JsonValue, rubrics: Sequence[PlanRubric]) -> str | None:
 
 
 def _finding(rubric: PlanRubric, checks: Mapping[str, tuple[bool, str]]) -> str:
-    _, reasoning = checks.get(rubric.id, (False, "the judge left it out"))
+    _, reasoning = checks.get(rubric.id, (False, "missing in the judge's reply"))
     return f"[{rubric.id}] {rubric.description}" + (f": {reasoning}" if reasoning else "")
 
 

@@ -21,18 +21,18 @@ class Assessment:
 
     result: EvaluatorResult
     fails_case: bool = False
-    """Whether the case fails by this alone, whatever the mean."""
+    """Whether this alone fails the case, whatever the mean."""
 
 
 def assessment_of(evaluator: PlanEvaluator, score: Score, threshold: float) -> Assessment:
-    """Return what an evaluator's score means; an error stays an error, also under `negate`.
+    """Return what an evaluator's score means for the case; an error stays an error, also with `negate`.
 
-    `negate` turns hits into misses too, and what was required of the answer no longer is.
+    `negate` also swaps hits and misses, and lifts requirements inside the evaluator.
     """
     if score.error is not None:
         return Assessment(_result(evaluator, score, "error", score.error))
     if score.unmeasured is not None:
-        return Assessment(_result(evaluator, score, "skipped", f"the target does not give {score.unmeasured}"))
+        return Assessment(_result(evaluator, score, "skipped", f"the target does not report {score.unmeasured}"))
     value, hits, misses = min(1.0, max(0.0, score.score)), score.hits, score.misses
     if evaluator.negate:
         value = 1.0 - value
@@ -68,7 +68,7 @@ def _result(evaluator: PlanEvaluator, score: Score, verdict: EvaluatorVerdict, r
 
 
 def settled(results: Iterable[EvaluatorResult]) -> tuple[EvaluatorResult, ...]:
-    """Return results of one list in which a measure that had to be there, and is not, is an error."""
+    """Return results with skipped ones that are required as errors."""
     return tuple(_as_error(each) if each.status == "skipped" and each.required else each for each in results)
 
 
@@ -77,7 +77,7 @@ def _as_error(result: EvaluatorResult) -> EvaluatorResult:
 
 
 def lacks_weight(results: Sequence[EvaluatorResult]) -> bool:
-    """Whether nothing that scored has weight, and something that is skipped would have had it."""
+    """Whether no scored result has weight while a skipped one has."""
     scored = [each for each in results if each.status == "ok"]
     skipped = [each for each in results if each.status == "skipped"]
     return bool(skipped) and (
@@ -88,8 +88,8 @@ def lacks_weight(results: Sequence[EvaluatorResult]) -> bool:
 def combine(assessments: Sequence[Assessment], threshold: float) -> Grade:
     """Return the grade of an answer.
 
-    One evaluator that could not score makes the verdict `error`: neither pass nor fail. So does a list of which
-    nothing scored that counts. A required evaluator that does not pass fails the case whatever the mean.
+    The verdict is `error` when an evaluator could not score, or when nothing that counts has scored. A required
+    evaluator that does not pass fails the case, whatever the mean.
     """
     results = settled(each.result for each in assessments)
     scored = [each for each in results if each.status == "ok"]
@@ -114,14 +114,14 @@ def combine(assessments: Sequence[Assessment], threshold: float) -> Grade:
 
 
 def verdict_of_score(score: float, threshold: float) -> Verdict:
-    """Return `pass` from the threshold on, else `borderline` from 0.6 on, else `fail`."""
+    """Return `pass` at or above the threshold, else `borderline` at or above 0.6, else `fail`."""
     if round(score, PRECISION) >= round(threshold, PRECISION):
         return "pass"
     return "borderline" if round(score, PRECISION) >= BORDERLINE else "fail"
 
 
 def share_met(findings: Iterable[tuple[bool, str]]) -> Score:
-    """Return the share of findings that are met, each a hit or a miss; 1 when there are none."""
+    """Return the share of met findings as the score, each a hit or a miss; 1 without findings."""
     pairs = list(findings)
     hits = tuple(finding for is_met, finding in pairs if is_met)
     misses = tuple(finding for is_met, finding in pairs if not is_met)
@@ -129,12 +129,12 @@ def share_met(findings: Iterable[tuple[bool, str]]) -> Score:
 
 
 def weighted_mean(weighted: Iterable[tuple[float, float]]) -> float:
-    """Return Σ weight·score / Σ weight of pairs of weight and score; 0 when all weights are 0."""
+    """Return Σ weight·score / Σ weight of (weight, score) pairs; 0 when all weights are 0."""
     pairs = list(weighted)
     heaviest = max((weight for weight, _ in pairs), default=0.0)
     if heaviest == 0:
         return 0.0
-    # Relative weights: the sum of very large ones would overflow.
+    # Relative to the heaviest: the sum of very large weights would overflow.
     shares = [(weight / heaviest, score) for weight, score in pairs]
     total = math.fsum(share for share, _ in shares)
     return min(1.0, round(math.fsum(share * score for share, score in shares) / total, PRECISION))

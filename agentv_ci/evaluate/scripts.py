@@ -1,4 +1,4 @@
-"""What evaluators share that run scripts: `{"score", "hits", "misses", "reasoning"}` on stdout is the score."""
+"""Run scripts that score: they print `{"score", "hits", "misses", "reasoning"}` on stdout."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INTERPRETERS: Mapping[str, tuple[str, ...]] = {".js": ("node",), ".mjs": ("node"
 async def script_score(
     services: EvaluatorServices, label: str, script: PlanScript, given: JsonObject, *, cwd: Path, timeout_s: float
 ) -> Score:
-    """Run a script with `given` on stdin; a crash, a time-out or anything but a score on stdout is an error."""
+    """Run a script with `given` on stdin; a crash, a time-out or a missing score is an error."""
     try:
         finished = await run(
             _command(script, services),
@@ -52,9 +52,9 @@ def _command(script: PlanScript, services: EvaluatorServices) -> str | list[str]
 
 
 def _interpreter(program: Path) -> tuple[str, ...]:
-    """What starts a script: our own Python, itself, its first line, or what its suffix says.
+    """Return what starts a script: this Python for `.py`, else nothing, its `#!` line, or by its suffix.
 
-    Copies and checkouts may have lost the bit that makes a file executable; the first line still says how it is meant.
+    The `#!` line is read here because copies and checkouts may lose the executable bit.
     """
     if program.suffix == ".py":
         return (sys.executable,)
@@ -70,9 +70,9 @@ def _interpreter(program: Path) -> tuple[str, ...]:
 def _score_in(finished: ProcessResult) -> Score:
     stderr = finished.stderr.strip() or None
     if finished.status != 0:
-        message = _last_line(finished.stderr) or _last_line(finished.stdout) or "it said nothing"
+        message = _last_line(finished.stderr) or _last_line(finished.stdout) or "no output"
         return Score(
-            error=f"the script ended with exit code {finished.status}: {message}",
+            error=f"the script exited with code {finished.status}: {message}",
             raw_response=finished.stdout or None,
             stderr=stderr,
         )
@@ -85,5 +85,5 @@ def _score_in(finished: ProcessResult) -> Score:
 
 
 def _last_line(text: str) -> str:
-    """The line of a traceback that says what happened."""
+    """Return the last line with text, which in a traceback is the exception."""
     return " ".join(next((line for line in reversed(text.splitlines()) if line.strip()), "").split())

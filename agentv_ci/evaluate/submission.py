@@ -1,4 +1,4 @@
-"""What an evaluator gets: the answer, the case it answers, and what it may use besides."""
+"""What evaluators get: the answer, its case, and services."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, Usage
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """An answer with its case. All of it is data: nothing in it is ever expanded or obeyed."""
+    """An answer with its case. All of it is data: nothing in it is expanded or executed."""
 
     case: PlanCase
     request: Request
@@ -36,7 +36,7 @@ class Submission:
 
 @dataclass(slots=True)
 class EvaluatorServices:
-    """What the evaluators of one answer may use besides it; judges are asked through it and counted."""
+    """Services for the evaluators of one answer; judges are asked and their tokens counted here."""
 
     ask: Ask
     locate: Callable[[FilePart], Path]
@@ -44,19 +44,19 @@ class EvaluatorServices:
     read_yaml: ReadYaml
     environ: Mapping[str, str]
     root: Path
-    """The repository, to which folders of the plan are relative."""
+    """The repository; folders in the plan are relative to it."""
     log: Log
     warn: Warn
     clean: Callable[[EvaluatorResult], tuple[EvaluatorResult, bool]]
-    """Takes the secrets out of a result before others read it, and says whether there were any."""
+    """Masks the secrets in a result, and returns whether there were any."""
     judge_usage: Usage | None = None
-    """What judges have used so far."""
+    """Tokens that judges have used so far."""
     masked: bool = False
-    """Whether a secret was taken out of what a judge or a script said."""
+    """Whether a secret was masked in the output of a judge or a script."""
     _judge_costs: list[float | None] = field(default_factory=list)
 
     async def ask_judge(self, target: str, question: JudgeQuestion) -> Response:
-        """Ask a judge and keep count of its tokens; raises ProviderError."""
+        """Ask a judge and count its tokens; raises ProviderError."""
         try:
             response = await self.ask(target, question)
         except ProviderError as error:
@@ -69,7 +69,7 @@ class EvaluatorServices:
 
     @property
     def judge_cost_usd(self) -> float | None:
-        """What judges have cost so far; None when there were none, or one whose price is not known."""
+        """What judges have cost so far; None without judges, or when one has no known price."""
         known = [cost for cost in self._judge_costs if cost is not None]
         return math.fsum(known) if known and len(known) == len(self._judge_costs) else None
 

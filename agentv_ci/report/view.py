@@ -211,7 +211,7 @@ def change_text(case: ComparedCase) -> str:
     text = f"{rate_text(case.base)} → {rate_text(case.head)}"
     if case.low is not None and case.high is not None:
         text += f" (change {case.low:+.0%} to {case.high:+.0%})"
-    notes = ["one trial a side, possibly noise"] if case.single and case.change != "unchanged" else []
+    notes = ["one trial per side, possibly noise"] if case.single and case.change != "unchanged" else []
     notes += ["the case or its target changed"] if case.stale else []
     return f"{text}; {', '.join(notes)}" if notes else text
 

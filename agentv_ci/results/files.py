@@ -1,4 +1,4 @@
-"""Results files: their two forms, and how rows are read back."""
+"""Results files: their two formats, and reading rows back."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ ResultsFormat = Literal["jsonl", "yaml"]
 
 
 class UnreadableResults(UsageError):
-    """A results file that cannot be opened, or something in it that is no row; the message says where."""
+    """A results file cannot be opened, or an item in it is not a row; the message has the place."""
 
 
 class Form(Protocol):
-    """How rows are written."""
+    """A format of results files."""
 
     NOT_A_ROW: str
-    """What is said of an item that is no row: `{path}`, `{number}` and `{error}` say which and why."""
+    """The message for an item that is not a row, with `{path}`, `{number}` and `{error}`."""
 
     def encode(self, row: ResultRow) -> str:
         """Return a row as it is appended to a file."""
         ...
 
     def items(self, path: Path) -> Iterator[bytes]:
-        """Yield the rows of a file as they stand there; raises OSError."""
+        """Yield the rows of a file as bytes; raises OSError."""
         ...
 
     def is_torn(self, item: bytes) -> bool:
-        """Whether an item is the beginning of a row whose writer did not come to its end."""
+        """Whether an item is an incomplete row, whose writer was stopped."""
         ...
 
     def load(self, item: bytes) -> JsonValue:
-        """Return the value of an item; raises ValueError and RecursionError for what is none."""
+        """Return the value of an item; raises ValueError and RecursionError for an invalid one."""
         ...
 
 
 def form_of(path: Path) -> ResultsFormat:
-    """Return the form of a results file, by its name."""
+    """Return the format of a results file, by its name."""
     return "yaml" if path.suffix in (".yaml", ".yml") else "jsonl"
 
 
 def form(name: ResultsFormat) -> Form:
-    """Return a form by its name."""
+    """Return the code of a format."""
     match name:
         case "jsonl":
             return jsonl
@@ -70,10 +70,10 @@ def read_rows(path: Path, name: ResultsFormat | None = None, *, allow_torn: bool
 def read_items(
     path: Path, name: ResultsFormat | None = None, *, allow_torn: bool = False
 ) -> Iterator[tuple[bytes, ResultRow]]:
-    """Yield the rows of a results file, as they stand there and as what they say; raises UnreadableResults.
+    """Yield the rows of a results file, each as bytes and parsed; raises UnreadableResults.
 
-    The form is that of the file's name unless it is given. With `allow_torn` the writer may have been killed: a last
-    row that was torn counts as absent.
+    Without `name`, the file's name decides the format. With `allow_torn`, an incomplete last row, as a killed writer
+    leaves it, is ignored.
     """
     how = form(name or form_of(path))
     try:
@@ -94,16 +94,16 @@ def _without_torn(items: Iterable[bytes], how: Form) -> Iterator[bytes]:
         if last:
             yield last
         last = item
-    # A disk that lost its power may leave zeros at the end.
+    # After a power failure there may be zeros at the end.
     if last.strip(b"\0\r\n") and not how.is_torn(last):
         yield last
 
 
 def row_of(data: object) -> ResultRow:
-    """Return the row that a value is; raises ValueError with a sentence about what it lacks."""
+    """Validate a value as a row; raises ValueError with a readable message."""
     version = data.get("schema_version") if isinstance(data, dict) else None
     if isinstance(version, int) and version > RESULT_VERSION:
-        raise ValueError(f"its schema_version is {version}, and this version of agentv-ci reads {RESULT_VERSION}")
+        raise ValueError(f"schema_version {version} is not supported; this version of agentv-ci reads {RESULT_VERSION}")
     try:
         return ResultRow.model_validate(data)
     except ValidationError as error:

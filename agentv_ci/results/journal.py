@@ -1,4 +1,4 @@
-"""The results file while a run goes on: one writer, every row at once, on the disk a moment later."""
+"""The writer of a results file during a run: rows are written immediately and synced soon after."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ COPIED_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class KeptRows:
-    """What an earlier run left in a file that is there."""
+    """The part of an existing file that a run keeps."""
 
     path: Path
     whole_bytes: int
-    """How many of its first bytes are rows that stay for now."""
+    """Length of the rows at its beginning that are kept."""
     size: int
-    """How long it was when it was read."""
+    """Its size when it was read."""
 
 
 class Journal:
-    """Appends rows. When one cannot be written, `write_error` says why, and the others are written all the same."""
+    """Appends rows. When one cannot be written, `write_error` has the reason, and later rows are still written."""
 
     def __init__(
         self,
@@ -44,28 +44,28 @@ class Journal:
     ) -> None:
         """Append to a file.
 
-        `keeps`: what the results begin with. `outdates`: what speaks of the file as it is, and is removed when that
-        changes.
+        `keeps`: the rows that the results begin with. `outdates`: a file that describes the results, which is removed
+        when they change.
         """
         self.path = path
         self.write_error: str | None = None
-        """The first thing that went wrong."""
+        """The first write error."""
         self._encode = encode
         self._keeps = keeps
         self._outdates = outdates
         self._file: BinaryIO
         self._kept: BinaryIO | None = None
-        """What is copied, where it is another file: open, so that it stays when its name is removed."""
+        """Another file whose rows are kept: open, so that it can be copied even after it is removed."""
         self._is_new = False
         self.has_begun = False
-        """Whether the file is this run's by now."""
+        """Whether this run has written to the file."""
         self._pending_sync: asyncio.TimerHandle | None = None
         self._disk = ThreadPoolExecutor(max_workers=1, thread_name_prefix="journal")
 
     def __enter__(self) -> Self:
-        """Open the file; raises OSError, and UsageError while another run writes it.
+        """Open the file; raises OSError, and UsageError while another run is writing it.
 
-        What is in it stays until the first row, in case there is none.
+        Its content stays until the first row.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._is_new = not self.path.exists()
@@ -82,11 +82,11 @@ class Journal:
         if not keeps.path.samefile(self.path):
             self._kept = keeps.path.open("rb")
         if os.fstat((self._kept or self._file).fileno()).st_size != keeps.size:
-            raise UsageError(f"'{keeps.path}' changed while it was read", hint="try again when no other run writes it")
+            raise UsageError(f"'{keeps.path}' changed while it was read", hint="wait until no other run writes it")
 
     def _close(self) -> None:
         if self._is_new and not self.has_begun:
-            # Nothing came of the run: an empty file would look like one that was killed.
+            # Without a row, an empty file would look like a killed run.
             with contextlib.suppress(OSError):
                 self.path.unlink()
         self._file.close()
@@ -103,7 +103,7 @@ class Journal:
         self._close()
 
     def append(self, row: ResultRow) -> None:
-        """Write a row now and have it on the disk within 200 ms."""
+        """Write a row now, and sync it to disk within 200 ms."""
         try:
             self.begin()
             self._write(self._encode(row).encode("utf-8", "replace"))
@@ -114,7 +114,7 @@ class Journal:
             self._pending_sync = asyncio.get_running_loop().call_later(SYNC_INTERVAL_S, self._sync_soon)
 
     def finish(self) -> None:
-        """Leave a file of this run, also when it had no row."""
+        """Make sure that this run has written the file, also without rows."""
         try:
             self.begin()
         except OSError as error:
@@ -124,7 +124,7 @@ class Journal:
         self.write_error = self.write_error or f"{path}: {error.strerror}"
 
     def begin(self) -> None:
-        """Drop what is in the file and does not stay; raises OSError."""
+        """Truncate the file to the rows that are kept; raises OSError."""
         if self.has_begun:
             return
         file, whole_bytes = self._file, self._keeps.whole_bytes if self._keeps is not None else 0
@@ -132,12 +132,12 @@ class Journal:
         size = self._copy(whole_bytes) if self._kept is not None else min(whole_bytes, there)
         file.truncate(size)
         file.seek(size)
-        # Other programs leave the last line break out.
+        # Other programs may omit the last line break.
         if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
             self._write(b"\n")
         self.has_begun = True
         if self._keeps is not None and size < whole_bytes:
-            gone = f"{self._keeps.path}: somebody changed it; rows that were to be kept are gone"
+            gone = f"{self._keeps.path}: changed by another program; rows to keep are lost"
             self.write_error = self.write_error or gone
         if self._outdates is not None:
             try:
@@ -146,7 +146,7 @@ class Journal:
                 self._note_error(self._outdates, error)
 
     def _copy(self, most_bytes: int) -> int:
-        """Begin with what is kept of another file; returns how much of it was there."""
+        """Copy the rows that are kept from another file; returns how many bytes were found."""
         assert self._kept is not None
         self._file.truncate(0)
         self._kept.seek(0)
@@ -163,13 +163,13 @@ class Journal:
             while view:
                 view = view[self._file.write(view) :]
         except OSError:
-            # Half a row would make the file unreadable.
+            # A partial row would make the file unreadable.
             self._file.truncate(start)
             self._file.seek(start)
             raise
 
     def _sync_soon(self) -> None:
-        # In a thread: a slow disk does not hold up answers, nor lengthen what they are measured to take.
+        # In a thread: a slow disk must not delay answers or add to their measured time.
         self._pending_sync = None
         self._disk.submit(self._sync, self._file.fileno())
 
@@ -181,9 +181,9 @@ class Journal:
 
 
 def claim(path: Path) -> BinaryIO:
-    """Return a file opened for appending that no other run may claim until it is closed.
+    """Open a file for appending, locked until it is closed.
 
-    Raises OSError, and UsageError while another run writes it. On file systems without locks, every run may.
+    Raises OSError, and UsageError while another run is writing it. File systems without locks do not prevent that.
     """
     while True:
         file = path.open("a+b", buffering=0)
@@ -191,10 +191,10 @@ def claim(path: Path) -> BinaryIO:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             file.close()
-            raise UsageError(f"another run writes '{path}'", hint="give --out another file") from error
+            raise UsageError(f"another run is writing '{path}'", hint="set --out to another file") from error
         except OSError:
             return file
-        # The run that had it before may have removed it, or put another one in its place.
+        # The previous run may have removed or replaced the file.
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 return file

@@ -1,4 +1,4 @@
-"""One JSON object a line."""
+"""JSONL: one row per line."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from agentv_ci.contracts.results import ResultRow
 NOT_A_ROW = "{path}:{number}: not a result row: {error}"
 
 HEADS = (b'{"schema_version":1,', b'{"schema_version": 1,')
-"""How rows begin: those of today, and those of versions that put spaces between words."""
+"""How rows begin, in this version and in those that wrote spaces."""
 REPLACED = "\\ufffd"
-"""How a row says what stands in a character's place."""
+"""The escape of U+FFFD, which replaces characters that are not valid."""
 
 
 def encode(row: ResultRow) -> str:
-    """Return a row as one line, line break included."""
+    """Return a row as one line, including the line break."""
     # ASCII: a line separator inside an answer cannot break the file.
     try:
         line = row.model_dump_json(exclude_none=True, ensure_ascii=True)
     except PydanticSerializationError:
         line = REPLACED
     if REPLACED in line:
-        # Perhaps half a character, which JSON can hold all the same: pydantic refuses it in values, not in keys.
+        # Perhaps a lone surrogate, which JSON can hold: pydantic refuses it in values, not in keys.
         line = json.dumps(row.model_dump(exclude_none=True), separators=(",", ":"))
     return f"{line}\n"
 
 
 def items(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file; one that was torn has no line break. Raises OSError."""
+    """Yield the lines of a file; a torn one ends without a line break. Raises OSError."""
     with path.open("rb") as file:
         yield from file
 
 
 def is_torn(item: bytes) -> bool:
-    """Whether a line is the beginning of a row, and not its end."""
+    """Whether a line is an incomplete row."""
     if not any(item.startswith(head) or head.startswith(item) for head in HEADS):
         return False
     try:
@@ -50,11 +50,11 @@ def is_torn(item: bytes) -> bool:
 
 
 def load(item: bytes) -> JsonValue:
-    """Return the value of a line; raises ValueError and RecursionError for one that is no JSON."""
+    """Return the value of a line; raises ValueError and RecursionError when it is not JSON."""
     value: JsonValue
     try:
         value = from_json(item)
     except ValueError:
-        # It refuses half a character, and says of what is no JSON less.
+        # from_json refuses lone surrogates, and its messages are less precise.
         value = json.loads(item)
     return value

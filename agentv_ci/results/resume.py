@@ -1,4 +1,4 @@
-"""Results of an earlier run → what of it still holds → the rest runs, into the same file."""
+"""Resume a run: keep the results that are still valid, so that only the others run again."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from agentv_ci.text import counted
 
 @dataclass(frozen=True, slots=True)
 class EarlierRun:
-    """What an earlier run of the same plan left, of which some need not run any more."""
+    """What is reused of an earlier run of the same plan."""
 
     results: Mapping[TrialKey, Result] = field(default_factory=dict)
-    """Trials that are finished, and what they came to."""
+    """Results of trials that do not run again."""
     cost_usd: Mapping[str, float] = field(default_factory=dict)
-    """What that run has cost by suite, also for what runs again."""
+    """Cost of that run by suite, including trials that run again."""
     unpriced_models: tuple[str, ...] = ()
-    """Models whose share is not in that."""
+    """Models whose cost is unknown, and not included."""
     kept: KeptRows | None = None
-    """What of its file stays; None: nothing."""
+    """The part of its file that is kept; None: nothing."""
     sentence: str = ""
-    """What is kept and what is not, for people."""
+    """A sentence for the terminal: what is kept and what runs."""
 
 
 NO_EARLIER_RUN = EarlierRun()
@@ -42,35 +42,35 @@ NO_EARLIER_RUN = EarlierRun()
 
 @dataclass(frozen=True, slots=True)
 class _LastRow:
-    """The row that counts of a trial."""
+    """The row of a trial that counts."""
 
     place: int
     is_answered: bool
     result: Result
     is_stale: bool
-    """Whether the plan says something else today of what the row repeats of it."""
+    """Whether fields that the row repeats from the plan have changed there."""
     unpriced: tuple[str, ...]
-    """Models whose cost is not known."""
+    """Models whose cost is unknown."""
 
 
 @dataclass(slots=True)
 class _Index:
-    """What a results file holds."""
+    """The content of a results file."""
 
     rows: int = 0
     other_rows: Counter[str] = field(default_factory=Counter)
-    """By suite, rows of cases that the plan does not have."""
+    """Number of rows of cases that are not in the plan, by suite."""
     whole_bytes: int = 0
     cost_usd: dict[str, float] = field(default_factory=dict)
-    """By suite, what the plan's rows have cost, also those that do not count."""
+    """Cost of the plan's rows by suite, including rows that do not count."""
     last: dict[TrialKey, _LastRow] = field(default_factory=dict)
 
 
 class ResumedResults:
-    """A results file into which a plan's rows go, some of which may be there already."""
+    """A results file for the rows of a plan, which may already contain some of them."""
 
     def __init__(self, path: Path, form: ResultsFormat, plan: Plan, root: Path, *, dry_run: bool) -> None:
-        """`root` is the repository, from which suites are named."""
+        """`root` is the repository; suites are paths relative to it."""
         self._path = path
         self._form = form
         self._plan = plan
@@ -80,14 +80,14 @@ class ResumedResults:
         self._datasets = {suite.path: suite.dataset for suite in plan.suites}
 
     def read_earlier(self, earlier: Path, *, is_part: bool) -> EarlierRun:
-        """Read an earlier run's results; `is_part` says that the plan has not all cases of its documents.
+        """Read the results of an earlier run; `is_part`: the plan does not have all cases of its documents.
 
-        Raises UsageError for a file that cannot be read, has nothing to do with the plan, or would lose rows to a part.
+        Raises UsageError for a file that cannot be read, does not belong to the plan, or would lose rows.
         """
         if not earlier.exists():
             return EarlierRun(sentence=f"'{earlier}' does not exist yet: everything runs")
         if not earlier.is_file():
-            raise UsageError(f"--resume: '{earlier}' is no file, and its rows are read more than once")
+            raise UsageError(f"--resume: '{earlier}' is not a regular file")
         size = _size_of(earlier)
         index = self._index(earlier)
         self._refuse_losses(earlier, index, is_part=is_part)
@@ -101,40 +101,39 @@ class ResumedResults:
         )
 
     def _refuse_losses(self, earlier: Path, index: _Index, *, is_part: bool) -> None:
-        """Raise UsageError for a file that has nothing to do with the plan, or would lose rows to a part."""
+        """Raise UsageError for a file that does not belong to the plan, or would lose rows."""
         if index.rows and not index.last:
             raise UsageError(
-                f"none of the {index.rows} rows in '{earlier}' is of this run: other cases, targets, digests or seeds",
-                hint="leave out --resume to run everything, into another file",
+                f"'{earlier}' is not of this run: the cases, targets, digests or seeds of all its rows differ",
+                hint="to run everything, leave out --resume and write to another file",
             )
         lost = sum(number for suite, number in index.other_rows.items() if is_part or self._is_left_out(suite))
         if lost and earlier == self._path:
             raise UsageError(
-                f"'{earlier}' holds {counted(lost, 'row')} of cases that are left out here; "
-                "they would go out of the file",
-                hint="give --out another file, or leave nothing out",
+                f"'{earlier}' has {counted(lost, 'row')} of cases that are not selected and would be removed",
+                hint="set --out to another file, or select all cases",
             )
 
     def _is_left_out(self, suite: str) -> bool:
-        """Whether an eval file is there and not in the plan: the paths that were given do not lead to it."""
+        """Whether an eval file exists but is not in the plan, because it was not selected."""
         return suite not in self._datasets and (self._root / suite).is_file()
 
     def _sentence(self, earlier: Path, index: _Index) -> str:
         total = sum(case.trials for case in self._plan.cases)
         answered = sum(last.is_answered for last in index.last.values())
-        sentence = f"{answered} of {total} trials are in '{earlier}' already"
+        sentence = f"{answered} of {total} trials are already in '{earlier}'"
         if errors := len(index.last) - answered:
             sentence += f"; {errors} with an error {'runs' if errors == 1 else 'run'} again"
         if others := index.rows - len(index.last):
-            sentence += f"; {others} other {'row goes' if others == 1 else 'rows go'} out of the file at the end"
+            sentence += f"; {others} other {'row is' if others == 1 else 'rows are'} removed at the end"
         return sentence
 
     def rows(self) -> Iterator[ResultRow]:
-        """Yield the rows of this plan, the last one of each trial; raises UnreadableResults."""
+        """Yield the rows of this plan that count, one per trial; raises UnreadableResults."""
         return (row for _, row in self._last_rows(self._index(self._path)))
 
     def remove_other_rows(self) -> None:
-        """Leave nothing in the file but those rows; raises OSError and UsageError, and then the file is as it was."""
+        """Remove all other rows from the file; raises OSError and UsageError, which leave it unchanged."""
         with claim(self._path):
             index = self._index(self._path)
             if len(index.last) < index.rows or any(last.is_stale for last in index.last.values()):
@@ -142,7 +141,7 @@ class ResumedResults:
 
     def _write_last_rows(self, index: _Index) -> None:
         encode = form(self._form).encode
-        # By this name, what a killed run leaves is replaced by the next one.
+        # A fixed name: the next run replaces what a killed one leaves.
         with replacing(self._path, scratch_name=f".{self._path.resolve().name}.tidied") as file:
             for item, row in self._last_rows(index):
                 file.write(item if item is not None else encode(row).encode("utf-8", "replace"))
@@ -150,7 +149,7 @@ class ResumedResults:
             os.fsync(file.fileno())
 
     def _last_rows(self, index: _Index) -> Iterator[tuple[bytes | None, ResultRow]]:
-        """Yield the rows that count, with their text where the plan still says what they repeat of it."""
+        """Yield the rows that count, with their bytes unless they are stale."""
         for place, (item, row) in enumerate(read_items(self._path, self._form, allow_torn=True)):
             last = index.last.get(_trial_of(row))
             if last is None or last.place != place:
@@ -161,7 +160,7 @@ class ResumedResults:
                 yield item, row
 
     def _repeated(self, case: PlanCase) -> dict[str, object]:
-        """What rows repeat of the plan and no digest covers."""
+        """Return the fields that rows repeat from the plan and that digests do not cover."""
         return {
             "dataset": self._datasets[case.suite],
             "conversation_id": case.conversation_id,
@@ -173,7 +172,7 @@ class ResumedResults:
         }
 
     def _index(self, path: Path) -> _Index:
-        """Find the row that counts of every trial: the last one, but none after an answer."""
+        """Find the row of every trial that counts: the first with an answer, else the last one."""
         index = _Index()
         for place, (item, row) in enumerate(read_items(path, self._form, allow_torn=True)):
             index.rows += 1
@@ -226,7 +225,7 @@ def _size_of(path: Path) -> int:
 
 
 def _forget_unneeded(case: PlanCase, index: _Index) -> None:
-    """Drop errors behind the last answer of a case whose verdict is settled: their trials need not run any more."""
+    """Drop errors after the last answer of a settled case: their trials do not run again."""
     keys = [(case.suite, case.id, number) for number in range(1, case.trials + 1)]
     rows = {key: index.last[key] for key in keys if key in index.last}
     answered = {key: row.result for key, row in rows.items() if row.is_answered}
@@ -237,7 +236,7 @@ def _forget_unneeded(case: PlanCase, index: _Index) -> None:
 
 
 def unpriced_answer(row: ResultRow, target: Target) -> Iterator[str]:
-    """Yield the model that gave an answer, when it is not known what that cost."""
+    """Yield the model of an answer whose cost is unknown."""
     if row.cost_usd is None and target.charges:
         yield unpriced_name(target, stored_response(row))
 

@@ -1,4 +1,4 @@
-"""A result row from what happened."""
+"""Build result rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TrialKey = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One run of one case, and what it cost to get an answer."""
+    """One run of one case."""
 
     case: PlanCase
     suite: PlanSuite
@@ -29,13 +29,13 @@ class Trial:
 
     @property
     def key(self) -> TrialKey:
-        """Suite, case id and number: no two trials of a run have the same."""
+        """Suite, case id and number, unique in a run."""
         return self.case.suite, self.case.id, self.number
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What it took to get an answer, or to give up."""
+    """Attempts, requests and time that an answer or an error took."""
 
     attempts: int
     requests: int
@@ -62,9 +62,9 @@ def graded_row(
 
 
 def stored_response(row: ResultRow) -> Response:
-    """Return the answer that a row holds.
+    """Return the answer of a row.
 
-    Without the messages of the answer (`--include-trace`) nothing is known of its tool calls.
+    Its tool calls are known only when the row has messages (`--include-trace`).
     """
     return Response(
         answer=row.candidate_answer,
@@ -82,16 +82,16 @@ def stored_response(row: ResultRow) -> Response:
 
 
 def unscored_row(trial: Trial, answer: str, *, duration_ms: int, now: datetime) -> ResultRow:
-    """Return the row of an answer that is not scored yet."""
+    """Return the row of an answer before it is scored."""
     nothing = Grade(score=0.0, verdict="fail", hits=(), misses=(), reasoning="", results=())
     effort = Effort(attempts=1, requests=0, duration_ms=duration_ms)
     return _row(trial, effort, _graded(trial.case, nothing, now) | {"candidate_answer": answer})
 
 
 def regraded_row(row: ResultRow, case: PlanCase, grade: Grade, *, now: datetime, dry_run: bool) -> ResultRow:
-    """Return a row with another grade of the same answer.
+    """Return a row with a new grade of the same answer.
 
-    Its digest stays that of the case that was asked: no later run may take the answer for one to today's question.
+    It keeps the digest of the case that was asked, so that later runs do not reuse the answer for a changed question.
     """
     masked, dry_run = row.masked or grade.masked, row.dry_run or dry_run
     update = {"digest": row.digest, "masked": masked, "dry_run": dry_run}
@@ -99,7 +99,7 @@ def regraded_row(row: ResultRow, case: PlanCase, grade: Grade, *, now: datetime,
 
 
 def failed_row(trial: Trial, effort: Effort, error: ProviderError, *, now: datetime) -> ResultRow:
-    """Return the row of a trial whose target gave no answer."""
+    """Return the row of a trial without an answer."""
     nothing = Grade(score=0.0, verdict="error", hits=(), misses=(), reasoning="", results=(), error=error.detail)
     failure = {"error_kind": error.kind, "candidate_answer": "", "masked": error.masked, "printed": error.printed}
     return _row(trial, effort, _graded(trial.case, nothing, now) | failure)
@@ -133,7 +133,7 @@ def _row(trial: Trial, effort: Effort, answer: dict[str, Any]) -> ResultRow:
 
 
 def _graded(case: PlanCase, grade: Grade, now: datetime) -> dict[str, Any]:
-    """Return those fields of a row that come from its grade."""
+    """Return the fields of a row that come from its grade and case."""
     return {
         "timestamp": now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "digest": case.digest,

@@ -1,7 +1,7 @@
-"""From trials to the verdict of a case, and when that is settled.
+"""Compute the verdict of a case from its trials, and whether it is settled.
 
-The score is the mean of the graded trials. A case passes when enough of all its trials pass, and is `error` when none
-was graded. A case that does not pass is borderline or not by its score.
+The score is the mean of the graded trials. A case passes when enough of all its trials pass, and is an `error` when
+none was graded. The score decides whether a case that does not pass is borderline.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from agentv_ci.contracts.results import BORDERLINE, PRECISION
 
 
 class Result(NamedTuple):
-    """What a trial came to."""
+    """The verdict and score of a trial."""
 
     verdict: Verdict
     score: float
 
 
 def verdict_of_trials(results: Sequence[Result], planned: int, require: Require) -> tuple[Verdict, float]:
-    """Return the verdict and the score of a case from the trials that ran, of so many that are planned."""
+    """Return the verdict and score of a case from the trials that ran, out of those planned."""
     graded = [each for each in results if each.verdict != "error"]
     if not graded:
         return "error", 0.0
@@ -32,7 +32,7 @@ def verdict_of_trials(results: Sequence[Result], planned: int, require: Require)
     if passed >= enough(planned, require):
         return "pass", score
     if len(graded) == 1 and graded[0].verdict != "pass":
-        # It may fail for a required evaluator, whatever its score.
+        # A required evaluator may have failed it, whatever the score.
         return graded[0].verdict, score
     return "borderline" if score >= BORDERLINE else "fail", score
 
@@ -51,7 +51,7 @@ def enough(planned: int, require: Require) -> int:
 
 
 def is_settled(results: Sequence[Result], planned: int, require: Require) -> bool:
-    """Whether the trials that are left cannot change the verdict, whatever they come to."""
+    """Whether the remaining trials cannot change the verdict."""
     return _is_settled(tuple(results), planned, require)
 
 
@@ -64,7 +64,7 @@ def _is_settled(results: tuple[Result, ...], planned: int, require: Require) -> 
         return True
     if not graded or passed + left >= enough(planned, require):
         return False
-    # It does not pass; what is left may still move the mean over the line between fail and borderline.
+    # It does not pass; the remaining trials may still change fail to borderline, or the reverse.
     total = math.fsum(each.score for each in graded)
     lowest, highest = (round((total + more) / (len(graded) + left), PRECISION) for more in (0, left))
     verdict, _ = verdict_of_trials(results, planned, require)
@@ -72,9 +72,9 @@ def _is_settled(results: tuple[Result, ...], planned: int, require: Require) -> 
 
 
 def needed(results: Sequence[Result], planned: int, require: Require) -> int:
-    """Return how many more trials it takes at least to settle the verdict; 0 when it is settled.
+    """Return the fewest further trials that can settle the verdict; 0 when it is settled.
 
-    As many can run side by side without one of them being for nothing.
+    That many can run concurrently without running one in vain.
     """
     return _needed(tuple(results), planned, require)
 

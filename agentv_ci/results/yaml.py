@@ -1,7 +1,7 @@
 """One YAML sequence that is well-formed after every row. A door to ruamel.yaml.
 
-Texts of several lines are blocks, for people. A text stands without quotes only when no version of YAML has another
-word for it: `yes`, `1e3`, `12:30` and `2030-01-01` are quoted, as values and as keys.
+Strings of several lines are blocks, for readability. A string is plain only when every version of YAML reads it as a
+string: `yes`, `1e3`, `12:30` and `2030-01-01` are quoted, as values and as keys.
 """
 
 from __future__ import annotations
@@ -25,48 +25,48 @@ NOT_A_ROW = "{path}: item {number} is not a result row: {error}"
 LAST = re.compile(rb"\n  dry_run: (true|false)\r?\n\Z")
 """The last field of a row, which is always written."""
 WITHIN = (b" ", b"\n", b"\r", b"#")
-"""What lines inside an item begin with."""
+"""First bytes of lines inside an item."""
 MAX_INDICATORS = 5_000
-"""Characters that may open a level, up to which an item is surely not too deep."""
+"""Most characters that may open a level, for an item that is certainly not nested too deeply."""
 
 _CALM = re.compile(
     r"[\t\x20-\x7e\xa0-\u2027\u202f-\u2065\u206a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*"
 )
-"""Characters that need no escape: no control characters, no breaks of other readers, none that turn the direction."""
+"""Text without characters to escape: control, direction, and line breaks of other readers."""
 _PLAIN = re.compile(r"(?![Ee][-+]?[0-9]+\Z)[A-Za-z](?:[^\t:#]*[^\s:#])?")
-"""What begins with a letter is no number, but for `e3` in one reader."""
+"""Text that begins with a letter is not a number, except for `e3` in one reader."""
 _WORDS = frozenset(("y", "yes", "n", "no", "on", "off", "true", "false", "null"))
 
 
 def encode(row: ResultRow) -> str:
     """Return a row as one item of the sequence."""
-    # YAML cannot hold lone surrogates, not even in escapes.
+    # YAML cannot hold lone surrogates, not even escaped.
     data = well_formed(row.model_dump(mode="json", exclude_none=True), 2 * MAX_DEPTH)
     writer = YAML(typ="safe", pure=True)
     writer.Representer = _Representer
     writer.width = 1_000_000
     writer.allow_unicode = True
     writer.default_flow_style = False
-    writer.sort_base_mapping_type_on_output = False  # type: ignore[assignment]  # any value is taken for yes or no
+    writer.sort_base_mapping_type_on_output = False  # type: ignore[assignment]  # any value works as a boolean
     out = io.StringIO()
     writer.dump([data], out)
     return out.getvalue()
 
 
 class _Representer(SafeRepresenter):
-    """Chooses how scalars are written."""
+    """Chooses the style of scalars."""
 
     def text(self, value: str) -> ScalarNode:
-        """Write a text so that no reader takes it for something else."""
+        """Write a string so that every reader reads it as a string."""
         return self._scalar("str", value, _style(value))
 
     def number(self, value: float) -> ScalarNode:
-        """Write a number with a point, without which YAML 1.1 knows no exponent."""
+        """Write a number with a point: YAML 1.1 requires one before an exponent."""
         written = repr(value)
         return self._scalar("float", written if "." in written else written.replace("e", ".0e"))
 
     def nothing(self, _: None) -> ScalarNode:
-        """Write null as the word that all readers know."""
+        """Write null in the form that all readers know."""
         return self._scalar("null", "null")
 
     def _scalar(self, kind: str, value: str, style: str | None = None) -> ScalarNode:
@@ -80,9 +80,9 @@ _Representer.add_representer(type(None), _Representer.nothing)
 
 
 def _style(text: str) -> str | None:
-    """Return how a text is quoted: as a block, with double or single quotes, or not at all."""
+    """Return the style of a string: block, double or single quotes, or plain."""
     if "\n" in text:
-        # The writer's block cannot begin with a tab.
+        # ruamel.yaml cannot write a block that begins with a tab.
         is_block = not text.isspace() and not text.lstrip("\n ").startswith("\t")
         return "|" if is_block and _CALM.fullmatch(text.replace("\n", "")) else '"'
     if not _CALM.fullmatch(text):
@@ -91,11 +91,11 @@ def _style(text: str) -> str | None:
 
 
 def items(path: Path) -> Iterator[bytes]:
-    """Cut the sequence at its dashes: a file of many rows is never held as a whole. Raises OSError."""
+    """Split the sequence at its dashes, without loading the whole file. Raises OSError."""
     lines: list[bytes] = []
     with path.open("rb") as file:
         for line in file:
-            # A dash, or what a machine that lost its power may leave at the end.
+            # A dash, or zeros at the end after a power failure.
             if lines and line[:1] not in WITHIN:
                 yield b"".join(lines)
                 lines = []
@@ -105,15 +105,15 @@ def items(path: Path) -> Iterator[bytes]:
 
 
 def is_torn(item: bytes) -> bool:
-    """Whether an item is the beginning of a row, and not its end."""
+    """Whether an item is an incomplete row."""
     head = b"- schema_version: 1"
     return (item.startswith(head) or head.startswith(item)) and not LAST.search(item)
 
 
 def load(item: bytes) -> JsonValue:
-    """Return the value of an item; raises ValueError and RecursionError for one that is no YAML."""
+    """Return the value of an item; raises ValueError and RecursionError when it is not YAML."""
     text = item.decode("utf-8")
-    # The C parser's recursion has no limit but the process's stack; ruamel's own has Python's.
+    # The C parser recurses until the stack overflows; the Python parser has Python's limit.
     is_deep = sum(map(text.count, "[{-?:")) > MAX_INDICATORS
     try:
         sequence: JsonValue = YAML(typ="safe", pure=is_deep).load(text)

@@ -1,8 +1,8 @@
-"""The family of run validators: what is checked in the report of a finished scenario.
+"""The family of run validators: each checks the report of a finished scenario.
 
-A validator is a function of a scenario report and of its settings. It returns `{"issues": [{"id", "severity",
-"message", "path"}], "summary": {...}}`, the same for the same input, leaves its input as it is, and never raises.
-Besides the built-in ones there are those that a program registers, and those that packages bring as entry points.
+A validator is a function of a scenario report and its settings. It returns `{"issues": [{"id", "severity", "message",
+"path"}], "summary": {...}}`. It is deterministic, does not modify its input, and does not raise. Validators are
+built in, registered with `register_validator`, or provided by packages as entry points.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ENTRY_POINTS = "agentv_ci.validators"
 LONGEST_ERROR = 2000
-"""Characters that are kept of what an exception says."""
+"""Most characters that are kept of an exception's message."""
 
 Validator = Callable[[dict[str, Any], dict[str, Any] | None], dict[str, Any]]
 
@@ -27,29 +27,29 @@ _registered: dict[str, Validator] = {}
 
 
 class UnknownValidator(KeyError):
-    """No validator has this key."""
+    """The key of a validator is unknown."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 def register_validator(key: str, fn: Validator) -> None:
-    """Make a validator known in this process; it replaces what had the key, built-in ones too.
+    """Register a validator in this process; it replaces a validator with the same key, also a built-in one.
 
-    Raises TypeError for a key that is no text or a validator that cannot be called, ValueError for an empty key.
+    Raises TypeError for a key that is not a string or a validator that is not callable, ValueError for an empty key.
     """
     if not isinstance(key, str):
-        raise TypeError(f"the key of a validator is a text, not {type(key).__name__}")
+        raise TypeError(f"the key of a validator must be a string, not {type(key).__name__}")
     if not key:
-        raise ValueError("the key of a validator is empty")
+        raise ValueError("the key of a validator must not be empty")
     _registered[key] = _callable(fn)
 
 
 def get_validator(key: str) -> Validator:
-    """Return a validator: a registered one, else a built-in one, else that of a package.
+    """Return a validator: a registered one, else a built-in one, else one of a package.
 
-    Raises UnknownValidator, a KeyError, where there is none, TypeError where a package brings what cannot be called,
-    and whatever its import raises.
+    Raises UnknownValidator, a KeyError, for an unknown key, TypeError when a package provides something that is not
+    callable, and any exception of its import.
     """
     if key in _registered:
         return _registered[key]
@@ -68,32 +68,32 @@ def list_validators() -> list[str]:
 
 
 def apply_validator(key: str, report: dict[str, Any], context: dict[str, Any] | None) -> dict[str, Any]:
-    """Return `{"validator", "issues", "summary"}`, or `{"validator", "error"}`: one that breaks stops nothing else."""
+    """Return `{"validator", "issues", "summary"}`, or `{"validator", "error"}` when the validator fails."""
     try:
         validator = get_validator(key)
     except UnknownValidator as error:
         return _failed(key, str(error))
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # a package may do anything while it is imported
-        return _failed(key, f"it cannot be loaded: {type(error).__name__}: {error}")
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # the import of a package may raise anything
+        return _failed(key, f"cannot be loaded: {type(error).__name__}: {error}")
     try:
         returned = validator(report, context)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever breaks one validator, the others still count
-        return _failed(key, f"it broke: {type(error).__name__}: {error}")
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # one that fails must not stop the others
+        return _failed(key, f"unexpected {type(error).__name__}: {error}")
     try:
         return {"validator": key, **normalized(returned)}
     except ValueError as error:
-        return _failed(key, f"what it returned cannot be read: {error}")
+        return _failed(key, f"invalid result: {error}")
 
 
 def _plugins() -> tuple[EntryPoint, ...]:
-    from importlib.metadata import entry_points  # takes as long as all else that is imported here
+    from importlib.metadata import entry_points  # slow to import
 
     return tuple(entry_points(group=ENTRY_POINTS))
 
 
 def _callable(fn: Validator) -> Validator:
     if not callable(fn):
-        raise TypeError(f"a validator is a function, not {type(fn).__name__}")
+        raise TypeError(f"a validator must be callable, not {type(fn).__name__}")
     return fn
 
 

@@ -1,4 +1,4 @@
-"""What validators read, without trusting that it is what it should be, and what they return."""
+"""Read scenario reports of unchecked form, and build the results of validators."""
 
 from __future__ import annotations
 
@@ -14,45 +14,45 @@ from agentv_ci.json_access import read_json, well_formed
 from agentv_ci.text import shortened, well_formed_text
 
 SHOWN = 80
-"""Characters of a value that a message shows."""
+"""Most characters of a value that a message shows."""
 UNKNOWN = "unknown"
-"""The group of runs that do not say theirs."""
+"""The group of runs without a group."""
 
 Run = dict[str, Any]
 
-ISSUE_FORM = "{id: text, severity: info | warning | error, message: text, path: [text, ...] | null}"
+ISSUE_FORM = "{id: string, severity: info | warning | error, message: string, path: [string, ...] | null}"
 
 
 def numbered_runs(report: object) -> list[tuple[int, Run]]:
-    """Return the runs of a report with their positions; none where it has no list of them, and nothing that is none."""
+    """Return the runs of a report with their positions; what is not a list of objects is ignored."""
     runs = report.get("runs") if isinstance(report, dict) else None
     return [(index, run) for index, run in enumerate(runs) if isinstance(run, dict)] if isinstance(runs, list) else []
 
 
 def name_of(index: int, run: object) -> str:
-    """Return how messages call a run: by its position, and by its case where it names one."""
+    """Return how messages name a run: its position and, if known, its case."""
     case = run.get("case_id") if isinstance(run, dict) else None
     return f"run {index} ({excerpt(case)})" if isinstance(case, str) else f"run {index}"
 
 
 def settings_in(context: object) -> dict[str, Any]:
-    """Return the settings of a validator; none where the context is no object."""
+    """Return the settings of a validator; none when the context is not a dict."""
     return context if isinstance(context, dict) else {}
 
 
 def is_success(run: Run) -> bool:
-    """Whether a run came to an answer."""
+    """Whether a run has an answer."""
     status = run.get("status")
     return isinstance(status, str) and status == "success"
 
 
 def is_seed(value: object) -> TypeGuard[int]:
-    """Whether a value can be a seed: an integer, of a size that a float can hold."""
+    """Whether a value can be a seed: an integer that fits into a float."""
     return isinstance(value, int) and number_of(value) is not None
 
 
 def number_of(value: object) -> float | None:
-    """Return the number that a value is; None for everything else, NaN, infinity and what no float can hold."""
+    """Return a value as a float; None unless it is a finite number that fits into a float."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:
@@ -63,7 +63,7 @@ def number_of(value: object) -> float | None:
 
 
 def label_of(value: object) -> str:
-    """Return the name of the group that a value makes: of a text, a number (1 is 1.0) or a boolean; else `unknown`."""
+    """Return the group of a value: a string, a number (1 is 1.0) or a boolean; else `unknown`."""
     match value:
         case str():
             return well_formed_text(value)
@@ -76,7 +76,7 @@ def label_of(value: object) -> str:
 
 
 def found_at(value: object, path: str) -> tuple[object, ...]:
-    """Return what lies at a dot path, alone in a tuple, or nothing; a number is also a position in a list."""
+    """Return the value at a dot path as a tuple of one, or an empty tuple; a number is also a position in a list."""
     for step in path.split("."):
         match value:
             case dict() if step in value:
@@ -89,11 +89,11 @@ def found_at(value: object, path: str) -> tuple[object, ...]:
 
 
 def excerpt(value: object) -> str:
-    """Return a value as messages show it: the beginning and the end of its JSON."""
+    """Return the shortened JSON of a value, for messages."""
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
-        return "what no JSON can hold"
+        return "a value that JSON cannot hold"
     return shortened(text, SHOWN)
 
 
@@ -102,7 +102,7 @@ def _position(step: str) -> int | None:
 
 
 def issue(issue_id: str, severity: Severity, message: str, *path: str | int) -> JsonObject:
-    """Return one issue; `path` leads to its place in the report, and is null for what has none."""
+    """Return one issue; `path` is its place in the report, null without one."""
     return {
         "id": issue_id,
         "severity": severity,
@@ -125,9 +125,9 @@ def findings(issues: Sequence[JsonObject], details: JsonObject) -> dict[str, Any
 
 
 def normalized(returned: object) -> dict[str, Any]:
-    """Return `{"issues", "summary"}` of what a validator returned, as plain JSON and without what else it holds.
+    """Return `{"issues", "summary"}` of a validator's result as plain JSON, without other fields.
 
-    An issue without a path has none. Raises ValueError for what has another form.
+    The path of an issue may be missing. Raises ValueError for another form.
     """
     try:
         read = read_json(json.dumps(returned))
@@ -137,7 +137,7 @@ def normalized(returned: object) -> dict[str, Any]:
         case {"issues": list(issues), "summary": dict(summary)}:
             return {"issues": [_normalized(each, index) for index, each in enumerate(issues)], "summary": summary}
         case _:
-            raise ValueError("it has not the form {issues: [...], summary: {...}}")
+            raise ValueError("expected {issues: [...], summary: {...}}")
 
 
 def _normalized(read: JsonValue, index: int) -> JsonObject:
@@ -151,4 +151,4 @@ def _normalized(read: JsonValue, index: int) -> JsonObject:
         ):
             return named
         case _:
-            raise ValueError(f"issue {index} has not the form {ISSUE_FORM}")
+            raise ValueError(f"issue {index}: expected {ISSUE_FORM}")

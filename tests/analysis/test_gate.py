@@ -90,26 +90,24 @@ def said(gate: GateResult) -> tuple[str, int, tuple[str, ...]]:
             ["pass rate 50.0% is below 100.0%", "mean score 0.600 is below 0.750"],
             id="neither reached",
         ),
-        pytest.param("p e", {}, "error", 4, ["1 error, at most 0 are allowed"], id="an error"),
+        pytest.param("p e", {}, "error", 4, ["1 error, at most 0 allowed"], id="an error"),
         pytest.param("p e", {"max_errors": 1}, "pass", 0, [], id="an allowed error"),
-        pytest.param("p e e", {"max_errors": 1}, "error", 4, ["2 errors, at most 1 are allowed"], id="an error more"),
-        pytest.param("p -", {}, "error", 4, ["1 error, at most 0 are allowed"], id="a case that never ran"),
-        pytest.param("ppe", {}, "error", 4, ["1 error, at most 0 are allowed"], id="an errored trial"),
+        pytest.param("p e e", {"max_errors": 1}, "error", 4, ["2 errors, at most 1 allowed"], id="an error more"),
+        pytest.param("p -", {}, "error", 4, ["1 error, at most 0 allowed"], id="a case that never ran"),
+        pytest.param("ppe", {}, "error", 4, ["1 error, at most 0 allowed"], id="an errored trial"),
         pytest.param("ppe", {"max_errors": 1}, "pass", 0, [], id="an allowed errored trial"),
-        pytest.param("pppee", {"max_errors": 1}, "error", 4, ["2 errors, at most 1 are allowed"], id="errored trials"),
+        pytest.param("pppee", {"max_errors": 1}, "error", 4, ["2 errors, at most 1 allowed"], id="errored trials"),
         pytest.param(
             "f e",
             {},
             "fail",
             1,
-            ["pass rate 0.0% is below 100.0%", "1 error, at most 0 are allowed"],
+            ["pass rate 0.0% is below 100.0%", "1 error, at most 0 allowed"],
             id="quality beats errors",
         ),
         pytest.param("f e", {"max_errors": 1}, "fail", 1, ["pass rate 0.0% is below 100.0%"], id="quality alone"),
-        pytest.param(
-            "e e", {}, "error", 4, ["2 errors, at most 0 are allowed", "no case was graded"], id="all errored"
-        ),
-        pytest.param("- -", {}, "error", 4, ["2 errors, at most 0 are allowed", "no case was graded"], id="none ran"),
+        pytest.param("e e", {}, "error", 4, ["2 errors, at most 0 allowed", "no case was graded"], id="all errored"),
+        pytest.param("- -", {}, "error", 4, ["2 errors, at most 0 allowed", "no case was graded"], id="none ran"),
         pytest.param("e e", {"max_errors": 2}, "fail", 1, ["no case was graded"], id="all errored and allowed"),
         pytest.param(
             "e",
@@ -128,7 +126,7 @@ def test_run_is_judged_as_the_table_says(
 
 
 def test_trials_that_never_ran_count_as_errors() -> None:
-    assert said(judged("pp", trials=3)) == ("error", 4, ("1 error, at most 0 are allowed",))
+    assert said(judged("pp", trials=3)) == ("error", 4, ("1 error, at most 0 allowed",))
 
 
 def test_errored_cases_do_not_count_in_the_pass_rate() -> None:
@@ -150,7 +148,7 @@ def test_mean_has_no_float_noise(score: float) -> None:
         (
             "-",
             4,
-            ["results could not be written: disk full", "1 error, at most 0 are allowed", "no case was graded"],
+            ["results could not be written: disk full", "1 error, at most 0 allowed", "no case was graded"],
         ),
     ],
 )
@@ -179,18 +177,18 @@ def test_how_a_dry_run_ended_is_told_all_the_same(ending: dict[str, Any], verdic
     ("ended", "code", "reasons"),
     [
         ({"a": "p", "b": "p"}, 0, []),
-        ({"a": "p", "b": "p e"}, 4, [f"{B}: 1 error, at most 0 are allowed"]),
+        ({"a": "p", "b": "p e"}, 4, [f"{B}: 1 error, at most 0 allowed"]),
         ({"a": "f", "b": "p"}, 1, [f"{A}: pass rate 0.0% is below 100.0%"]),
         (
             {"a": "p e", "b": "f"},
             1,
-            [f"{A}: 1 error, at most 0 are allowed", f"{B}: pass rate 0.0% is below 100.0%"],
+            [f"{A}: 1 error, at most 0 allowed", f"{B}: pass rate 0.0% is below 100.0%"],
         ),
         (
             {"a": "e", "b": "p", "c": "f p"},
             1,
             [
-                f"{A}: 1 error, at most 0 are allowed",
+                f"{A}: 1 error, at most 0 allowed",
                 f"{A}: no case was graded",
                 f"{C}: pass rate 50.0% is below 100.0%",
             ],

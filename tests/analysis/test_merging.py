@@ -79,11 +79,11 @@ FOREIGN = File(
     [
         ([shard(1, 2)], 2, ["shard 2/2 missing"]),
         ([shard(2, 4), shard(3, 4)], 4, ["shards 1/4, 4/4 missing"]),
-        ([shard(1, 2), shard(1, 2), shard(2, 2)], 2, ["shard 1/2 is there 2 times: 1.jsonl, 1.jsonl", "there twice"]),
-        ([shard(1, 2), FOREIGN], 2, ["x.jsonl is of another plan", "shard 2/2 missing"]),
+        ([shard(1, 2), shard(1, 2), shard(2, 2)], 2, ["shard 1/2 occurs 2 times: 1.jsonl, 1.jsonl", "duplicate rows"]),
+        ([shard(1, 2), FOREIGN], 2, ["x.jsonl belongs to another plan", "shard 2/2 missing"]),
         ([shard(1, 2), shard(2, 3)], 2, ["2.jsonl is shard 2/3, not one of 2", "shard 2/2 missing"]),
-        ([ran("all.jsonl", plan(case()), [row()])], 2, ["all.jsonl is no shard but a whole run", "missing"]),
-        ([shard(1, 2), ABSENT], 2, ["2.jsonl has no run report", "shard 2/2 missing"]),
+        ([ran("all.jsonl", plan(case()), [row()])], 2, ["all.jsonl is a whole run, not a shard", "missing"]),
+        ([shard(1, 2), ABSENT], 2, ["the run report of 2.jsonl is missing", "shard 2/2 missing"]),
     ],
 )
 def test_what_is_missing_doubled_or_foreign_fails_the_gate_and_is_named(
@@ -102,7 +102,7 @@ def test_a_whole_run_is_its_own_only_part() -> None:
 def test_a_row_that_is_there_twice_is_named_and_counted_once() -> None:
     found = merged(ran("a.jsonl", plan(case()), [row()]), ran("b.jsonl", plan(case()), [row()]))
     assert found.gate.exit_code == 1
-    assert "there twice: trial 1 of 'one' (default) in b.jsonl" in found.gate.reasons
+    assert "duplicate rows: trial 1 of 'one' (default) in b.jsonl" in found.gate.reasons
     assert found.counts.rows == 1
 
 
@@ -111,14 +111,14 @@ def test_a_file_that_does_not_have_the_rows_its_report_counts_is_named(rows: lis
     file = ran("a.jsonl", plan(case("a"), case("b")), [row(of=case("a")), row(of=case("b"))])
     found = merged(File(file.part, rows))
     assert found.gate.exit_code == 1
-    assert f"a.jsonl has {len(rows)} rows, and its run report says 2" in found.gate.reasons
+    assert f"a.jsonl has {len(rows)} rows, but its run report counts 2" in found.gate.reasons
 
 
 def test_cases_without_a_row_are_errors() -> None:
     cases = [case(name) for name in "abc"]
     found = merged(ran("a.jsonl", plan(*cases), [row(of=cases[0])], write_error="disk full"))
     assert (found.counts.cases, found.counts.errored, found.counts.not_run) == (3, 2, 2)
-    assert "2 errors, at most 0 are allowed" in found.gate.reasons
+    assert "2 errors, at most 0 allowed" in found.gate.reasons
     assert found.gate.exit_code == 4
 
 
@@ -144,7 +144,7 @@ def test_the_budget_is_that_of_the_whole() -> None:
         files.append(File(file.part, [each.model_copy(update={"cost_usd": 0.3}) for each in file.rows]))
     found = merged(*files, expect=2)
     assert (found.gate.exit_code, found.cost_usd) == (5, 1.2)
-    assert found.gate.reasons == ("the run cost $1.2000, at most $1 is allowed",)
+    assert found.gate.reasons == ("the run cost $1.2000, at most $1 allowed",)
 
 
 def test_gates_that_differ_are_said() -> None:
@@ -239,9 +239,7 @@ def test_parts_that_were_compared_are_compared_together_or_do_not_pass() -> None
         files.append(File(Part(f"{index}.jsonl", report(part, rows, ending, against=against)[0]), rows))
     found = merged(*files)
     assert found.gate.exit_code == 1
-    assert "these runs were compared with base.json, and together they are not; name it with --baseline" in (
-        found.gate.reasons
-    )
+    assert "these runs were compared with base.json, but the merged run is not; set --baseline" in (found.gate.reasons)
     parts = [file.part for file in files]
     located = [(file.part, each) for file in files for each in file.rows]
     together = merge(parts, located, None, validate=lambda _: (), against=compared(of, "pass"))[0]
@@ -262,4 +260,4 @@ def test_errors_of_a_validator_that_cannot_run_here_are_not_forgotten() -> None:
     silent = scenario(FailedValidation(validator="v", error="unknown validator 'v'"))
     found = merge([part], [(part, rows[0])], None, validate=lambda _: (silent,), against=None)[0]
     assert found.gate.exit_code == 1
-    assert found.gate.reasons == ("evals/a.yaml: validator v found errors, and cannot run here",)
+    assert found.gate.reasons == ("evals/a.yaml: validator v found errors, but cannot run here",)

@@ -49,7 +49,7 @@ def test_a_validator_that_breaks_ends_with_four(
     monkeypatch.setattr("agentv_ci.validators._registered", {"breaks": breaks})
     code, out, _ = ended(capsys, "--validator", "breaks")
     assert (code, out.splitlines()[-1]) == (4, "check: a validator could not run")
-    assert "validator breaks could not run: it broke: RuntimeError: no" in out
+    assert "validator breaks could not run: unexpected RuntimeError: no" in out
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_validator_that_breaks_ends_with_four(
         ("outlier_detection", "[]", "--context is a mapping"),
         ("outlier_detection", '{"kk": 1}', "no such setting: kk; these validators have k"),
         ("outlier_detection", '{"k": "five"}', "setting 'k' of validator 'outlier_detection'"),
-        ("fairness_balance", "{}", "validator 'fairness_balance' needs the setting 'metric_path'"),
+        ("fairness_balance", "{}", "validator 'fairness_balance' requires the setting 'metric_path'"),
         ("outlier_detecton", "{}", "did you mean 'outlier_detection'?"),
     ],
 )

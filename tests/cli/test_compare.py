@@ -71,7 +71,7 @@ def test_a_baseline_of_other_cases_does_not_pass(folder: Path, capsys: pytest.Ca
     ran(folder, "base.jsonl", {"a": "yes"})
     assert run(["baseline", "accept", "base.jsonl", "--out", "base.json"]) == 0
     assert ran(folder, "head.jsonl", {"a": "yes"}, "--baseline", "base.json", suite="renamed.test.yaml") == 1
-    assert "against base.json: it has no case of this run" in capsys.readouterr().out
+    assert "against base.json: no case of this run is in it" in capsys.readouterr().out
     # What is filtered may well be new.
     flags = ["--baseline", "base.json", "--eval-id", "b"]
     assert ran(folder, "head.jsonl", {"a": "yes", "b": "yes"}, *flags) == 0
@@ -85,7 +85,7 @@ def test_trials_too_few_to_show_a_fall_are_named(folder: Path, capsys: pytest.Ca
     assert run(["compare", "base.jsonl", "head.jsonl"]) == 0
     printed = capsys.readouterr().out
     assert "not enough evidence  a: 2/2 passed → 0/2 passed" in printed
-    assert "warning: 2 cases with too few trials for any fall to count: a, b; use --repeat 5" in printed
+    assert "warning: 2 cases with too few trials to show any drop: a, b; use --repeat 5" in printed
     assert run(["compare", "base.jsonl", "head.jsonl", "--confidence", "0.9"]) == 1
 
 
@@ -99,7 +99,7 @@ def test_shards_are_compared_as_parts_and_then_together(folder: Path, capsys: py
     assert run(["report", "1.jsonl", "2.jsonl", "--expect-shards", "2"]) == 1
     assert "name it with --baseline" in " ".join(capsys.readouterr().out.split())
     assert run(["report", "1.jsonl", "2.jsonl", "--expect-shards", "2", "--baseline", "base.json"]) == 1
-    assert "against base.json: 1 case regressed (one trial a side: possibly noise): a" in capsys.readouterr().out
+    assert "against base.json: 1 case regressed (one trial per side: possibly noise): a" in capsys.readouterr().out
 
 
 def test_a_repeated_report_says_the_same_of_the_baseline(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,7 +61,7 @@ def judge_set(folder: Path, *labels: dict[str, Any], judge: dict[str, Any] | Non
         ([{"score": 0.7}], ["--min-agreement", "0"], 0, "1 false passes, 0 false fails"),
         ([{"verdict": "borderline"}], [], 1, "agreement 0 is below 0.8"),
         ([{"verdict": "pass", "score": 0.4}], ["--max-error", "0.5"], 1, "mean absolute error 0.6 is above 0.5"),
-        ([{"verdict": "pass"}], ["--min-kappa", "0.5"], 1, "kappa cannot be measured here"),
+        ([{"verdict": "pass"}], ["--min-kappa", "0.5"], 1, "kappa cannot be measured"),
         ([{"verdict": "pass"}], ["--max-flip-rate", "0", "--repeat", "2"], 0, "flip rate 0.000"),
         ([{"verdict": "pass"}] * 4 + [{"verdict": "fail"}], ["--min-kappa", "0"], 0, "kappa 0.000"),
     ],
@@ -85,7 +85,7 @@ def test_judge_that_cannot_be_understood_is_infrastructure_and_no_disagreement(
     judge_set(folder, {"verdict": "pass"}, judge={"response": "9 out of 10"})
     assert run(["judge-check", "set.yaml"]) == 4
     told = capsys.readouterr().out
-    assert "gave no reply of the demanded form in 3 tries" in told
+    assert "did not reply in the required form in 3 tries" in told
     assert "nothing was judged" in told
 
 
@@ -93,7 +93,7 @@ def test_errors_alone_are_told_apart_from_quality(folder: Path, capsys: pytest.C
     fails_once = {"response": KIND, "error": {"kind": "server", "message": "busy", "attempts": 1}}
     judge_set(folder, {"verdict": "pass"}, judge=fails_once)
     assert run(["judge-check", "set.yaml", "--repeat", "2"]) == 4
-    assert "1 error, at most 0 are allowed" in capsys.readouterr().out
+    assert "1 error, at most 0 allowed" in capsys.readouterr().out
     assert run(["judge-check", "set.yaml", "--repeat", "2", "--max-errors", "1"]) == 0
 
 

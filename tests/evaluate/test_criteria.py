@@ -72,7 +72,7 @@ def test_findings_tell_criterion_and_reasoning_in_the_authors_order() -> None:
 def test_criterion_that_is_left_out_is_a_miss_that_says_so() -> None:
     found = read(check("b"))
     assert found is not None
-    assert found.misses == ("[a] Is kind: the judge left it out",)
+    assert found.misses == ("[a] Is kind: missing in the judge's reply",)
 
 
 @pytest.mark.parametrize("reasoning", [None, "", "  ", 5, ["x"], {}])

@@ -68,7 +68,7 @@ def test_error_tells_how_often_was_asked_and_keeps_the_last_reply(retries: int, 
     replies = [str(number) for number in range(retries + 1)]
     found, told = score(Judge(replies), retries=retries)
     assert found == Score(
-        error=f"judge 'judge' gave no reply of the demanded form in {tries}; the last one is '{replies[-1]}'",
+        error=f"judge 'judge' did not reply in the required form in {tries}; its last reply is '{replies[-1]}'",
         raw_response=replies[-1],
     )
     assert len(told) == retries + 1

@@ -283,5 +283,5 @@ def test_an_evaluator_that_breaks_leaves_the_others_their_scores() -> None:
     assert (grade_.verdict, grade_.score, grade_.error) == (
         "error",
         0.5,
-        "evaluator 'script': the script ended with exit code 3: it said nothing",
+        "evaluator 'script': the script exited with code 3: no output",
     )

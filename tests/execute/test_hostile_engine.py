@@ -40,7 +40,7 @@ def test_results_from_a_pipe_are_refused_before_anybody_is_asked(run: Run) -> No
         timeout=60,
         check=False,
     )
-    assert (done.returncode, b"is no file, and its rows are read more than once" in done.stderr) == (2, True)
+    assert (done.returncode, b"is not a regular file" in done.stderr) == (2, True)
     assert not out.exists()
     assert not asked.exists()
 

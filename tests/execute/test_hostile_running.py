@@ -298,7 +298,9 @@ def test_damaged_file_is_completed_to_one_row_a_case(
     run.results.write_bytes(damage(run.results.read_bytes().splitlines(keepends=True)))
     run.log.clear()
     run(resume=run.results)
-    assert [line.split(" in ")[0] for line in run.log if "trials are in" in line] == [f"{kept} of 4 trials are"]
+    assert [line.split(" in ")[0] for line in run.log if "trials are already in" in line] == [
+        f"{kept} of 4 trials are already"
+    ]
     assert {row.eval_id: told(row) for row in run.rows()} == whole
     assert len(run.rows()) == 4
 
@@ -695,7 +697,7 @@ def test_signal_ends_a_run_whose_target_answers_without_waiting(repository: Path
     command.when(command.has_rows)
     code, out, _ = command.signal(signal.SIGTERM)
     assert code == 130
-    assert "interrupted: every case ran, not every trial" in out
+    assert "interrupted: every case ran, but not every trial" in out
     report = json.loads((repository / "r.report.json").read_text(encoding="utf-8"))
     (repeated,) = report["repeated"]
     assert len(repeated["pass_at_k"]) == min(repeated["trials"], 20)

@@ -671,7 +671,7 @@ def test_run_whose_budget_ends_in_the_middle_of_trials_says_so_and_goes_on_when_
     first = runs(workers=workers, max_cost_usd=4.0).report
     assert (first.stopped, first.gate.verdict, first.gate.exit_code) == ("budget", "budget", 5)
     assert first.counts.rows == 4
-    assert "the budget is used up: every case ran, not every trial" in first.gate.reasons
+    assert "the budget is used up: every case ran, but not every trial" in first.gate.reasons
     second = runs(resume=True, workers=workers, max_cost_usd=5.0).report
     assert (second.stopped, second.gate.verdict, second.counts.rows) == (None, "pass", 5)
 

@@ -88,12 +88,12 @@ DEATHS: Mapping[str, Death] = {
 SCORES = """echo '{"score": 1}'"""
 JUDGED: Mapping[str, Death] = {
     "sound": Death(SCORES),
-    "killed": Death("kill -KILL $$", "evaluator", "the script ended with exit code -9: it said nothing"),
-    "crashed": Death("ulimit -c 0; kill -SEGV $$", "evaluator", "the script ended with exit code -11"),
-    "killed-after-its-score": Death(f"{SCORES}; kill -KILL $$", "evaluator", "the script ended with exit code -9"),
+    "killed": Death("kill -KILL $$", "evaluator", "the script exited with code -9: no output"),
+    "crashed": Death("ulimit -c 0; kill -SEGV $$", "evaluator", "the script exited with code -11"),
+    "killed-after-its-score": Death(f"{SCORES}; kill -KILL $$", "evaluator", "the script exited with code -9"),
     "half-a-score": Death("""printf '{"score": 1'""", "evaluator", "the script printed no JSON object with a score"),
     "no-utf8": Death(rf"printf '\377\376\n'; {SCORES}"),
-    "no-program": Death("exec /nowhere/at/all 2> /dev/null", "evaluator", "the script ended with exit code 127"),
+    "no-program": Death("exec /nowhere/at/all 2> /dev/null", "evaluator", "the script exited with code 127"),
     "floods": Death(FLOODS, "evaluator", "the script printed more than 10 MiB"),
     "never-ends-to-talk": Death(FLOODS_FOR_EVER, "evaluator", "the script printed more than 10 MiB"),
     "reads-nothing": Death(f"exec <&-; {SCORES}"),

@@ -239,7 +239,7 @@ def test_a_run_that_a_full_disk_has_cut_short_is_completed_once_there_is_room(
     done = evaluate("evals", "--resume", str(results), cwd=repository)
     assert (repository / "asked").read_text("utf-8").split() == CASES + CASES[len(kept) :]
     assert ids(results) == CASES
-    said(done, f"{len(kept)} of {len(CASES)} trials are in '{results}' already")
+    said(done, f"{len(kept)} of {len(CASES)} trials are already in '{results}'")
     assert (done.code, has_summary(done, len(CASES), len(CASES))) == (0, True)
 
 

@@ -19,7 +19,10 @@ def test_row_is_itself() -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ({**ROW, "schema_version": 2, "new": 1}, "its schema_version is 2, and this version of agentv-ci reads 1"),
+        (
+            {**ROW, "schema_version": 2, "new": 1},
+            "schema_version 2 is not supported; this version of agentv-ci reads 1",
+        ),
         ({**ROW, "new": 1}, "new: Extra inputs are not permitted"),
         ({**ROW, "score": 2}, "score: Input should be less than or equal to 1"),
         ([], "Input should be a valid dictionary or instance of ResultRow"),

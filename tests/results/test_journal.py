@@ -193,7 +193,7 @@ def test_rows_of_a_cancelled_run_are_kept(tmp_path: Path) -> None:
 def test_a_file_has_one_writer(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     with Journal(path, encode):
-        with pytest.raises(UsageError, match="another run writes"), Journal(path, encode):
+        with pytest.raises(UsageError, match="another run is writing"), Journal(path, encode):
             raise AssertionError("two write one file")
         assert path.exists()
     assert not path.exists()

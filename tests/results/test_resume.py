@@ -54,7 +54,7 @@ def test_rows_that_still_fit_are_finished_and_cost_what_they_cost(tmp_path: Path
     assert keys(earlier) == [("a", 1), ("b", 1), ("b", 2)]
     assert earlier.cost_usd == {"evals/a.yaml": 0.75}
     assert whole_bytes(earlier) == (tmp_path / "r.jsonl").stat().st_size
-    assert earlier.sentence == f"3 of 4 trials are in '{tmp_path / 'r.jsonl'}' already"
+    assert earlier.sentence == f"3 of 4 trials are already in '{tmp_path / 'r.jsonl'}'"
 
 
 def test_what_runs_again_has_cost_what_it_cost(tmp_path: Path) -> None:
@@ -92,11 +92,13 @@ def test_a_dry_run_goes_on_with_rows_of_a_dry_run(tmp_path: Path) -> None:
 def test_what_runs_again_and_what_goes_is_said(tmp_path: Path) -> None:
     rows = [*FITTING, row("error", of=WHOLE.cases[2]), row(of=case("gone")), row(of=case("too"))]
     sentence = kept(tmp_path, rows).sentence
-    assert sentence.endswith("already; 1 with an error runs again; 2 other rows go out of the file at the end")
+    assert sentence.endswith("; 1 with an error runs again; 2 other rows are removed at the end")
 
 
 def test_rows_of_nothing_in_this_run_are_refused_before_they_are_lost(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"none of the 1 rows in .* is of this run"):
+    with pytest.raises(
+        UsageError, match=r"is not of this run: the cases, targets, digests or seeds of all its rows differ"
+    ):
         kept(tmp_path, [row(of=case("gone"))])
 
 
@@ -214,7 +216,7 @@ def test_rows_of_cases_that_are_left_out_are_not_lost(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     write(path, FITTING)
     part = plan(*WHOLE.cases[:1])
-    with pytest.raises(UsageError, match="holds 2 rows of cases that are left out here"):
+    with pytest.raises(UsageError, match="has 2 rows of cases that are not selected"):
         resumable(path, part).read_earlier(path, is_part=True)
     assert keys(resumable(path, part).read_earlier(path, is_part=False)) == [("a", 1)]
     elsewhere = resumable(tmp_path / "new.jsonl", part).read_earlier(path, is_part=True)
@@ -228,7 +230,7 @@ def test_rows_of_eval_files_that_were_not_named_are_not_lost(tmp_path: Path) -> 
     assert len(keys(resumable(path).read_earlier(path, is_part=False))) == 3
     (tmp_path / "evals").mkdir()
     (tmp_path / "evals" / "z.yaml").touch()
-    with pytest.raises(UsageError, match="holds 1 row of cases that are left out here"):
+    with pytest.raises(UsageError, match="has 1 row of cases that are not selected"):
         resumable(path).read_earlier(path, is_part=False)
 
 
@@ -236,6 +238,6 @@ def test_a_file_that_another_run_writes_is_not_tidied(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     write(path, [row("error", of=WHOLE.cases[2]), *FITTING, row(of=WHOLE.cases[2])])
     before = path.read_bytes()
-    with Journal(path, form("jsonl").encode), pytest.raises(UsageError, match="another run writes"):
+    with Journal(path, form("jsonl").encode), pytest.raises(UsageError, match="another run is writing"):
         resumable(path).remove_other_rows()
     assert path.read_bytes() == before

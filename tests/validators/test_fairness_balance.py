@@ -19,7 +19,7 @@ def scored(*pairs: tuple[Any, Any]) -> dict[str, Any]:
 def test_difference_of_means_beyond_the_threshold_is_an_error() -> None:
     result = validate(scored(("a", 0.95), ("a", 0.96), ("b", 0.7), ("b", 0.71)), SCORE)
     assert found(result) == [("fairness_imbalance", "error", None)]
-    assert result["issues"][0]["message"] == 'the means of "a" and "b" differ by 0.25, at most 0.1 is fair'
+    assert result["issues"][0]["message"] == 'the means of "a" and "b" differ by 0.25; the threshold is 0.1'
     assert details(result) == {
         "group_path": "runner_key",
         "metric_path": "metrics.score",
@@ -67,7 +67,7 @@ def test_metric_that_is_no_number_is_told_and_does_not_count(metric: Any) -> Non
 def test_metric_that_is_missing_is_told() -> None:
     result = validate(report(run(metrics={})), SCORE)
     assert ids(result) == ["non_numeric_metric", "no_groups_evaluable"]
-    assert result["issues"][0]["message"] == "run 0 does not count: 'metrics.score' is missing"
+    assert result["issues"][0]["message"] == "run 0 is ignored: 'metrics.score' is missing"
     assert details(result)["difference"] is None
 
 

@@ -29,7 +29,7 @@ def test_missing_fields_and_other_types_are_errors() -> None:
         ("schema_type_mismatch", "error", "runs.1.output.a"),
         ("schema_missing_field", "error", "runs.1.output.b"),
     ]
-    assert result["issues"][0]["message"] == "'a' of run 1 is not int but \"1\""
+    assert result["issues"][0]["message"] == "'a' of run 1 must be int, not \"1\""
     assert details(result) == {"required_fields": ["a", "b"], "total_checked": 4, "violations": 2}
 
 
@@ -40,7 +40,7 @@ def test_path_leads_to_the_nested_field() -> None:
         ("schema_missing_field", "error", "runs.0.output.a.b"),
         ("schema_type_mismatch", "error", "runs.1.output.a.b"),
     ]
-    assert "is not int or str but null" in result["issues"][1]["message"]
+    assert "must be int or str, not null" in result["issues"][1]["message"]
 
 
 @pytest.mark.parametrize("output", [None, ..., "text", [1]])

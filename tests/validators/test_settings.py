@@ -35,17 +35,22 @@ def test_what_a_validator_takes_is_right(key: str, context: dict[str, Any]) -> N
 @pytest.mark.parametrize(
     ("key", "context", "place", "said"),
     [
-        ("outlier_detection", {"K": 3}, ("K",), "has no setting 'K' (did you mean 'k'?); it has k"),
+        (
+            "outlier_detection",
+            {"K": 3},
+            ("K",),
+            "unknown setting 'K' of validator 'outlier_detection' (did you mean 'k'?); its settings are k",
+        ),
         ("outlier_detection", {"k": "3"}, ("k",), "should be a valid number"),
         ("outlier_detection", {"k": True}, ("k",), "should be a valid number"),
-        ("fairness_balance", {}, ("metric_path",), "needs the setting 'metric_path'"),
-        ("schema_adherence", {"contract": []}, ("contract",), "is a mapping"),
-        ("schema_adherence", {"contract": {}}, ("contract", "required"), "needs the setting 'contract.required'"),
+        ("fairness_balance", {}, ("metric_path",), "requires the setting 'metric_path'"),
+        ("schema_adherence", {"contract": []}, ("contract",), "must be a mapping"),
+        ("schema_adherence", {"contract": {}}, ("contract", "required"), "requires the setting 'contract.required'"),
         (
             "schema_adherence",
             {"contract": {"required": {"a": {"path": "x"}}}},
             ("contract", "required", "a"),
-            "is a type (str, int, float, bool, list, dict, number), a list of types, or {path, type}",
+            "must be a type (str, int, float, bool, list, dict, number), a list of types, or {path, type}",
         ),
     ],
 )

@@ -101,7 +101,7 @@ def test_message_says_what_is_there() -> None:
         {
             "id": "invalid_type",
             "severity": "error",
-            "message": "'metrics' of run 0 is not an object but [1]",
+            "message": "'metrics' of run 0 must be an object, not [1]",
             "path": ["runs", "0", "metrics"],
         }
     ]

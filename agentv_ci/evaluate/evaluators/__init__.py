@@ -1,4 +1,4 @@
-"""The family of evaluators: how an answer is scored."""
+"""The family of evaluators: each scores an answer."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from agentv_ci.evaluate.scoring import Assessment, assessment_of, combine
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 
 Scorer = Callable[[Submission, EvaluatorServices], Awaitable[Score]]
-"""Returns the score of an answer; what cannot be scored is a Score with an error, never an exception."""
+"""Returns the score of an answer; when it cannot score, a Score with an error."""
 
 
 def scorer_of(evaluator: PlanEvaluator) -> Scorer:  # noqa: C901, PLR0912  # a branch a kind
-    """Return what scores as the plan says. What needs jsonschema is imported when a plan has it."""
+    """Return the scorer of an evaluator. jsonschema is imported only for plans that need it."""
     match evaluator:
         case PlanCodeEvaluator():
             return partial(code.code, evaluator)
@@ -89,9 +89,9 @@ def scorer_of(evaluator: PlanEvaluator) -> Scorer:  # noqa: C901, PLR0912  # a b
 
 
 async def evaluate(submission: Submission, services: EvaluatorServices) -> Grade:
-    """Score an answer with all evaluators of its case, side by side.
+    """Score an answer with all evaluators of its case, concurrently.
 
-    Never raises for an evaluator that breaks: that one's error is part of the grade, the others keep their scores.
+    Does not raise when an evaluator fails: its error is part of the grade, and the others keep their scores.
     """
     assessments = await assess(submission.case.evaluators, submission, services)
     grade = combine(assessments, submission.case.threshold)
@@ -103,9 +103,9 @@ async def evaluate(submission: Submission, services: EvaluatorServices) -> Grade
 async def assess(
     evaluators: Sequence[PlanEvaluator], submission: Submission, services: EvaluatorServices
 ) -> list[Assessment]:
-    """Return what each evaluator makes of an answer, in their order.
+    """Return the assessment of each evaluator, in their order.
 
-    Those that do not wait have no task of their own: each would hand the turn to all other cases of the run first.
+    Evaluators that do not wait share one task: a task of its own would first yield to all other cases of the run.
     """
     if sum(each.waits for each in evaluators) > 1:
         return list(await asyncio.gather(*(_assess(each, submission, services) for each in evaluators)))
@@ -113,15 +113,15 @@ async def assess(
 
 
 async def _assess(evaluator: PlanEvaluator, submission: Submission, services: EvaluatorServices) -> Assessment:
-    """Return what one evaluator makes of an answer; never raises for one that breaks."""
+    """Return the assessment of one evaluator; does not raise when it fails."""
     try:
         score = await scorer_of(evaluator)(submission, services)
-    except Exception as error:  # noqa: BLE001  # whatever breaks one evaluator, the others have scored
-        score = Score(error=f"it broke: {type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001  # one that fails must not stop the others
+        score = Score(error=f"unexpected {type(error).__name__}: {error}")
     if score.error is None and not 0 <= score.score <= 1:
         counted = min(1, max(0, score.score))
         services.warn(
-            f"evaluator '{evaluator.name}' gave {score.score:g}; scores end at 0 and 1, it counts as {counted:g}"
+            f"evaluator '{evaluator.name}' scored {score.score:g}, which is outside 0 to 1; it counts as {counted:g}"
         )
     assessment = assessment_of(evaluator, score, submission.case.threshold)
     result, is_masked = services.clean(assessment.result)
@@ -130,13 +130,13 @@ async def _assess(evaluator: PlanEvaluator, submission: Submission, services: Ev
 
 
 def load_evaluators(evaluators: Iterable[PlanEvaluator]) -> None:
-    """Import what these evaluators need."""
+    """Import the modules that these evaluators need."""
     for each in evaluators:
         scorer_of(each)
 
 
 def require_packages(plan: Plan) -> None:
-    """Raise UsageError, before anything is asked, when an evaluator of the plan needs a package that is missing."""
+    """Raise UsageError when an evaluator of the plan needs a package that is not installed."""
     for case in plan.cases:
         for each in flat(case.evaluators):
             if (
@@ -146,5 +146,5 @@ def require_packages(plan: Plan) -> None:
             ):
                 raise UsageError(
                     f"{case.source.path}:{case.source.line}: evaluator '{each.name}' needs the package 'sacrebleu'",
-                    hint="python -m pip install sacrebleu; the extra 'bleu' of agentv-ci brings it",
+                    hint="python -m pip install sacrebleu, or install agentv-ci with the extra 'bleu'",
                 )

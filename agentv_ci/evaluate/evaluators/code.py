@@ -1,4 +1,4 @@
-"""`type: code`: a script scores. It reads the case as JSON on stdin and prints one JSON object."""
+"""`type: code`: a script reads the case as JSON on stdin and prints the score as a JSON object."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agentv_ci.evaluate.submission import EvaluatorServices, Submission, output_
 
 
 async def code(settings: PlanCodeEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
-    """Run the script; a crash, a time-out or anything but a score on stdout is an error, not a zero."""
+    """Run the script; a crash, a time-out or a missing score is an error, not a zero."""
     cwd = settings.cwd
     return await script_score(
         services,
@@ -47,7 +47,7 @@ def _input(settings: PlanCodeEvaluator, submission: Submission, services: Evalua
         "input_files": [str(services.locate(part)) for part in others],
         "has_trace": response.has_trace,
         "config": settings.config,
-        # What scripts written for AgentV know these by.
+        # The names that scripts written for AgentV use.
         "guideline_paths": guideline_files,
         "input_segments": segments,
         "candidate_trace_summary": summary.model_dump(mode="json") if response.has_trace else None,

@@ -1,4 +1,4 @@
-"""`type: composite`: several evaluators make one score."""
+"""`type: composite`: combine the scores of several evaluators into one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 
 JUDGE_RETRIES = 2
 AGGREGATED = {"type", "score", "weight", "verdict", "hits", "misses", "reasoning"}
-"""What aggregators read of a result."""
+"""Fields of a result that aggregators read."""
 
 Assess = Callable[[Sequence[PlanEvaluator], Submission, EvaluatorServices], Awaitable[list[Assessment]]]
 
@@ -33,9 +33,9 @@ Assess = Callable[[Sequence[PlanEvaluator], Submission, EvaluatorServices], Awai
 async def composite(
     settings: PlanCompositeEvaluator, submission: Submission, services: EvaluatorServices, *, assess: Assess
 ) -> Score:
-    """Have all members score, side by side, then make one score of theirs.
+    """Score with all members concurrently, then aggregate.
 
-    A member that could not score is an error of the whole; one whose measure the target does not give is left out.
+    A member with an error makes the composite an error; a skipped member is ignored.
     """
     assessments = await assess(settings.evaluators, submission, services)
     members = settled(each.result for each in assessments)
@@ -44,7 +44,7 @@ async def composite(
         return Score(error=reasons, members=members)
     weighed = [each.model_copy(update={"weight": _weight(each, settings)}) for each in members]
     if lacks_weight(weighed):
-        return Score(unmeasured="what its members measure", members=members)
+        return Score(unmeasured="what the members measure", members=members)
     scored = [each for each in weighed if each.status == "ok"]
     score = await _aggregated(settings, scored, submission, services)
     return replace(score, members=members, misses_required=any(each.fails_case for each in assessments))
@@ -94,7 +94,7 @@ async def _aggregated(
 
 
 def _results(scored: Sequence[EvaluatorResult]) -> JsonObject:
-    """Return name → what the evaluator found, as aggregators read it."""
+    """Return name → result, as aggregators read it."""
     return {each.name: _result(each) for each in scored}
 
 

@@ -1,4 +1,4 @@
-"""`type: latency`, `cost`, `token_usage`, `tool_calls`: 1 when the answer took no more than it may, else 0."""
+"""`type: latency`, `cost`, `token_usage`, `tool_calls`: 1 when the answer stays within its limits, else 0."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from agentv_ci.text import counted
 
 
 async def latency(settings: LatencyEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
-    """Compare the time that the answer took in its last attempt."""
+    """Compare the response time of the last attempt."""
     took_ms = submission.response.duration_ms
     if took_ms is None:
-        return Score(unmeasured="the time its answer took")
+        return Score(unmeasured="the response time")
     most = f"{Decimal(str(settings.max_ms)).normalize():,f} ms"
     return share_met([(took_ms <= settings.max_ms, f"{took_ms:,} ms, at most {most}")])
 
 
 async def cost(settings: CostEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
-    """Compare the cost of the answer; judges are not in it."""
+    """Compare the cost of the answer, without judges."""
     cost_usd = submission.response.cost_usd
     if cost_usd is None:
-        return Score(unmeasured="a cost: neither its own nor tokens of a model with a known price")
+        return Score(unmeasured="a cost, or the tokens of a model with a known price")
     dollars, most = (Decimal(str(round(each, PRECISION))).normalize() for each in (cost_usd, settings.max_usd))
     return share_met([(dollars <= most, f"${dollars:f}, at most ${most:f}")])
 
 
 async def tool_calls(settings: ToolCallsEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
-    """Count the calls."""
+    """Compare the number of tool calls."""
     if not submission.response.has_trace:
-        return Score(unmeasured="its tool calls")
+        return Score(unmeasured="tool calls")
     number = len(submission.response.calls)
     return share_met([(number <= settings.max, f"{counted(number, 'tool call')}, at most {settings.max}")])
 
 
 async def token_usage(settings: TokenUsageEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
-    """Compare every limit that is given with what the provider counted."""
+    """Compare the tokens that the provider counted with every limit that is set."""
     usage = submission.response.usage or Usage()
     total = usage.total_tokens
     if total is None and usage.input_tokens is not None and usage.output_tokens is not None:
@@ -61,5 +61,5 @@ async def token_usage(settings: TokenUsageEvaluator, submission: Submission, ser
         if most is not None:
             (hits if used <= most else misses).append(f"{used:,} {noun}, at most {most:,}")
     if unmeasured and not misses:
-        return Score(unmeasured=f"its number of {' and of '.join(unmeasured)}")
+        return Score(unmeasured=f"the number of {' and '.join(unmeasured)}")
     return Score(0.0 if misses else 1.0, hits=tuple(hits), misses=tuple(misses))

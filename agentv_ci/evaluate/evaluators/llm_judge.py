@@ -1,7 +1,4 @@
-"""`type: llm_judge`, `rubric`: a model scores, freely or by a list of criteria.
-
-The answer is data: it is put in once, between marks that it cannot know, and only the judge's own reply is read.
-"""
+"""`type: llm_judge`, `rubric`: a model scores, freely or by a list of criteria."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 
 
 async def llm_judge(settings: PlanLlmJudgeEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
-    """Ask for a score, or which criteria are met."""
+    """Ask for a score, or which of `rubrics` are met."""
     custom = prompt_text(settings.prompt, submission)
     if settings.rubrics:
         question = checks_question(submission, settings.rubrics, custom)

@@ -1,4 +1,4 @@
-"""`type: schema`: 1 when the answer parses and a JSON Schema accepts it, else 0."""
+"""`type: schema`: 1 when the answer parses and matches a JSON Schema, else 0."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from agentv_ci.text import unfenced
 
 MAX_MISSES = 100
 PACKAGES = Path(__file__).parents[3]
-"""Where this package lies."""
+"""The folder that contains this package."""
 
 
 async def schema(settings: PlanSchemaEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
-    """Parse the answer, one code fence taken off, and list what the schema refuses by JSON path."""
+    """Parse the answer without its code fence, and list violations of the schema by JSON path."""
     answer = submission.answer
     try:
         value = services.read_yaml(unfenced(answer)) if settings.format == "yaml" else read_answer(answer)
@@ -44,10 +44,10 @@ async def schema(settings: PlanSchemaEvaluator, submission: Submission, services
 
 
 async def _check_apart(schema: JsonObject | bool, value: JsonValue, environ: Mapping[str, str]) -> list[str]:
-    """Check in a process that can be ended: looking for what is left takes time in the square of its number."""
+    """Check in a process that can be killed: the `unevaluated` keywords take quadratic time."""
     try:
         finished = await run(
-            # -P: what lies in the working directory is no part of this program.
+            # -P: do not import modules from the working directory.
             [sys.executable, "-P", "-m", dialects.__name__],
             cwd=PACKAGES,
             env=child_environment(environ, {"PYTHONPATH": str(PACKAGES)}),

@@ -1,6 +1,6 @@
-"""`type: is_json`, `field_accuracy`: answers that are JSON, and fields of them.
+"""`type: is_json`, `field_accuracy`: whether an answer is JSON, and whether its fields are right.
 
-Score of fields = Σ weight of the fields that are right / Σ weight of all.
+Score of fields = Σ weight of correct fields / Σ weight of all.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from agentv_ci.text import shortened, unfenced
 
 MAX_QUOTED = 200
 DIGITS = 2 * MAX_EXPONENT
-"""To which differences are exact."""
+"""Precision of differences."""
 
 
 async def is_json(settings: IsJsonEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
-    """Parse, as strictly as a program that gets the answer would."""
+    """Parse strictly, as a program that reads the answer would."""
     answer = submission.answer
     try:
-        # Numbers are looked at and not made: JSON has longer ones than any program.
+        # Numbers stay text: JSON allows more digits than Python converts.
         json.loads(answer, parse_int=str, parse_float=str, parse_constant=refuse_constant)
     except RecursionError:
-        return Score(error="the answer is nested too deep to be read")
+        return Score(error="the answer is nested too deeply")
     except ValueError as error:
-        reason = "it stands in a code fence" if unfenced(answer) != answer else str(error)
+        reason = "it is in a code fence" if unfenced(answer) != answer else str(error)
         return Score(0.0, misses=(f"not JSON: {reason}",))
     return Score(1.0, hits=("is JSON",))
 
@@ -39,11 +39,11 @@ async def is_json(settings: IsJsonEvaluator, submission: Submission, services: E
 async def field_accuracy(
     settings: FieldAccuracyEvaluator, submission: Submission, services: EvaluatorServices
 ) -> Score:
-    """Compare field by field; a reference that has no such field is an error, an answer without it a miss."""
+    """Compare field by field; a field that is missing in the reference is an error, in the answer a miss."""
     try:
         reference = settings.reference or read_answer(submission.case.reference_answer)
     except ValueError as error:
-        return Score(error=f"there is no 'reference', and the expected answer is not JSON: {error}")
+        return Score(error=f"'reference' is not set, and the expected answer is not JSON: {error}")
     if unfit := [reason for each in settings.fields if (reason := unfit_reference(each, reference))]:
         return Score(error=f"the reference {'; '.join(unfit)}")
     try:
@@ -62,7 +62,7 @@ async def field_accuracy(
 
 
 def _miss(field: ComparedField, answer: JsonValue, reference: JsonValue) -> str | None:
-    """Return what is wrong with a field, None when nothing is."""
+    """Return what is wrong with a field, None when it is correct."""
     label = f"{field.path} (required)" if field.required else field.path
     steps = field_steps(field.path)
     (theirs,), found = found_at(reference, *steps), found_at(answer, *steps)

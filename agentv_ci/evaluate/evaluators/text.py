@@ -1,4 +1,4 @@
-"""`contains`, `contains_any`, `contains_all`, `equals`, `starts_with`, `ends_with`, `regex`: texts in the answer."""
+"""`type: contains`, `contains_any`, `contains_all`, `equals`, `starts_with`, `ends_with`, `regex`."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ MAX_QUOTED = 200
 
 
 async def contains(settings: ContainsEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
-    """1 when the answer contains a text, else 0."""
+    """Return 1 when the answer contains the text, else 0."""
     return share_met(_findings([settings.value], submission, settings))
 
 
 async def contains_any(settings: ContainsAnyEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
-    """1 when the answer contains one of several texts, else 0."""
+    """Return 1 when the answer contains one of several texts, else 0."""
     if hits := share_met(_findings(settings.value, submission, settings)).hits:
         return Score(1.0, hits=hits)
     return Score(0.0, misses=(f"contains none of {', '.join(map(repr, settings.value))}",))
 
 
 async def contains_all(settings: ContainsAllEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
-    """The share of several texts that the answer contains."""
+    """Return the share of several texts that the answer contains."""
     return share_met(_findings(settings.value, submission, settings))
 
 
 async def equals(settings: EqualsEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
-    """1 when the answer is a text, but for space at both ends, else 0."""
+    """Return 1 when the answer is the text, apart from surrounding whitespace, else 0."""
     value, answer = settings.value, submission.answer.strip()
     if _comparable(answer, settings) == _comparable(value.strip(), settings):
         return Score(1.0, hits=(f"equals '{value}'",))
@@ -50,7 +50,7 @@ async def equals(settings: EqualsEvaluator, submission: Submission, services: Ev
 
 
 async def starts_with(settings: StartsWithEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
-    """1 when the answer begins with a text, else 0."""
+    """Return 1 when the answer starts with the text, else 0."""
     value = settings.value
     if _comparable(submission.answer, settings).startswith(_comparable(value, settings)):
         return Score(1.0, hits=(f"starts with '{value}'",))
@@ -58,7 +58,7 @@ async def starts_with(settings: StartsWithEvaluator, submission: Submission, ser
 
 
 async def ends_with(settings: EndsWithEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
-    """1 when the answer ends with a text, else 0."""
+    """Return 1 when the answer ends with the text, else 0."""
     value = settings.value
     if _comparable(submission.answer, settings).endswith(_comparable(value, settings)):
         return Score(1.0, hits=(f"ends with '{value}'",))
@@ -66,11 +66,11 @@ async def ends_with(settings: EndsWithEvaluator, submission: Submission, service
 
 
 async def regex(settings: RegexEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
-    """Search, for a limited time: a pattern that backtracks without end is an error, not a zero."""
+    """Search for a limited time; a pattern that takes longer is an error, not a zero."""
     value = settings.value
     try:
         pattern = compiled(value, ignore_case=not settings.case_sensitive)
-        # In a thread: the search holds neither the loop nor, with a time limit, the interpreter.
+        # In a thread: the search blocks neither the loop nor, with a time limit, the interpreter.
         found = await asyncio.to_thread(occurs, pattern, submission.answer)
     except TimeoutError:
         return Score(error=f"the pattern took longer than {TIMEOUT_S:g} s: '{value}'")
@@ -80,7 +80,7 @@ async def regex(settings: RegexEvaluator, submission: Submission, services: Eval
 
 
 def _findings(values: Iterable[str], submission: Submission, settings: TextEvaluator) -> Iterator[tuple[bool, str]]:
-    """Yield of each text whether the answer contains it, and the sentence that says so."""
+    """Yield for each text whether the answer contains it, and the finding."""
     answer = _comparable(submission.answer, settings)
     for value in values:
         is_there = _comparable(value, settings) in answer
@@ -88,5 +88,5 @@ def _findings(values: Iterable[str], submission: Submission, settings: TextEvalu
 
 
 def _comparable(text: str, settings: TextEvaluator) -> str:
-    """Return a text as it is compared: without case, unless case matters."""
+    """Return a text as it is compared: casefolded unless `case_sensitive`."""
     return text if settings.case_sensitive else text.casefold()

@@ -1,4 +1,4 @@
-"""`type: tool_trajectory`: the tools an agent called against those it should have called.
+"""`type: tool_trajectory`: compare the tool calls of an agent with the expected ones.
 
 any_order: met minimums / minimums. in_order: longest common subsequence / expected. exact: positional matches /
 max(expected, actual). superset: expected calls that occur / expected. subset: actual calls that are expected / actual.
@@ -21,15 +21,15 @@ from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 from agentv_ci.json_values import is_same
 
 Fits = Callable[[ExpectedCall, ToolCall], bool]
-"""Whether a call is the expected one."""
+"""Returns whether a call is the expected one."""
 
 
 async def tool_trajectory(
     settings: ToolTrajectoryEvaluator, submission: Submission, services: EvaluatorServices
 ) -> Score:
-    """Compare; an answer without a trace is an error, because no calls and unknown calls are not the same."""
+    """Compare calls; without a trace the calls are unknown, which is an error."""
     if not submission.response.has_trace:
-        return Score(error="no trace: the target, or the stored row, does not tell of tool calls")
+        return Score(error="no trace: the target, or the stored row, does not report tool calls")
     calls = submission.response.calls
     expected = settings.expected or ()
     fits = partial(_fits, args_match=settings.args_match or "exact")
@@ -57,14 +57,14 @@ async def tool_trajectory(
 
 
 def _matched(calls: Sequence[ExpectedCall | ToolCall], matched: Container[int], hit: str, miss: str) -> Score:
-    """Return the share of calls that are matched; `hit` and `miss` say what that means."""
+    """Return the share of matched calls; findings end with `hit` or `miss`."""
     return share_met(
         (index in matched, f"{each.tool} {hit if index in matched else miss}") for index, each in enumerate(calls)
     )
 
 
 def _in_place(place: str, expected: ExpectedCall | None, made: ToolCall | None, fits: Fits) -> tuple[bool, str]:
-    """Return whether the call at a place is the one expected there, and the sentence that says so."""
+    """Return whether the call at a position is the expected one, and the finding."""
     if expected is None or made is None:
         return False, f"{place}: {_name(made)} instead of {_name(expected)}"
     if fits(expected, made):
@@ -90,24 +90,24 @@ def _fits(expected: ExpectedCall, made: ToolCall, *, args_match: Literal["exact"
 
 
 def _is_part(part: JsonValue, whole: JsonValue) -> bool:
-    """Whether every key that is asked for is there with what is asked for."""
+    """Whether every key of `part` is in `whole` with the same value."""
     if isinstance(part, dict):
         return isinstance(whole, dict) and all(key in whole and _is_part(part[key], whole[key]) for key in part)
     return is_same(part, whole)
 
 
 def _partners(rows: int, columns: int, fits: Callable[[int, int], bool]) -> set[int]:
-    """Return the rows that find a column of their own in a largest matching (augmenting paths, Kuhn 1955)."""
+    """Return the rows that have a column in a maximum matching (augmenting paths, Kuhn 1955)."""
     fitting = [[column for column in range(columns) if fits(row, column)] for row in range(rows)]
     row_of: dict[int, int] = {}
     column_of: dict[int, int] = {}
-    dead: set[int] = set()  # columns from which no free one can be reached; no later row changes that
+    dead: set[int] = set()  # columns that lead to no free column; later rows cannot change that
     for row in range(rows):
         came_from: dict[int, int] = {}
         column = _free_column(row, fitting, row_of, came_from, dead)
         if column is None:
             dead |= came_from.keys()
-        while column is not None:  # each row on the way takes the column it led to, and leaves its own
+        while column is not None:  # flip the path: each row takes the column it led to
             taker = came_from[column]
             row_of[column] = taker
             column_of[taker], column = column, column_of.get(taker)
@@ -117,7 +117,7 @@ def _partners(rows: int, columns: int, fits: Callable[[int, int], bool]) -> set[
 def _free_column(
     row: int, fitting: Sequence[Sequence[int]], row_of: Mapping[int, int], came_from: dict[int, int], dead: set[int]
 ) -> int | None:
-    """Return a free column that a row reaches over columns of others; `came_from` gets, by column, the way."""
+    """Return a free column at the end of an augmenting path from a row; fills `came_from` with the path."""
     waiting = [row]
     while waiting:
         each = waiting.pop()

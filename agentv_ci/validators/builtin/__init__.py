@@ -1,6 +1,6 @@
-"""The validators that are built in: a module per key, with its `Settings` and its function `validate`.
+"""The built-in validators: one module per key, with its `Settings` and its function `validate`.
 
-A mistake in settings that authors write is found before a run and not after it.
+Invalid settings in documents are reported before a run.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ MoreThanZero = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class BuiltInSettings(BaseModel):
-    """The settings of a built-in validator, as authors write them."""
+    """The settings of a built-in validator, as in documents."""
 
-    # Built at first use, like the contracts.
+    # Built on first use, like the contracts.
     model_config = ConfigDict(extra="forbid", strict=True, defer_build=True, validate_assignment=True)
 
     @classmethod
     def lenient(cls, context: object) -> Self:
-        """Return settings of which those of a wrong form count as left out."""
+        """Return settings, with defaults for those of an invalid form."""
         settings: Self = cls.model_construct()  # type: ignore[assignment]  # the plugin takes it for the base
         for name in cls.model_fields:
             if isinstance(context, dict) and name in context:
@@ -48,7 +48,7 @@ class BuiltInSettings(BaseModel):
 
 
 class BuiltIn(Protocol):
-    """What the module of a built-in validator has."""
+    """The module of a built-in validator."""
 
     Settings: type[BuiltInSettings]
 
@@ -58,21 +58,21 @@ class BuiltIn(Protocol):
 
 
 def built_in(key: str) -> BuiltIn | None:
-    """Return a built-in validator, imported when it is used; None for another key."""
+    """Import and return a built-in validator; None for another key."""
     if key not in BUILT_IN:
         return None
     module: Any = importlib.import_module(f"{__name__}.{key}")
-    return module  # type: ignore[no-any-return]  # the guard of families checks each
+    return module  # type: ignore[no-any-return]  # checked by the guard of families
 
 
 def setting_names(key: str) -> list[str] | None:
-    """Return the settings that a built-in validator has; None for another, of which nothing is known."""
+    """Return the names of a built-in validator's settings; None for other validators."""
     validator = built_in(key)
     return None if validator is None else list(validator.Settings.model_fields)
 
 
 def wrong_settings(key: str, context: JsonObject) -> Iterator[tuple[Pointer, str]]:
-    """Yield what is wrong with the settings of a built-in validator, and where; of others nothing is known."""
+    """Yield the errors in the settings of a built-in validator, each with its place; none for other validators."""
     validator = built_in(key)
     if validator is None:
         return
@@ -84,13 +84,13 @@ def wrong_settings(key: str, context: JsonObject) -> Iterator[tuple[Pointer, str
 
 
 def unknown_settings(keys: Iterable[str], context: JsonObject) -> list[str]:
-    """Return settings that none of several built-in validators has."""
+    """Return the settings that none of these built-in validators has."""
     known = {name for key in keys for name in setting_names(key) or ()}
     return [name for name in context if name not in known]
 
 
 def own_settings(key: str, context: JsonObject) -> JsonObject:
-    """Return those of several validators' settings that one of them has; all of them for one that is not built in."""
+    """Return the settings that a validator has; all of them for one that is not built in."""
     known = setting_names(key)
     return context if known is None else {name: context[name] for name in context if name in known}
 
@@ -99,12 +99,12 @@ def _sentence(key: str, known: list[str], refusal: Refusal) -> str:
     name = ".".join(map(str, refusal.place))
     match refusal.kind:
         case "missing":
-            return f"validator '{key}' needs the setting '{name}'"
+            return f"validator '{key}' requires the setting '{name}'"
         case "extra_forbidden" if len(refusal.place) == 1:
-            has = f"it has {', '.join(known)}" if known else "it has none"
-            return f"validator '{key}' has no setting '{name}'{did_you_mean(name, known)}; {has}"
+            settings = f"its settings are {', '.join(known)}" if known else "it has no settings"
+            return f"unknown setting '{name}' of validator '{key}'{did_you_mean(name, known)}; {settings}"
         case "model_type":
-            return f"setting '{name}' of validator '{key}' is a mapping"
+            return f"setting '{name}' of validator '{key}' must be a mapping"
         case "sentence":
             return f"setting '{name}' of validator '{key}' {refusal.message}"
         case _:

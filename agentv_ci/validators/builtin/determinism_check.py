@@ -1,4 +1,4 @@
-"""Whether runs that should have answered alike did."""
+"""Check that runs with the same seed have the same output."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ from agentv_ci.validators.runs import (
 
 Numbered = tuple[int, Run]
 Found = tuple[object, ...]
-"""A value, or nothing."""
+"""A tuple with the value at a path, or an empty one."""
 
 
 class Settings(BuiltInSettings):
-    """What may differ."""
+    """How outputs are compared."""
 
     tolerance: AtLeastZero = 0.0
     fields: list[Name] | None = None
 
 
 def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Compare the outputs of successful runs that share runner, seed and case with that of their first one.
+    """Compare the outputs of successful runs of the same runner, seed and case with the first one.
 
-    1 is 1.0, and true is not 1; NaN is NaN; values that JSON cannot hold and what is nested too deep are the same only
-    as themselves. A run whose seed is no integer has none and is not compared.
+    1 equals 1.0, true does not equal 1, and NaN equals NaN; values that JSON cannot hold and values nested too deeply
+    equal only themselves. Runs whose seed is not an integer are not compared.
 
-    Settings: `tolerance`, the largest difference of two numbers that are the same (0.0); `fields`, dot paths into the
-    output. A field that both lack is the same, one that only one has is not. By default the top-level keys are compared
-    that both have, or the outputs as they are where they have none. Settings of a wrong form count as left out.
+    Settings: `tolerance`, the largest difference of equal numbers (0.0); `fields`, dot paths into the output. A field
+    that is missing in both outputs is equal. By default the common top-level keys are compared, or the whole outputs
+    when there are none. Settings of an invalid form are ignored.
 
-    In the summary, `groups` counts those of runs with a seed, and `inconsistencies` the fields that differ.
+    In the summary, `groups` counts the groups of runs with a seed, and `inconsistencies` the fields that differ.
     """
     tolerance = Settings.lenient(context).tolerance
     fields = _fields(settings_in(context).get("fields"))
@@ -90,7 +90,7 @@ def _groups(runs: Sequence[Numbered]) -> dict[tuple[str, int, str], list[Numbere
 def _not_compared(runs: Sequence[Numbered]) -> Iterator[JsonObject]:
     for index, run in runs:
         if not is_seed(run.get("seed")):
-            message = f"{name_of(index, run)} is not compared: it has no seed"
+            message = f"{name_of(index, run)} is not compared: its seed is missing"
             yield issue("missing_seed", "warning", message, "runs", index, "seed")
         elif not is_success(run):
             message = f"{name_of(index, run)} is not compared: its status is {excerpt(run.get('status'))}"
@@ -116,7 +116,7 @@ def _mismatches(group: Sequence[Numbered], fields: Sequence[str] | None, toleran
 
 
 def _compared(one: object, other: object, fields: Sequence[str] | None) -> list[tuple[tuple[str, ...], Found, Found]]:
-    """Return the places where two outputs are compared, with what each of them has there."""
+    """Return the places where two outputs are compared, with the value of each."""
     if fields is not None:
         return [(tuple(path.split(".")), found_at(one, path), found_at(other, path)) for path in fields]
     if isinstance(one, dict) and isinstance(other, dict):
@@ -151,7 +151,7 @@ def _is_same(one: object, other: object, tolerance: float, levels: int = MAX_DEP
 
 
 def _is_near(one: float, other: float, tolerance: float) -> bool:
-    """Whether two different numbers count as the same."""
+    """Whether two numbers that differ are within the tolerance."""
     if not (_is_finite(one) and _is_finite(other)):
         return one != one and other != other  # noqa: PLR0124  # both are NaN
     return tolerance > 0 and abs(_exact(one) - _exact(other)) <= _exact(tolerance)
@@ -162,7 +162,7 @@ def _is_finite(number: float) -> bool:
 
 
 def _exact(number: float) -> Fraction:
-    """Of a float the shortest digits that mean it: 0.3 is 0.1 from 0.2, whatever binary fractions say."""
+    """Return the decimal value of a float's shortest form, so that 0.3 − 0.2 is exactly 0.1."""
     return Fraction(number) if isinstance(number, int) else Fraction(repr(float(number)))
 
 

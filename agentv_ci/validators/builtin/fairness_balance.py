@@ -1,4 +1,4 @@
-"""Whether a metric is about the same in every group of runs."""
+"""Check that the mean of a metric is similar in all groups of runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from agentv_ci.validators.runs import (
 
 
 class Settings(BuiltInSettings):
-    """What is compared, and when it is fair."""
+    """What is compared, and the largest fair difference."""
 
     metric_path: Name
     group: Name = "runner_key"
@@ -33,15 +33,15 @@ class Settings(BuiltInSettings):
 
 
 def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Compare the means of a metric over groups of successful runs; the largest and the smallest count.
+    """Compare the largest and the smallest mean of a metric over groups of successful runs.
 
-    Settings: `metric_path`, a dot path into a run, required; `group`, one too ("runner_key"), where a run that has
-    no text, number or boolean belongs to "unknown"; `threshold`, the largest difference that is fair, at least 0 (0.1);
-    `min_group_size`, the least number of runs with a metric that make a group count, at least 1 (1). Settings of a
-    wrong form count as left out.
+    Settings: `metric_path`, a dot path into a run, required; `group`, a dot path ("runner_key") to a string, number or
+    boolean, otherwise the group is "unknown"; `threshold`, the largest fair difference, at least 0 (0.1);
+    `min_group_size`, the fewest runs with the metric for a group to count, at least 1 (1). Settings of an invalid
+    form are ignored.
 
-    In the summary, `group_sizes` has all groups, by the number of their runs with a metric, and `group_means` those
-    that count; `difference` is null when there are none, or no float can hold it. One group differs from none by 0.
+    In the summary, `group_sizes` has the number of runs with the metric of all groups, and `group_means` the means of
+    groups that count; `difference` is null without such groups, or when it does not fit into a float.
     """
     settings = Settings.lenient(context)
     metric_path = settings.metric_path if "metric_path" in settings.model_fields_set else None
@@ -52,7 +52,7 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
     means = {name: round(statistics.mean(metrics), PRECISION) for name, metrics in counting.items()}
     difference = round(max(means.values()) - min(means.values()), PRECISION) if means else None
     if metric_path is None:
-        issues = [issue("missing_metric_path", "error", "the setting 'metric_path' is missing: nothing is compared")]
+        issues = [issue("missing_metric_path", "error", "setting 'metric_path' is missing: nothing is compared")]
     else:
         issues = [*_without_metric(runs, metric_path), _judged(means, difference, settings.threshold)]
     return findings(
@@ -86,8 +86,8 @@ def _without_metric(runs: Sequence[tuple[int, Run]], metric_path: str) -> Iterat
     for index, run in runs:
         if _metric(run, metric_path) is None:
             found = found_at(run, metric_path)
-            has = f"is no number but {excerpt(found[0])}" if found else "is missing"
-            message = f"{name_of(index, run)} does not count: '{metric_path}' {has}"
+            has = f"must be a number, not {excerpt(found[0])}" if found else "is missing"
+            message = f"{name_of(index, run)} is ignored: '{metric_path}' {has}"
             yield issue("non_numeric_metric", "info", message, "runs", index, *metric_path.split("."))
 
 
@@ -97,5 +97,5 @@ def _judged(means: Mapping[str, float], difference: float | None, threshold: flo
     least, most = (excerpt(choose(means, key=means.__getitem__)) for choose in (min, max))
     figures = f"the means of {most} and {least} differ by {difference}"
     if difference > round(threshold, PRECISION):
-        return issue("fairness_imbalance", "error", f"{figures}, at most {threshold} is fair")
-    return issue("fairness_within_threshold", "info", f"{figures}, which is fair: at most {threshold}")
+        return issue("fairness_imbalance", "error", f"{figures}; the threshold is {threshold}")
+    return issue("fairness_within_threshold", "info", f"{figures}, within the threshold of {threshold}")

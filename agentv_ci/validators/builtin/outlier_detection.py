@@ -1,8 +1,7 @@
-"""Which runs took much more or much less time than the others.
+"""Find runs whose duration is far from the others.
 
-Robust figures, which the outliers themselves hardly move: a run is one when its duration is further from the median
-than k times the median absolute deviation, scaled by 1.4826 so that it is the standard deviation where durations are
-normally distributed.
+A run is an outlier when its duration is further from the median than k times the median absolute deviation (MAD), which
+outliers hardly affect. The MAD is scaled by 1.4826: of a normal distribution it is then the standard deviation.
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ SCALE = 1.4826
 
 
 class Settings(BuiltInSettings):
-    """How far from the median an outlier is."""
+    """The distance of outliers from the median."""
 
     k: MoreThanZero = 5.0
 
 
 def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return an issue per run whose duration is an outlier, whatever the run's status; none when the deviation is 0.
+    """Return an issue per run of any status whose duration is an outlier; none when the deviation is 0.
 
-    A run whose `duration_ms` is no number does not count. Settings: `k`, more than 0 (5.0); another counts as left out.
+    Runs whose `duration_ms` is not a number are ignored. Settings: `k`, more than 0 (5.0); ignored if invalid.
 
-    In the summary, `median` and the scaled `mad` are milliseconds, null when there is no duration (or no float can hold
-    them), and `outliers` are the positions of the runs.
+    In the summary, `median` and the scaled `mad` are milliseconds, null without durations or when they do not fit into
+    a float, and `outliers` are the positions of the runs.
     """
     k = Settings.lenient(context).k
     runs = dict(numbered_runs(report))
@@ -49,5 +48,5 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
 
 
 def _median(values: Sequence[float]) -> float:
-    """Return the median; the mean of the two in the middle is exact, where their sum would be too large to hold."""
+    """Return the median; unlike `statistics.median`, the middle values may have a sum that overflows."""
     return statistics.mean([statistics.median_low(values), statistics.median_high(values)])

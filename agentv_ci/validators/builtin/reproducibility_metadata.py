@@ -1,4 +1,4 @@
-"""Whether runs say what it takes to run them again."""
+"""Check that runs record what is needed to repeat them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agentv_ci.validators.runs import Run, excerpt, findings, is_seed, issue, na
 
 
 class Settings(BuiltInSettings):
-    """What runs should say."""
+    """The seeds and the configuration that runs should have."""
 
     expected_seeds: list[Integer] | None = None
     config_digest: Name | None = None
@@ -20,9 +20,9 @@ class Settings(BuiltInSettings):
 def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:
     """Return an issue per run whose seed or digest is missing or not the expected one.
 
-    Settings: `expected_seeds`, a list of integers, the only ones that may occur and each of which should; an empty list
-    expects none. `config_digest`, which every run should carry; a run that carries none is no error, all of them
-    together are one remark. What is no seed in the list, and settings of a wrong form, count as left out.
+    Settings: `expected_seeds`, a list of integers: other seeds must not occur, and each of these should; an empty list
+    expects none. `config_digest`, the digest of every run; runs without one are reported together as one info.
+    Entries of the list that are not seeds, and settings of an invalid form, are ignored.
     """
     expected = _expected(settings_in(context).get("expected_seeds"))
     digest = Settings.lenient(context).config_digest
@@ -51,13 +51,13 @@ def _check(index: int, run: Run, allowed: Collection[int] | None, digest: str | 
     seed, own_digest = run.get("seed"), run.get("config_digest")
     place, name = ("runs", index, "seed"), name_of(index, run)
     if seed is None:
-        yield issue("missing_seed", "warning", f"{name} has no seed", *place)
+        yield issue("missing_seed", "warning", f"the seed of {name} is missing", *place)
     elif not is_seed(seed):
-        yield issue("invalid_seed_type", "error", f"the seed of {name} is no integer but {excerpt(seed)}", *place)
+        yield issue("invalid_seed_type", "error", f"the seed of {name} must be an integer, not {excerpt(seed)}", *place)
     elif allowed is not None and seed not in allowed:
         yield issue("unexpected_seed", "error", f"the seed of {name} is not expected: {excerpt(seed)}", *place)
     if digest is not None and own_digest is not None and not (isinstance(own_digest, str) and own_digest == digest):
-        message = f"{name} was made with another configuration: {excerpt(own_digest)}, not {excerpt(digest)}"
+        message = f"the config_digest of {name} differs: {excerpt(own_digest)}, not {excerpt(digest)}"
         yield issue("config_digest_mismatch", "error", message, "runs", index, "config_digest")
 
 
@@ -70,5 +70,5 @@ def _never_seen(expected: Sequence[int], observed: Collection[int]) -> Iterator[
 def _without_digest(runs: Sequence[tuple[int, Run]], digest: str | None) -> Iterator[JsonObject]:
     without = sum(run.get("config_digest") is None for _, run in runs)
     if digest is not None and without:
-        message = f"{without} of {len(runs)} runs do not say with which configuration they were made"
+        message = f"the config_digest of {without} of {len(runs)} runs is missing"
         yield issue("per_run_digest_missing", "info", message)

@@ -1,4 +1,4 @@
-"""Whether outputs have the fields that a contract requires."""
+"""Check that outputs have the fields that a contract requires."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class _PathAndType(BuiltInSettings):
 
 
 def _in_one_sentence(value: object, validate: ValidatorFunctionWrapHandler) -> object:
-    """Refuse what has none of several forms once, and not once for each form."""
+    """Report a value that matches no form once, not once per form."""
     try:
         return validate(value)
     except ValidationError as error:
-        message = "is a type ({types}), a list of types, or {path, type}"
+        message = "must be a type ({types}), a list of types, or {path, type}"
         raise PydanticCustomError("sentence", message, {"types": ", ".join(TYPES)}) from error
 
 
@@ -59,7 +59,7 @@ class _Contract(BuiltInSettings):
 
 
 class Settings(BuiltInSettings):
-    """What every output must have."""
+    """The fields that every output must have."""
 
     contract: _Contract
 
@@ -70,23 +70,23 @@ class Requirement:
 
     path: str
     types: tuple[str, ...]
-    """Names of the types it may have; none: any."""
+    """Names of accepted types; empty: any."""
 
     def accepts(self, value: object) -> bool:
-        """Whether a value has one of the types; a boolean is no number, and 1 is no float."""
+        """Whether a value has one of the types; a boolean is not a number, and 1 is not a float."""
         if isinstance(value, bool):
             return not self.types or "bool" in self.types
         return not self.types or any(isinstance(value, TYPES[name]) for name in self.types)
 
 
 def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return an issue per required field that the output of a successful run has not, or has with another type.
+    """Return an issue per required field that is missing from the output of a successful run or has another type.
 
-    Settings: `contract`, `{"required": {field: ...}}` with the name of a type, a list of such names, one of which
-    will do, or `{"path": dot path, "type": ...}`; a field without a `path` is itself the dot path. A field whose
-    types are all unknown must be there, whatever it is. A contract of a wrong form requires nothing but an output.
+    Settings: `contract`, `{"required": {field: ...}}` with the name of a type, a list of alternative types, or
+    `{"path": dot path, "type": ...}`; without `path` the field is the dot path. A field whose types are all unknown
+    may have any type. A contract of an invalid form requires only an output.
 
-    In the summary, `total_checked` counts fields in outputs, and `violations` all issues.
+    In the summary, `total_checked` counts the fields of all outputs, and `violations` all issues.
     """
     requirements = _requirements(settings_in(context).get("contract"))
     runs = [(index, run) for index, run in numbered_runs(report) if is_success(run)]
@@ -123,15 +123,17 @@ def _types(demand: object) -> tuple[str, ...]:
 def _check(index: int, run: Run, requirements: Sequence[Requirement]) -> Iterator[JsonObject]:
     output, place = run.get("output"), ("runs", index, "output")
     if not isinstance(output, dict):
-        message = f"the output of {name_of(index, run)} is no object but {excerpt(output)}"
+        message = f"the output of {name_of(index, run)} must be an object, not {excerpt(output)}"
         yield issue("missing_output", "error", message, *place)
         return
     for each in requirements:
         steps = each.path.split(".")
         found = found_at(output, each.path)
         if not found:
-            message = f"the output of {name_of(index, run)} has no '{each.path}'"
+            message = f"'{each.path}' is missing from the output of {name_of(index, run)}"
             yield issue("schema_missing_field", "error", message, *place, *steps)
         elif not each.accepts(found[0]):
-            message = f"'{each.path}' of {name_of(index, run)} is not {' or '.join(each.types)} but {excerpt(found[0])}"
+            message = (
+                f"'{each.path}' of {name_of(index, run)} must be {' or '.join(each.types)}, not {excerpt(found[0])}"
+            )
             yield issue("schema_type_mismatch", "error", message, *place, *steps)

@@ -1,4 +1,4 @@
-"""Whether a report has the fields that a scenario report has, in their types."""
+"""Check that a scenario report has all fields, with their types."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from agentv_ci.validators.runs import Run, excerpt, findings, is_success, issue,
 
 FIELDS = {"scenario_key": str, "runs": list, "aggregates": dict}
 FIELDS_OF_RUNS = {"scenario_key": str, "runner_key": str, "status": str, "duration_ms": int, "metrics": dict}
-NAMES: dict[type, str] = {str: "a text", list: "a list", dict: "an object", int: "an integer"}
+NAMES: dict[type, str] = {str: "a string", list: "a list", dict: "an object", int: "an integer"}
 STATUSES = {"success": "success", "failed": "failed", "error": "errors", "timeout": "timeouts"}
-"""What a run can come to, and the name of its count."""
+"""Statuses of runs, and the names of their counts."""
 
 
 class Settings(BuiltInSettings):
-    """There are none."""
+    """This validator has no settings."""
 
 
-def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:  # noqa: ARG001  # the common form
-    """Return an issue per field that is missing or of another type, and how many runs came to what.
+def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:  # noqa: ARG001  # the common signature
+    """Return an issue per field that is missing or has another type, and the number of runs by status.
 
-    A run's `seed` may be missing or null; its `output` is an object of success and null of everything else. A status
-    that is none of the four is an invalid type. There are no settings.
+    The `seed` of a run may be missing or null. Its `output` is an object on success, otherwise null. An unknown status
+    is an invalid type. There are no settings.
     """
     if not isinstance(report, dict):
-        wrong = issue("invalid_report_type", "error", f"the report is no object but {excerpt(report)}")
+        wrong = issue("invalid_report_type", "error", f"the report must be an object, not {excerpt(report)}")
         return findings([wrong], _counts([]))
     runs = report.get("runs")
     runs = runs if isinstance(runs, list) else []
@@ -47,17 +47,17 @@ def _counts(runs: list[Any]) -> JsonObject:
 def _check(index: int, run: object) -> Iterator[JsonObject]:
     place = ("runs", index)
     if not isinstance(run, dict):
-        yield issue("invalid_run_type", "error", f"{name_of(index, run)} is no object but {excerpt(run)}", *place)
+        yield issue("invalid_run_type", "error", f"{name_of(index, run)} must be an object, not {excerpt(run)}", *place)
         return
     yield from _wrong_fields(run, FIELDS_OF_RUNS, name_of(index, run), *place)
     status, seed, duration_ms = run.get("status"), run.get("seed"), run.get("duration_ms")
     if isinstance(status, str) and status not in STATUSES:
-        message = f"the status of {name_of(index, run)} is none of {', '.join(STATUSES)} but {excerpt(status)}"
+        message = f"the status of {name_of(index, run)} must be one of {', '.join(STATUSES)}, not {excerpt(status)}"
         yield issue("invalid_type", "error", message, *place, "status")
     if seed is not None and not _is_of(seed, int):
         yield _wrong_type(name_of(index, run), "seed", int, seed, *place, severity="warning")
     if isinstance(duration_ms, int) and duration_ms < 0:
-        message = f"{name_of(index, run)} took less than no time: {excerpt(duration_ms)} ms"
+        message = f"the duration of {name_of(index, run)} is negative: {excerpt(duration_ms)} ms"
         yield issue("negative_duration", "warning", message, *place, "duration_ms")
     yield from _wrong_output(index, run)
 
@@ -65,12 +65,12 @@ def _check(index: int, run: object) -> Iterator[JsonObject]:
 def _wrong_output(index: int, run: Run) -> Iterator[JsonObject]:
     output, status, place = run.get("output"), run.get("status"), ("runs", index, "output")
     if is_success(run) and output is None:
-        yield issue("missing_output_on_success", "error", f"{name_of(index, run)} succeeded without an output", *place)
+        yield issue("missing_output_on_success", "error", f"the output of {name_of(index, run)} is missing", *place)
     elif is_success(run) and not isinstance(output, dict):
-        message = f"the output of {name_of(index, run)} is no object but {excerpt(output)}"
+        message = f"the output of {name_of(index, run)} must be an object, not {excerpt(output)}"
         yield issue("invalid_output_type", "error", message, *place)
     elif isinstance(status, str) and status in STATUSES and not is_success(run) and output is not None:
-        message = f"{name_of(index, run)} has an output, though its status is {excerpt(status)}"
+        message = f"{name_of(index, run)} has an output, but its status is {excerpt(status)}"
         yield issue("unexpected_output_on_failure", "warning", message, *place)
 
 
@@ -79,7 +79,7 @@ def _wrong_fields(
 ) -> Iterator[JsonObject]:
     for field, kind in fields.items():
         if field not in holder:
-            yield issue("missing_field", "error", f"{owner} has no '{field}'", *place, field)
+            yield issue("missing_field", "error", f"'{field}' of {owner} is missing", *place, field)
         elif not _is_of(holder[field], kind):
             yield _wrong_type(owner, field, kind, holder[field], *place)
 
@@ -87,7 +87,7 @@ def _wrong_fields(
 def _wrong_type(
     owner: str, field: str, kind: type, value: object, *place: str | int, severity: Severity = "error"
 ) -> JsonObject:
-    message = f"'{field}' of {owner} is not {NAMES[kind]} but {excerpt(value)}"
+    message = f"'{field}' of {owner} must be {NAMES[kind]}, not {excerpt(value)}"
     return issue("invalid_type", severity, message, *place, field)
 
 

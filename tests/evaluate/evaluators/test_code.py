@@ -276,11 +276,11 @@ def test_any_answer_reaches_the_script_as_utf_8_json(tmp_path: Path, answer: str
 @pytest.mark.parametrize(
     ("command", "reasoning"),
     [
-        ("echo wrong >&2; exit 3", "the script ended with exit code 3: wrong"),
-        ("echo '{\"score\": 1}'; exit 3", 'the script ended with exit code 3: {"score": 1}'),
-        ("exit 3", "the script ended with exit code 3: it said nothing"),
-        ("kill -9 $$", "the script ended with exit code -9: it said nothing"),
-        ("no-such-program-anywhere 2>/dev/null", "the script ended with exit code 127: it said nothing"),
+        ("echo wrong >&2; exit 3", "the script exited with code 3: wrong"),
+        ("echo '{\"score\": 1}'; exit 3", 'the script exited with code 3: {"score": 1}'),
+        ("exit 3", "the script exited with code 3: no output"),
+        ("kill -9 $$", "the script exited with code -9: no output"),
+        ("no-such-program-anywhere 2>/dev/null", "the script exited with code 127: no output"),
         ("true", "the script printed no JSON object with a score: nothing"),
         ("echo 0.9", "the script printed no JSON object with a score: 0.9"),
         ("echo '[0.9]'", "the script printed no JSON object with a score: [0.9]"),
@@ -301,7 +301,7 @@ def test_script_that_gives_no_score_is_an_error_and_no_zero(tmp_path: Path, comm
 
 def test_traceback_of_a_crash_is_told(tmp_path: Path) -> None:
     outcome = run_script(tmp_path, "raise ValueError('too bad')")
-    assert outcome.reasoning == "the script ended with exit code 1: ValueError: too bad"
+    assert outcome.reasoning == "the script exited with code 1: ValueError: too bad"
     assert outcome.raw_response is None
     assert outcome.stderr is not None
     assert outcome.stderr.startswith("Traceback")

@@ -98,7 +98,7 @@ class TestMembers:
     def test_one_that_breaks_is_an_error_of_the_whole_that_names_it(self) -> None:
         second = BREAKS.model_copy(update={"name": "also"})
         outcome = combined(contains(), BREAKS, second)
-        reason = "the script ended with exit code 3: nothing"
+        reason = "the script exited with code 3: nothing"
         assert (outcome.status, outcome.score, outcome.reasoning) == (
             "error",
             0.0,
@@ -124,7 +124,7 @@ class TestMembers:
     def test_when_nothing_is_measured_the_whole_is_skipped(self) -> None:
         found = grade(plan_case(composite(NOT_MEASURED), contains()), "Hello")
         outcome = found.results[0]
-        assert (outcome.status, outcome.reasoning) == ("skipped", "the target does not give what its members measure")
+        assert (outcome.status, outcome.reasoning) == ("skipped", "the target does not report what the members measure")
         assert (found.verdict, found.score) == ("pass", 1.0)
 
     def test_when_nothing_is_measured_and_nothing_else_scored_it_is_an_error(self) -> None:
@@ -226,7 +226,7 @@ class TestCode:
         outcome = combined(contains(), aggregator=PlanCodeAggregator(command="echo part; echo why >&2; exit 2"))
         assert (outcome.status, outcome.reasoning, outcome.raw_response, outcome.stderr) == (
             "error",
-            "the script ended with exit code 2: why",
+            "the script exited with code 2: why",
             "part\n",
             "why",
         )

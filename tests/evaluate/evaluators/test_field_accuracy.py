@@ -131,7 +131,7 @@ def test_reference_is_the_expected_answer_when_none_is_given() -> None:
 def test_expected_answer_that_is_no_json_is_an_error(expected: str) -> None:
     (outcome,) = grade(plan_case(evaluator(["a"]), reference_answer=expected), "{}").results
     assert outcome.status == "error"
-    assert outcome.reasoning.startswith("there is no 'reference', and the expected answer is not JSON: ")
+    assert outcome.reasoning.startswith("'reference' is not set, and the expected answer is not JSON: ")
 
 
 def test_reference_without_a_field_is_an_error_that_names_it() -> None:

@@ -60,7 +60,7 @@ def test_answer_scores_zero_when_it_is_not_json(answer: str) -> None:
 @pytest.mark.parametrize("answer", ["```json\n{}\n```", "```\n{}\n```\n", "\n```json\n{\n```"])
 def test_miss_says_that_the_answer_stands_in_a_code_fence(answer: str) -> None:
     outcome = parse(answer)
-    assert (outcome.score, outcome.misses) == (0.0, ("not JSON: it stands in a code fence",))
+    assert (outcome.score, outcome.misses) == (0.0, ("not JSON: it is in a code fence",))
 
 
 def test_miss_says_where_the_answer_stops_being_json() -> None:

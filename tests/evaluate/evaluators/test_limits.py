@@ -104,10 +104,10 @@ def test_tool_calls_are_counted(number: int, score: float, hits: tuple[str, ...]
 
 
 UNMEASURED = [
-    (LATENCY, "the target does not give the time its answer took"),
-    (COST, "the target does not give a cost: neither its own nor tokens of a model with a known price"),
-    (TOKENS, "the target does not give its number of tokens"),
-    (CALLS, "the target does not give its tool calls"),
+    (LATENCY, "the target does not report the response time"),
+    (COST, "the target does not report a cost, or the tokens of a model with a known price"),
+    (TOKENS, "the target does not report the number of tokens"),
+    (CALLS, "the target does not report tool calls"),
 ]
 
 

@@ -195,7 +195,7 @@ def test_unreadable_reply_is_an_error_with_the_raw_response_in_the_end() -> None
         "error",
         0.0,
         "three",
-        "judge 'judge' gave no reply of the demanded form in 3 tries; the last one is 'three'",
+        "judge 'judge' did not reply in the required form in 3 tries; its last reply is 'three'",
     )
 
 

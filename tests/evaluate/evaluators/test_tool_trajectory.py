@@ -57,7 +57,7 @@ def test_answer_without_a_trace_is_an_error(mode: str) -> None:
     assert (outcome.status, outcome.verdict, outcome.reasoning) == (
         "error",
         "error",
-        "no trace: the target, or the stored row, does not tell of tool calls",
+        "no trace: the target, or the stored row, does not report tool calls",
     )
 
 

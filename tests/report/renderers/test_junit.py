@@ -52,7 +52,7 @@ LOST = Ending(write_error="disk full")
         ([], Ending(), (None, None)),
         (["pass"], LOST, ("error", "results could not be written: disk full")),
         (["fail"], LOST, (None, None)),
-        (["pass"], Ending(stopped="budget"), ("error", "the budget is used up: every case ran, not every trial")),
+        (["pass"], Ending(stopped="budget"), ("error", "the budget is used up: every case ran, but not every trial")),
         (["pass"], Ending(incomplete=("shard 2/2 missing",)), ("failure", "shard 2/2 missing")),
     ],
 )

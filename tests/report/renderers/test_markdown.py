@@ -156,7 +156,7 @@ def test_what_has_changed_comes_before_the_cases() -> None:
     assert said.index("### Against `main.json`") < said.index("### Failures, worst first")
     assert "**1 regressed, 1 improved, 1 unchanged**" in said
     assert "- pass rate 66.7% → 66.7%" in said
-    regressed = "| 📉 regressed | `a\\|b` | pass 1.000 → fail 0.200; one trial a side, possibly noise | "
+    regressed = "| 📉 regressed | `a\\|b` | pass 1.000 → fail 0.200; one trial per side, possibly noise | "
     assert f"{regressed}[`evals/a.yaml:3`](https://github.com/o/r/blob/abc/evals/a.yaml#L3) |" in said
     assert {"table", "td"} <= Page(said).tags
 

@@ -93,7 +93,7 @@ def test_run_says_how_it_ended() -> None:
     (ended,) = log_run([row("error")])["invocations"]
     assert (ended["executionSuccessful"], ended["exitCode"], ended["exitCodeDescription"]) == (False, 4, "error")
     assert [each["message"]["text"] for each in ended["toolExecutionNotifications"]] == [
-        "1 error, at most 0 are allowed",
+        "1 error, at most 0 allowed",
         "no case was graded",
     ]
     (passed,) = log_run([row()])["invocations"]

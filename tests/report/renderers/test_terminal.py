@@ -90,7 +90,7 @@ mean 0.675  median 0.750  min 0.250  max 0.950  stdev 0.261
 tokens: 2,000 in, 34 out, 2,034 in all
 gate: not passed
   pass rate 50.0% is below 100.0%
-  2 errors, at most 0 are allowed
+  2 errors, at most 0 allowed
 """
     )
 
@@ -122,7 +122,7 @@ errors:
 
 1 case: 0 passed, 0 failed, 1 error
 gate: not passed
-  1 error, at most 0 are allowed
+  1 error, at most 0 allowed
   no case was graded
 """
     )
@@ -187,7 +187,7 @@ def test_lines_are_coloured_by_what_they_say() -> None:
         Line("4 cases: 1 passed, 2 failed, 1 error", "strong"),
         Line("gate: not passed", "bad"),
         Line("  pass rate 33.3% is below 100.0%", "bad"),
-        Line("  1 error, at most 0 are allowed", "bad"),
+        Line("  1 error, at most 0 allowed", "bad"),
     ]
 
 
@@ -282,4 +282,4 @@ trials without a verdict:
 1 case: 1 passed, 0 failed, 0 errors, 1 trial without a verdict
 """
     )
-    assert text.endswith("gate: not passed\n  1 error, at most 0 are allowed\n")
+    assert text.endswith("gate: not passed\n  1 error, at most 0 allowed\n")

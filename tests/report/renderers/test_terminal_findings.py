@@ -39,14 +39,14 @@ def test_every_evaluator_of_a_failed_case_has_its_line() -> None:
     assert listed(
         result("greets", "pass", 1.0, hits=("contains 'hi'", "in time"), misses=("unsaid",)),
         result("thanks", "borderline", 0.7, hits=("unsaid",), misses=("no thanks", "too short")),
-        result("cost", "skipped", reasoning="the target does not give a cost"),
+        result("cost", "skipped", reasoning="the target does not report a cost"),
         result("judge", "error", reasoning="it broke", misses=()),
         result("near", "fail", 0.25, reasoning="rouge_l 0.250"),
         result("silent", "fail", 0.0),
     ) == [
         "pass       1.000  greets: contains 'hi'; in time",
         "borderline 0.700  thanks: no thanks; too short",
-        "skipped           cost: the target does not give a cost",
+        "skipped           cost: the target does not report a cost",
         "error             judge: it broke",
         "fail       0.250  near: rouge_l 0.250",
         "fail       0.000  silent",
