@@ -97,7 +97,7 @@ def test_shards_are_compared_as_parts_and_then_together(folder: Path, capsys: py
         assert ran(folder, f"{index}.jsonl", {"a": "no", "b": "yes"}, *flags) == 0
         assert "removed" not in capsys.readouterr().out
     assert run(["report", "1.jsonl", "2.jsonl", "--expect-shards", "2"]) == 1
-    assert "name it with --baseline" in " ".join(capsys.readouterr().out.split())
+    assert "set --baseline" in " ".join(capsys.readouterr().out.split())
     assert run(["report", "1.jsonl", "2.jsonl", "--expect-shards", "2", "--baseline", "base.json"]) == 1
     assert "against base.json: 1 case regressed (one trial per side: possibly noise): a" in capsys.readouterr().out
 

@@ -514,7 +514,7 @@ def test_regression_in_shards_is_judged_by_report(folder: Path, capsys: pytest.C
         assert end(capsys, "eval", "evals", *shard).code == 0
     forgotten = end(capsys, "report", "1.jsonl", "2.jsonl")
     assert forgotten.code == 1
-    assert "name it with --baseline" in " ".join(forgotten.out.split())
+    assert "set --baseline" in " ".join(forgotten.out.split())
     whole = end(capsys, "report", "1.jsonl", "2.jsonl", "--baseline", "main.json", "--out", "all.jsonl")
     assert whole.code == 1
     assert gate_of("all.report.json")["reasons"][0].startswith("against main.json: 4 cases regressed")

@@ -177,7 +177,7 @@ def test_score_beyond_its_range_counts_as_the_nearer_and_is_told(
 def test_evaluator_that_cannot_score_is_told_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     documents(folder, {"name": "broken", "type": "code", "script": "exit 3"})
     assert run(["eval", "x.yaml", "--out", "r.jsonl", "--repeat", "3"]) == 4
-    assert capsys.readouterr().err.count("warning: evaluator 'broken' could not score: the script ended") == 1
+    assert capsys.readouterr().err.count("warning: evaluator 'broken' could not score: the script exited") == 1
 
 
 def test_bleu_without_its_package_is_refused_before_anything_is_asked(

@@ -319,7 +319,7 @@ def test_rows_of_foreign_cases_are_not_told() -> None:
         ([row("fail")], Ending(shard=SHARD), "✗ Not passed", ["shard 1 of 3", "Not enforced"]),
         ([row()], Ending(write_error="disk full"), "! No verdict", ["results could not be written: disk full"]),
         ([row()], Ending(unpriced_models=("gpt-9",)), "✓ Passed", ["no price is known for gpt-9"]),
-        ([row()], Ending(unrecorded=2), "! No verdict", ["2 questions have no recording"]),
+        ([row()], Ending(unrecorded=2), "! No verdict", ["2 requests without a recording"]),
         ([row()], Ending(incomplete=("shard 2/2 is missing",)), "✗ Not passed", ["shard 2/2 is missing"]),
         ([], Ending(), "! Nothing ran", ["no case was left to run"]),
     ],
