@@ -38,9 +38,6 @@ def test_errors_are_told_and_end_with_one(capsys: pytest.CaptureFixture[str]) ->
     assert (code, err) == (1, "")
     missing = "error: 'answer' is missing from the output of run 0 (\"case-0\")"
     assert f"validator schema_adherence: 3 errors\n  {missing}\n" in out
-        "validator schema_adherence: 3 errors\n  error: 'answer' is missing from the output of run 0 (\"case-0\")\n"
-        in out
-    )
     assert out.endswith("validator outlier_detection: nothing found\ncheck: not passed\n")
 
 
