@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs this checkout of agentv-ci into an environment of its own, away from the job's Python and workspace.
-# PYTHON names the interpreter. Writes the step's output `command`: a program that runs agentv-ci.
+# Install this checkout of agentv-ci into its own environment, separate from the job's Python and workspace.
+# PYTHON is the interpreter. Sets the step's output `command`: a program that runs agentv-ci.
 set -euo pipefail
 
 if [ "${RUNNER_OS:-}" = Windows ]; then
@@ -8,8 +8,8 @@ if [ "${RUNNER_OS:-}" = Windows ]; then
   exit 1
 fi
 
-# Nothing that lies in the workspace, such as an argparse.py of a pull request, may be imported: -I keeps the working
-# directory out, and pip's own child process hears of no other path either.
+# Nothing in the workspace, such as an argparse.py of a pull request, may be imported: -I excludes the working
+# directory, and unsetting these keeps other paths from pip's child process.
 unset PYTHONPATH PYTHONHOME
 
 checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

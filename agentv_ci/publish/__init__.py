@@ -1,1 +1,1 @@
-"""Stage 7: what a run came to, published on GitHub."""
+"""Stage 7: publish a finished run on GitHub."""

@@ -1,8 +1,8 @@
-"""What is checked out, and whether it may be run.
+"""Decide whether what is checked out may be run.
 
-Under `pull_request_target` and `workflow_run` a job has secrets and a token that may write. Evals run the agents,
-scripts and prompts of the checkout, so there a checkout of a fork's code is refused (GitHub Security Lab,
-"Preventing pwn requests").
+Under `pull_request_target` and `workflow_run` a job has secrets and a token with write access. Evals run the agents,
+scripts and prompts of the checkout, so a checkout of a fork's code is refused there (GitHub Security Lab, "Preventing
+pwn requests").
 """
 
 from __future__ import annotations
@@ -18,57 +18,56 @@ from agentv_ci.publish.workflow import Workflow
 
 GIT_TIMEOUT_S = 30.0
 MAX_DEPTH = 6
-"""Folders below the workspace in which checkouts are looked for."""
-HINT = "run evals under `pull_request`, which has no secrets, and publish what they leave from a `workflow_run` job"
+"""How many folders below the workspace are searched for checkouts."""
+HINT = "run evals under `pull_request`, which has no secrets, and publish their results from a `workflow_run` job"
 
 
 @dataclass(frozen=True, slots=True)
 class _Checkout:
     commit: str
     origin: str
-    """The address it was fetched from; empty: none is known."""
+    """The address it was fetched from; empty: unknown."""
     refs: frozenset[str]
-    """The names of its commit."""
+    """The refs that point at its commit."""
 
     @property
     def source(self) -> str:
-        """`owner/name` of where it was fetched from, whatever the server and the protocol."""
+        """`owner/name` of where it was fetched from, for any server and protocol."""
         address = self.origin.removesuffix("/").removesuffix(".git").lower().replace(":", "/")
         return "/".join(address.split("/")[-2:])
 
 
 async def refuse_fork_code(workflow: Workflow | None, roots: Sequence[Path], environ: Mapping[str, str]) -> None:
-    """Raise UsageError where what is checked out must not be run with what this job has in reach."""
+    """Raise UsageError if what is checked out must not run with this job's secrets and token."""
     reason = await refusal(workflow, roots, environ) if workflow is not None else None
     if reason is not None:
         raise UsageError(reason, hint=HINT)
 
 
 async def refusal(workflow: Workflow, roots: Sequence[Path], environ: Mapping[str, str]) -> str | None:
-    """Return why nothing must be run; None: it may.
+    """Return why nothing may run; None: it may.
 
-    `roots` are the folders of repositories that something is read from. Looked at is all that is checked out in them,
-    and in the job's workspace.
+    `roots` are the repositories that files are read from. All checkouts in them and in the workspace are examined.
     """
     if not workflow.is_guarded:
         return None
-    under = f"under `{workflow.event}`, with secrets in reach, and what lies in"
+    under = f"`{workflow.event}` gives access to secrets, and"
     for folder in roots:
         if not (folder / ".git").exists():
-            return f"{under} '{folder}' cannot be told from a fork's code: it is no checkout of git"
+            return f"{under} '{folder}' may be a fork's code: it is not a git checkout"
     workspace = environ.get("GITHUB_WORKSPACE")
     folders = [*roots, *([Path(workspace)] if workspace else [])]
     for path in dict.fromkeys(found for folder in folders for found in _checkouts(folder)):
         checkout = await _checkout(path, environ)
         if checkout is None:
-            return f"{under} '{path}' cannot be told from a fork's code: git says nothing of it"
+            return f"{under} '{path}' may be a fork's code: git cannot read it"
         if reason := _foreign(checkout, workflow):
             return f"{under} '{path}' {reason}"
     return None
 
 
 def _foreign(found: _Checkout, workflow: Workflow) -> str | None:
-    """Return why a checkout is not the base's; None: it is, or one of another repository of the same owner."""
+    """Return why a checkout is not trusted; None: it is the base, or another repository of the same owner."""
     head, repository = workflow.head, workflow.repository.lower()
     if head is not None and (found.commit == head.sha or found.source == (head.repository or "").lower()):
         return "is a fork's code"
@@ -79,7 +78,7 @@ def _foreign(found: _Checkout, workflow: Workflow) -> str | None:
         return None
     if any(f"refs/remotes/origin/{branch}" in found.refs for branch in workflow.base_branches):
         return None
-    return f"may be a fork's code: commit {found.commit} is not that of the base"
+    return f"may be a fork's code: commit {found.commit} is not the base's"
 
 
 def _checkouts(folder: Path) -> Iterator[Path]:
@@ -102,8 +101,8 @@ async def _checkout(folder: Path, environ: Mapping[str, str]) -> _Checkout | Non
 
 
 async def _git(folder: Path, environ: Mapping[str, str], *words: str) -> str | None:
-    # In a container the checkout belongs to another user, which git refuses to read by itself. Files that look like a
-    # bare repository could say of themselves what they like.
+    # In a container the checkout belongs to another user, which git refuses to read by default. Files that look like a
+    # bare repository could claim any commit.
     trusting = ("-c", "safe.directory=*", "-c", "safe.bareRepository=explicit")
     env = {name: value for name, value in child_environment(environ).items() if not name.startswith("GIT_")}
     try:

@@ -1,6 +1,6 @@
-"""The one comment on a pull request: what the last run came to, and figures of those before it.
+"""The one comment on a pull request: the last run, and figures of the runs before it.
 
-The comment remembers the earlier runs itself, in a hidden line of JSON that holds numbers and fixed words only.
+The comment stores the earlier runs itself, in a hidden line of JSON that holds only numbers and fixed words.
 """
 
 from __future__ import annotations
@@ -24,44 +24,44 @@ MAX_RUNS = 10
 MAX_NAME = 100
 
 _HISTORY = re.compile(r"^<!-- agentv-ci:history (\{.*\}) -->\s*\Z", re.MULTILINE)
-"""The last line, since what stands above may be anybody's words."""
+"""The last line: the text above it is untrusted."""
 
 
 class NotCommented(Exception):
-    """Why there is no comment, in a sentence."""
+    """Why there is no comment, as one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """What is to be said of a run."""
+    """A run to comment on."""
 
     key: str
-    """Distinguishes it from other comments on the same pull request."""
+    """Distinguishes the comment from others on the same pull request."""
     body: Callable[[int], str]
-    """Makes a text of at most so many characters."""
+    """Returns a text of at most so many characters."""
     run: PastRun
-    """The same in figures, for the comments of later runs."""
+    """The figures of the run, kept for the comments of later runs."""
     workflow: Workflow
 
     @property
     def marker(self) -> str:
-        """The line by which it is found again."""
+        """The line that identifies the comment."""
         return f"<!-- agentv-ci:{self._name} -->"
 
     @property
     def _name(self) -> str:
-        """The key, not too long, and unable to end the marker, with two hyphens, or the code around it."""
+        """The key, shortened and quoted, so that it can close neither the marker (`--`) nor the code around it."""
         key = self.key.encode("utf-8", "surrogateescape")
         name = quote(key, safe="/ ").replace("--", "-%2D")
         return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 20]} {sha256(key).hexdigest()[:16]}"
 
     def is_older_than(self, text: str) -> bool:
-        """Whether a comment is of a later run: this one ended after it, and has nothing new to say."""
+        """Return whether a comment is from a later run, so that this run must not replace it."""
         runs = history_of(text)
         return bool(runs) and runs[0].run_id > self.run.run_id
 
     def text(self, before: str | None) -> str:
-        """Return the whole comment; `before` is what stands there now."""
+        """Return the whole comment; `before` is its current text, if it exists."""
         earlier = [each for each in history_of(before or "") if each.run_id != self.run.run_id]
         runs = [self.run, *earlier][:MAX_RUNS]
         memory = f"<!-- agentv-ci:history {History(runs=tuple(runs)).model_dump_json()} -->"
@@ -76,13 +76,13 @@ class Comment:
         footer = f"`{name}` · [run {flow.run_id}]({flow.run_url})"
         footer += f", attempt {flow.run_attempt}" if flow.run_attempt > 1 else ""
         footer += f" · {self.run.sha[:7]}"
-        # The author of a pull request also decides what its own runs leave.
+        # The author of a pull request controls the results of its runs.
         is_of_fork = flow.event == "workflow_run" and flow.is_from_fork
-        return f"{footer} · of a fork's run, which can say anything" if is_of_fork else footer
+        return f"{footer} · from a fork's run, whose author controls the results" if is_of_fork else footer
 
 
 def history_of(text: str) -> Sequence[PastRun]:
-    """Return the runs that a comment remembers, the newest first; none where it holds no such line."""
+    """Return the runs that a comment stores, the newest first."""
     found = _HISTORY.search(text)
     if found is None:
         return ()

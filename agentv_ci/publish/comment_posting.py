@@ -1,4 +1,4 @@
-"""Comments through GitHub's API: REST (issue comments, pull requests) and, for one question, GraphQL."""
+"""Comment through GitHub's API: REST (issue comments, pull requests) and, for one query, GraphQL."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ MAX_PAGES = 100
 FORBIDDEN = 403
 NOT_FOUND = 404
 UNREACHABLE = (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, OverflowError, ImportError, ExceptionGroup)
-"""ImportError: a SOCKS proxy without its package. ValueError: a proxy, or a token, that is none."""
+"""ImportError: a SOCKS proxy without its package. ValueError: an invalid proxy or token."""
 OF_APPS = "ghs_"
-"""How tokens of apps begin (GitHub Blog, "Behind GitHub's new authentication token formats")."""
+"""The prefix of tokens of apps (GitHub Blog, "Behind GitHub's new authentication token formats")."""
 MAX_BYTES = 16 * 1024 * 1024
 MAX_REDIRECTS = 5
 WORKFLOW_BOT = "github-actions"
-"""Who writes with the token of a workflow."""
+"""The author of comments that are written with the token of a workflow."""
 MAX_MESSAGE = 300
 
 
 async def comment_on(comment: Comment, workflow: Workflow, token: str, environment: Environment) -> str:
-    """Create or update the comment, and return its address; raises NotCommented."""
+    """Create or update the comment and return its address; raises NotCommented."""
 
     async def attempt() -> str:
-        # All of it again after a failure: a comment whose answer got lost is found, and not written twice.
+        # A retry starts over: a comment whose response was lost is found instead of written twice.
         async with _client(token) as client:
             api = _Api(client, workflow.api_url, token, environment.now)
             number = workflow.pull_request if workflow.pull_request is not None else await _find(api, workflow)
@@ -57,7 +57,7 @@ async def comment_on(comment: Comment, workflow: Workflow, token: str, environme
     except ProviderError as error:
         raise NotCommented(error.detail) from error
     except UNREACHABLE as error:
-        raise NotCommented(f"GitHub was not reached: {type(error).__name__}") from error
+        raise NotCommented(f"cannot reach GitHub: {type(error).__name__}") from error
     return address
 
 
@@ -68,51 +68,51 @@ async def _upsert(api: _Api, comment: Comment, workflow: Workflow, number: int) 
         body = text_at(each, "body") or ""
         if body.startswith(comment.marker) and text_at(each, "user", "login") == author:
             if comment.is_older_than(body):
-                raise NotCommented("a later run has commented already")
+                raise NotCommented("a later run has already commented")
             path = f"/repos/{workflow.repository}/issues/comments/{count_at(each, 'id')}"
             try:
                 return _address(await api.ask("PATCH", path, {"body": comment.text(body)}))
             except ProviderError as error:
                 if error.status != NOT_FOUND:
                     raise
-            # It was deleted meanwhile.
+            # It has been deleted in the meantime.
             break
     return _address(await api.ask("POST", comments, {"body": comment.text(None)}))
 
 
 async def _find(api: _Api, workflow: Workflow) -> int:
-    """Return the open pull request of a `workflow_run` event: by its head, which only GitHub says, not by any file."""
+    """Return the open pull request of a `workflow_run` event, by the head that GitHub reports, not by any file."""
     head = workflow.head
     if head is None:
-        raise NotCommented("this run is of no pull request")
+        raise NotCommented("this run does not belong to a pull request")
     if head.owner is not None and head.branch is not None:
         query = {"state": "open", "head": f"{head.owner}:{head.branch}"}
         async for each in api.pages(f"/repos/{workflow.repository}/pulls", query):
             number = count_at(each, "number")
             if text_at(each, "head", "sha") == head.sha and number is not None:
                 return number
-    raise NotCommented(f"no open pull request has commit {head.sha[:7]} as its head any more")
+    raise NotCommented(f"no open pull request has commit {head.sha[:7]} as its head")
 
 
 async def _author(api: _Api, workflow: Workflow) -> str:
-    """Return the login that REST gives for comments of this token. For a workflow's own token only GraphQL has that."""
+    """Return the login that REST shows for comments of this token; only GraphQL knows that of a workflow's token."""
     try:
         answer = await api.ask("POST", workflow.graphql_url, {"query": "{viewer{login}}"})
     except ProviderError as error:
         if error.retryable:
             raise
-        # A server that does not say it.
+        # The server does not report it.
         answer = None
     login = (text_at(answer, "data", "viewer", "login") or WORKFLOW_BOT).removesuffix("[bot]")
-    # REST puts `[bot]` behind the logins of apps, which no person's can have.
+    # REST appends `[bot]` to the logins of apps; people cannot have such a login.
     is_app = api.token.startswith(OF_APPS) or login == WORKFLOW_BOT
     return f"{login}[bot]" if is_app else login
 
 
 def _address(comment: JsonValue) -> str:
-    """Return where a comment is that was just written; raises ProviderError where there is none."""
+    """Return the address of a comment just written; raises ProviderError if the response is not a comment."""
     if count_at(comment, "id") is None:
-        # Another page, such as a login, is no success.
+        # Another page, such as a login, is not a success.
         raise ProviderError("malformed", "what answers is not GitHub's API", retryable=True)
     return text_at(comment, "html_url") or ""
 
@@ -131,7 +131,7 @@ def _client(token: str) -> httpx.AsyncClient:
 
 @dataclass(frozen=True, slots=True)
 class _Api:
-    """Sends requests; raises ProviderError for what is refused."""
+    """A client of the API that raises ProviderError for refused requests."""
 
     client: httpx.AsyncClient
     url: str
@@ -141,14 +141,14 @@ class _Api:
     async def ask(
         self, method: str, path: str, body: JsonObject | None = None, query: Mapping[str, str] | None = None
     ) -> JsonValue:
-        """Return the answer of a request; `path` is one of REST, or a whole address."""
+        """Return the response to a request; `path` is a REST path or a whole address."""
         address = path if "://" in path else f"{self.url}{path}"
         try:
             async with self.client.stream(method, address, json=body, params=query) as response:
                 answer = await _answer(response)
         except UNREACHABLE as error:
-            # Its text may repeat the header that could not be sent.
-            raise ProviderError("network", f"GitHub was not reached: {type(error).__name__}", retryable=True) from None
+            # The error's text may contain the header with the token.
+            raise ProviderError("network", f"cannot reach GitHub: {type(error).__name__}", retryable=True) from None
         if response.is_success:
             return answer
         raise self._refused(response, answer)
@@ -168,19 +168,19 @@ class _Api:
 
     def _refused(self, response: httpx.Response, answer: JsonValue) -> ProviderError:
         message = shortened(on_one_line(text_at(answer, "message") or response.reason_phrase), MAX_MESSAGE)
-        detail = f"GitHub answers {response.status_code}: {message}"
+        detail = f"GitHub returned {response.status_code}: {message}"
         if response.status_code == FORBIDDEN and "integration" in message:
-            detail += " (the job needs `pull-requests: write`; runs of forks and of Dependabot never have it)"
+            detail += " (the job needs `pull-requests: write`, which runs from forks and Dependabot never have)"
         hint = retry_hint_s(response.headers, self.now())
-        # Too many requests are refused with 403, too; then there is a hint.
+        # Too many requests are refused with 403, too, but with a hint.
         is_passing = response.status_code >= 500 or response.status_code in (408, 409, 429) or hint is not None
-        # The policy would never ask again after 403.
+        # The policy does not retry a 403.
         status = None if is_passing else response.status_code
         return ProviderError("request", detail, status=status, retryable=is_passing, retry_after_s=hint)
 
 
 async def _answer(response: httpx.Response) -> JsonValue:
-    """Return the JSON of a body; None when it is none, or larger than any that GitHub sends."""
+    """Return the JSON of a body; None if it is invalid, or larger than anything that GitHub sends."""
     pieces: list[bytes] = []
     size = 0
     async for piece in response.aiter_bytes():

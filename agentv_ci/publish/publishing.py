@@ -1,7 +1,7 @@
-"""What a run came to, published on GitHub: annotations, a job's summary, the step's outputs, one comment.
+"""Publish a run on GitHub: annotations, the job summary, the step's outputs, one comment.
 
-Of a whole action GitHub keeps ten annotations a level (actions/runner, `ExecutionContext`), and it shows no summary
-that is larger than 1 MiB (GitHub Docs, "Workflow commands").
+GitHub keeps ten annotations per level for a whole action (actions/runner, `ExecutionContext`), and does not show a
+summary larger than 1 MiB (GitHub Docs, "Workflow commands").
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ AnnotationMode = Literal["all", "failures", "none"]
 CommentMode = Literal["auto", "always", "never"]
 
 MAX_ANNOTATIONS: Mapping[Level, int] = {"error": 9, "warning": 9, "notice": 8}
-"""The tenth error is the runner's own, that the step has failed; a notice says what is not shown, another one what
-became of the comment."""
+"""The tenth error is the runner's own, for the failed step. Two notices are reserved: one counts what is not shown, the
+other explains a missing comment."""
 MAX_MESSAGE = 4_000
-"""Characters; the runner cuts what is longer than 4,096."""
+"""Characters; the runner cuts messages after 4,096."""
 MAX_SUMMARY_BYTES = 1_000_000
 MIN_SUMMARY_CHARACTERS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What is published of a run."""
+    """What to publish of a run."""
 
     annotations: Iterable[Annotation]
-    """What matters most first."""
+    """The most important first."""
     text: Callable[[int], str]
-    """Makes Markdown of at most so many characters."""
+    """Returns Markdown of at most so many characters."""
     outputs: Mapping[str, str]
     run: PastRun
     is_part: bool
-    """Whether another run has the whole: it is a shard, or was cancelled, such as by the next push."""
+    """Whether the run is incomplete: a shard, or cancelled, such as by the next push."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublishOptions:
-    """What the workflow asks for, and where the runner reads it."""
+    """The settings of the workflow, and the runner's files."""
 
     annotations: AnnotationMode
     comment: CommentMode
@@ -57,7 +57,7 @@ class PublishOptions:
     summary: Path | None
     outputs: Path | None
     delimiter: str
-    """Separates outputs; nothing that they hold can be it."""
+    """Separates outputs; a random text that their values cannot contain."""
 
 
 async def publish(
@@ -71,9 +71,8 @@ async def publish(
 ) -> tuple[str, str | None]:
     """Write the summary and the outputs, and comment.
 
-    Returns the comment as it would be on a pull request without one, and its address when it is on one. `say` prints
-    commands to the runner, among them a notice of whatever GitHub refuses. Raises OSError where the runner's own files
-    cannot be written.
+    Returns the text of a first comment, and the address of the comment if one was written. `say` prints commands to the
+    runner, including a notice if GitHub refuses the comment. Raises OSError if the runner's files cannot be written.
     """
     redactor = _redactor(token or "")
 
@@ -94,25 +93,25 @@ async def publish(
         if options.comment == "always" or (options.comment == "auto" and is_expected):
             url = await _comment(comment, workflow, token, environment)
     except NotCommented as problem:
-        message = f"{problem}; the summary of this job and comment.md say the same"
+        message = f"{problem}; see the job summary or comment.md instead"
         say(annotation_command(Annotation("notice", "No comment on the pull request", message)))
     return comment.text(None), url
 
 
 async def _comment(comment: Comment, workflow: Workflow, token: str | None, environment: Environment) -> str:
-    """Comment, and return the address; raises NotCommented."""
+    """Comment and return the address; raises NotCommented."""
     if not workflow.is_of_pull_request:
-        raise NotCommented("this run is of no pull request")
+        raise NotCommented("this run does not belong to a pull request")
     if token is None:
-        raise NotCommented("GITHUB_TOKEN is not set; hand it to this step by `env:`")
-    # httpx loads slowly, and many runs have no comment.
+        raise NotCommented("GITHUB_TOKEN is not set; pass it to this step in `env:`")
+    # httpx loads slowly, and many runs do not comment.
     from agentv_ci.publish.comment_posting import comment_on
 
     return await comment_on(comment, workflow, token, environment)
 
 
 def limited(annotations: Iterable[Annotation], mode: AnnotationMode) -> Iterator[Annotation]:
-    """Yield the annotations to show, in their order, and one that counts the others."""
+    """Yield the annotations to show, in their order, and a last one that counts the others."""
     if mode == "none":
         return
     seen: Counter[Level] = Counter()
@@ -123,14 +122,14 @@ def limited(annotations: Iterable[Annotation], mode: AnnotationMode) -> Iterator
         if seen[each.level] <= MAX_ANNOTATIONS[each.level]:
             yield replace(each, message=shortened(each.message, MAX_MESSAGE))
     excess = {level: number - MAX_ANNOTATIONS[level] for level, number in seen.items()}
-    if more := ", ".join(counted(number, level) for level, number in excess.items() if number > 0):
-        yield Annotation("notice", "More than is shown here", f"{more} more: see the job summary and the reports")
+    if more := ", ".join(counted(number, f"more {level}") for level, number in excess.items() if number > 0):
+        yield Annotation("notice", "Some annotations are not shown", f"{more}: see the job summary and the reports")
 
 
 def summary(text: Callable[[int], str], before: int) -> bytes:
-    """Return the longest summary that is shown behind `before` bytes; empty when there is no room for one.
+    """Return the longest summary that fits after `before` bytes; empty if there is no room.
 
-    `text` makes one of at most so many characters.
+    `text` returns a summary of at most so many characters.
     """
     limit = left = MAX_SUMMARY_BYTES - before
     while limit >= MIN_SUMMARY_CHARACTERS:
@@ -142,12 +141,12 @@ def summary(text: Callable[[int], str], before: int) -> bytes:
 
 
 def outputs(values: Mapping[str, str], delimiter: str) -> str:
-    """Return what is appended to the file of outputs (GitHub Docs, "Setting an output parameter")."""
+    """Return the outputs as the runner reads them (GitHub Docs, "Setting an output parameter")."""
     return "".join(f"{name}<<{delimiter}\n{value}\n{delimiter}\n" for name, value in values.items())
 
 
 def _redactor(token: str) -> Redactor:
-    """Return what takes the job's token out: agents find it where a checkout keeps it, and GitHub masks no comments."""
+    """Return a redactor for the job's token: agents may find it in a checkout, and GitHub does not mask comments."""
     return Redactor([token, f"x-access-token:{token}"] if len(token) >= MIN_LENGTH else [])
 
 

@@ -1,4 +1,4 @@
-"""The workflow this process runs in: who started it, for which commit, and on which pull request.
+"""The workflow that this process runs in: who started it, for which commit, and on which pull request.
 
 Variables: GitHub Docs, "Variables reference"; events: GitHub Docs, "Webhook events and payloads".
 """
@@ -14,18 +14,18 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.json_access import count_at, read_json, text_at, value_at
 
 GUARDED_EVENTS = frozenset({"pull_request_target", "workflow_run"})
-"""Events whose workflows have secrets and a token that may write, also when a stranger caused them."""
+"""Events whose workflows have secrets and a token with write access even if an outsider caused them."""
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 OF_PULL_REQUESTS = frozenset({"pull_request", "pull_request_review", "pull_request_review_comment"})
-"""Events of pull requests; those of forks have no secrets."""
+"""Events of pull requests; those from forks have no secrets."""
 OF_BRANCHES = frozenset({"push", "create", "deployment", "deployment_status"})
-"""Further events that have none when Dependabot causes them (GitHub Docs, "Dependabot on GitHub Actions")."""
+"""More events without secrets if Dependabot causes them (GitHub Docs, "Dependabot on GitHub Actions")."""
 DEPENDABOT = "dependabot[bot]"
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What is to be merged."""
+    """The commit to be merged."""
 
     sha: str
     repository: str | None
@@ -45,7 +45,7 @@ class Workflow:
     api_url: str
     graphql_url: str
     commit: str
-    """The commit that is checked out unless the workflow says otherwise; empty: it is unknown."""
+    """The commit that is checked out by default; empty: unknown."""
     name: str
     job: str
     run_id: int
@@ -53,45 +53,45 @@ class Workflow:
     actor: str
     """Who caused the event."""
     pull_request: int | None
-    """Its number, when the event has it."""
+    """Its number, if the event has it."""
     head: Head | None
-    """Of the pull request or, of a `workflow_run`, of what the other workflow ran for."""
+    """The head of the pull request or, in a `workflow_run`, of the run that caused it."""
     base_commit: str | None
     base_branches: tuple[str, ...]
-    """Branches that only those write to who may."""
+    """Branches that need write access to change."""
     is_of_pull_request: bool
-    """Whether there is one to comment on."""
+    """Whether there is a pull request to comment on."""
 
     @property
     def shown_commit(self) -> str:
-        """The commit that people look at: of a pull request its head, since the merge commit is on no branch."""
+        """The commit to show: the head of a pull request, since its merge commit is not on a branch."""
         return self.head.sha if self.head is not None else self.commit
 
     @property
     def is_from_fork(self) -> bool:
-        """Whether what is to be merged comes from another repository."""
+        """Whether the head is in another repository."""
         return self.head is not None and self.head.repository != self.repository
 
     @property
     def is_guarded(self) -> bool:
-        """Whether secrets are in reach while a stranger may have caused the event; also when its author is unknown."""
+        """Whether the job has secrets while an outsider, or an unknown author, may have caused the event."""
         return self.event in GUARDED_EVENTS and (self.head is None or self.is_from_fork)
 
     @property
     def lacks_secrets(self) -> bool:
-        """Whether GitHub keeps secrets and a token that may write from this run."""
+        """Whether GitHub withholds secrets and write access from this run."""
         if self.actor == DEPENDABOT:
             return self.event in OF_PULL_REQUESTS | OF_BRANCHES
         return self.event in OF_PULL_REQUESTS and self.is_from_fork
 
     @property
     def run_url(self) -> str:
-        """Where this run is shown."""
+        """The address of this run."""
         return f"{self.server_url}/{self.repository}/actions/runs/{self.run_id}"
 
 
 def read_workflow(environ: Mapping[str, str]) -> Workflow | None:
-    """Return the workflow that the environment and the event's payload describe; None outside of GitHub Actions."""
+    """Return the workflow that the environment and the event's payload describe; None outside GitHub Actions."""
     if environ.get("GITHUB_ACTIONS") != "true":
         return None
     path = environ.get("GITHUB_EVENT_PATH")

@@ -1,1 +1,1 @@
-"""What a run came to, in the forms that people and programs read."""
+"""Stage 6: render a finished run for people and programs."""

@@ -1,4 +1,4 @@
-"""What is wrong with documents, in the formats that other programs read."""
+"""Render diagnostics in the formats that other programs read."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from agentv_ci.workflow_commands import annotation_command
 DiagnosticsFormat = Literal["json", "github", "sarif"]
 
 Relative = Callable[[str], str]
-"""Return the path of a file from its repository, with `/`."""
+"""Return the path of a file relative to its repository, with `/`."""
 
 LEVELS = {"error": "error", "warning": "warning", "off": "none"}
-"""What SARIF calls a severity."""
+"""SARIF's name for each severity."""
 
 
 def document(files: Iterable[FileDiagnostics], skipped: int, *, strict: bool) -> DiagnosticsDocument:
-    """Return the diagnostics of all files; with `strict`, warnings make a file invalid too."""
+    """Return the diagnostics of all files; with `strict`, a file with warnings is invalid too."""
     records = tuple(
         FileRecord(
             path=str(each.path),
@@ -57,7 +57,7 @@ def document(files: Iterable[FileDiagnostics], skipped: int, *, strict: bool) ->
 
 
 def render(document: DiagnosticsDocument, form: DiagnosticsFormat, relative: Relative) -> str:
-    """Return the whole text, with a line break at its end where there is any text."""
+    """Return the whole text, which ends with a line break unless it is empty."""
     match form:
         case "json":
             return json.dumps(document.model_dump(by_alias=True), indent=2) + "\n"
@@ -70,7 +70,7 @@ def render(document: DiagnosticsDocument, form: DiagnosticsFormat, relative: Rel
 
 
 def annotate(document: DiagnosticsDocument, relative: Relative) -> Iterator[Annotation]:
-    """Yield annotations on the lines of the documents, errors first, since GitHub's runner shows only a few."""
+    """Yield annotations on the lines of the documents, errors first: GitHub's runner shows only a few."""
     return (_annotation(each, relative(each.path)) for each in document.errors_first)
 
 
@@ -91,7 +91,7 @@ def _annotation(diagnostic: DiagnosticRecord, path: str) -> Annotation:
 
 
 def _sarif(document: DiagnosticsDocument, relative: Relative) -> str:
-    """Return a log with one run, a result per diagnostic."""
+    """Return a log with one run and a result per diagnostic."""
     seen: Counter[str] = Counter()
     rules = [rule(rule_id, each.name, each.says, LEVELS[each.severity]) for rule_id, each in RULES.items()]
     diagnostics = [each for file in document.files for each in file.diagnostics]
@@ -119,7 +119,7 @@ def _result(diagnostic: DiagnosticRecord, path: str, seen: Counter[str]) -> Json
 
 
 def _identity(diagnostic: DiagnosticRecord, path: str) -> tuple[str, ...]:
-    """Return what stays when lines are added above or cases are moved: no lines, no indices, no folder of a machine."""
+    """Return what stays the same when lines or cases move: no line numbers, no indices, no absolute paths."""
     pointer = re.sub(r"\[\d+\]", "[]", diagnostic.pointer or "")
     text = diagnostic.message.replace(diagnostic.path.removesuffix(path), "")
     return diagnostic.rule, path, diagnostic.case or diagnostic.target or "", pointer, text

@@ -1,7 +1,7 @@
-"""Pieces of GitHub Flavored Markdown in which no text means anything but itself.
+"""GitHub Flavored Markdown that shows untrusted text literally.
 
-Agents and authors of pull requests write what they like: mentions that notify people, images that count who looks,
-HTML, fences that end ours. In code none of these means anything, so that is where all such text stands.
+Agents and authors of pull requests can write mentions that notify people, tracking images, HTML, and fences that close
+ours. Inside code none of these has an effect, so all such text is code.
 """
 
 from __future__ import annotations
@@ -15,38 +15,38 @@ NOTHING = "(empty)"
 
 
 def code(text: str) -> str:
-    """Return a text as a code span of one line."""
+    """Return a text as a code span on one line."""
     line = on_one_line(text) or NOTHING
     ticks = "`" * (_longest_run(line) + 1)
-    # A space is taken off both ends, and separates ticks of the text from ours.
+    # Markdown strips one space from both ends; it separates backticks of the text from ours.
     padded = f" {line} " if line.startswith("`") or line.endswith("`") else line
     return f"{ticks}{padded}{ticks}"
 
 
 def cell_code(text: str) -> str:
-    """Return a text as code in a cell of a table, where a bar ends the cell even inside a span."""
-    # Behind a backslash of the text, ours would be the one that is taken for a character.
+    """Return a text as code in a table cell, where a bar ends the cell even inside a span."""
+    # After a backslash of the text, ours would be taken literally.
     return code(text.replace("\\|", "\\ |")).replace("|", "\\|")
 
 
 def fence(text: str, language: str = "") -> str:
-    """Return a text as a code block, line breaks and all."""
+    """Return a text as a code block that keeps its line breaks."""
     return verbatim(printable(text.replace("\r\n", "\n").replace("\r", "\n")) or NOTHING, language)
 
 
 def verbatim(text: str, language: str) -> str:
-    """Return a text of ours as a code block, character by character."""
+    """Return a trusted text as a code block, unchanged."""
     ticks = "`" * max(3, _longest_run(text) + 1)
     return f"{ticks}{language}\n{text}\n{ticks}"
 
 
 def link(piece: str, address: str | None) -> str:
-    """Return such a piece as a link, where there is an address; that is a quoted one of ours."""
+    """Return a piece of Markdown as a link to an address, which must be quoted; without one, the piece alone."""
     return piece if address is None else f"[{piece}]({address})"
 
 
 def folded(title: str, body: str) -> str:
-    """Return a part that opens when its title is clicked; `title` is plain text."""
+    """Return a collapsed section; `title` is plain text."""
     return f"<details><summary>{html.escape(on_one_line(title))}</summary>\n\n{body}\n\n</details>"
 
 

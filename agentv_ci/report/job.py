@@ -1,4 +1,4 @@
-"""Markdown for a whole job: the run, or why there was none; what is wrong with documents; what changed since a plan."""
+"""Markdown for a whole job: the run or why there was none, diagnostics, and changes since a plan."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ MAX_REASON = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is known of a job."""
+    """What a job has to report."""
 
     run: ActionRun
     reported: RunView | None
-    """The finished run; None: there was none."""
+    """The finished run, if there was one."""
     diagnostics: DiagnosticsDocument | None
     changes: PlanDiff | None
-    """Since an older plan, when there is one."""
+    """Changes since an older plan, if one was given."""
     links: Links
     relative: Callable[[str], str]
-    """Return the path of a document from its repository."""
+    """Return the path of a document relative to its repository."""
 
 
 def text(job: Job, limit: int) -> str:
-    """Return it all in at most `limit` characters, which must be tens of thousands: what matters least is left out."""
+    """Return at most `limit` characters (tens of thousands are needed); the least important parts are left out."""
     share = limit // 2 if job.reported is not None else limit - MAX_REASON - MAX_TEXT - 200
     rest = _fitted(job, share)
     left = limit - sum(len(each) + 2 for each in rest)
     main = _no_run(job.run) if job.reported is None else markdown.text(job.reported, left).rstrip("\n")
-    # Where nothing ran, what changed is why.
+    # If nothing ran, the changes explain why.
     ran = job.reported is None or job.reported.report.counts.cases > 0
     return "\n\n".join([main, *rest] if ran else [*rest, main]) + "\n"
 
 
 def _fitted(job: Job, limit: int) -> list[str]:
-    """Return what stands beside the run, with as many lines as there is room for."""
+    """Return diagnostics and changes, with as many lines as fit."""
     rest: list[str] = []
     for most in (MAX_LINES, MAX_LINES // 3, MAX_LINES // 10, 0):
         rest = [*_diagnostics(job, most), *_changes(job.changes, most)]
@@ -78,7 +78,7 @@ def _diagnostics(job: Job, most: int) -> Iterator[str]:
     if not diagnostics:
         return
     lines = _cut([_diagnostic(each, job) for each in diagnostics[:most]], len(diagnostics))
-    yield lines if summary.errors or job.run.validate_only else folded(f"In the documents: {counts}", lines)
+    yield lines if summary.errors or job.run.validate_only else folded(f"Documents: {counts}", lines)
 
 
 def _diagnostic(diagnostic: DiagnosticRecord, job: Job) -> str:
@@ -90,7 +90,7 @@ def _diagnostic(diagnostic: DiagnosticRecord, job: Job) -> str:
 
 
 def _cut(lines: Sequence[str], number: int) -> str:
-    """Return lines of a list, and how many there are besides."""
+    """Return the lines of a list, and a last one that counts the others."""
     return "\n".join([*lines, *(f"- {more}" for more in more_text(number, len(lines)))])
 
 

@@ -1,4 +1,4 @@
-"""Parts of the summary at the end: lines for 80 columns; colours are only named here."""
+"""Lines of the summary for 80 columns, with styles that the terminal maps to colours."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ _STYLES: dict[Change, Style] = {"regressed": "bad", "improved": "good", "flaky":
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line and how it feels."""
+    """A line and its style."""
 
     text: str
     style: Style = "plain"
     parts: tuple[tuple[str, Style], ...] = ()
-    """The same text in pieces, each with a style of its own; empty: it has only one."""
+    """The same text in pieces with a style each; empty: the whole line has one style."""
 
     @classmethod
     def of(cls, *parts: tuple[str, Style]) -> Line:
-        """Return a line of several styles."""
+        """Return a line with several styles."""
         return cls("".join(text for text, _ in parts).rstrip(), parts=parts)
 
 
 def figure_lines(report: RunReport) -> Iterator[Line]:
-    """Yield what the scores, tokens and costs come to."""
+    """Yield scores, tokens and costs."""
     yield from _statistics(report.statistics)
     yield from group_lines(report)
     yield from _usage(report.usage)
@@ -55,7 +55,7 @@ def figure_lines(report: RunReport) -> Iterator[Line]:
 
 
 def flaky_lines(cases: Sequence[RepeatedCase]) -> Iterator[Line]:
-    """Yield the cases whose trials disagree, those that are least certain first."""
+    """Yield the cases whose trials disagree, the least certain first."""
     flaky = sorted((each for each in cases if each.flaky), key=lambda each: abs(each.passed / each.graded - 0.5))
     if not flaky:
         return
@@ -68,7 +68,7 @@ def flaky_lines(cases: Sequence[RepeatedCase]) -> Iterator[Line]:
 
 
 def group_lines(report: RunReport) -> Iterator[Line]:
-    """Yield the figures by suite, target and evaluator, where there are several."""
+    """Yield the figures by suite, by target and by evaluator, if there are several."""
     for title, groups in (("by suite", report.suites), ("by target", report.targets)):
         if len(groups) > 1:
             ordered = _cut_worst_first(groups)
@@ -96,20 +96,20 @@ def _usage(usage: Usage) -> Iterator[Line]:
     if usage.total_tokens is not None or usage.input_tokens is not None or usage.output_tokens is not None:
         yield Line(
             f"tokens: {usage.input_tokens or 0:,} in, {usage.output_tokens or 0:,} out, "
-            f"{usage.total_tokens or 0:,} in all"
+            f"{usage.total_tokens or 0:,} total"
         )
 
 
 def _cost(report: RunReport) -> Iterator[Line]:
     if report.cost_usd is not None:
         judges = view.judges_cost(report)
-        included = f", {view.dollars(judges)} of it for judges" if judges is not None else ""
+        included = f", including {view.dollars(judges)} for judges" if judges is not None else ""
         yield Line(f"cost: {view.dollars(report.cost_usd)}{included}")
     yield from (Line(each, "warn") for each in view.cost_remarks(report))
 
 
 def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
-    """Yield what validators found, errors first; what is only for information is counted."""
+    """Yield what validators found, errors first; notes are only counted."""
     for scenario in scenarios:
         about = f" of {printable(scenario.scenario_key)}" if len(scenarios) > 1 else ""
         for each in scenario.aggregates.validations:
@@ -117,7 +117,7 @@ def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
                 text = shortened(on_one_line(each.error), MAX_MESSAGE)
                 yield Line(f"validator {_name(each.validator)}{about} could not run: {text}", "warn")
                 continue
-            # Notes alone may be all there is to say, such as that nothing could be compared.
+            # A validator may have notes alone, such as that nothing could be compared.
             problems = [issue for issue in each.worst_first if issue.severity != "info"]
             notes = [] if problems else each.issues[:MAX_NOTES]
             style: Style = "bad" if each.errors else "warn" if problems else "good"
@@ -128,7 +128,7 @@ def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
 
 
 def comparison_lines(comparison: Comparison) -> Iterator[Line]:
-    """Yield what has changed, worst first, and what the two runs come to as a whole."""
+    """Yield what changed, worst first, and the figures of both runs."""
     changed = [each for each in comparison.cases if each.change not in ("new", "removed")]
     if changed:
         yield Line(f"{_name(comparison.base)} → {_name(comparison.head)}:", "title")
@@ -159,7 +159,7 @@ T = TypeVar("T", Group, EvaluatorFigures)
 
 
 def _cut_worst_first(listed: Sequence[T]) -> Sequence[T]:
-    """Return a list as it is, or, where not all of it is shown, what passes least often first."""
+    """Return a list in its order or, if it is too long to show, with the lowest pass rates first."""
     return listed if len(listed) <= MAX_SHOWN else sorted(listed, key=view.badness)
 
 
@@ -171,7 +171,7 @@ def _table(title: str, rows: Sequence[tuple[str, str]]) -> Iterator[Line]:
 
 
 def more_line(total: int) -> Iterator[Line]:
-    """Yield how many there are besides the first MAX_SHOWN."""
+    """Yield how many more there are than MAX_SHOWN."""
     yield from (Line(f"  {text}") for text in view.more_text(total, MAX_SHOWN))
 
 

@@ -17,7 +17,7 @@ FINGERPRINT = "agentvCi/v1"
 
 
 def rule(rule_id: str, name: str, says: str, level: str) -> JsonObject:
-    """Describe a rule; `name` has words between hyphens, `says` is a sentence without its full stop."""
+    """Describe a rule; `name` is hyphenated, `says` is a sentence without its full stop."""
     return {
         "id": rule_id,
         "name": "".join(word.capitalize() for word in name.split("-")),
@@ -40,17 +40,17 @@ def location(path: str, region: JsonObject) -> JsonObject:
 
 
 def message(text: str) -> JsonObject:
-    """Return a plain text."""
+    """Return a plain-text message."""
     return {"text": without_links(text)}
 
 
 def without_links(text: str) -> str:
-    """Return a text in which what looks like a link (section 3.11.6) is none."""
+    """Return a text without embedded links (section 3.11.6)."""
     return text.replace("](", "] (")
 
 
 def fingerprint(known: Sequence[str], seen: Counter[str]) -> JsonObject:
-    """Return what identifies a result in its log, and in later ones."""
+    """Return what identifies a result in its log and in later logs."""
     joined = "\0".join(known)
     seen[joined] += 1
     return {FINGERPRINT: hashlib.sha256(f"{joined}\0{seen[joined]}".encode(errors="surrogatepass")).hexdigest()}

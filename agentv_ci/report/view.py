@@ -1,4 +1,4 @@
-"""What all reports show of a finished run, worked out once: renderers only lay it out."""
+"""What all reports show of a finished run, computed once; renderers only lay it out."""
 
 from __future__ import annotations
 
@@ -33,37 +33,37 @@ GATE: Mapping[str, str] = {
     "dry-run": "dry run",
     "invalid": "invalid",
 }
-"""What the gate says of a run, or a job that came to no run, in a title."""
+"""The verdict of a run, or of a job without one, in a title."""
 
 STOPS: Mapping[Stop, str] = {
     "fail-fast": "the run stopped at the first failure",
     "budget": "the budget is used up",
     "interrupted": "the run was interrupted",
 }
-"""Why a run ended before its plan did."""
+"""Why a run ended early."""
 
-DRY_RUN = "the mock answered, no score below means anything"
+DRY_RUN = "the mock answered; the scores below are meaningless"
 
 SEVERITIES: Mapping[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
-"""What an issue of a validator is called."""
+"""The name of each severity of a validator's issues."""
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Addresses of lines in a repository's files."""
+    """Links to lines in a repository's files."""
 
     base: str | None = None
-    """The address of the repository's folder at one commit; None: it is not known."""
+    """The address of the repository's folder at one commit; None: unknown."""
 
     @classmethod
     def of_commit(cls, server: str, repository: str, commit: str) -> Links:
-        """Return those of a repository at one commit; none where the address of the server is none."""
+        """Return the links of a repository at one commit; none if the server's address is invalid."""
         if not (repository and commit) or not _SERVER.fullmatch(server):
             return cls()
         return cls(f"{server}/{quoted(repository)}/blob/{quoted(commit)}")
 
     def to(self, path: str, line: int) -> str | None:
-        """Return the address of a line; `path` is relative to the repository."""
+        """Return the address of a line; `path` must be relative to the repository."""
         if self.base is None or path.startswith("/"):
             return None
         return f"{self.base}/{quoted(path)}#L{line}"
@@ -73,11 +73,11 @@ NO_LINKS = Links()
 
 
 def quoted(path: str) -> str:
-    """Return a path as part of an address; names of files need not be UTF-8."""
+    """Return a path as part of an address; file names need not be UTF-8."""
     try:
         return quote_address(path.encode("utf-8", "surrogateescape"))
     except UnicodeEncodeError:
-        # No name of a file, but rows come from anywhere.
+        # Not a file name, but rows are untrusted.
         return quote_address(path.encode("utf-8", "replace"))
 
 
@@ -87,46 +87,43 @@ class RunView:
 
     report: RunReport
     outcomes: Sequence[CaseOutcome]
-    """Every case, in the plan's order, else in that of the eval files."""
+    """Every case, in the order of the plan or else of the eval files."""
     rows: Callable[[], Iterable[ResultRow]] = tuple
-    """Reads the rows anew, in any order: of a long run they are more than should be held at once."""
+    """Reads the rows again, in any order: those of a long run do not belong in memory."""
     links: Links = NO_LINKS
 
     @property
     def title(self) -> str:
-        """The gate's word."""
+        """The verdict of the gate, as a title."""
         return f"Evaluations: {GATE[self.report.gate.verdict]}"
 
     @property
     def errors(self) -> list[CaseOutcome]:
-        """The cases without a verdict.
-
-        What a stopped run did not come to is counted, not listed.
-        """
+        """The cases without a verdict, except those that a stopped run never started."""
         is_stopped = self.report.stopped is not None
         return [each for each in self.outcomes if each.verdict == "error" and (each.trials or not is_stopped)]
 
     @property
     def failures(self) -> list[CaseOutcome]:
-        """The cases that failed or are borderline, worst first; what a stopped run left open is not among them."""
+        """The failed and borderline cases, worst first, except those that a stopped run left undecided."""
         is_stopped = self.report.stopped is not None
         failed = [each for each in self.outcomes if each.verdict in ("fail", "borderline")]
         return sorted((each for each in failed if not (is_stopped and each.is_open)), key=lambda each: each.score)
 
     @property
     def lost_trials(self) -> list[tuple[CaseOutcome, TrialOutcome]]:
-        """The trials without a verdict of cases that have one all the same: they count as errors, too."""
+        """The trials without a verdict of cases that have one; they count as errors, too."""
         cases = [each for each in self.outcomes if each.verdict != "error"]
         return [(case, trial) for case in cases for trial in case.trials if trial.verdict == "error"]
 
 
 def never_ran(report: RunReport) -> int:
-    """Return how many cases a stopped run did not come to."""
+    """Return how many cases a stopped run never started."""
     return report.counts.not_run if report.stopped else 0
 
 
 def counts_text(report: RunReport) -> str:
-    """Return how many cases there are, verdict by verdict."""
+    """Return the number of cases by verdict."""
     counts, unstarted = report.counts, never_ran(report)
     texts = [f"{counts.passed} passed", f"{counts.failed} failed", counted(counts.errored - unstarted, "error")]
     texts += [f"{unstarted} never ran"] if unstarted else []
@@ -138,12 +135,12 @@ def counts_text(report: RunReport) -> str:
 
 
 def score_text(verdict: str, score: float) -> str:
-    """Return a verdict with its score, where there is one."""
+    """Return a verdict with its score, if it has one."""
     return verdict if verdict in ("error", "skipped") else f"{verdict} {score:.3f}"
 
 
 def trials_text(outcome: CaseOutcome) -> str | None:
-    """Return how many of its trials passed; None of a single one."""
+    """Return how many of several trials passed; None for a single trial."""
     return f"{outcome.passed} of {len(outcome.trials)} trials passed" if len(outcome.trials) > 1 else None
 
 
@@ -153,30 +150,30 @@ def dollars(amount: float) -> str:
 
 
 def more_text(total: int, limit: int, of: str = "") -> list[str]:
-    """Return what stands below the first `limit` lines of a list: how many more there are, if any."""
+    """Return the last line of a list that is cut after `limit` lines: how many more there are, if any."""
     more = total - limit
-    return [f"… and {counted(more, of) if of else more} more"] if more > 0 else []
+    return [f"… and {counted(more, f'more {of}') if of else f'{more} more'}"] if more > 0 else []
 
 
 def judges_cost(report: RunReport) -> float | None:
-    """Return what judges cost; None when nothing is known."""
+    """Return what judges cost; None: unknown."""
     known = [each.judge_cost_usd for each in report.suites if each.judge_cost_usd is not None]
     return sum(known) if known else None
 
 
 def cost_remarks(report: RunReport) -> Iterator[str]:
-    """Yield what to know of costs and times: what they lack, and whether servers were asked too often."""
+    """Yield remarks on costs and times: missing prices, and rate limits that were hit."""
     if report.unpriced_models:
         names = ", ".join(printable(each) for each in report.unpriced_models)
-        yield f"no price is known for {names}: the cost lacks it"
+        yield f"no price is known for {names}; the cost does not include it"
     lowered = sum(change.after < change.before for change in report.concurrency)
     if lowered:
         times = "once" if lowered == 1 else f"{lowered} times"
-        yield f"asked too often for a server, and slowed down {times}; see the run report"
+        yield f"a server's rate limit was hit and concurrency lowered {times}; see the run report"
 
 
 def badness(figures: Group | EvaluatorFigures) -> tuple[float, int, str]:
-    """Return an order in which what passes least often comes first."""
+    """Return a sort key that puts the lowest pass rate first."""
     seen = figures.cases if isinstance(figures, Group) else figures.scored + figures.errors
     return figures.passed / seen if seen else 1.0, -seen, figures.name
 
@@ -188,26 +185,26 @@ def issues_text(validation: Validation) -> str:
 
 
 def changes_text(comparison: Comparison) -> str:
-    """Return what became of how many cases."""
-    return ", ".join(f"{number} {change}" for change, number in comparison.counts.items() if number) or "no case"
+    """Return the number of cases by change."""
+    return ", ".join(f"{number} {change}" for change, number in comparison.counts.items() if number) or "no cases"
 
 
 def comparison_figures(comparison: Comparison) -> Iterator[str]:
-    """Yield what the cases on both sides come to together."""
+    """Yield the figures of the cases that are on both sides."""
     if comparison.pass_rate is not None and comparison.mean_score is not None:
-        too_few = f"{counted(comparison.compared, 'case')} cannot show any drop"
+        too_few = f"too few cases to detect a drop ({comparison.compared})"
         yield _figure("pass rate", comparison.pass_rate, ".1%", too_few)
         yield _figure("mean score", comparison.mean_score, ".3f", "")
 
 
 def _figure(name: str, figure: Figure, form: str, otherwise: str) -> str:
-    shows = otherwise if figure.detectable is None else f"shows drops of {figure.detectable:{form}} or more"
+    shows = otherwise if figure.detectable is None else f"detects drops of {figure.detectable:{form}} or more"
     text = f"{name} {figure.base:{form}} → {figure.head:{form}}, {p_text(figure.p_value)}"
     return f"{text}; {shows}" if shows else text
 
 
 def change_text(case: ComparedCase) -> str:
-    """Return what a case was and is, and how sure that is."""
+    """Return a case's results on both sides, and how certain the change is."""
     text = f"{rate_text(case.base)} → {rate_text(case.head)}"
     if case.low is not None and case.high is not None:
         text += f" (change {case.low:+.0%} to {case.high:+.0%})"
@@ -217,14 +214,14 @@ def change_text(case: ComparedCase) -> str:
 
 
 def rate_text(rate: Rate | None) -> str:
-    """Return how often a case passed; of one trial its verdict and score."""
+    """Return how often a case passed; for one trial, its verdict and score."""
     if rate is None or rate.mean is None:
         return "no verdict"
     return f"{rate.verdict} {rate.mean:.3f}" if rate.graded == 1 else f"{rate.passed}/{rate.graded} passed"
 
 
 def started(row: ResultRow) -> datetime | None:
-    """Return when an answer was asked for; None: its row does not say it in the right words."""
+    """Return when a trial began; None: the timestamp of its row is invalid."""
     try:
         ended = datetime.fromisoformat(row.timestamp)
         in_utc = (ended if ended.tzinfo else ended.replace(tzinfo=UTC)).astimezone(UTC)
@@ -234,8 +231,8 @@ def started(row: ResultRow) -> datetime | None:
 
 
 def rerun_command(suite: str, case_id: str, target: str) -> str:
-    """Return the line that runs one case alone, in the repository's root; any shell of POSIX takes it as it stands."""
-    # `--target default` means no override; without one that target is asked anyway.
+    """Return the command that runs one case from the repository's root, quoted for any POSIX shell."""
+    # `--target default` means no override, which is the same as no option.
     chosen = "" if target == "default" else f" --target={quote(target)}"
     path = suite if _is_typeable(suite) else _as_glob(suite)
     named = f"./{path}" if path.startswith("-") else path
@@ -243,11 +240,11 @@ def rerun_command(suite: str, case_id: str, target: str) -> str:
 
 
 def _as_glob(text: str) -> str:
-    """A glob of one text, in which `?` stands for what cannot be typed, such as a line break."""
+    """Return a glob for one text, with `?` for what cannot be typed, such as a line break."""
     pattern = escape(text)
     return pattern if _is_typeable(pattern) else "".join(each if _is_typeable(each) else "?" for each in pattern)
 
 
 def _is_typeable(text: str) -> bool:
-    """Whether a text can stand in a line as it is; spaces of all widths can."""
+    """Return whether a text can be typed on one line; spaces of all widths can."""
     return text.isprintable() or all(each.isprintable() or unicodedata.category(each) == "Zs" for each in text)

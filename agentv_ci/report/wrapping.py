@@ -1,4 +1,4 @@
-"""Sentences on lines of a terminal, whose columns are not characters; the door to wcwidth."""
+"""Wrap text for a terminal, where a character may take no column or two; the door to wcwidth."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 import textwrap
 
 _NARROW = re.compile("[\\n -~¡-¬®-ÿ–—‘’“”…]*")
-"""Texts whose characters take a column each: what most runs print needs no tables."""
+"""Texts whose characters take one column each, as most do: these need no wcwidth."""
 
 
 def wrapped(text: str, width: int, *, indent: str = "", whole: bool = False) -> list[str]:
-    """Return a text on lines of at most `width` columns; lines after the first begin with `indent`.
+    """Return a text as lines of at most `width` columns; lines after the first begin with `indent`.
 
-    With `whole`, words that are longer, such as paths, stay whole: people copy them.
+    With `whole`, longer words, such as paths, are not broken, so that they can be copied.
     """
     if _NARROW.fullmatch(text):
         return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=not whole, subsequent_indent=indent)
@@ -31,7 +31,7 @@ def columns(text: str) -> int:
 
 
 def clipped(text: str, width: int) -> str:
-    """Return the beginning of a text that takes at most `width` columns, and whether it goes on."""
+    """Return a text cut to at most `width` columns, with an ellipsis if anything was cut."""
     if width < 1:
         return ""
     if columns(text) <= width:

@@ -1,4 +1,4 @@
-"""Texts that every parser of XML 1.0 accepts, and how much room they take."""
+"""Texts that every parser of XML 1.0 accepts, and their size."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _ILLEGAL = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udf
 
 
 def clean(text: str) -> str:
-    """Return a text without terminal colours, with LF, and with U+FFFD for what XML forbids."""
+    """Return a text without terminal colours, with LF line ends, and with U+FFFD for what XML forbids."""
     if text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return _ILLEGAL.sub("\ufffd", ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def path(text: str) -> str:
-    """Return a path for an attribute: whole, so that the file is found."""
+    """Return a path for an attribute, uncut so that the file is found."""
     return clean(text).replace("\n", " ")
 
 
 def line(text: str) -> str:
-    """Return text for an attribute: consumers fold or lose line breaks there."""
+    """Return a text for an attribute, on one line: consumers fold or drop line breaks there."""
     words = " ".join(clean(text[:MAX_TEXT]).split())
     return words if len(words) <= MAX_LINE else words[: MAX_LINE - 1] + "…"
 
@@ -37,7 +37,7 @@ def size(text: str) -> int:
 
 
 class Excerpt:
-    """The beginning of a text, which can be made shorter, and how long the text is."""
+    """The beginning of a text, which can be cut further, and the length of the whole."""
 
     __slots__ = ("_head", "_length")
 
@@ -46,7 +46,7 @@ class Excerpt:
         self._length = len(self._head) + max(len(text) - MAX_TEXT, 0)
 
     def cut(self, limit: int) -> None:
-        """Keep no more than so many characters."""
+        """Keep at most `limit` characters."""
         self._head = self._head[:limit]
 
     @property
@@ -56,4 +56,4 @@ class Excerpt:
 
     def __str__(self) -> str:
         left = self._length - len(self._head)
-        return f"{self._head}\n… {left:,} characters more" if left else self._head
+        return f"{self._head}\n… {left:,} more character{'s' if left > 1 else ''}" if left else self._head

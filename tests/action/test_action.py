@@ -108,8 +108,8 @@ def test_failures_are_shown_within_github_s_limits(failing: Outcome, count: int)
     assert {each.file for each in step.errors} == {f"evals/{count}.test.yaml"}
     assert [each.line for each in step.errors] == [evaluator_line(place) for place in range(len(step.errors))]
     assert [each.title for each in step.errors] == [f"case-{n}: fail 0.000" for n in range(len(step.errors))]
-    assert [each.message.partition(" errors more")[0] for each in step.notices] == (
-        [str(count - 9)] if count > 10 else ["1 error more: see the job summary and the reports"] * (count > 9)
+    assert [each.message.partition(" more errors")[0] for each in step.notices] == (
+        [str(count - 9)] if count > 10 else ["1 more error: see the job summary and the reports"] * (count > 9)
     )
     assert f"{count} failed" in step.summary
 

@@ -125,7 +125,7 @@ def test_many_failures_are_shown_within_github_s_limits(unlucky: Outcome) -> Non
     step = unlucky.agentv
     assert step.shown == step.annotations
     assert [each.title for each in step.errors] == [f"case-{n}: fail 0.000" for n in range(9)]
-    assert [each.message.partition(" errors more")[0] for each in step.notices] == [str(LONG - 9)]
+    assert [each.message.partition(" more errors")[0] for each in step.notices] == [str(LONG - 9)]
 
 
 def test_long_comment_and_summary_are_cut_in_good_order(unlucky: Outcome) -> None:

@@ -51,7 +51,7 @@ def fork(once: Once) -> Outcome:
 def test_fork_s_verdict_is_the_same_without_a_comment(fork: Outcome) -> None:
     step = fork.agentv
     assert (step.result, step.outputs["verdict"], len(step.errors)) == ("failure", "fail", 1)
-    assert "GitHub answers 403: Resource not accessible by integration" in said(step)
+    assert "GitHub returned 403: Resource not accessible by integration" in said(step)
     assert "1 failed" in step.summary
     assert fork.github.comments == []
     assert fork.github.violations == []

@@ -134,7 +134,7 @@ def test_all_rows_are_printed(tmp_path: Path, visit: Open) -> None:
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.locator(".cases tbody tr").count() == 5_000
-    expect(page.get_by_text("1,000 more cases not on paper")).to_be_visible()
+    expect(page.get_by_text("1,000 more cases not printed")).to_be_visible()
 
 
 def test_figures_of_scripts_are_those_of_the_page(browser: Browser) -> None:

@@ -481,7 +481,7 @@ targets:
         write(project, {"targets.yaml": targets, "greet.test.yaml": evals})
         assert run(["eval", "greet.test.yaml", "--out", "r.jsonl", "--dry-run"]) == 0
         out = capsys.readouterr().out
-        assert out.startswith("dry run: the mock answered, no score below means anything\n")
+        assert out.startswith("dry run: the mock answered; the scores below are meaningless\n")
         assert "gate: not applied to a dry run\n" in out
         rows = [json.loads(line) for line in (project / "r.jsonl").read_text("utf-8").splitlines()]
         assert [(row["dry_run"], row["provider"], row["verdict"]) for row in rows] == [(True, "mock", "pass")] * 2

@@ -32,7 +32,7 @@ def test_attempts_are_told_apart() -> None:
 
 def test_of_another_run_it_says_whose_words_they_are() -> None:
     of_fork = replace(comment(), workflow=replace(FORK, event="workflow_run"))
-    assert "fork's run, which can say anything" in of_fork.text(None)
+    assert "fork's run, whose author controls the results" in of_fork.text(None)
     of_branch = replace(comment(), workflow=replace(PULL_REQUEST, event="workflow_run"))
     assert "fork" not in of_branch.text(None)
 

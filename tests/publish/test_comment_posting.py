@@ -113,7 +113,7 @@ def test_server_that_does_not_say_whose_token_it_is(site: Site) -> None:
 
 def test_later_run_has_the_last_word(site: Site) -> None:
     site.comment("later", run_id=9)
-    with pytest.raises(NotCommented, match="a later run has commented already"):
+    with pytest.raises(NotCommented, match="a later run has already commented"):
         site.comment("earlier", run_id=8)
     assert "later" in site.github.comments[0].body
 
@@ -156,7 +156,7 @@ def test_wait_that_is_asked_for_is_kept(site: Site) -> None:
 
 def test_failure_that_stays_is_said(site: Site) -> None:
     site.github.failures = [Failure(500, "Server Error", "GET")] * 9
-    with pytest.raises(NotCommented, match="GitHub answers 500: Server Error"):
+    with pytest.raises(NotCommented, match="GitHub returned 500: Server Error"):
         site.comment()
 
 
@@ -164,7 +164,7 @@ def test_nobody_there() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
-        with pytest.raises(NotCommented, match="GitHub was not reached: ConnectError"):
+        with pytest.raises(NotCommented, match="cannot reach GitHub: ConnectError"):
             Site(FakeGitHub(), replace(PULL_REQUEST, api_url=url, graphql_url=url)).comment()
 
 

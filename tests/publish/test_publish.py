@@ -131,7 +131,7 @@ class TestPublish:
 
         push = replace(PULL_REQUEST, event="push", pull_request=None, head=None, is_of_pull_request=False)
         assert len(published(publication(), tmp_path, flow=push).lines) == 1
-        assert "of no pull request" in published(publication(), tmp_path, flow=push, comment="always").lines[-1]
+        assert "belong to a pull request" in published(publication(), tmp_path, flow=push, comment="always").lines[-1]
 
     def test_runner_without_such_files(self) -> None:
         assert published(publication(), None, comment="never", annotations="none").lines == ()

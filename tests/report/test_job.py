@@ -86,7 +86,7 @@ def test_validation_alone_has_its_own_words() -> None:
 def test_warnings_of_a_run_are_folded() -> None:
     said = text(job(reported=reported([row()]), diagnostics=wrong("empty", severity="warning")), LIMIT)
     assert said.startswith("## ✅ Evaluations: passed")
-    assert "<summary>In the documents: 0 errors, 1 warning</summary>" in said
+    assert "<summary>Documents: 0 errors, 1 warning</summary>" in said
 
 
 def test_changes_since_a_plan() -> None:

@@ -1,4 +1,4 @@
-"""The family of renderers: each turns a finished run into one kind of file."""
+"""The renderers: each turns a finished run into one kind of file."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ ReportFormat = Literal["html", "junit", "markdown", "sarif"]
 
 
 Renderer = Callable[[RunView], Iterable[bytes]]
-"""Turns a run into a file, in pieces; raises what reading the rows raises."""
+"""Turn a run into a file, in pieces; raises what reading the rows raises."""
 
 
 def renderer(name: ReportFormat) -> Renderer:
-    """Return a renderer by its name."""
+    """Return the renderer of a format."""
     match name:
         case "html":
             from agentv_ci.report.renderers.html import document as html

@@ -1,4 +1,4 @@
-"""Annotations of a finished run: one per case that did not pass, worst first, on the line that is to be looked at."""
+"""Annotations of a finished run: one per case that did not pass, worst first, on the line to look at."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ EXPLAINED_BY_CASES: frozenset[GateReasonKind] = frozenset({"pass-rate", "mean-sc
 """Reasons of a gate that the annotations of its cases explain."""
 
 FindLine = Callable[[str, str, str], int | None]
-"""Return the line of an evaluator, by suite, case id and name; None: it does not stand in its case."""
+"""Return the line of an evaluator, by suite, case id and name; None: the case does not define it."""
 
 
 def annotate(run: RunView, find_line: FindLine) -> Iterator[Annotation]:
-    """Yield what is to be shown, what matters most first.
+    """Yield annotations, the most important first.
 
-    Failures are errors where they are why the gate is closed, and warnings where it is not.
+    Failures are errors if the gate is not passed, else warnings.
     """
     report = run.report
     if report.dry_run:
@@ -36,7 +36,7 @@ def annotate(run: RunView, find_line: FindLine) -> Iterator[Annotation]:
     level: Level = "warning" if report.gate.verdict == "pass" else "error"
     cases = [*run.errors, *run.failures]
     if level == "error" and not (cases and _is_explained_by_cases(report.gate)):
-        # No line of a case says it, or not all of it.
+        # The cases do not explain every reason.
         reasons = "\n".join(map(_line, report.gate.reasons[:MAX_LINES])) or GATE[report.gate.verdict]
         yield Annotation("notice" if report.gate.verdict == "nothing" else "error", run.title, reasons)
     yield from (_case(each, level, find_line) for each in cases)
@@ -50,7 +50,7 @@ def annotate(run: RunView, find_line: FindLine) -> Iterator[Annotation]:
 
 
 def _is_explained_by_cases(gate: GateResult) -> bool:
-    """Whether the annotations of cases explain every reason; run reports of older versions have no causes."""
+    """Return whether the cases explain every reason; run reports of older versions have no causes."""
     kinds = {each.kind for each in gate.causes}
     return kinds <= EXPLAINED_BY_CASES and bool(kinds or not gate.reasons)
 

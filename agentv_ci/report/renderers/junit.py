@@ -1,14 +1,14 @@
 """JUnit XML; the door to junit-xml.
 
-There is no common schema. What is written here is what GitLab, Jenkins, CircleCI, Azure and the usual GitHub actions
-read: unique names, file and line on every case, message and content on every failure, counts on both levels.
+JUnit XML is not standardized. This is what GitLab, Jenkins, CircleCI, Azure and the common GitHub actions read: unique
+names, file and line on every test case, message and content on every failure, counts on both levels.
 
-A test case is a trial. One that did not pass is a `failure` when its case did not pass either: what other trials of a
-case make up for is remarked, not counted. What never ran is `skipped`, once for each case. Every suite has the gate's
-verdict among its properties. When the gate is not passed and no case says so, such as for a mean score, a budget or a
-missing shard, a suite of its own does: no file is green whose run is not.
+A test case is a trial. A trial that did not pass is a `failure` unless its case passed: then it is a remark and not
+counted. Trials that never ran are `skipped`, once per case. Every suite has the verdict of the gate as a property. If
+the gate is not passed and no test shows it, such as for a mean score, a budget or a missing shard, an extra suite does:
+a run that did not pass never has a green file.
 
-Where a file would be too large, answers are shortened, those of trials that passed first; no test is left out.
+If the file gets too large, answers are shortened, those of passed trials first; no test is left out.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from agentv_ci.report.xml_text import MAX_TEXT, Excerpt
 
 GATE = "agentv-ci gate"
 MAX_BYTES = 30_000_000
-"""What GitLab reads of a file."""
+"""The most that GitLab reads."""
 MARKUP = 1_000
-"""Bytes that the tags of a test take, and its names in them, where they are short."""
+"""Bytes of a test's tags with short names."""
 CUTS = (
     *(("passed", limit) for limit in (3_000, 1_000, 300, 100, 0)),
     *(("others", limit) for limit in (3_000, 1_000, 300, 100, 0)),
     *(("reasons", limit) for limit in (3_000, 1_000, 300)),
 )
-"""Of answers that passed, of other answers, and of why these did not pass, the characters that are left in turn."""
+"""The limits, in turn, for answers that passed, other answers, and the reasons of those."""
 
 _Names = Counter[tuple[str, str]]
-"""How often a name was asked for, by suite."""
+"""How often each name was used, by suite."""
 Kind = Literal["failure", "error", "skipped"]
-"""The element that says why a test is not green."""
+"""The element that marks a test that is not green."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class _Blame:
 
     @classmethod
     def of(cls, kind: Kind, name: str, reasons: Iterable[str], default: str = "no verdict") -> _Blame:
-        """Return the blame for some reasons; `default` takes their place where they have no readable word."""
+        """Return the blame for some reasons, or for `default` if they have no visible text."""
         lines = list(reasons)
         message = xml_text.line("; ".join(lines))
         return cls(kind, name, message or default, Excerpt("\n".join(lines) if message else default))
@@ -69,7 +69,7 @@ class _Blame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
-    """A test, with no more of its row than the file needs."""
+    """A test, with only what the file needs of its row."""
 
     suite: str
     id: str
@@ -86,17 +86,17 @@ class _Entry:
 
     @property
     def name(self) -> str:
-        """What it is called among those of its suite."""
+        """The name in its suite, not yet unique."""
         return f"{self.id} [{self.target}]{f' #{self.trial}' if self.trial > 1 else ''}" if self.target else self.id
 
     @property
     def order(self) -> tuple[str, int, str, str, int]:
-        """Where it stands: the order of rows is that in which answers came."""
+        """The sort key: rows are in the order in which answers arrived."""
         return self.suite, self.line or 0, self.id, self.target, self.trial
 
     @property
     def size(self) -> int:
-        """How many bytes it takes, more or less."""
+        """The approximate number of bytes."""
         attributes = [self.suite, self.id, self.target, self.path, *([self.blame.message] if self.blame else [])]
         texts = self.answer.size + (self.blame.text.size if self.blame else 0)
         return MARKUP + texts + sum(xml_text.size(each) + 5 * each.count('"') for each in attributes)
@@ -109,7 +109,7 @@ class _Entry:
 
 
 def render(run: RunView) -> Iterable[bytes]:
-    """Return the document; one `<testsuite>` per eval file, in the order of their paths."""
+    """Return the document, with one `<testsuite>` per eval file in the order of their paths."""
     gate = run.report.gate
     entries = sorted(_fitted(_entries(run), MAX_BYTES), key=lambda entry: entry.order)
     is_red = any(entry.blame is not None and entry.blame.kind != "skipped" for entry in entries)
@@ -128,7 +128,7 @@ def render(run: RunView) -> Iterable[bytes]:
 
 
 def _fitted(entries: Iterable[_Entry], max_bytes: int) -> list[_Entry]:
-    """Collect entries; as they get too large together, shorten more and more of their texts."""
+    """Collect entries, and shorten their texts further each time they get too large together."""
     fitted: list[_Entry] = []
     total, cuts, limits = 0, iter(CUTS), dict[str, int]()
     for entry in entries:
@@ -144,7 +144,7 @@ def _fitted(entries: Iterable[_Entry], max_bytes: int) -> list[_Entry]:
 
 
 def _entries(run: RunView) -> Iterator[_Entry]:
-    """Yield a test for every trial, and one for what is left of a case that was not run."""
+    """Yield a test for every trial, and one for all missing trials of a case."""
     made_up_for = {each.key for each in run.outcomes if each.verdict == "pass" and each.flaky}
     for row in run.rows():
         yield _of_row(row, is_made_up_for=row.outcome_key in made_up_for)
@@ -164,7 +164,7 @@ def _of_row(row: ResultRow, *, is_made_up_for: bool) -> _Entry:
         trial=row.trial,
         path=row.source.path,
         line=row.source.line,
-        # Consumers take a time of zero for one that is not known.
+        # Consumers take a time of zero for an unknown one.
         milliseconds=max(row.duration_ms, 1),
         start=started(row),
         blame=None if remark else _blame(row),
@@ -179,7 +179,7 @@ def _of_row(row: ResultRow, *, is_made_up_for: bool) -> _Entry:
 
 
 def _of_missing(outcome: CaseOutcome, report: RunReport) -> _Entry:
-    """One test for all trials that are missing: of many cases with many trials, a test for each could be millions."""
+    """Return one test for all missing trials of a case: one for each could be millions."""
     case = outcome.case
     ran = {each.number for each in outcome.trials}
     first = next(number for number in range(1, case.trials + 1) if number not in ran)
@@ -219,13 +219,13 @@ def _suite(path: str, entries: Sequence[_Entry], taken: _Names, properties: Mapp
     suite = TestSuite(
         xml_text.line(path),
         file=xml_text.path(path) if entries[0].path else None,
-        # Without a time zone, as readers that check it expect.
+        # Without a time zone, as strict readers expect.
         timestamp=start.replace(tzinfo=None).isoformat(timespec="seconds") if start is not None else None,
         properties=properties,
     )
     head = suite.build_xml_doc(encoding="utf-8")
     head.attrib.update(_counts(entries))
-    # Schemas that know it are few, and nothing here can be disabled.
+    # Few schemas know it, and nothing here can be disabled.
     del head.attrib["disabled"]
     yield _opened(head, 1)
     for entry in entries:
@@ -234,7 +234,7 @@ def _suite(path: str, entries: Sequence[_Entry], taken: _Names, properties: Mapp
 
 
 def _unique_name(entry: _Entry, taken: _Names) -> str:
-    """Return a name that is unique in its class: GitLab ignores what it has seen before."""
+    """Return a name that is unique in its class: GitLab ignores duplicates."""
     suite, name = xml_text.line(entry.suite), xml_text.line(entry.name)
     unique = name
     while taken[suite, unique]:
@@ -255,7 +255,7 @@ def _element(entry: _Entry, name: str) -> ET.Element:
     )
     element: ET.Element
     (element,) = TestSuite("", [case]).build_xml_doc(encoding="utf-8")
-    # junit-xml leaves a time of 0 out, and knows no properties of cases.
+    # junit-xml omits a time of 0 and does not support properties of test cases.
     element.set("time", _seconds(entry.milliseconds))
     if (blame := entry.blame) is not None:
         element.insert(0, ET.Element(blame.kind, {"type": blame.type, "message": blame.message}))
@@ -283,7 +283,7 @@ def _seconds(milliseconds: int) -> str:
 
 
 def _opened(element: ET.Element, level: int) -> bytes:
-    """The element without its end."""
+    """Return the element without its end tag."""
     element.text = element.text or "\n"
     text, _, _ = _indented(element, level).rpartition(b"</")
     return text.rstrip() + b"\n"

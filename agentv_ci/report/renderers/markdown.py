@@ -1,7 +1,7 @@
 """Markdown for a job summary, a comment on a pull request, or an editor: the verdict first, then what to do about it.
 
-When a text gets too long, what matters least is left out first: what cases were asked and answered, then the
-cases that are least bad. The text says what it leaves out.
+If a text gets too long, the least important parts are left out first: questions and answers, then the least bad cases.
+The text states what was left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from agentv_ci.report.view import Links, RunView
 from agentv_ci.text import counted, shortened
 
 LIMIT = 60_000
-"""Characters: what GitHub takes as a comment, with some room; a summary may be longer."""
+"""Characters: less than GitHub's limit for a comment; a summary may be longer."""
 MAX_TEXT = 2_000
 MAX_REASON = 500
 MAX_ID = 100
@@ -32,7 +32,7 @@ MAX_FINDINGS = 10
 MAX_LINES = 100
 MAX_COMMAND = 1_000
 MAX_WITH_ANSWERS = 200
-"""Cases whose rows are held to show what was asked and answered."""
+"""Cases whose question and answer are shown."""
 
 SIGNS: Mapping[str, str] = {
     "pass": "✅",
@@ -45,7 +45,7 @@ SIGNS: Mapping[str, str] = {
     "dry-run": "🧪",
     "invalid": "❌",
 }
-"""Of verdicts, and of what else a gate says."""
+"""Signs of the verdicts of cases, gates and jobs."""
 CHANGES: Mapping[Change, str] = {
     "regressed": "📉 regressed",
     "improved": "📈 improved",
@@ -58,7 +58,7 @@ Source = PlanSource | RowSource
 
 
 class Rank(IntEnum):
-    """What matters most stays longest."""
+    """What is kept longest; the smallest is the most important."""
 
     VERDICT = 0
     COMPARISON = 1
@@ -69,27 +69,27 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part of the text that is there as a whole or not at all."""
+    """A part of the text that is kept whole or left out."""
 
     rank: Rank
     text: str
     case: int | None = None
-    """Which case it is about, where it is about one."""
+    """The number of the case it is about, if any."""
 
 
 def render(run: RunView) -> Iterable[bytes]:
     """Return the text in at most LIMIT characters."""
-    # Names in a command stand there as they are, also where they are no text.
+    # Names in a command are not escaped, and may not be valid Unicode.
     yield text(run, LIMIT).encode("utf-8", "replace")
 
 
 def text(run: RunView, limit: int) -> str:
-    """Return the text in at most `limit` characters, which must be a few thousand."""
+    """Return the text in at most `limit` characters, which must be at least a few thousand."""
     return _fitted([*_blocks(run)], limit)
 
 
 def _fitted(blocks: Sequence[Block], limit: int) -> str:
-    """Keep what matters most, in the order in which it stands."""
+    """Keep the most important blocks that fit, in their order."""
     left = limit - len(_left_out(blocks, limit)) - 2
     fitting: set[int] = set()
     cases: set[int | None] = {None}
@@ -108,7 +108,7 @@ def _fitted(blocks: Sequence[Block], limit: int) -> str:
 def _left_out(blocks: Sequence[Block], limit: int) -> str:
     cases = sum(block.rank is Rank.CASE and block.case is not None for block in blocks)
     others = f"{counted(cases, 'case')} that did not pass, and more" if cases else "details"
-    return f"_Left out to stay within {limit:,} characters: {others}. The results have everything._"
+    return f"_Left out to stay within {limit:,} characters: {others}. The results file has everything._"
 
 
 def _blocks(run: RunView) -> Iterator[Block]:
@@ -182,7 +182,7 @@ def _place(source: Source, links: Links, as_code: Callable[[str], str] = code) -
 
 
 def _case(outcome: CaseOutcome, run: RunView) -> str:
-    """Return a case that did not pass: where it stands, why, and how to see it again."""
+    """Return a case that did not pass: where it is defined, why, and the command that reruns it."""
     facts = [_place(outcome.case.source, run.links), f"target {code(outcome.target)}", view.trials_text(outcome)]
     name, command = code(shortened(outcome.case.id, MAX_ID)), view.rerun_command(*outcome.key)
     return "\n\n".join(
@@ -211,7 +211,7 @@ def _finding(finding: Finding) -> str:
 
 
 def _rows_of(outcomes: Iterable[CaseOutcome], rows: Iterable[ResultRow]) -> dict[OutcomeKey, ResultRow]:
-    """Return the row that says why, case by case."""
+    """Return the row of the worst trial of each case."""
     worst_trials = {each.key: each.worst.number for each in outcomes if each.worst is not None}
     rows_by_case: dict[OutcomeKey, ResultRow] = {}
     for row in rows if worst_trials else ():
@@ -223,12 +223,12 @@ def _rows_of(outcomes: Iterable[CaseOutcome], rows: Iterable[ResultRow]) -> dict
 
 
 def _answer(row: ResultRow) -> str:
-    """Return what was asked, what was hoped for, and what came."""
+    """Return the question, the expected outcome and the answer."""
     turns = "\n\n".join(f"[{each.name or each.role}]\n{each.content}" for each in row.input_messages or ())
     parts = [
         ("Question", turns),
-        ("What a good answer achieves", row.expected_outcome),
-        ("A good answer", row.reference_answer),
+        ("Expected outcome", row.expected_outcome),
+        ("Reference answer", row.reference_answer),
         ("Answer" if row.trials == 1 else f"Answer of trial {row.trial}", row.candidate_answer),
     ]
     texts = [f"**{title}**\n\n{fence(shortened(text, MAX_TEXT))}" for title, text in parts if text]

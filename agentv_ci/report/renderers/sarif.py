@@ -1,6 +1,6 @@
 """SARIF: a result per case that did not pass, on its line.
 
-A gate that is not passed while no case says so is a result too: no file is green whose run is not.
+A gate that is not passed is a result, too, if no case is an error: a run that did not pass never has a green file.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from agentv_ci.report.view import DRY_RUN, RunView, rerun_command, trials_text
 from agentv_ci.text import counted, printable
 
 MAX_RESULTS = 5_000
-"""What GitHub keeps of a run; worst first."""
+"""The most that GitHub keeps of a run; worst first."""
 
 GATE = "gate-not-passed"
 RULES: Mapping[str, tuple[str, str]] = {
-    "case-failed": ("error", "an answer that is not good enough"),
-    "case-errored": ("error", "a case without a verdict: its target, or what scores it, failed"),
-    "case-borderline": ("warning", "an answer just below the line"),
-    "trial-errored": ("warning", "a trial without a verdict; the others decide their case"),
-    GATE: ("error", "a run that does not reach what its eval files ask of it"),
+    "case-failed": ("error", "a case that failed"),
+    "case-errored": ("error", "a case without a verdict, because its target or an evaluator failed"),
+    "case-borderline": ("warning", "a case just below its threshold"),
+    "trial-errored": ("warning", "a trial without a verdict; the other trials decide the case"),
+    GATE: ("error", "a run that does not pass its gate"),
 }
-"""Rule → level and what it is about, worst first."""
+"""Rule → level and description, worst first."""
 RULE_OF = {"fail": "case-failed", "error": "case-errored", "borderline": "case-borderline"}
 ORDER = tuple(RULES)
 
@@ -38,7 +38,7 @@ def render(run: RunView) -> Iterable[bytes]:
     cases, lost = ([], []) if report.dry_run else ([*run.errors, *run.failures], run.lost_trials)
     cases.sort(key=lambda each: ORDER.index(RULE_OF[each.verdict]))
     seen: Counter[str] = Counter()
-    # In the plan's order: what separates a case from its twin in another file does not depend on scores.
+    # In the plan's order, so that the fingerprints of identical cases do not depend on scores.
     known = {each.key: fingerprint((each.case.digest, each.target), seen) for each in run.outcomes}
     results = [_result(each, known[each.key]) for each in cases[:MAX_RESULTS]]
     results += [_lost(case, trial, known[case.key]) for case, trial in lost[:MAX_RESULTS]]
@@ -74,7 +74,7 @@ def _of_rule(rule_id: str) -> JsonObject:
 
 
 def _lost(outcome: CaseOutcome, trial: TrialOutcome, known: JsonObject) -> JsonObject:
-    """Return a trial without a verdict as a result of its own."""
+    """Return a result for a trial without a verdict."""
     name = f"{printable(outcome.case.id)} ({printable(outcome.target)}): trial {trial.number} of {outcome.case.trials}"
     return {
         **_of_rule("trial-errored"),
@@ -90,12 +90,12 @@ def _message(outcome: CaseOutcome) -> JsonObject:
     text = f"{printable(outcome.case.id)} ({printable(outcome.target)}): {facts}"
     if outcome.summary:
         text += f"\n{printable(outcome.summary)}"
-    # The command is ours, and is to be typed as it stands.
+    # The command must stay as it is, to be typed.
     return {"text": f"{without_links(text)}\nRun it again: {rerun_command(*outcome.key)}"}
 
 
 def _gate(report: RunReport, outcomes: Sequence[CaseOutcome]) -> JsonObject:
-    """Return the gate as a result; it has no line, and stands at the top of the first eval file."""
+    """Return a result for the gate, at the top of the first eval file."""
     suites = [*(each.suite for each in report.gate.settings), *(each.case.suite for each in outcomes)]
     result: JsonObject = {
         **_of_rule(GATE),
@@ -107,7 +107,7 @@ def _gate(report: RunReport, outcomes: Sequence[CaseOutcome]) -> JsonObject:
 
 def _invocation(report: RunReport, left_out: int) -> JsonObject:
     notes = [("note", f"dry run: {DRY_RUN}")] if report.dry_run else []
-    notes += [("note", f"{counted(left_out, 'case')} more did not pass")] if left_out > 0 else []
+    notes += [("note", f"{counted(left_out, 'more case')} did not pass")] if left_out > 0 else []
     level = "note" if report.gate.exit_code == PASSED else "error"
     notes += [(level, printable(each)) for each in report.gate.reasons]
     return {

@@ -1,4 +1,4 @@
-"""The summary at the end of a run, for 80 columns; colours are only named here."""
+"""The summary at the end of a run, for 80 columns, with styles that the terminal maps to colours."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def render(run: RunView) -> Iterator[Line]:
 
 
 def _folded(line: Line) -> Iterator[Line]:
-    """Yield a sentence on several lines, the later ones further in."""
+    """Yield a sentence on several lines, with later lines indented further."""
     text = line.text.lstrip(" ")
     before = " " * (len(line.text) - len(text))
     for each in wrapped(text, WIDTH - len(before), indent="  ", whole=True):
@@ -92,13 +92,13 @@ def _lost_trials(lost: Sequence[tuple[CaseOutcome, TrialOutcome]]) -> Iterator[L
 
 
 def _again(outcome: CaseOutcome) -> str:
-    """Return the command that runs a case alone; where it is no line, where to find it."""
+    """Return the command that runs one case; if it is too long for a line, where to find it."""
     command = rerun_command(*outcome.key)
     return command if len(command) <= MAX_COMMAND else "see the reports"
 
 
 def _reasons(outcome: CaseOutcome) -> Iterator[str]:
-    """Yield why a case did not pass: what its only evaluator said, else what each of them did."""
+    """Yield why a case did not pass: the text of its only evaluator, or a line for each."""
     findings = outcome.findings
     if len(findings) < 2:
         text = on_one_line(outcome.summary)
@@ -127,16 +127,16 @@ def _gate(gate: GateResult) -> Iterator[Line]:
 
 
 def _answer(outcome: CaseOutcome) -> list[str]:
-    """Return what was answered in at most two lines."""
+    """Return the answer on at most two lines."""
     answer = on_one_line(outcome.worst.answer) if outcome.worst is not None else ""
     return _wrapped(f"answer: {answer}", indent="  ", limit=MAX_ANSWER) if answer else []
 
 
 def _wrapped(text: str, *, indent: str = "", limit: int = MAX_SENTENCE) -> list[str]:
-    """A sentence on a few lines: its beginning, and its end, where causes stand."""
+    """Return a sentence on a few lines, cut in the middle: causes are at the end."""
     return [f"    {line}" for line in wrapped(shortened(text, limit), WIDTH - 4, indent=indent)]
 
 
 def _cut(text: str) -> str:
-    """What needs no more than one line."""
+    """Return a text cut to one line."""
     return f"    {clipped(text, WIDTH - 4)}"

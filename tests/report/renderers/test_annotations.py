@@ -47,7 +47,7 @@ def test_several_evaluators_are_one_annotation_on_the_case() -> None:
     (one,) = annotate(reported([row("fail", evaluator_results=wrong)]), lambda *_: 12)
     assert one.line == 3
     assert one.message.startswith("e0: reason 0\ne1: reason 1\n")
-    assert "… and 12 evaluators more" in one.message
+    assert "… and 12 more evaluators" in one.message
     assert len(one.message) < 4_096
 
 

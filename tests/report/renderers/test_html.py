@@ -313,7 +313,7 @@ def test_rows_of_foreign_cases_are_not_told() -> None:
         ([row()], Ending(), "✓ Passed", []),
         ([row("fail")], Ending(), "✗ Not passed", ["pass rate 0.0% is below 100.0%"]),
         ([row("error")], Ending(), "! No verdict", ["no case was graded"]),
-        ([row()], Ending(dry_run=True), "! Dry run", ["no score below means anything"]),
+        ([row()], Ending(dry_run=True), "! Dry run", ["the scores below are meaningless"]),
         ([row("error")], Ending(stopped="interrupted"), "! Interrupted", ["the run was interrupted"]),
         ([row()], Ending(stopped="budget"), "! Budget used up", ["the budget is used up: "]),
         ([row("fail")], Ending(shard=SHARD), "✗ Not passed", ["shard 1 of 3", "Not enforced"]),

@@ -311,8 +311,8 @@ def test_message_of_300_characters_is_not_cut() -> None:
     ("length", "shown"),
     [
         (10_000, "x" * 10_000),
-        (10_001, "x" * 10_000 + "\n… 1 characters more"),
-        (1_250_000, "x" * 10_000 + "\n… 1,240,000 characters more"),
+        (10_001, "x" * 10_000 + "\n… 1 more character"),
+        (1_250_000, "x" * 10_000 + "\n… 1,240,000 more characters"),
     ],
 )
 def test_answer_is_cut_at_10_000_characters(length: int, shown: str) -> None:
@@ -359,7 +359,7 @@ def test_suite_says_when_its_first_answer_was_asked_for(found: list[tuple[str, i
 
 def test_reason_is_cut_at_10_000_characters() -> None:
     _, _, message, text = told(row("fail", 0.2, misses=("x" * 2_000_000,)))
-    assert (len(message or ""), len(text or "")) == (300, 10_000 + len("\n… 1,990,012 characters more"))
+    assert (len(message or ""), len(text or "")) == (300, 10_000 + len("\n… 1,990,012 more characters"))
 
 
 def answers(root: ET.Element) -> dict[str, set[int]]:

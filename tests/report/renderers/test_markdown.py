@@ -115,7 +115,7 @@ def test_verdict_comes_first_then_the_figures_of_the_run() -> None:
 def test_every_end_of_a_run_has_its_title(rows: list[ResultRow], ending: Ending, title: str) -> None:
     said = shown(reported(rows, ending))
     assert said.splitlines()[0] == f"## {title}"
-    assert ("no score below means anything" in said) == ending.dry_run
+    assert ("the scores below are meaningless" in said) == ending.dry_run
 
 
 def test_case_that_failed_has_its_place_its_reasons_and_the_command_that_runs_it_again() -> None:
@@ -136,7 +136,7 @@ def test_question_and_answer_are_folded() -> None:
     told = row("fail", input_messages=asked, expected_outcome="Says so", reference_answer="Here", candidate_answer="")
     said = shown(reported([told]))
     assert "**Question**\n\n```\n[user]\nWhere?\n\n[db]\n7\n```" in said
-    assert "**A good answer**\n\n```\nHere\n```\n\n</details>" in said, "there was no answer"
+    assert "**Reference answer**\n\n```\nHere\n```\n\n</details>" in said, "there was no answer"
     assert "details" in Page(said).tags
 
 
@@ -217,7 +217,7 @@ def test_what_matters_least_is_left_out_first() -> None:
     assert "Left out" not in everything
     assert "case-40" in some, "every case is told before any answer is"
     assert 0 < some.count("<summary>Question and answer") < 40
-    assert some.endswith("_Left out to stay within 20,000 characters: details. The results have everything._\n")
+    assert some.endswith("_Left out to stay within 20,000 characters: details. The results file has everything._\n")
     assert few.count("#### ") < 40
     assert "#### ❌ `case-1`" in few
     left_out = 40 - few.count("#### ")

@@ -130,7 +130,7 @@ def test_of_a_great_run_the_worst_are_kept_and_the_rest_is_counted() -> None:
     assert len(found["results"]) == MAX_RESULTS
     assert {each["ruleId"] for each in found["results"]} == {"case-failed"}
     notes = found["invocations"][0]["toolExecutionNotifications"]
-    assert notes[0]["message"]["text"] == "1 case more did not pass"
+    assert notes[0]["message"]["text"] == "1 more case did not pass"
 
 
 @settings(max_examples=40)

@@ -87,7 +87,7 @@ mean 0.675  median 0.750  min 0.250  max 0.950  stdev 0.261
 [0.4, 0.6)      0
 [0.6, 0.8)      1  ###############
 [0.8, 1.0]      2  ##############################
-tokens: 2,000 in, 34 out, 2,034 in all
+tokens: 2,000 in, 34 out, 2,034 total
 gate: not passed
   pass rate 50.0% is below 100.0%
   2 errors, at most 0 allowed
@@ -131,7 +131,7 @@ gate: not passed
 def test_dry_run_is_said_first_and_not_gated() -> None:
     one = case()
     lines = rendered([one], [row("fail", of=one)], dry_run=True)
-    assert lines[0] == Line("dry run: the mock answered, no score below means anything", "warn")
+    assert lines[0] == Line("dry run: the mock answered; the scores below are meaningless", "warn")
     assert lines[-1] == Line("gate: not applied to a dry run", "warn")
 
 
@@ -206,8 +206,8 @@ def test_gate_is_good_when_it_is_passed() -> None:
 @pytest.mark.parametrize(
     ("usage", "told"),
     [
-        (Usage(input_tokens=1, output_tokens=2, total_tokens=3), "tokens: 1 in, 2 out, 3 in all"),
-        (Usage(total_tokens=1_000_000), "tokens: 0 in, 0 out, 1,000,000 in all"),
+        (Usage(input_tokens=1, output_tokens=2, total_tokens=3), "tokens: 1 in, 2 out, 3 total"),
+        (Usage(total_tokens=1_000_000), "tokens: 0 in, 0 out, 1,000,000 total"),
         (Usage(), None),
         (None, None),
     ],

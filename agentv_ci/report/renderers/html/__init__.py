@@ -1,1 +1,1 @@
-"""The parts of the HTML report: what it has of a run, and the templates that show it."""
+"""The HTML report: its data and its templates."""

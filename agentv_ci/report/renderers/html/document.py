@@ -1,7 +1,7 @@
-"""One HTML file that people open when a run surprised them: no server, no request, no trust in what agents say.
+"""The HTML report: one file that needs no server, sends no request, and does not trust what agents write.
 
-A policy in the page allows this file's own scripts and styles, by their hashes, and nothing else. What agents wrote is
-data for those scripts, which build text of it and never markup.
+A policy in the page allows the file's own scripts and styles, by their hashes, and nothing else. What agents wrote is
+data for these scripts, which turn it into text and never into markup.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from agentv_ci.report.view import Links, RunView
 from agentv_ci.text import counted, on_one_line, shortened, well_formed_text
 
 MAX_BYTES = 30_000_000
-"""Of the whole file. Texts of passed cases are left out first, then of doubtful ones, then lines of the table."""
+"""Of the whole file. Texts of passed cases are left out first, then of borderline and flaky ones, then table rows."""
 
 MAX_LINE = 600
 """Characters of a text at the top of the page."""
@@ -49,7 +49,7 @@ def render(run: RunView) -> Iterable[bytes]:
 
 
 def _page(run: RunView, trials: Trials) -> tuple[bytes, bytes]:
-    """Return the page around its data."""
+    """Return the page before and after its data."""
     style, early, script = _read("report.css"), _read(EARLY), joined_script()
     template = _environment().get_template("report.html")
     report = run.report
@@ -77,7 +77,7 @@ def _page(run: RunView, trials: Trials) -> tuple[bytes, bytes]:
 
 @cache
 def joined_script() -> str:
-    """Return all scripts as one block, so that a page has none of their names."""
+    """Return all scripts in one block, so that they add no global names."""
     strict = '"use strict";\n'
     parts = [_read(name).removeprefix(strict) for name in SCRIPTS]
     return f"{strict}{{\n{''.join(parts)}}}\n"
@@ -109,7 +109,7 @@ def _environment() -> Environment:
     environment.globals |= {
         "axes": (LEFT, RIGHT, TOP, BOTTOM),
         "dry_run": view.DRY_RUN,
-        "gate_words": view.GATE,
+        "gate_titles": view.GATE,
         "severities": view.SEVERITIES,
         "stops": view.STOPS,
     }
@@ -117,17 +117,17 @@ def _environment() -> Environment:
 
 
 def line(text: str) -> str:
-    """Return a text in one line of bearable length, without characters that command a terminal or turn text round."""
+    """Return a text on one line of limited length, without control and direction characters."""
     return shortened(on_one_line(text), MAX_LINE)
 
 
 def worst_first(figures: Iterable[Group | EvaluatorFigures]) -> list[Group | EvaluatorFigures]:
-    """Return what passes least often first."""
+    """Return the figures sorted by pass rate, lowest first."""
     return sorted(figures, key=view.badness)
 
 
 def when(first: datetime | None, last: datetime | None) -> str:
-    """Return when a run took place, and how long it took."""
+    """Return when a run began and ended, and how long it took."""
     if first is None or last is None:
         return ""
     end = f"{last:%H:%M:%S}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M:%S}"
@@ -136,13 +136,13 @@ def when(first: datetime | None, last: datetime | None) -> str:
 
 
 def commit_of(links: Links) -> tuple[str, str] | None:
-    """Return the address and the name of the commit to which a run's links lead; None when they lead nowhere."""
+    """Return the address and the short name of the commit that a run's links point to; None without links."""
     repository, separator, commit = (links.base or "").partition("/blob/")
     return (f"{repository}/commit/{commit}", commit[:12]) if separator and commit else None
 
 
 def policy(style: str, scripts: Iterable[str]) -> str:
-    """Return the content security policy that allows these and nothing else."""
+    """Return the content security policy that allows this style and these scripts only."""
     allowed = " ".join(f"'{_hash(script)}'" for script in scripts)
     return (
         f"default-src 'none'; script-src {allowed}; style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'; "

@@ -1,4 +1,4 @@
-"""Figures as people read them; scripts of the page have the same rules, and one table tests both."""
+"""Format figures for people, by the same rules as `figures.js`; one table tests both."""
 
 from __future__ import annotations
 
@@ -6,37 +6,37 @@ import math
 from decimal import ROUND_HALF_UP, Context, Decimal
 
 LONGEST = 400
-"""Digits that a number can have and still be rounded exactly."""
+"""Digits up to which a number is rounded exactly."""
 
 _UNITS = (("ms", 1, 1000), ("s", 1000, 60), ("min", 60_000, 60), ("h", 3_600_000, math.inf))
 
 
 def fixed(value: float, places: int) -> str:
-    """Return a number with so many places behind the point; halves go up."""
+    """Return a number with `places` decimal places; halves are rounded up."""
     context = Context(prec=LONGEST, rounding=ROUND_HALF_UP)
     return f"{Decimal(value).quantize(Decimal(1).scaleb(-places), context=context):,f}"
 
 
 def digits(value: float, number: int) -> str:
-    """Return a number with so many digits that matter, as far as they say something."""
+    """Return a number with `number` significant digits, without trailing zeros."""
     text = f"{_rounded(value, number):,f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def score(value: float | None) -> str:
-    """Return a score; a dash for none."""
+    """Return a score, or a dash for None."""
     return "–" if value is None else fixed(value, 3)
 
 
 def money(dollars: float) -> str:
-    """Return an amount with as many digits as it needs to say something."""
+    """Return an amount in dollars with as many digits as it needs."""
     if 0 < dollars < 0.0001:
         return "<$0.0001"
     return f"${fixed(dollars, 2)}" if dollars == 0 or dollars >= 0.0995 else f"${digits(dollars, 2)}"
 
 
 def duration(milliseconds: float) -> str:
-    """Return a time with two or three digits."""
+    """Return a time with up to three significant digits."""
     # Rounded first: 59.96 s are 1 min.
     fits = (each for each in _UNITS if _rounded(milliseconds / each[1], 3) < each[2])
     name, unit, _ = next(fits, _UNITS[-1])
@@ -44,7 +44,7 @@ def duration(milliseconds: float) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """Return a share in per cent; never 100 % for less than all, nor 0 % for something."""
+    """Return a share as a percentage: 100% only for all, 0% only for none."""
     if not whole:
         return "–"
     text = f"{part / whole * 100:.1f}"
@@ -64,7 +64,7 @@ def large(number: int) -> str:
 
 
 def signed(part: float) -> str:
-    """Return a change of a share, in points of per cent."""
+    """Return a change of a share in percentage points."""
     return f"{'−' if part < 0 else '+'}{fixed(abs(part) * 100, 0)}%"
 
 

@@ -1,6 +1,6 @@
-"""The data of a page: a line for every case and the texts of its trials, as far as a file has room for them.
+"""The data of the page: a table row for every case and the texts of its trials, as far as they fit.
 
-Whatever the texts say, they end neither their element nor the page.
+The data is encoded so that no text can close its element.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from agentv_ci.report.view import RunView, rerun_command, started
 from agentv_ci.text import well_formed_text
 
 PASSES, DOUBTFUL, FAILS = 2, 1, 0
-"""How little the data of a case will be missed."""
+"""What is dropped first; the largest goes first."""
 MOST_MS = 10**15
-"""The longest time that is drawn: what is beyond is no figure for people, but rows come from anywhere."""
+"""The longest time that is drawn; rows are untrusted and may hold any number."""
 MAX_TEXT = 100_000
-"""Characters of one text that are there."""
+"""Characters kept of one text."""
 MAX_TRIAL = 2_000_000
-"""Bytes of one trial, however many texts it has: a long trace takes no room from others."""
+"""Bytes of one trial with all its texts, so that a long trace takes no room from others."""
 
 _IN_TABLE = {"eval_id", "suite", "target", "source", "trial", "trials", "require", "status", "verdict", "score"}
-"""What a page has of a row in the table of cases."""
+"""Fields of a row that the table of cases shows."""
 _NOT_SHOWN = {"schema_version", "dataset", "dry_run", "stop_when"}
 _AS_TEXT = {"seed", "metadata", "request", "output_messages"}
 
 _OF_CHANGE = {"change", "base", "head", "low", "high", "single", "stale"}
-"""What a line has of a case that changed."""
+"""Fields of a comparison in a row of the table."""
 
 Rank = tuple[int, int, int, int]
-"""How soon a piece goes: kind, size, case, trial; what is smaller stays longer."""
+"""Kind, size, case and trial of a piece; the largest rank is dropped first."""
 
 
 class BoundedPieces:
-    """Pieces of a file that fit into a limit together.
+    """Pieces of a file that together fit into a limit.
 
-    What goes is the end of all pieces in the order of their ranks, so what stays depends on no other order.
+    Pieces are dropped by rank, so the order in which they are added does not matter.
     """
 
     def __init__(self, limit: int) -> None:
@@ -54,60 +54,60 @@ class BoundedPieces:
         self._gone_from: Rank | None = None
 
     def add(self, kind: int, case: int, trial: int, piece: bytes) -> None:
-        """Take in a piece; `kind` is how little it will be missed."""
+        """Add a piece; pieces of the largest `kind` are dropped first."""
         rank = (kind, len(piece), case, trial)
         if len(piece) > self.limit or (self._gone_from is not None and rank >= self._gone_from):
             return
         self._pieces.append((rank, piece))
         self._size += len(piece)
-        # Sorting once in a while costs less than keeping order.
+        # Sorting now and then is cheaper than keeping order.
         if self._size > self.limit * 5 // 4:
             self.shrink(self.limit)
 
     def shrink(self, limit: int) -> None:
-        """Drop what is over a limit."""
+        """Drop pieces until the rest fits into a limit."""
         self._pieces.sort()
         while self._size > max(limit, 0):
             self._gone_from, piece = self._pieces.pop()
             self._size -= len(piece)
 
     def drop_other_cases(self, cases: Container[int]) -> None:
-        """Drop the pieces of all cases but these."""
+        """Drop the pieces of all other cases."""
         self._pieces = [(rank, piece) for rank, piece in self._pieces if rank[2] in cases]
         self._size = sum(len(piece) for _, piece in self._pieces)
 
     def in_order(self) -> list[tuple[int, int, bytes]]:
-        """Return case, trial and piece of all that fit."""
+        """Return case, trial and piece of all pieces that fit."""
         self.shrink(self.limit)
         return sorted((case, trial, piece) for (_, _, case, trial), piece in self._pieces)
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A trial in the plot of time and money."""
+    """A trial in the plot of time and cost."""
 
     case: int
-    """Which case, counted from 0."""
+    """The number of the case, from 0."""
     trial: int
     verdict: Verdict
     duration_ms: int
     cost: int | None
-    """In parts of dollars; None: nothing is known."""
+    """In parts of dollars; None: unknown."""
     score: float
 
 
 @dataclass(slots=True)
 class Trials:
-    """What a page has of the trials of a run."""
+    """What the page shows of the trials of a run."""
 
     texts: BoundedPieces
     numbers: dict[OutcomeKey, int]
-    """The places of cases among all of the run."""
+    """The number of each case in the run."""
     points: list[Point] = field(default_factory=list)
     number: int = 0
-    """Trials whose texts there are, before any was left out."""
+    """The number of trials, including those whose texts were left out."""
     first: datetime | None = None
-    """When the run began, as far as its rows know."""
+    """When the run began, according to its rows."""
     last: datetime | None = None
     """When it ended."""
 
@@ -121,7 +121,7 @@ class Trials:
             if number is None:
                 continue
             trials._add(number, row)
-            # Of a trial that is there twice, one text can be found.
+            # If a trial occurs twice, the page can show only one of them.
             if (number, row.trial) not in seen:
                 seen.add((number, row.trial))
                 piece = fitting_block(f"trial-{number}-{row.trial}", details(row), min(limit // 3, MAX_TRIAL))
@@ -152,14 +152,14 @@ def _totals(points: Sequence[Point]) -> JsonObject:
 
 
 def kind_of(outcome: CaseOutcome) -> int:
-    """Return how little the data of a case will be missed."""
+    """Return the kind of a case's data, which decides what is dropped first."""
     if outcome.verdict in ("fail", "error"):
         return FAILS
     return PASSES if outcome.verdict == "pass" and not outcome.flaky else DOUBTFUL
 
 
 def case_lines(run: RunView, trials: Trials, limit: int) -> dict[int, bytes]:
-    """Return a line of JSON for every case, by its number; over `limit` bytes, passed cases are left out first."""
+    """Return a line of JSON for every case, by its number; beyond `limit` bytes, passed cases are left out first."""
     suites, targets = numbered_names(run.outcomes)
     comparison = run.report.comparison
     compared = {each.key: each.model_dump(include=_OF_CHANGE) for each in (comparison.cases if comparison else ())}
@@ -189,7 +189,7 @@ def case_lines(run: RunView, trials: Trials, limit: int) -> dict[int, bytes]:
 
 
 def table_blocks(run: RunView, trials: Trials, lines: dict[int, bytes]) -> bytes:
-    """Return the data of the table of cases, and what its lines refer to."""
+    """Return the data of the table of cases, and the names that its rows refer to."""
     comparison = run.report.comparison
     suites, targets = numbered_names(run.outcomes)
     facts: JsonObject = {
@@ -205,7 +205,7 @@ def table_blocks(run: RunView, trials: Trials, lines: dict[int, bytes]) -> bytes
 
 
 def numbered_names(outcomes: Sequence[CaseOutcome]) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the suites and the targets, numbered in their order."""
+    """Return the suites and the targets, each with its number."""
     suites = sorted({each.case.suite for each in outcomes})
     targets = sorted({each.target for each in outcomes})
     return {name: number for number, name in enumerate(suites)}, {name: number for number, name in enumerate(targets)}
@@ -228,12 +228,12 @@ def _verdict(outcome: CaseOutcome) -> JsonObject:
 
 
 def details(row: ResultRow) -> JsonObject:
-    """Return the texts and figures of a row under its own names. Absent is what the row does not have."""
+    """Return the texts and figures of a row under its own field names, without those that are empty."""
     said_by_evaluators = {"hits", "misses", "reasoning"} if row.evaluator_results else set[str]()
     return _known(
         {
             **row.model_dump(exclude=_IN_TABLE | _NOT_SHOWN | _AS_TEXT | said_by_evaluators),
-            # JavaScript would round a large one.
+            # JavaScript would round a large number.
             "seed": None if row.seed is None else str(row.seed),
             "metadata": _pretty(row.metadata or None),
             "request": _pretty(row.request or None),
@@ -250,7 +250,7 @@ def _turn(turn: OutputMessage) -> JsonObject:
 
 
 def _known(value: JsonObject) -> JsonObject:
-    """Return an object without what says nothing, at any depth."""
+    """Return an object without empty values, at any depth."""
     known = ((key, _known_parts(each)) for key, each in value.items())
     return {key: each for key, each in known if each not in (None, "", [], {}) and each is not False}
 
@@ -266,24 +266,24 @@ def _known_parts(value: JsonValue) -> JsonValue:
 
 
 def _pretty(value: JsonValue) -> str | None:
-    """Return JSON as a text for people; a text that stands alone is itself, null is none."""
+    """Return indented JSON; a string stays as it is, null becomes None."""
     if value is None or isinstance(value, str):
         return value
     try:
         return json.dumps(value, ensure_ascii=False, indent=2)
     except RecursionError:
-        return "nested too deep to be shown"
+        return "nested too deeply to be shown"
 
 
 def fitting_block(name: str, value: JsonObject, limit: int) -> bytes:
-    """Return a block of at most about `limit` bytes: of texts too long together only beginnings are left."""
+    """Return a block of at most about `limit` bytes; if its texts are too long, only their beginnings are kept."""
     pieces = (block(name, _beginnings(value, longest)) for longest in (MAX_TEXT, 20_000, 4_000, 800))
     fitting = (piece for piece in pieces if len(piece) <= limit)
     return next(fitting, None) or block(name, _beginnings(value, 100))
 
 
 def _beginnings(value: JsonValue, longest: int) -> JsonValue:
-    """Return the same with only the beginnings of texts that are longer, each with its whole length."""
+    """Return a copy in which longer texts are cut to their beginning and carry their full length."""
     match value:
         case str() if len(value) > longest:
             return {"text": value[:longest], "length": len(value)}
@@ -296,12 +296,12 @@ def _beginnings(value: JsonValue, longest: int) -> JsonValue:
 
 
 def block(name: str, value: JsonValue) -> bytes:
-    """Return an element that holds a value as data; scripts find it by its name, a plain word."""
+    """Return an element that holds a value as data; scripts find it by its name, which needs no escaping."""
     return f'<script type="application/json" id="{name}">{encoded(value)}</script>\n'.encode()
 
 
 def encoded(value: JsonValue) -> str:
-    """Return JSON that can stand anywhere in a page, well-formed: U+FFFD for lone surrogates, null for NaN."""
+    """Return JSON that is safe anywhere in a page, with U+FFFD for lone surrogates and null for NaN."""
     try:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     except ValueError:

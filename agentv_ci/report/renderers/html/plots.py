@@ -1,4 +1,4 @@
-"""What the plots show, and the scales of their axes; templates draw it."""
+"""The data of the plots and the scales of their axes; templates draw them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from agentv_ci.report.renderers.html.payload import Point
 
 MAX_POINTS = 2_000
 LOG_FROM = 30
-"""A scale is logarithmic when the largest value is so many times the smallest."""
+"""A scale is logarithmic if the largest value is at least this many times the smallest."""
 
 
 LEFT, RIGHT, TOP, BOTTOM = 54, 334, 14, 166
-"""Where the axes of the trials' plot are."""
+"""The position of the axes in the plot of trials."""
 
 
 def columns(outcomes: Iterable[CaseOutcome]) -> list[Counter[str]]:
-    """Return how many graded cases there are of each verdict, column by column of the scores."""
+    """Return the number of graded cases by verdict for each column of scores."""
     counts = [Counter[str]() for _ in range(BINS)]
     for outcome in outcomes:
         if outcome.verdict != "error":
@@ -32,7 +32,7 @@ def columns(outcomes: Iterable[CaseOutcome]) -> list[Counter[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """From values to places."""
+    """A scale from values to positions."""
 
     low: float
     high: float
@@ -42,14 +42,14 @@ class Scale:
 
     @classmethod
     def of(cls, values: Sequence[float], start: float, end: float) -> Scale:
-        """Return the scale that shows all values; zero is part of a linear one."""
+        """Return a scale that shows all values; a linear one begins at zero."""
         positive = [value for value in values if value > 0]
         high = max(values, default=0) or 1.0
         is_log = bool(positive) and len(positive) == len(values) and high / min(positive) >= LOG_FROM
         return cls(min(positive) / 1.2 if is_log else 0.0, high * (1.2 if is_log else 1.05), start, end, is_log)
 
     def at(self, value: float) -> float:
-        """Return the place of a value."""
+        """Return the position of a value."""
         if self.is_log:
             share = math.log(value / self.low) / math.log(self.high / self.low)
         else:
@@ -70,16 +70,16 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """Trials by time, and by cost where it is known, else by score."""
+    """Trials by time and cost or, if costs are unknown, by time and score."""
 
     points: Sequence[Point]
     x: Scale
     y: Scale
     shows_cost: bool
     trials: int
-    """How many could be drawn."""
+    """How many trials could be drawn."""
     without: int
-    """How many could not, because they have no cost, or no score."""
+    """How many could not, because their cost or score is unknown."""
 
     def height(self, point: Point) -> float:
         """Return the cost in dollars or the score, whichever is shown."""
@@ -87,9 +87,9 @@ class Scatter:
 
 
 def scatter(points: Sequence[Point]) -> Scatter | None:
-    """Return what is drawn of trials; None for fewer than two.
+    """Return the plot of trials; None for fewer than two.
 
-    Of many trials those that passed are thinned, evenly over their times.
+    If there are many, passed trials are thinned evenly over their times.
     """
     priced = [point for point in points if point.cost]
     shows_cost = len(priced) > 1
@@ -100,13 +100,13 @@ def scatter(points: Sequence[Point]) -> Scatter | None:
     y = Scale(0.0, 1.0, BOTTOM, TOP, is_log=False)
     if shows_cost:
         y = Scale.of([(point.cost or 0) / PARTS for point in plottable], BOTTOM, TOP)
-    # What passed lies below what did not.
+    # Trials that did not pass are drawn on top.
     drawn = sorted(thinned(plottable), key=lambda point: point.verdict != "pass")
     return Scatter(drawn, x, y, shows_cost, len(plottable), len(points) - len(plottable))
 
 
 def thinned(points: Sequence[Point]) -> list[Point]:
-    """Return at most MAX_POINTS, what did not pass first."""
+    """Return at most MAX_POINTS; trials that did not pass are kept first."""
     if len(points) <= MAX_POINTS:
         return list(points)
     bad = [point for point in points if point.verdict != "pass"]

@@ -1,6 +1,6 @@
 "use strict";
 
-// The page of one case: what was asked, what was answered, what was expected, and why it scored as it did.
+// The page of one case: question, answer, expected answer, and the reasons of its score.
 
 const REQUIRED = { majority: "a majority", all: "all", any: "one" };
 const SIGNS = { pass: "✓", borderline: "△", fail: "✗", error: "!" };
@@ -10,7 +10,7 @@ function trialsOf(each) {
   return each.trials && each.trials.length > 0 ? each.trials.map(([number]) => number) : [1];
 }
 
-/** Build the page; `around` knows its neighbours and addresses. */
+/** Build the page; `around` has the addresses of its neighbours. */
 function casePage(run, each, trial, around) {
   const numbers = trialsOf(each);
   const chosen = numbers.includes(trial) ? trial : numbers[0];
@@ -63,7 +63,7 @@ function trialsSentence(each) {
   return `${said.filter(Boolean).join(", ")}${each.require ? `; ${REQUIRED[each.require]} must pass` : ""}`;
 }
 
-/** Tabs after the ARIA pattern: arrows move and choose, one of them is in the order of focus. */
+/** Tabs in the ARIA pattern: arrows move and select; only the selected tab is in the tab order. */
 function trialTabs(each, chosen, panel, choose) {
   const tabs = each.trials.map(([number, verdict, value]) => make("button", {
     type: "button", role: "tab", id: `tab-${number}`, "aria-controls": "trial", "aria-selected": String(number === chosen),
@@ -103,7 +103,7 @@ function unknownTrial(run, each, number) {
   const said = each.trials ? (each.trials.find(([other]) => other === number) || [])[3] : each.why;
   const reason = each.idle
     ? "It never ran."
-    : "The texts of this trial were left out, so that the file stays small enough to open. The results file has them.";
+    : "The texts of this trial were left out to keep the file small. The results file has them.";
   return make("div", { class: "trial" },
     make("div", {}, panelOf("What is known", make("p", {}, reason), said && textBox(said, "boxed"))),
     make("aside", { "aria-label": "Figures" }, comparisonPanel(run, each)));
@@ -128,7 +128,7 @@ function conversationPanel(trial) {
   }));
 }
 
-/** The answer against the good one: as a difference, or each on its own. */
+/** The answer and the expected one: as a difference, or each on its own. */
 function answerPanel(trial) {
   const answer = charactersOf(trial.candidate_answer);
   const reference = charactersOf(trial.reference_answer);
@@ -158,14 +158,14 @@ function differenceView(trial) {
       make("div", {}, make("h3", {}, "Expected"), textBox(trial.reference_answer, "boxed", { name: "Expected" })),
       make("div", {}, make("h3", {}, "Answer"), textBox(trial.candidate_answer, "boxed", { name: "Answer" })));
   }
-  const cuts = [cutNote(trial.reference_answer, "Of the expected answer only this was compared"), cutNote(trial.candidate_answer)];
+  const cuts = [cutNote(trial.reference_answer, "Only part of the expected answer was compared"), cutNote(trial.candidate_answer)];
   if (form === "same") {
     const same = cuts.some(Boolean)
-      ? "What is kept of the answer is the same as what is kept of the expected one."
+      ? "The part of the answer that was kept is the same as that of the expected one."
       : "The answer is the expected one, word for word.";
     return make("div", {}, make("p", { class: "note" }, same), textBox(trial.candidate_answer, "boxed", { name: "Answer" }), cuts[0]);
   }
-  const kinds = { gone: "del", come: "ins" };
+  const kinds = { removed: "del", added: "ins" };
   const nodes = parts.map(([kind, text]) => (kind === "same" ? shown(text) : make(kinds[kind], {}, shown(text)))).flat();
   const legend = make("p", { class: "more" }, make("del", {}, "expected, not answered"), " · ", make("ins", {}, "answered, not expected"));
   const text = parts.map(([, part]) => part).join("");
@@ -244,7 +244,7 @@ function comparisonPanel(run, each) {
   each.stale && make("p", { class: "more" }, "The case or its target has changed since."));
 }
 
-/** How often a case passed on one side, of those trials that have a verdict. */
+/** How often a case passed on one side, of its graded trials. */
 function rateText({ verdict, passed, graded, mean }) {
   if (graded === 0 || mean === null) return "no verdict";
   return graded === 1 ? `${verdict} ${score(mean)}` : `${passed}/${graded} passed, mean ${score(mean)}`;

@@ -1,13 +1,13 @@
 "use strict";
 
-// What two texts have in common: lines first, then words within the lines that differ.
+// Compare two texts: by lines first, then by words within the lines that differ.
 
 const MAX_CELLS = 4_000_000;
 const TOO_DIFFERENT = 0.25;
 
 /**
- * Compare two texts. `parts` are [kind, text] with kind "same", "gone" or "come". `form` says how they are best shown:
- * "same", "words", "lines" (too long for words), or "apart", side by side, when little is common or both are too long.
+ * Compare two texts. `parts` are [kind, text] with kind "same", "removed" or "added". `form` is how to show them: "same",
+ * "words", "lines" (too long for words), or "apart", side by side, if they have little in common or are too long.
  */
 function compareTexts(before, after) {
   if (before === after) return { form: "same", parts: [["same", before]] };
@@ -16,13 +16,13 @@ function compareTexts(before, after) {
   const parts = [];
   let form = "words";
   for (const hunk of hunks(lines)) {
-    const words = hunk.gone && hunk.come ? commonParts(wordsOf(hunk.gone), wordsOf(hunk.come)) : null;
+    const words = hunk.removed && hunk.added ? commonParts(wordsOf(hunk.removed), wordsOf(hunk.added)) : null;
     if (words !== null) for (const part of words) parts.push(part);
     else {
       if (hunk.same) parts.push(["same", hunk.same]);
-      if (hunk.gone) parts.push(["gone", hunk.gone]);
-      if (hunk.come) parts.push(["come", hunk.come]);
-      if (hunk.gone && hunk.come) form = "lines";
+      if (hunk.removed) parts.push(["removed", hunk.removed]);
+      if (hunk.added) parts.push(["added", hunk.added]);
+      if (hunk.removed && hunk.added) form = "lines";
     }
   }
   const common = parts.reduce((sum, [kind, text]) => sum + (kind === "same" ? text.replace(/\s+/g, "").length : 0), 0);
@@ -34,19 +34,19 @@ function wordsOf(text) {
   return text.match(/\s+|[\p{L}\p{M}\p{N}_\u200c\u200d]+|[^\s\p{L}\p{M}\p{N}_\u200c\u200d]/gu) || [];
 }
 
-/** Runs of lines that are the same, or that stand against each other. */
+/** Runs of equal lines, and of lines that replace each other. */
 function* hunks(lines) {
-  let hunk = { gone: "", come: "" };
+  let hunk = { removed: "", added: "" };
   for (const [kind, text] of lines) {
     if (kind !== "same") { hunk[kind] += text; continue; }
-    if (hunk.gone || hunk.come) yield hunk;
+    if (hunk.removed || hunk.added) yield hunk;
     yield { same: text };
-    hunk = { gone: "", come: "" };
+    hunk = { removed: "", added: "" };
   }
-  if (hunk.gone || hunk.come) yield hunk;
+  if (hunk.removed || hunk.added) yield hunk;
 }
 
-/** The longest common subsequence of two lists of texts, as parts; null when that would take too long. */
+/** The longest common subsequence of two lists of texts, as parts; null if it would take too long. */
 function commonParts(before, after) {
   let start = 0;
   while (start < before.length && start < after.length && before[start] === after[start]) start += 1;
@@ -78,31 +78,31 @@ function between(one, other) {
       i += 1;
       j += 1;
     } else if (j >= other.length || (i < one.length && lengths[(i + 1) * width + j] >= lengths[i * width + j + 1])) {
-      parts.push(["gone", one[i]]);
+      parts.push(["removed", one[i]]);
       i += 1;
     } else {
-      parts.push(["come", other[j]]);
+      parts.push(["added", other[j]]);
       j += 1;
     }
   }
   return parts;
 }
 
-/** The same parts with neighbours of one kind joined, what has gone before what has come. */
+/** Join neighbouring parts of one kind, removed text before added text. */
 function merged(parts) {
   const joined = [];
-  let gone = "";
-  let come = "";
+  let removed = "";
+  let added = "";
   const flush = () => {
-    if (gone) joined.push(["gone", gone]);
-    if (come) joined.push(["come", come]);
-    gone = "";
-    come = "";
+    if (removed) joined.push(["removed", removed]);
+    if (added) joined.push(["added", added]);
+    removed = "";
+    added = "";
   };
   for (const [kind, text] of parts) {
-    if (kind === "gone") gone += text;
-    else if (kind === "come") come += text;
-    else if (joined.length > 0 && joined.at(-1)[0] === "same" && !gone && !come) joined.at(-1)[1] += text;
+    if (kind === "removed") removed += text;
+    else if (kind === "added") added += text;
+    else if (joined.length > 0 && joined.at(-1)[0] === "same" && !removed && !added) joined.at(-1)[1] += text;
     else { flush(); joined.push(["same", text]); }
   }
   flush();

@@ -1,11 +1,11 @@
 "use strict";
 
-// What is to be known before anything is drawn: that scripts run, and which theme somebody chose.
+// Runs before the page is drawn: marks that scripts run, and applies the chosen theme.
 
 document.documentElement.classList.replace("no-script", "script");
 try {
   const theme = localStorage.getItem("agentv-ci-theme");
   if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;
 } catch {
-  // Some viewers of files keep nothing; then the system's theme stays.
+  // Without storage, the system's theme applies.
 }

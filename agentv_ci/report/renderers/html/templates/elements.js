@@ -1,21 +1,21 @@
 "use strict";
 
-// Elements of a page, made without markup: whatever a text says, it stays a text.
+// Build elements without markup, so that text stays text.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Make an element; `given` has its attributes, and `on` its listeners. Children are elements, texts or nothing. */
+/** Make an element; `given` has its attributes and, in `on`, its listeners. Children are elements, texts or empty. */
 function make(name, given = {}, ...children) {
   return filled(document.createElement(name), given, children);
 }
 
-/** Make an element of a drawing. */
+/** Make an SVG element. */
 function draw(name, given = {}, ...children) {
   return filled(document.createElementNS(SVG, name), given, children);
 }
 
 function filled(element, { on = {}, ...attributes }, children) {
-  // All at once, and before there is a direction to find out: a difference may have 100,000 parts.
+  // Appended at once, before the text direction is resolved: a difference may have 100,000 parts.
   const parts = document.createDocumentFragment();
   for (const child of children.flat(Infinity)) if (isSomething(child)) parts.append(child);
   element.append(parts);
@@ -31,7 +31,7 @@ function isSomething(child) {
   return child !== null && child !== undefined && child !== false && child !== "";
 }
 
-/** The value of a block of data; undefined where there is none. */
+/** The value of a block of data; undefined if it does not exist. */
 function dataOf(name) {
   const block = document.getElementById(name);
   return block === null ? undefined : JSON.parse(block.textContent);
@@ -48,7 +48,7 @@ function charactersOf(text) {
 }
 
 const COLOURS = /\u001b\[[0-9;?]*[ -/]*[@-~]/g;
-// What is invisible or turns the direction of what follows; joiners only where there is nothing that they join.
+// Invisible characters and those that change the direction of text; joiners only if they join nothing.
 const JOINED = "(?![\\p{Script=Latin}\\p{Script=Greek}\\p{Script=Cyrillic}])[\\p{L}\\p{M}\\p{Extended_Pictographic}\\u{1f3fb}-\\u{1f3ff}]";
 const INVISIBLE = "\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028\\u2029"
   + "\\u202a-\\u202e\\u2060-\\u206f\\u3164\\ufeff\\ufff9-\\ufffb\\u{e0000}-\\u{e01ef}";
@@ -59,7 +59,7 @@ function plain(text) {
   return text.replace(COLOURS, "").replace(/\r\n/g, "\n");
 }
 
-/** A text as nodes in which nothing is hidden: controls are named, so that they can be seen and do nothing. */
+/** A text as nodes in which control characters are replaced by their names, so that they are visible and inert. */
 function shown(text = "") {
   const content = plain(text);
   const nodes = [];
@@ -73,12 +73,12 @@ function shown(text = "") {
   return nodes;
 }
 
-/** The same in one line, as plain text. */
+/** A text on one line, as plain text. */
 function inline(text = "") {
   return text.replace(COLOURS, "").replace(/[ \t\r\n]+/g, " ").replace(CONTROLS, "\ufffd");
 }
 
-/** The name of a case in one line; of one that cannot be seen, how it is written. */
+/** The name of a case on one line; an invisible one is shown as JSON. */
 function visibleName(id) {
   const name = inline(id);
   return name.trim() === "" ? JSON.stringify(id) : name;
@@ -87,7 +87,7 @@ function visibleName(id) {
 const FOLD_LINES = 24;
 const FOLD_CHARACTERS = 2400;
 
-/** A box with a text, folded when it is long; `name` is what it is called then. */
+/** A box with a text, folded if it is long; `name` is then its label. */
 function textBox(text, kind = "", { name = "Text", nodes = null } = {}) {
   const characters = charactersOf(text);
   const box = make("div", { class: `text ${kind}`.trim(), dir: "auto" }, nodes === null ? shown(characters) : nodes);
@@ -99,7 +99,7 @@ function textBox(text, kind = "", { name = "Text", nodes = null } = {}) {
   return make("div", {}, parts);
 }
 
-/** Fold a box, and make the button that unfolds it. While it scrolls it is a place of its own, so that keys reach it. */
+/** Fold a box, and make the button that unfolds it. A folded box can take the focus, so that keys scroll it. */
 function foldButton(box, name) {
   const button = make("button", { type: "button", class: "fold-button" });
   const fold = (isFolded) => {
@@ -116,20 +116,20 @@ function foldButton(box, name) {
   return button;
 }
 
-/** What there is to say of a text that was cut; null when it was not. */
+/** A note on a text that was cut; null if it was not. */
 function cutNote(text, what = "Cut here") {
   if (!isCut(text)) return null;
-  // As many as there are for people: not the halves of which this language makes an emoji.
+  // Counted in code points, not in UTF-16 units.
   const kept = Array.from(text.text).length;
   return make("p", { class: "warning" }, `${what}: the first ${count(kept)} of ${count(text.length)} characters.`);
 }
 
-/** Something that is there for those who ask. */
+/** A collapsed section. */
 function folded(title, ...children) {
   return make("details", {}, make("summary", {}, title), children);
 }
 
-/** A button that copies a text. */
+/** A button that copies a text to the clipboard. */
 function copyButton(text, name) {
   const button = make("button", { type: "button" }, name);
   button.addEventListener("click", async () => {
@@ -156,7 +156,7 @@ async function copied(text) {
   }
 }
 
-/** A verdict as a badge: a word and a sign, besides its colour. */
+/** A verdict as a badge that does not rely on colour alone. */
 function badge(verdict, size = "") {
   return make("span", { class: `verdict ${verdict} ${size}`.trim() }, verdict);
 }
@@ -165,7 +165,7 @@ function panelOf(title, ...children) {
   return make("section", { class: "panel" }, make("h2", {}, title), children);
 }
 
-/** Names with their values, as far as they are known. */
+/** Names with their values, without unknown ones. */
 function list(pairs) {
   const known = pairs.filter(([, value]) => isSomething(value));
   return make("dl", { class: "numbers" }, known.map(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));

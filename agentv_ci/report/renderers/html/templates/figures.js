@@ -1,6 +1,6 @@
 "use strict";
 
-// Figures as people read them; the part of the page that needs no script has the same rules, and one table tests both.
+// Format figures for people, by the same rules as `numbers.py`; one table tests both.
 
 function count(number) {
   return fixed(number, 0);
@@ -10,14 +10,14 @@ function counted(number, noun) {
   return `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/** A number with so many places behind the point. */
+/** A number with so many decimal places. */
 function fixed(value, places) {
   const [whole, rest] = value.toFixed(places).split(".");
   const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
   return rest === undefined ? grouped : `${grouped}.${rest}`;
 }
 
-/** A number with so many digits that matter, as far as they say something. */
+/** A number with so many significant digits, without trailing zeros. */
 function digits(value, number) {
   const [whole, rest] = String(Number(value.toPrecision(number))).split(".");
   return rest === undefined ? fixed(Number(whole), 0) : `${whole}.${rest}`;
@@ -50,7 +50,7 @@ function signedPercent(share) {
   return `${share < 0 ? "−" : "+"}${percent(Math.abs(share))}`;
 }
 
-/** A bar from 0 to 1, as drawn beside a score. */
+/** A bar from 0 to 1, shown beside a score. */
 function scoreBar(value, verdict) {
   return draw("svg", { viewBox: "0 0 100 1", preserveAspectRatio: "none", "aria-hidden": "true", class: verdict },
     draw("rect", { width: Math.round(value * 100), height: 1 }));

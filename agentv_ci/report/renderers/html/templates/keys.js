@@ -1,6 +1,6 @@
 "use strict";
 
-// Keys and themes: what a reader chooses, kept where the browser keeps anything.
+// Keyboard shortcuts and the theme; choices are stored in the browser if it allows that.
 
 const KEYS = [
   [["/"], "search the cases"],
@@ -11,7 +11,7 @@ const KEYS = [
   [["?"], "this list"],
 ];
 
-/** Put the tools into the bar, and follow keys. */
+/** Add the buttons to the bar, and listen to keys. */
 function listenToKeys(table, page) {
   const single = make("input", { type: "checkbox", id: "single-keys", checked: choiceOf("keys") !== "off" });
   single.addEventListener("change", () => keep("keys", single.checked ? "on" : "off"));
@@ -44,12 +44,12 @@ function follow(event, { help, table, page, hasLetters }) {
 }
 
 function helpDialog(single) {
-  const told = KEYS.map(([names, text]) => [
+  const items = KEYS.map(([names, text]) => [
     make("dt", {}, names.map((each, index) => [index > 0 && " ", make("kbd", {}, each)])), make("dd", {}, text),
   ]);
   const dialog = make("dialog", { "aria-labelledby": "keys-title" },
     make("h2", { id: "keys-title" }, "Keys"),
-    make("dl", {}, told),
+    make("dl", {}, items),
     make("p", {}, make("label", {}, single, " Single characters are shortcuts")),
     make("button", { type: "button", on: { click: () => dialog.close() } }, "Close"));
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
@@ -61,16 +61,16 @@ function themeButton() {
   const ofSystem = () => (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   const isDark = () => (root.dataset.theme || ofSystem()) === "dark";
   const button = make("button", { type: "button", id: "theme" });
-  const tell = () => {
+  const update = () => {
     button.textContent = isDark() ? "Light" : "Dark";
     button.setAttribute("aria-label", `Use the ${isDark() ? "light" : "dark"} theme`);
   };
   button.addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
     keep("theme", root.dataset.theme);
-    tell();
+    update();
   });
-  tell();
+  update();
   return button;
 }
 
@@ -86,6 +86,6 @@ function keep(name, value) {
   try {
     localStorage.setItem(`agentv-ci-${name}`, value);
   } catch {
-    // It lasts as long as the page.
+    // The choice is lost when the page is closed.
   }
 }

@@ -1,6 +1,6 @@
 "use strict";
 
-// Addresses: what joins the table and the pages of cases. The address after # says which view it is.
+// Routing between the table and the pages of cases: the fragment of the address selects the view.
 
 function start() {
   const run = dataOf("run");
@@ -64,11 +64,11 @@ function start() {
     const name = inline(parameters.get("case"));
     showPage(null, `No such case: ${name}`, (back) => [make("div", { class: "empty" },
       make("h1", { tabindex: "-1" }, "No such case"),
-      make("p", {}, "This run has no case ", make("b", {}, name), ", or the table has no room for it."),
+      make("p", {}, "Case ", make("b", {}, name), " is not in this run, or was left out to keep the file small."),
       make("a", { class: "button", href: back, id: "back" }, "← All cases"))]);
   }
 
-  /** Show a page instead of the list: its title, its beginning, the focus on its heading. */
+  /** Show a page instead of the list, with its title, scrolled to its top, with the focus on its heading. */
   function showPage(number, name, contents) {
     memory.list = table.leave() || memory.list;
     if (!page.overview.hidden) memory.scroll = window.scrollY;
@@ -82,7 +82,7 @@ function start() {
     window.scrollTo(0, 0);
   }
 
-  // From case to case the address is replaced: one step back leads to the table.
+  // Moving between cases replaces the address, so that Back leads to the table.
   page.case.addEventListener("click", (event) => {
     const step = event.target.closest("a[data-step]");
     if (step === null || event.metaKey || event.ctrlKey || event.shiftKey) return;
@@ -96,16 +96,16 @@ function start() {
   linkToCases(page, table, go);
   linkOverview(byNumber, addressOf);
   listenToKeys(table, page);
-  tellWhatIsLeftOut(run, cases);
+  noteWhatIsLeftOut(run, cases);
   route();
 }
 
-/** One text for what tells a case from all others; JSON keeps its parts apart, whatever they contain. */
+/** A unique key of a case; JSON keeps its parts apart. */
 function nameOf(id, suite, target) {
   return JSON.stringify([id, suite, target]);
 }
 
-/** Write an address into the history; false where a viewer of files has none of its own. */
+/** Write an address to the history; false if the viewer does not allow it. */
 function isWritten(address, isReplacing) {
   try {
     history[isReplacing ? "replaceState" : "pushState"](null, "", address);
@@ -130,7 +130,7 @@ function linkToCases(page, table, go) {
   });
 }
 
-/** Marks of the plot and changes against the baseline lead to their cases. */
+/** Link the marks of the plot and the changes against the baseline to their cases. */
 function linkOverview(byNumber, addressOf) {
   const plot = document.getElementById("scatter");
   if (plot !== null) {
@@ -147,13 +147,13 @@ function linkOverview(byNumber, addressOf) {
   }
 }
 
-function tellWhatIsLeftOut(run, cases) {
+function noteWhatIsLeftOut(run, cases) {
   const left = [];
   if (run.texts < run.trials) left.push(`the texts of ${counted(run.trials - run.texts, "trial")} of ${count(run.trials)}`);
   if (cases.length < run.cases) left.push(`${counted(run.cases - cases.length, "case")} of ${count(run.cases)}`);
   if (left.length === 0) return;
   const note = document.getElementById("left-out");
-  note.textContent = `Left out, so that this file stays small enough to open: ${left.join(", and ")}; passed ones first. `
+  note.textContent = `Left out to keep this file small: ${left.join(", and ")}; passed ones first. `
     + "The results file has everything.";
   note.hidden = false;
 }

@@ -1,6 +1,6 @@
 "use strict";
 
-// The table of cases: search, filters, order, and rows that are made as they are needed.
+// The table of cases: search, filters, order, and rows that are made when they are needed.
 
 const VERDICTS = ["error", "fail", "borderline", "pass"];
 const CHANGES = ["regressed", "improved", "flaky", "unchanged", "new", "removed", "not enough evidence"];
@@ -52,16 +52,16 @@ class CaseTable {
         hidden: !has("change"),
       },
       {
-        key: "trials", name: "Trials", title: "Passed of those that have a verdict", value: passRate, cell: trialsText,
+        key: "trials", name: "Trials", title: "Passed, of the trials with a verdict", value: passRate, cell: trialsText,
         hidden: !has("trials"), number: true,
       },
       { key: "score", name: "Score", value: number("score"), cell: scoreCell, number: true },
       {
-        key: "ms", name: isRepeated ? "Mean time" : "Time", title: isRepeated ? "Of a trial, on average" : null,
+        key: "ms", name: isRepeated ? "Mean time" : "Time", title: isRepeated ? "Average per trial" : null,
         value: number("ms"), cell: (each) => duration(each.ms), number: true,
       },
       {
-        key: "cost", name: isRepeated ? "Total cost" : "Cost", title: "Of answers and judges, of all trials together",
+        key: "cost", name: isRepeated ? "Total cost" : "Cost", title: "Answers and judges, all trials together",
         value: number("cost"), cell: (each) => money(each.cost), hidden: !has("cost"), number: true,
       },
     ].filter((column) => !column.hidden);
@@ -140,7 +140,7 @@ class CaseTable {
     this.open(parametersOf({ ...this.state, ...given }), isReplacing);
   }
 
-  /** Forget what is being typed; returned is the address that would have come of it, null when nothing was pending. */
+  /** Cancel pending search input; returns the address it would have led to, null if there was none. */
   leave() {
     if (!this.typing) return null;
     clearTimeout(this.typing);
@@ -148,7 +148,7 @@ class CaseTable {
     return `#${parametersOf({ ...this.state, q: this.search.value })}`;
   }
 
-  /** Show what an address says. Nothing that somebody may be using is made anew: it would lose the focus. */
+  /** Show the view of an address. Controls are updated, not rebuilt: they would lose the focus. */
   show(state) {
     this.state = state;
     if (this.search.value !== state.q && !this.typing) this.search.value = state.q;
@@ -176,7 +176,7 @@ class CaseTable {
     const column = this.columns.find(({ key }) => key === state.sort) || this.columns[0];
     const sign = state.down ? -1 : 1;
     const keyed = found.map((each) => [column.value(each), each]);
-    // What has no value stands at the end, whichever way.
+    // Cases without a value come last in both orders.
     keyed.sort(([a, one], [b, other]) => (a === null) - (b === null) || sign * compareValues(a, b)
       || (one.score ?? 0) - (other.score ?? 0) || one.n - other.n);
     return keyed.map(([, each]) => each);
@@ -191,7 +191,7 @@ class CaseTable {
     return each.brief;
   }
 
-  /** Everything that can be searched, read when it is needed for the first time. */
+  /** All searchable text of a case, read on first use. */
   textOf(each) {
     let text = this.texts.get(each.n);
     if (text === undefined) {
@@ -233,11 +233,11 @@ class CaseTable {
     if (left > 0) this.watcher.observe(this.rest);
   }
 
-  /** Put all rows on paper, or say how many are not. */
+  /** Show all rows for printing, or how many are left out. */
   print() {
     this.more(MAX_PRINTED - this.rendered);
     const left = this.found.length - this.rendered;
-    this.unprinted.textContent = left > 0 ? `${counted(left, "more case")} not on paper: filter the table to print them.` : "";
+    this.unprinted.textContent = left > 0 ? `${counted(left, "more case")} not printed: filter the table to print them.` : "";
   }
 
   row(each) {
@@ -275,17 +275,17 @@ class CaseTable {
       this.search.focus();
     };
     return make("div", { class: "empty", hidden: true },
-      make("p", {}, this.cases.length === 0 ? "This run has no cases." : "No case is like that."),
+      make("p", {}, this.cases.length === 0 ? "This run has no cases." : "No cases match."),
       this.cases.length > 0 && make("button", { type: "button", on: { click: clear } }, "Clear search and filters"));
   }
 
-  /** Put the focus on another row; from nowhere on the first. */
+  /** Move the focus by some rows, or to the first row. */
   step(by) {
     const links = [...this.body.querySelectorAll("a")];
     const at = links.findIndex((link) => link.closest("tr").contains(document.activeElement));
     const next = links[at < 0 ? 0 : Math.min(Math.max(at + by, 0), links.length - 1)];
     if (next) {
-      // The bar of filters stays above the rows.
+      // The sticky filter bar covers the top.
       const bar = getComputedStyle(this.filters).position === "sticky" ? this.filters.offsetHeight : 0;
       document.documentElement.style.scrollPaddingTop = `${bar + 12}px`;
       next.focus({ preventScroll: true });
@@ -294,7 +294,7 @@ class CaseTable {
     if (at + by > this.rendered - 5) this.more();
   }
 
-  /** Make sure that the row of a case is there, and put the focus on it. */
+  /** Render the row of a case, and put the focus on it. */
   focus(number) {
     const at = this.found.findIndex((each) => each.n === number);
     if (at < 0) return;
@@ -317,12 +317,12 @@ function numberOf(each, verdict) {
   return (each.trials || []).filter(([, other]) => other === verdict).length;
 }
 
-/** How many of them have a verdict at all. */
+/** How many trials of a case have a verdict. */
 function gradedOf(each) {
   return (each.trials || []).length - numberOf(each, "error");
 }
 
-/** Whether a case has a verdict although some of its trials have none. */
+/** Whether a case has a verdict but some of its trials do not. */
 function hasErrors(each) {
   return each.verdict !== "error" && numberOf(each, "error") > 0;
 }
@@ -338,7 +338,7 @@ function trialsText(each) {
   return said.filter(Boolean).join(" · ") || "–";
 }
 
-/** Where a case stands; whichever way its path is written, the line comes last. */
+/** The place of a case; the line comes last even in a right-to-left path. */
 function placeOf(run, each) {
   return [make("bdi", {}, inline(each.path ?? run.suites[each.suite])), `:${each.line}`];
 }
@@ -357,7 +357,7 @@ function changeBadge(change) {
   return change === undefined ? "–" : make("span", { class: `change ${change.replaceAll(" ", "-")}` }, change);
 }
 
-/** The view that an address means, as far as it makes sense. */
+/** The view of an address; invalid parameters are ignored. */
 function stateOf(parameters) {
   return {
     q: parameters.get("q") || "",
@@ -372,7 +372,7 @@ function stateOf(parameters) {
   };
 }
 
-/** The address of a view: only what is not as usual. */
+/** The parameters of a view, without defaults. */
 function parametersOf(state) {
   const parameters = new URLSearchParams();
   if (state.q) parameters.set("q", state.q);
