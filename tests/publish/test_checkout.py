@@ -73,7 +73,7 @@ class TestGuardedEvents:
     def test_folder_that_is_no_checkout(self, tmp_path: Path, event: str) -> None:
         said = refused(guarded(event=event), tmp_path)
         assert said is not None
-        assert "no checkout of git" in said
+        assert "it is not a git checkout" in said
 
 
 def test_base_that_the_event_names(checkout: Path) -> None:

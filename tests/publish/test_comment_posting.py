@@ -170,7 +170,7 @@ def test_nobody_there() -> None:
 
 @pytest.mark.parametrize("url", ["nonsense", "http://[", "ftp://x"])
 def test_address_that_is_none(url: str) -> None:
-    with pytest.raises(NotCommented, match="not reached"):
+    with pytest.raises(NotCommented, match="cannot reach GitHub"):
         Site(FakeGitHub(), replace(PULL_REQUEST, api_url=url, graphql_url=url)).comment()
 
 

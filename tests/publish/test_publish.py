@@ -40,7 +40,7 @@ class TestAnnotations:
         *told, last = limited(remarks("error", number), "all")
         assert told == remarks("error", 9)
         assert last.level == "notice"
-        assert f"{number - 9} error" in last.message
+        assert f"{number - 9} more error" in last.message
 
     @given(st.lists(st.sampled_from(["error", "warning", "notice"])))
     def test_github_keeps_all_that_are_limited(self, levels: list[Level]) -> None:
