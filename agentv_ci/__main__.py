@@ -1,4 +1,4 @@
-"""`python -m agentv_ci`, and what the command `agentv-ci` starts."""
+"""The entry point of `python -m agentv_ci` and `agentv-ci`."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ ALLOCATIONS_BETWEEN_COLLECTIONS = 100_000
 
 
 def main() -> None:
-    """Answer `--version` at once; everything else is click's."""
+    """Handle `--version` without imports; leave everything else to click."""
     if sys.argv[1:] == ["--version"]:
         sys.stdout.write(f"agentv-ci {__version__}\n")
         return
-    # Imports and documents make many objects and hardly a circle: looking for circles as often as by default takes a
+    # Imports and documents create many objects and few cycles: with the default threshold, garbage collection takes a
     # fifth of the time of a long validation.
     gc.set_threshold(ALLOCATIONS_BETWEEN_COLLECTIONS)
-    from agentv_ci.cli import run  # click is not needed to say a version
+    from agentv_ci.cli import run  # imports click
 
     status = run(sys.argv[1:])
-    # The interpreter looks for circles once more when it ends, among all that a run has held; it all goes anyway.
+    # Skips the interpreter's last collection, which would scan everything that a run has held.
     gc.freeze()
     sys.exit(status)
 

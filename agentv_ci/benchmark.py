@@ -1,4 +1,4 @@
-"""Scenarios against runners, from Python: the door of the run-level engine. docs/verdicts.md has an example."""
+"""The Python API: run scenarios against runners. See docs/verdicts.md for an example."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ ScenarioFunction = Callable[[Any, dict[str, Any]], Any]
 """`fn(runner, payload)`, plain or async; `payload` is `{"params", "seed"}`. Returns the output of the run, a dict."""
 
 MEASURES = frozenset({"score", "input_tokens", "output_tokens", "total_tokens", "cost_usd"})
-"""Metrics that are measured, whatever evaluators are called."""
+"""Measured metrics, which take precedence over evaluators of the same name."""
 
 _scenarios: dict[str, ScenarioFunction] = {}
 _runners: dict[str, AnswerFunction] = {}
 
 
 class Runner:
-    """What a plain scenario function asks: it waits for the answer."""
+    """The runner of a plain scenario function; waits for each answer."""
 
     def __init__(self, asking: AsyncRunner, loop: asyncio.AbstractEventLoop) -> None:
         self.key = asking.key
@@ -74,26 +74,23 @@ class Runner:
         self._loop = loop
 
     def ask(self, question: str | Sequence[Message]) -> Answer:
-        """Return the answer to a text or a conversation: a text, or what the function of a runner returned.
-
-        Raises ProviderError.
-        """
+        """Return the answer to a text or a conversation; see `AsyncRunner.ask`."""
         return asyncio.run_coroutine_threadsafe(self._asking.ask(question), self._loop).result()
 
 
 class AsyncRunner:
-    """What an async scenario function asks."""
+    """The runner of an async scenario function."""
 
     def __init__(self, spec: RunnerSpec, ask: AskRunner, seed: int | None) -> None:
         self.key = spec.key
         self.config = private_copy(spec.config)
         self.responses: list[Response] = []
-        """What its target has answered so far; a function measures nothing."""
+        """The responses of its target so far; none of a function."""
         self._ask = ask
         self._seed = seed
 
     async def ask(self, question: str | Sequence[Message]) -> Answer:
-        """Return the answer to a text or a conversation: a text, or what the function of a runner returned.
+        """Return the answer to a text or a conversation: a text, or the dict returned by a runner function.
 
         Raises ProviderError.
         """
@@ -104,26 +101,26 @@ class AsyncRunner:
 
 
 def register_scenario(key: str, fn: ScenarioFunction) -> None:
-    """Make a function known as a scenario; it replaces one of the same key."""
+    """Register a scenario function, replacing one with the same key."""
     _scenarios[_checked_key(key, fn)] = fn
 
 
 def register_runner(key: str, fn: Callable[[list[Message], JsonObject], Answer | Awaitable[Answer]]) -> None:
-    """Make a function known as a runner: `fn(messages, config)` returns a text or a dict, or an awaitable of one."""
+    """Register a runner function: `fn(messages, config)` returns a text or a dict, or an awaitable of one."""
     _runners[_checked_key(key, fn)] = fn
 
 
 def run_benchmark(config: EngineConfig, environ: Mapping[str, str] | None = None) -> EngineReport:
-    """Run every scenario with every runner, and apply the validators to each scenario's runs.
+    """Run every scenario with every runner, and apply the validators to the runs of each scenario.
 
-    `environ` is what `${{ NAME }}` in targets refers to; the process's own where it is left out. Raises UsageError for
-    an unknown scenario or runner, InvalidInput for documents with errors, and TargetUnavailable.
+    `environ` provides the values of `${{ NAME }}` in targets (default: the environment of the process). Raises
+    UsageError for an unknown scenario or runner, InvalidInput for documents with errors, and TargetUnavailable.
     """
     environment = system_environment(dict(os.environ if environ is None else environ))
     benchmark = _Benchmark(config, environment, Path.cwd())
     if not _is_in_a_loop():
         return asyncio.run(benchmark.run())
-    # In a notebook, or in another program's loop, there can be no second one in this thread.
+    # A notebook or another program already runs an event loop in this thread.
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, benchmark.run()).result()
 
@@ -156,11 +153,11 @@ class _Benchmark:
 
     def _require(self, spec: ScenarioSpec) -> None:
         """Raise UsageError for an unknown scenario, before anything runs."""
-        # Unlike Path.is_file, it takes names that the system does not allow.
+        # Unlike Path.is_file, returns False for names that the system does not allow.
         if spec.key not in _scenarios and not os.path.isfile(self._engine.cwd / spec.key):  # noqa: PTH113
             close = did_you_mean(spec.key, _scenarios)
-            known = f"; registered are {listed(sorted(_scenarios))}" if _scenarios else ""
-            raise UsageError(f"unknown scenario '{spec.key}'{close}: no function and no eval file{known}")
+            known = f"; registered: {listed(sorted(_scenarios))}" if _scenarios else ""
+            raise UsageError(f"unknown scenario '{spec.key}'{close}: not a registered function or an eval file{known}")
 
     async def _scenario(self, spec: ScenarioSpec) -> ScenarioReport:
         runs = [
@@ -183,9 +180,7 @@ class _Benchmark:
         names = {name for row, _ in case_runs for name in _scores(row)}
         for name in self._config.metrics:
             if case_runs and name not in names:
-                self._engine.warn(
-                    f"{spec.key}: no evaluator called '{name}' scored anything{did_you_mean(name, names)}"
-                )
+                self._engine.warn(f"{spec.key}: no scores of an evaluator '{name}'{did_you_mean(name, names)}")
         return [self._case_result(spec, runner, row, run) for row, run in case_runs]
 
     def _case_result(self, spec: ScenarioSpec, runner: RunnerSpec, row: ResultRow, run: JsonObject) -> RunResult:
@@ -233,33 +228,33 @@ Status = Literal["success", "error", "timeout"]
 async def _outcome(
     function: ScenarioFunction, asking: AsyncRunner, payload: dict[str, Any]
 ) -> tuple[dict[str, Any] | None, str | None, Status]:
-    """Return output, error and status of one run; whatever a scenario raises is an error of that run alone."""
+    """Return output, error and status of one run; an exception of the scenario is an error of that run alone."""
     try:
         if _is_async(function):
             output = await function(asking, payload)
         else:
             output = await in_a_thread(function, Runner(asking, asyncio.get_running_loop()), payload)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # the scenario is a program of its own
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # scenarios may raise anything
         is_timeout = isinstance(error, TimeoutError) or (isinstance(error, ProviderError) and error.kind == "timeout")
         return None, error_text(error), "timeout" if is_timeout else "error"
     if inspect.iscoroutine(output):
         output.close()
-        return None, "the scenario is a plain function that returned a coroutine; declare it with async def", "error"
+        return None, "the scenario returned a coroutine; declare it with async def", "error"
     if not isinstance(output, dict):
-        return None, f"the scenario returned {type(output).__name__}, and not a dict", "error"
+        return None, f"the scenario must return a dict, not {type(output).__name__}", "error"
     try:
         return json_copy(output), None, "success"
     except ValueError as error:
-        return None, well_formed_text(f"the scenario returned what is no JSON: {error}"), "error"
+        return None, well_formed_text(f"the scenario returned a value that is not JSON: {error}"), "error"
 
 
 def _is_async(function: ScenarioFunction) -> bool:
-    """Whether a function is async, or an object that is called like one."""
+    """Whether a function, or the `__call__` of an object, is async."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
 def _metrics(responses: Sequence[Response]) -> dict[str, Any]:
-    """Return what was measured of all answers together; the rest is absent."""
+    """Return the sums of measured metrics over all answers, without those that are unknown."""
     usages = [each.usage for each in responses if each.usage is not None]
     sums: dict[str, Any] = {}
     for name in ("input_tokens", "output_tokens", "total_tokens"):
@@ -295,7 +290,7 @@ def _own_context(key: str, context: Mapping[str, Any]) -> JsonObject:
 
 def _checked_key(key: str, fn: object) -> str:
     if not key:
-        raise ValueError("a key is not empty")
+        raise ValueError("the key must not be empty")
     if not callable(fn):
-        raise TypeError(f"'{key}' is registered as a function, and {type(fn).__name__} is none")
+        raise TypeError(f"'{key}' must be a function, not {type(fn).__name__}")
     return key

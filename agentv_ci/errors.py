@@ -1,14 +1,14 @@
-"""What can stop a run: each class owns its exit code, its sentence and a hint.
+"""Errors that stop a command: each class has an exit code, each error a message and perhaps a hint.
 
     CannotGoOn
-    ├── UsageError        2   the command line is wrong
-    │   └── MissingVariables  the environment lacks what targets need
-    ├── InvalidInput      2   the documents are wrong; the diagnostics say where
+    ├── UsageError        2   invalid options or environment
+    │   └── MissingVariables  targets require environment variables that are not set
+    ├── InvalidInput      2   the documents have errors
     ├── NothingToRun      3   the paths and filters select no case
     ├── TargetUnavailable 4   a target cannot be asked at all
-    └── Interrupted     130   somebody ended the run
+    └── Interrupted     130   the run was interrupted
 
-A run that ends with a verdict ends with a number instead: 0, or one of the constants below.
+A run with a verdict ends with 0 or one of the constants below.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    # Whoever only wants an exit code need not build contracts.
+    # Building contracts takes long, and most users of this module only need an exit code.
     from agentv_ci.contracts.diagnostics import Diagnostic
 
 PASSED = 0
@@ -29,7 +29,7 @@ INTERRUPTED = 130
 
 
 class CannotGoOn(Exception):
-    """The command ends here, for a reason the user can act on."""
+    """The command cannot continue, for a reason that the user can act on."""
 
     exit_code: ClassVar[int]
 
@@ -40,13 +40,13 @@ class CannotGoOn(Exception):
 
 
 class UsageError(CannotGoOn):
-    """The command line or the environment asks for something impossible."""
+    """The options or the environment are invalid."""
 
     exit_code = 2
 
 
 class MissingVariables(UsageError):
-    """Targets need variables of the environment that are not set, such as a secret that a workflow does not get."""
+    """Targets require environment variables that are not set, such as secrets withheld from a workflow."""
 
 
 class InvalidInput(CannotGoOn):
@@ -72,6 +72,6 @@ class TargetUnavailable(CannotGoOn):
 
 
 class Interrupted(CannotGoOn):
-    """A run was ended from outside, and left something that is worth knowing."""
+    """A run was interrupted; the message says what it left behind."""
 
     exit_code = INTERRUPTED

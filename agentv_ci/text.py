@@ -1,4 +1,4 @@
-"""Text: safe to show and to keep, shortened, and the small words of sentences."""
+"""Text: made safe, shortened, and put into sentences."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterable
 
 ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-"""Escape sequences of terminals: colours, cursor, titles, links."""
+"""Escape sequences of terminals: colors, cursor, titles, links."""
 
 _COMMAND = re.compile(r"^(\s*)::", re.MULTILINE)
 
 FENCE = re.compile(r"\A\s*```[^\n`]*\n(?P<inside>.*?)\n?```\s*\Z", re.DOTALL)
-"""A text that is one code block."""
+"""A text that consists of one code block."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that was probably meant."""
+    """Return the known word nearest to a misspelled one."""
     import difflib  # most documents have no mistake
 
     by_lower = {each.lower(): each for each in known}
@@ -24,23 +24,23 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ` (did you mean 'x'?)`, or nothing."""
+    """Return ` (did you mean 'x'?)`, or an empty text."""
     close = nearest(word, known)
     return f" (did you mean '{close}'?)" if close else ""
 
 
 def listed(words: Iterable[object]) -> str:
-    """Write a list of words for a sentence."""
+    """Return words separated by commas."""
     return ", ".join(str(word) for word in words)
 
 
-def counted(number: int, noun: str) -> str:
-    """Write how many there are of something: `1 error`, `2 errors`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """Return a number with its noun: `1 error`, `2 errors`."""
+    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def unfenced(text: str) -> str:
-    """Return a text without the one code fence it stands in."""
+    """Return the content of a text that is one code block; other texts unchanged."""
     fenced = FENCE.match(text)
     return fenced["inside"] if fenced else text
 
@@ -57,20 +57,20 @@ def printable(text: str) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """Return a printable text without line breaks, its words a space apart."""
+    """Return a printable text with all whitespace reduced to single spaces."""
     return " ".join(printable(text).split())
 
 
 def without_commands(text: str) -> str:
-    """Return a printable text that cannot command the runner of GitHub Actions.
+    """Return a printable text without commands to the runner of GitHub Actions.
 
-    That reads `##[` anywhere, and `::` at the beginning of a line.
+    The runner reads `##[` anywhere, and `::` at the start of a line.
     """
     return _COMMAND.sub(r"\1: :", printable(text).replace("##[", "## ["))
 
 
 def shortened(text: str, limit: int) -> str:
-    """Return a text of at most `limit` characters: its beginning and, where errors mostly stand, more of its end."""
+    """Return a text of at most `limit` characters: its start and more of its end, where errors usually are."""
     if len(text) <= limit:
         return text
     head = limit * 2 // 5

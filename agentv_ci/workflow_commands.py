@@ -1,6 +1,6 @@
 """Commands to the runner of GitHub Actions: lines such as `::error file=a.yaml,line=3::message`.
 
-Escaping as the runner undoes it: actions/toolkit, packages/core/src/command.ts.
+They are escaped as in actions/toolkit, packages/core/src/command.ts.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def workflow_command(name: str, message: str, properties: Mapping[str, str | int
 
 
 def annotation_command(annotation: Annotation) -> str:
-    """Return the line that makes the runner show an annotation; what it holds does nothing but be read."""
-    # The runner drops columns of what goes over several lines.
+    """Return the line that makes the runner show an annotation; its texts cannot be commands."""
+    # The runner drops the columns of annotations that span several lines.
     one_line = annotation.end_line in (None, annotation.line)
     return workflow_command(
         annotation.level,

@@ -137,7 +137,7 @@ class TestFunctions:
     def test_a_scenario_returns_a_mapping(self) -> None:
         register_scenario("wrong", lambda runner, payload: "text")
         (run,) = runs_of(ScenarioSpec(key="wrong"), MOCK)
-        assert (run.status, run.error) == ("error", "the scenario returned str, and not a dict")
+        assert (run.status, run.error) == ("error", "the scenario must return a dict, not str")
 
     def test_a_runner_that_raises_is_an_error_of_the_scenario(self) -> None:
         def breaks(messages: Any, config: Any) -> str:
@@ -157,7 +157,7 @@ class TestFunctions:
     def test_a_message_is_a_role_and_a_text(self) -> None:
         register_scenario("odd", lambda runner, payload: {"said": runner.ask([{"role": "king", "content": "Hi"}])})
         (run,) = runs_of(ScenarioSpec(key="odd"), MOCK)
-        assert "a message is {role: system|user|assistant|tool, content: text}" in (run.error or "")
+        assert "a message must be {role: system|user|assistant|tool, content: text}" in (run.error or "")
 
     def test_a_target_of_the_documents_answers_under_its_name(self, repository: Path) -> None:
         write(repository, {"targets.yaml": TARGETS})
@@ -226,7 +226,7 @@ class TestEvalFiles:
         register_runner("odd", lambda messages, config: 3)  # type: ignore[arg-type, return-value]
         runs = ran(ScenarioSpec(key="desk.test.yaml", repetitions=1), RunnerSpec(key="late"), RunnerSpec(key="odd"))
         assert [run.status for run in runs.scenario_reports[0].runs] == ["timeout", "error"]
-        assert "returned int" in (runs.scenario_reports[0].runs[1].error or "")
+        assert "not int" in (runs.scenario_reports[0].runs[1].error or "")
 
     def test_an_eval_file_needs_no_targets_document(self, repository: Path) -> None:
         (repository / "targets.yaml").unlink()
@@ -299,7 +299,7 @@ def test_a_target_that_cannot_be_asked_ends_it() -> None:
 def test_registering_takes_a_name_and_a_function() -> None:
     with pytest.raises(ValueError, match="key"):
         register_scenario("", asks_once)
-    with pytest.raises(TypeError, match="'x' is registered as a function, and int is none"):
+    with pytest.raises(TypeError, match="'x' must be a function, not int"):
         register_runner("x", 3)  # type: ignore[arg-type]
 
 
@@ -361,6 +361,4 @@ class TestReview:
     def test_a_misspelt_metric_is_told(self, repository: Path) -> None:
         write(repository, {"desk.test.yaml": EVALS, "targets.yaml": TARGETS})
         report = ran(ScenarioSpec(key="desk.test.yaml"), MOCK, metrics=["agree"])
-        assert report.warnings == [
-            "desk.test.yaml: no evaluator called 'agree' scored anything (did you mean 'agrees'?)"
-        ]
+        assert report.warnings == ["desk.test.yaml: no scores of an evaluator 'agree' (did you mean 'agrees'?)"]

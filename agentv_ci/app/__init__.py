@@ -1,4 +1,4 @@
-"""Where the stages meet: one module per command, and what they share.
+"""The work of each command: one module per command, which joins the stages, and what they share.
 
 files → load → validate → compile → plan → execute ⇄ evaluate → results → report
         `validate`        `compile`        `run`                          `report`

@@ -1,4 +1,4 @@
-"""Programs that bring their own scenarios and runners → the same stages → runs."""
+"""Scenarios and runners of a program → the same stages → runs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from agentv_ci.results.rows import Effort, Trial, failed_row, unscored_row
 
 @dataclass(frozen=True, slots=True)
 class BoundRunner:
-    """What answers: a function of a program or, without one, a target by its name or its kind."""
+    """A runner: a function of a program or, without one, a target by its name or provider."""
 
     spec: RunnerSpec
     function: AnswerFunction | None
@@ -51,12 +51,12 @@ class BenchmarkEngine:
     """Runs scenarios through the stages."""
 
     environment: Environment
-    """Its variables are the program's own; `.env` files are read beside the documents."""
+    """With the program's own variables; `.env` files beside the documents add to them."""
     cwd: Path
     warn: Warn
 
     def require_runner(self, runner: BoundRunner, eval_file: str | None) -> None:
-        """Raise what is wrong with a runner before anything runs: for an eval file, or for a function (None)."""
+        """Check a runner before anything runs, for an eval file or for a function (None); raises its errors."""
         if eval_file is not None:
             self._compiled(eval_file, runner)
         elif runner.function is None:
@@ -65,9 +65,9 @@ class BenchmarkEngine:
     async def run_eval_file(
         self, path: str, runner: BoundRunner, seeds: Sequence[int | None] | None
     ) -> list[tuple[ResultRow, JsonObject]]:
-        """Run an eval file against a runner; returns its trials in the plan's order, also as validators see them.
+        """Run an eval file against a runner; returns its trials in plan order, with the form that validators see.
 
-        `seeds` has one for each trial; None: as the document says. Raises what compiling and running raise.
+        `seeds` has one seed per trial; None keeps the document's. Raises what compiling and running raise.
         """
         compiled = self._compiled(path, runner)
         for each in compiled.origin.warnings:
@@ -85,7 +85,7 @@ class BenchmarkEngine:
             options = RunOptions(root=root, logs=Path(scratch, "logs"))
             ending = await run_trials(plan, options, files, services, stored=stored)
             if ending.write_error is not None:
-                raise UsageError(f"the runs could not be kept: {ending.write_error}")
+                raise UsageError(f"cannot write the runs: {ending.write_error}")
             rows = list(read_rows(files.results, files.form))
         places = {case_key(case): place for place, case in enumerate(plan.cases)}
         rows.sort(key=lambda row: (places[row.suite, row.eval_id], row.trial))
@@ -93,7 +93,7 @@ class BenchmarkEngine:
 
     @asynccontextmanager
     async def open_runner(self, runner: BoundRunner) -> AsyncIterator[AskRunner]:
-        """Open a runner that a program asks by itself; asking raises ProviderError.
+        """Open a runner for a scenario function; asking raises ProviderError.
 
         Raises UsageError for an unknown runner, TargetUnavailable for one that cannot be asked.
         """
@@ -110,7 +110,7 @@ class BenchmarkEngine:
             yield ask
 
     def _opened(self, runner: BoundRunner) -> AbstractAsyncContextManager[Callable[[Request], Awaitable[Response]]]:
-        """Resolve the target that a function asks; returns what opens the connection to it."""
+        """Resolve the target of a scenario function; returns what opens the connection to it."""
         beside = self.cwd / "scenario"
         documents = Documents(self.cwd, None)
         context, root = documents.valid_context(beside), documents.root(beside)
@@ -144,14 +144,14 @@ class BenchmarkEngine:
 
 
 def _target(runner: BoundRunner, known: Sequence[Target]) -> Target:
-    """Return the target that stands for a runner in the plan."""
+    """Return the target that represents a runner in the plan."""
     names = [target.name for target in known]
     if runner.function is not None:
-        # A command does not judge its own answers; this one is never run.
+        # A placeholder that is never run: commands do not judge their own answers, and neither do functions.
         return CliTarget(name=_free(runner.spec.key, names), provider="cli", command_template="false")
     target = target_of(runner.spec, known)
     if target.name == DEFAULT_TARGET:
-        # To `--target` that name means no target of its own.
+        # As an override, that name means that each case keeps its own target.
         return target.model_copy(update={"name": _free(target.name, names)})
     return target
 
@@ -162,7 +162,7 @@ def _free(name: str, taken: Collection[str]) -> str:
 
 
 def _for_benchmark(plan: Plan, seeds: Sequence[int | None] | None) -> Plan:
-    """Return a plan of which all trials run: as many as there are seeds, else as many as the document says."""
+    """Return a plan whose trials all run: one per seed, else as many as the document sets."""
     update: dict[str, object] = {"stop_when": None}
     if seeds is not None:
         update |= {"trials": len(seeds), "seeds": tuple(seed for seed in seeds if seed is not None)}
@@ -180,7 +180,7 @@ def _trials(plan: Plan) -> list[Trial]:
 
 
 async def _answered(plan: Plan, trial: Trial, runner: BoundRunner, root: Path, environment: Environment) -> ResultRow:
-    """Return what a function answers to a case, not scored yet, or why it does not answer."""
+    """Return the unscored row of a function's answer to a case, or the row of its error."""
     assert runner.function is not None, "targets are asked by the run itself"
     request = build_request(trial.case, plan.files, lambda reference: root / reference.path, cwd=root, seed=trial.seed)
     messages: list[Message] = [{"role": each.role, "content": each.content} for each in request.chat]

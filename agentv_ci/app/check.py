@@ -1,4 +1,4 @@
-"""Rows → scenario reports → what validators say."""
+"""Rows → scenario reports → validations."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ LocatedRow = tuple[ResultRow, str | None]
 """A row with the digest of its plan."""
 
 MAX_ISSUES = 1_000
-"""Issues of one validator that a report keeps, the worst ones."""
+"""How many issues of a validator a report keeps, the worst first."""
 
 
 def check_results(results: Sequence[Path], keys: Sequence[str], settings: JsonObject) -> tuple[ScenarioReport, ...]:
-    """Return what these validators, with these settings, say of every suite in results.
+    """Run these validators with these settings over every suite in results.
 
     Raises UsageError for an unknown validator and for what cannot be read, NothingToRun when there are no rows.
     """
@@ -48,7 +48,7 @@ def check_results(results: Sequence[Path], keys: Sequence[str], settings: JsonOb
         for suite in report.gate.settings if report is not None else ():
             seeds.setdefault(suite.suite, set()).update(suite.seeds)
     if not located:
-        raise NothingToRun("these files have no rows")
+        raise NothingToRun("the results are empty")
     uses = tuple(ValidatorSettings(key=key, context=own_settings(key, settings)) for key in dict.fromkeys(keys))
     gates = [
         GateSettings(suite=suite, cases=0, validators=uses, seeds=tuple(sorted(seeds.get(suite, ()))))
@@ -89,7 +89,7 @@ def validate_runs(settings: Iterable[GateSettings], rows: Iterable[LocatedRow]) 
 def _validated(suite: GateSettings, rows: Sequence[LocatedRow]) -> ScenarioReport:
     seeds: Sequence[int] = suite.seeds
     if any(row.stop_when is not None for row, _ in rows):
-        # Seeds of trials that need not run are not missing.
+        # Trials that were not needed do not count as missing seeds.
         ran = {row.seed for row, _ in rows}
         seeds = [seed for seed in seeds if seed in ran]
     scenario = scenario_report(suite.suite, rows)
@@ -98,7 +98,7 @@ def _validated(suite: GateSettings, rows: Sequence[LocatedRow]) -> ScenarioRepor
 
 
 def context_of(scenario: JsonObject, seeds: Sequence[int], params: JsonObject | None = None) -> JsonObject:
-    """Return what every validator knows of a scenario; a document's own settings go before."""
+    """Return the context of a scenario for every validator; settings of a document override it."""
     runs = objects_at(scenario, "runs")
     digests = {run["config_digest"] for run in runs if isinstance(run["config_digest"], str)}
     return {
@@ -113,9 +113,9 @@ def context_of(scenario: JsonObject, seeds: Sequence[int], params: JsonObject | 
 def apply_validators(
     uses: Iterable[tuple[str, JsonObject]], scenario: JsonObject, context: JsonObject
 ) -> ScenarioReport:
-    """Return a scenario without its runs, with what validators say of them."""
+    """Return a scenario without its runs, with the validations of them."""
     runs = objects_at(scenario, "runs")
-    # Those of others may change what they are given.
+    # Validators of plugins may modify their input.
     opinions = (
         apply_validator(key, scenario if key in BUILT_IN else deepcopy(scenario), {**context, **own})
         for key, own in uses
@@ -129,7 +129,7 @@ def apply_validators(
 
 
 def _worst(opinion: JsonObject) -> JsonObject:
-    """Return what a validator says with the worst issues only; its summary counts all."""
+    """Return a validation with the worst issues only; its summary counts all."""
     issues = objects_at(opinion, "issues")
     if len(issues) <= MAX_ISSUES:
         return opinion

@@ -1,4 +1,4 @@
-"""Results and baselines → two sides → what has changed between them."""
+"""Results and baselines → two sides → their comparison."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ from agentv_ci.model_errors import sentence
 from agentv_ci.results.files import read_rows
 from agentv_ci.text import counted, shortened
 
+WRITE_BASELINE = "write one with `agentv-ci baseline accept RESULTS`"
+
 
 def compare_files(base: Path, head: Path, *, names: tuple[str, str], confidence: float, now: datetime) -> Comparison:
-    """Compare two files, each of them results or a baseline; `names` is what people call them.
+    """Compare two files, each of them results or a baseline; `names` are shown in messages.
 
-    Raises UsageError for what cannot be read or compared, NothingToRun when no case is on both sides.
+    Raises UsageError for files that cannot be read or compared, NothingToRun when no case is on both sides.
     """
     older, newer = _side(base, names[0]), _side(head, names[1])
     comparison = compare_sides(older, newer, now=now, confidence=confidence)
@@ -36,7 +38,7 @@ def compare_files(base: Path, head: Path, *, names: tuple[str, str], confidence:
 
 
 def baseline_comparison(path: Path, *, head: str, now: datetime, is_part: bool = False) -> BaselineComparison:
-    """Return what a run is compared with; raises UsageError for a file that cannot be read."""
+    """Return the comparison for a run to add to; raises UsageError for a file that cannot be read."""
     try:
         return BaselineComparison(_side(path, path.name), head, now, is_part=is_part)
     except NothingToRun as error:
@@ -44,12 +46,12 @@ def baseline_comparison(path: Path, *, head: str, now: datetime, is_part: bool =
 
 
 def accept_baseline(results: Path, out: Path) -> tuple[BaselineDocument, list[str]]:
-    """Write the baseline of results; return it, and what people should know of it.
+    """Write the baseline of results; return it with warnings about it.
 
-    Raises UsageError for results that cannot be a baseline, NothingToRun when nothing in them was graded, OSError.
+    Raises UsageError for results that cannot be a baseline, NothingToRun when no case was graded, OSError.
     """
     if results.suffix == ".json":
-        raise UsageError(f"'{results}' is no results file: results are .jsonl or .yaml")
+        raise UsageError(f"'{results}' is not a results file: expected .jsonl or .yaml")
     require_writable([out], (results, report_path(results)))
     outcomes, measured, report = _read(results, results.name)
     plan_digest = report.plan_digest if report is not None else None
@@ -59,22 +61,22 @@ def accept_baseline(results: Path, out: Path) -> tuple[BaselineDocument, list[st
     write_whole(out, lambda file: file.write(baseline_text(document).encode("utf-8")))
     warnings = []
     if report is None:
-        warnings.append(f"there is no run report beside '{results.name}': nobody knows whether its run came to its end")
+        warnings.append(f"the run report of '{results.name}' is missing: the run may be incomplete")
     if left_out := len(outcomes) - len(document.cases):
-        warnings.append(f"{counted(left_out, 'case')} without a verdict left out")
+        warnings.append(f"{counted(left_out, 'case')} without a verdict skipped")
     if all(len(case.passed) + len(case.missed) == 1 for case in document.cases):
-        warnings.append("one trial a case: later runs cannot tell noise from change; use --repeat")
+        warnings.append("one trial per case: noise cannot be distinguished from change; use --repeat")
     return document, warnings
 
 
-def _unfit(report: RunReport) -> str | None:
-    """Say why a run is not whole."""
+def _incomplete(report: RunReport) -> str | None:
+    """Return why a run is incomplete."""
     if report.shard is not None:
-        return f"is shard {report.shard.index} of {report.shard.total}; put the shards together with `report --out`"
+        return f"is shard {report.shard.index} of {report.shard.total}; merge the shards with `report --out`"
     if report.stopped is not None:
-        return f"comes from a run that was stopped ({report.stopped}); finish it with --resume"
+        return f"is from a run that was stopped ({report.stopped}); finish it with --resume"
     if report.incomplete or report.write_error is not None:
-        return "lacks rows of its run"
+        return "is missing rows of its run"
     return None
 
 
@@ -92,23 +94,24 @@ def _read(results: Path, name: str) -> tuple[tuple[CaseOutcome, ...], str, RunRe
     Raises UsageError for results that are not whole, and NothingToRun for empty ones.
     """
     report = read_run_report(results)
-    if report is not None and (reason := _unfit(report)):
-        raise UsageError(f"'{name}' {reason}; only whole runs are compared")
+    if report is not None and (reason := _incomplete(report)):
+        raise UsageError(f"cannot compare an incomplete run: '{name}' {reason}")
     tally, measured = Tally(), ""
     seen: set[tuple[OutcomeKey, int]] = set()
     for row in read_rows(results):
         key = row.outcome_key, row.trial
         if key in seen:
-            raise UsageError(f"'{results}' holds trial {row.trial} of case '{row.eval_id}' twice")
+            raise UsageError(f"'{results}' contains trial {row.trial} of case '{row.eval_id}' twice")
         if row.dry_run:
-            raise UsageError(f"'{results}' is a dry run: the mock's answers are compared with nothing")
+            raise UsageError(f"cannot compare a dry run: '{results}' contains answers of the mock")
         seen.add(key)
         tally.add(row)
         measured = max(measured, row.timestamp)
     if not tally.rows:
-        raise NothingToRun(f"'{results}' has no rows")
+        raise NothingToRun(f"'{results}' is empty")
     if report is not None and report.counts.rows != tally.rows:
-        raise UsageError(f"'{name}' has {tally.rows} rows, and its run report says {report.counts.rows}")
+        expected = report.counts.rows
+        raise UsageError(f"'{name}' has {counted(tally.rows, 'row')}; its run report expects {expected}")
     return tally.outcomes(), measured, report
 
 
@@ -116,27 +119,25 @@ def _baseline(path: Path) -> BaselineDocument:
     try:
         data = json.loads(path.read_bytes())
     except OSError as error:
-        hint = "`agentv-ci baseline accept RESULTS` writes one" if isinstance(error, FileNotFoundError) else None
+        hint = WRITE_BASELINE if isinstance(error, FileNotFoundError) else None
         raise UsageError(f"cannot read '{path}': {error.strerror}", hint=hint) from error
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"'{path}' is not JSON: {error}") from error
+        raise UsageError(f"'{path}' is not valid JSON: {error}") from error
     declared = data.get("$schema") if isinstance(data, dict) else None
     if declared not in (BASELINE_SCHEMA, schema_id("baseline-v1")):
         which = f": $schema is {shortened(str(declared), 80)}" if declared is not None else ""
-        raise UsageError(
-            f"'{path}' is no baseline that this version reads{which}",
-            hint="`agentv-ci baseline accept RESULTS` writes one; results themselves (.jsonl, .yaml) can be named too",
-        )
+        hint = f"{WRITE_BASELINE}, or name results (.jsonl, .yaml)"
+        raise UsageError(f"'{path}' is not a baseline that this version reads{which}", hint=hint)
     try:
         document = BaselineDocument.model_validate(data)
     except ValidationError as error:
-        raise UsageError(f"'{path}' is no baseline: {sentence(error)}") from error
+        raise UsageError(f"'{path}' is not a valid baseline: {sentence(error)}") from error
     seen: set[tuple[str, str, str]] = set()
     for case in document.cases:
         key = (case.suite, case.id, case.target)
         trials = (*case.passed, *case.missed)
         if key in seen or not trials or len({*trials}) < len(trials):
-            what = "stands there twice" if key in seen else "has no trial, or one of them twice"
-            raise UsageError(f"'{path}' is no baseline: case '{case.id}' {what}")
+            what = "appears twice" if key in seen else "has no trials or a repeated one"
+            raise UsageError(f"'{path}' is not a valid baseline: case '{case.id}' {what}")
         seen.add(key)
     return document

@@ -1,4 +1,4 @@
-"""Documents → compile → plan; and what is done with a plan before it runs."""
+"""Documents → compile → plan; also diffs and estimates of a plan."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ from agentv_ci.text import did_you_mean, listed
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which cases, and what answers them."""
+    """Which cases to compile, and for which target."""
 
     patterns: Sequence[str]
     targets: str | None = None
     target: str | None = None
     eval_ids: Sequence[str] = ()
     more_targets: tuple[Target, ...] = ()
-    """Targets beside those of the document."""
+    """Targets in addition to those of the document."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a plan comes from."""
+    """The documents that a plan was compiled from."""
 
     root: Path
     """The repository its paths are relative to."""
     warnings: tuple[Diagnostic, ...]
     sources: tuple[Path, ...]
-    """The files it was made from, which nothing may overwrite."""
+    """All files that were read; none of them may be overwritten."""
     dotenv_files: tuple[Path, ...]
 
 
@@ -75,9 +75,9 @@ def compile_paths(selection: Selection, *, cwd: Path) -> CompiledPlan:
 def write_plan(
     selection: Selection, *, cwd: Path, scratch: BinaryIO, watch: Callable[[int], None]
 ) -> tuple[PlanDocument, Origin]:
-    """Compile eval files into a plan's text, whose cases are not held, or read one plan.
+    """Compile eval files into the text of a plan without keeping its cases in memory, or read one plan.
 
-    The text lies in `scratch` until it is copied; `watch` gets the number of cases so far. Raises what
+    The text is in `scratch` until it is copied; `watch` is called with the number of cases so far. Raises what
     `compile_paths` raises, and OSError.
     """
     files = discover(selection.patterns, cwd)
@@ -92,7 +92,7 @@ def write_plan(
 
 
 def plan_document(plan: Plan, scratch: BinaryIO) -> PlanDocument:
-    """Return the text of a plan in memory; it lies in `scratch` until it is copied. Raises OSError."""
+    """Return the text of a plan in memory; it is in `scratch` until it is copied. Raises OSError."""
     writer = PlanWriter(schema_id("plan-v1"), scratch)
     writer.add(plan.cases, lambda _: None)
     return writer.end(plan)
@@ -101,12 +101,12 @@ def plan_document(plan: Plan, scratch: BinaryIO) -> PlanDocument:
 def _is_plan(files: Sequence[DiscoveredFile]) -> bool:
     named = [each.path for each in files if each.path.suffix == ".json" and each.named]
     if named and len(files) > 1:
-        raise UsageError(f"'{named[0]}': one plan at a time, and alone: it has its eval files and targets already")
+        raise UsageError(f"'{named[0]}' is a plan, which cannot be combined with other paths")
     return len(files) == 1 and files[0].path.suffix == ".json"
 
 
 class _Reading:
-    """The documents of a selection, checked one after the other while those before them are compiled."""
+    """The documents of a selection, each checked just before it is compiled."""
 
     def __init__(self, files: Sequence[DiscoveredFile], selection: Selection, cwd: Path) -> None:
         self._files = sorted(files, key=lambda each: each.path)
@@ -123,16 +123,16 @@ class _Reading:
         )
 
     def origin(self, *, cases: int) -> Origin:
-        """Return where the plan comes from, after its last case; raises what can only be said then."""
+        """Return the origin of the plan, after its last case; raises NothingToRun or UsageError."""
         if not cases:
             raise NothingToRun(f"no case matches --eval-id {listed(self._selection.eval_ids)}")
         if len(self._roots) > 1:
-            raise UsageError(f"one run takes files of one repository, not of {listed(self._roots)}")
+            raise UsageError(f"eval files must be in one repository, not in {listed(self._roots)}")
         (root,) = self._roots
         return Origin(root, self._diagnostics(), (*self._read, *self.compilation.sources), tuple(self._dotenv))
 
     def _valid(self) -> Iterator[tuple[CheckedDocument, DocumentContext]]:
-        """Yield valid eval documents until one is not; the rest is still checked, and said at the end."""
+        """Yield eval documents up to the first invalid one; then check the rest and raise all errors."""
         untargeted: UsageError | None = None
         evals = failed = 0
         for each in self._files:
@@ -160,8 +160,7 @@ class _Reading:
         try:
             relative(source.path, source.root).encode("utf-8")
         except UnicodeEncodeError as error:
-            message = f"{str(source.path)!a}: a path that is not UTF-8 cannot stand in a plan; rename it"
-            raise UsageError(message) from error
+            raise UsageError(f"{str(source.path)!a}: path is not valid UTF-8; rename the file") from error
         self._own.update(dict.fromkeys(checked.diagnostics))
         self._roots[source.root] = None
         self._read.append(source.path)
@@ -188,12 +187,12 @@ def _missing_target(checked: CheckedDocument, context: DocumentContext) -> Usage
 
 def _read_plan(path: Path, selection: Selection, cwd: Path) -> CompiledPlan:
     if selection.target not in (None, "default") or selection.targets is not None:
-        raise UsageError("a plan has its targets already: --target and --targets choose them when it is compiled")
+        raise UsageError("--target and --targets cannot be combined with a plan; set them when compiling it")
     plan = read_plan(path)
     if selection.eval_ids:
         plan = narrowed(plan, lambda case: is_selected(case.id, selection.eval_ids))
     if not plan.cases:
-        raise NothingToRun("the plan selects no case")
+        raise NothingToRun("no case of the plan is selected")
     dotenv = find_dotenv(cwd / "plan", cwd, cwd)
     root = find_root(cwd / "plan", cwd)
     referred = (root / file.path for file in plan.files.values())
@@ -201,43 +200,40 @@ def _read_plan(path: Path, selection: Selection, cwd: Path) -> CompiledPlan:
 
 
 def only_changed(compiled: CompiledPlan, old: Path) -> CompiledPlan:
-    """Return what a run of those cases needs that an older plan does not have; it may be none.
-
-    Raises what `read_plan` raises.
-    """
+    """Return the plan with only the cases that are not in an older plan; raises what `read_plan` raises."""
     known = {case.digest for case in read_plan(old).cases}
     plan = narrowed(compiled.plan, lambda case: case.digest not in known)
     return CompiledPlan(plan, replace(compiled.origin, sources=(*compiled.origin.sources, old)))
 
 
 def diff_plans(compiled: CompiledPlan, old: Path, eval_ids: Sequence[str]) -> PlanDiff:
-    """Return what became of an older plan's cases, of those that are selected; raises what `read_plan` raises."""
+    """Return how the selected cases differ from an older plan; raises what `read_plan` raises."""
     known = read_plan(old)
     selected = tuple(case for case in known.cases if is_selected(case.id, eval_ids))
     return diff(known.model_copy(update={"cases": selected}), compiled.plan)
 
 
 def estimate_run(compiled: CompiledPlan, *, workers: int | None) -> Estimate:
-    """Return what a run will ask and cost, with `workers` cases at once (None: as the targets say).
+    """Return what a run will ask and cost, with `workers` concurrent cases (None: as set by the targets).
 
-    Raises UsageError for a run that no figure is large enough for.
+    Raises UsageError if the numbers overflow.
     """
     try:
         return estimate(compiled.plan, workers=workers)
     except OverflowError as error:
-        raise UsageError("what this run would ask and cost is beyond all figures") from error
+        raise UsageError("the run is too large to estimate") from error
 
 
 def read_plan(path: Path) -> Plan:
-    """Return the plan in a file, when it is one that the published schema accepts and that was not changed since.
+    """Return the plan in a file, checked against the published schema and its digests.
 
-    Raises UsageError, or InvalidInput with what the schema refuses.
+    Raises UsageError, or InvalidInput with what the schema rejects.
     """
     plan, data = load_plan(path)
     digests = CaseDigests(plan.targets, prices_by_suite(plan))
     forged = [case.id for case in plan.cases if digests.of(case) != case.digest]
     if forged or document_digest(data) != plan.digest:
         which = f"{'case' if len(forged) == 1 else 'cases'} {listed(forged)}" if forged else "the plan"
-        hint = "compile it again; a plan is not edited by hand"
-        raise UsageError(f"'{path}': {which} changed after it was compiled: the digest does not fit", hint=hint)
+        hint = "compile the plan again instead of editing it"
+        raise UsageError(f"'{path}': digest mismatch: {which} changed after compilation", hint=hint)
     return plan

@@ -1,4 +1,4 @@
-"""The environment of this process: its clock, its waiting, its randomness."""
+"""The environment of this process: variables, clock, sleep and randomness."""
 
 from __future__ import annotations
 

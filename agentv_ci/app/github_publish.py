@@ -1,7 +1,7 @@
-"""The second step of the GitHub Action: what the first one left is published.
+"""The second step of the GitHub Action: publishes the files of the first one.
 
-Agents that ran in the first step may have changed its files since, so here they are data: of limited size, and never
-behind a symbolic link.
+Agents that ran in the first step may have changed these files, so they are untrusted data: limited in size, and never
+read through a symbolic link.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from agentv_ci.workflow_commands import annotation_command
 M = TypeVar("M", bound=BaseModel)
 
 MAX_BYTES = 64 * 1024 * 1024
-"""Of each file that is read as a whole."""
+"""Limit for each file that is read at once."""
 MAX_RESULTS_BYTES = 2 * 1024 * 1024 * 1024
 NO_COMMIT = "0" * 40
 NO_CASES = Counts(cases=0, passed=0, failed=0, errored=0, not_run=0, flaky=0, rows=0)
@@ -57,10 +57,10 @@ async def publish_run(
     environment: Environment,
     say: Callable[[str], None],
 ) -> tuple[ActionRun, str | None]:
-    """Publish what lies in a folder, write the comment there too; return how the run ended, and the comment's address.
+    """Publish the results in a folder; return the record of the run, and the URL of the comment.
 
-    Where this is a use of the action, what lies there must be of the same one. `say` prints commands to the runner as
-    they come. Raises UsageError for what cannot be read, OSError where the runner's files cannot be written.
+    The comment is also written to the folder. Inside the action, the results must be of the same use of it. `say`
+    prints commands to the runner. Raises UsageError for files that cannot be read, OSError for the runner's files.
     """
     job = _job(folder, workflow, this_use(environment.variables))
     report = job.reported.report if job.reported is not None else None
@@ -78,12 +78,12 @@ async def publish_run(
         _write_comment(folder, comment)
     except OSError as error:
         problem = why(error, folder / action.COMMENT)
-        say(annotation_command(Annotation("notice", f"{action.COMMENT} could not be written", problem)))
+        say(annotation_command(Annotation("notice", f"cannot write {action.COMMENT}", problem)))
     return job.run, url
 
 
 def _write_comment(folder: Path, comment: str) -> None:
-    """Write the comment for other ways to publish it, and not into what a link leads to; raises OSError."""
+    """Write the comment, for workflows that publish it themselves; replaces a link. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / action.COMMENT).unlink(missing_ok=True)
     with replacing(folder / action.COMMENT) as file:
@@ -91,7 +91,7 @@ def _write_comment(folder: Path, comment: str) -> None:
 
 
 def exit_code(run: ActionRun, fail_on: FailOn) -> int:
-    """Return what the step ends with, as the workflow wishes."""
+    """Return the exit code of the step, as set by the workflow."""
     if fail_on == "errors" and run.exit_code == FAILED:
         return PASSED
     if fail_on == "never" and run.exit_code not in (2, BUG, INTERRUPTED):
@@ -101,15 +101,15 @@ def exit_code(run: ActionRun, fail_on: FailOn) -> int:
 
 def _job(folder: Path, workflow: Workflow, use: str | None) -> Job:
     if folder.is_symlink():
-        raise UsageError(f"'{folder}' is a symbolic link; results lie in a folder")
+        raise UsageError(f"'{folder}' is a symbolic link; expected a directory")
     links = links_of(workflow)
     left = _document(folder / action.RUN, ActionRun)
     if use is not None and (left is None or left.use != use):
-        # Whatever lies there was there before.
+        # The files are from before this use of the action.
         return Job(_run_of_results(None, folder), None, None, None, links, str)
     reported = _reported(folder / action.RESULTS, links)
     if left is not None and workflow.event != "workflow_run" and left.run_id not in (0, workflow.run_id):
-        raise UsageError(f"what lies in '{folder}' is of run {left.run_id}, and this is run {workflow.run_id}")
+        raise UsageError(f"'{folder}' has results of run {left.run_id}; this is run {workflow.run_id}")
     run = _concluded(left or _run_of_results(reported, folder), reported)
     diagnostics = _document(folder / action.DIAGNOSTICS, DiagnosticsDocument)
     changes = _document(folder / action.PLAN_DIFF, PlanDiff)
@@ -118,24 +118,21 @@ def _job(folder: Path, workflow: Workflow, use: str | None) -> Job:
 
 
 def _run_of_results(reported: RunView | None, folder: Path) -> ActionRun:
-    """Return how the run of a results file ended, such as one of `report`."""
+    """Return the record of a run that left only results, such as one of `report`."""
     root = find_root(folder / action.RUN, folder)
     if reported is None:
-        return action_run(
-            BUG, root=root, reason=f"there are no results in '{folder}': the run ended before it left any"
-        )
+        return action_run(BUG, root=root, reason=f"no results in '{folder}': the run ended too early")
     return action_run(reported.report.gate.exit_code, root=root)
 
 
 def _concluded(run: ActionRun, reported: RunView | None) -> ActionRun:
-    """Return how a run ended, with the gate's word where there is one, unless the run ended badly after it."""
+    """Return the record of a run with the decision of the gate, unless the run failed after it."""
     if reported is None:
         return run
     gate = reported.report.gate
     if run.exit_code not in (PASSED, gate.exit_code):
         return run
-    # The gate of a shard does not decide how it ends. Otherwise, where run and gate disagree, one of their files was
-    # changed.
+    # A shard's exit code is not that of its gate. For other runs, a difference means that one of the files was changed.
     return run.model_copy(update={"exit_code": gate.exit_code, "verdict": _verdict(run, reported.report)})
 
 
@@ -152,14 +149,14 @@ def _reported(results: Path, links: Links) -> RunView | None:
 
 
 def _document(path: Path, contract: type[M]) -> M | None:
-    """Return what a file says, None where there is none; raises UsageError for something else."""
+    """Return the document in a file, None if there is none; raises UsageError for an invalid one."""
     if not _has_file(path):
         return None
     try:
         return contract.model_validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
-        # Not in its words, which repeat the file.
-        raise UsageError(f"'{path}' is not what this version of agentv-ci writes") from error
+        # Without pydantic's message, which repeats the untrusted file.
+        raise UsageError(f"'{path}' was not written by this version of agentv-ci") from error
 
 
 def _is_file(path: Path) -> bool:
@@ -167,10 +164,10 @@ def _is_file(path: Path) -> bool:
 
 
 def _has_file(path: Path, limit: int = MAX_BYTES) -> bool:
-    """Whether a file is there; raises UsageError for one that is not regular, or too large."""
+    """Whether a file exists; raises UsageError if it is not regular, or too large."""
     if not _is_file(path):
         if path.is_symlink() or path.exists():
-            raise UsageError(f"'{path}' is no regular file, and is not followed to where it leads")
+            raise UsageError(f"'{path}' is not a regular file")
         return False
     if path.stat().st_size > limit:
         raise UsageError(f"'{path}' is larger than {limit // 1024 // 1024} MiB")
@@ -178,7 +175,7 @@ def _has_file(path: Path, limit: int = MAX_BYTES) -> bool:
 
 
 def _annotations(job: Job) -> Iterator[Annotation]:
-    """Yield errors of documents, then what did not pass, then warnings."""
+    """Yield errors in documents, then failed cases, then warnings."""
     remarks = list(diagnostics.annotate(job.diagnostics, job.relative)) if job.diagnostics is not None else []
     errors = [each for each in remarks if each.level == "error"]
     yield from errors
@@ -192,7 +189,7 @@ def _annotations(job: Job) -> Iterator[Annotation]:
 
 
 def _outputs(run: PastRun, report: RunReport | None, folder: Path) -> Mapping[str, str]:
-    """Return the step's outputs: words of ours, figures and paths, and never what an agent has said."""
+    """Return the step's outputs: fixed texts, numbers and paths, never text of an agent."""
     files = {
         "results": action.RESULTS,
         "report": report_path(Path(action.RESULTS)).name,
@@ -200,7 +197,7 @@ def _outputs(run: PastRun, report: RunReport | None, folder: Path) -> Mapping[st
         "html": action.HTML,
         "plan": action.PLAN,
     }
-    # Uploading a link uploads what it leads to.
+    # No links: uploading one would upload its target.
     paths = {name: str(path) if _is_file(path := folder / file) else "" for name, file in files.items()}
     counts = report.counts if report is not None else NO_CASES
     graded = counts.passed + counts.failed
@@ -247,15 +244,15 @@ def _past(run: ActionRun, report: RunReport | None, workflow: Workflow, now: dat
 
 
 class EvaluatorLines:
-    """Finds the lines of evaluators in the eval files of a repository; each file is read once."""
+    """Finds the lines of evaluators in eval files, reading each file once."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._suites: dict[str, tuple[Source, dict[str, int]]] = {}
-        """Each eval file, and where in it the cases stand."""
+        """Each eval file, and the index of each case."""
 
     def find(self, suite: str, case: str, evaluator: str) -> int | None:
-        """Return the line of an evaluator that stands in its case; None: it does not, or the file says otherwise."""
+        """Return the line of an evaluator defined in a case, or None."""
         source, cases = self._suite(suite)
         index = cases.get(case)
         pointer = _in_case(source, index, evaluator) if index is not None else None

@@ -1,4 +1,4 @@
-"""The first step of the GitHub Action: a folder that holds what one run leaves, for the step that publishes."""
+"""The first step of the GitHub Action: writes the results folder of one run, for the step that publishes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FILES = (
     action.RUN,
     action.COMMENT,
 )
-"""What lies in the folder when both steps have ended."""
+"""The files in the folder after both steps."""
 
 VERDICTS: Mapping[int, ActionVerdict] = {
     PASSED: "pass",
@@ -43,35 +43,35 @@ VERDICTS: Mapping[int, ActionVerdict] = {
     INFRASTRUCTURE: "error",
     BUDGET: "budget",
 }
-"""What an exit status says; all others are errors."""
-OWN_FOLDER = "results-dir names a folder; give every run one of its own"
+"""The verdict of each exit code; all others are errors."""
+OWN_FOLDER = "use a separate results-dir for every run"
 
 
 def prepare(folder: Path, inputs: Collection[Path], use: str | None) -> None:
-    """Make the folder, without what an earlier run has left there, and say that this one has begun.
+    """Create the folder or remove an earlier run's files from it, and record that this run has begun.
 
-    `inputs` are the paths, all links followed, of what is needed now. Raises UsageError where that, or something that
-    no run has left, lies in the place of a result; OSError.
+    `inputs` are the resolved paths of inputs. Raises UsageError if a file of the folder is an input or not from an
+    earlier run, OSError.
     """
     if folder.is_symlink():
-        raise UsageError(f"'{folder}' is a symbolic link; results go into a folder")
+        raise UsageError(f"'{folder}' is a symbolic link; expected a directory")
     folder.mkdir(parents=True, exist_ok=True)
     left = [path for name in FILES if (path := folder / name).is_symlink() or path.exists()]
     if left and folder / action.RUN not in left:
-        raise UsageError(f"'{left[0]}' would be overwritten, and no earlier run has left it there", hint=OWN_FOLDER)
+        raise UsageError(f"refusing to overwrite '{left[0]}': it is not from an earlier run", hint=OWN_FOLDER)
     for path in left:
         if path.resolve() in inputs:
-            raise UsageError(f"'{path}' is an input, and this run would write it anew", hint=OWN_FOLDER)
+            raise UsageError(f"refusing to overwrite '{path}': it is an input", hint=OWN_FOLDER)
     for path in left:
         path.unlink()
-    begun = action_run(BUG, root=folder, reason="the run was ended before it could say how, such as for lack of memory")
+    begun = action_run(BUG, root=folder, reason="the run was killed, perhaps for lack of memory")
     write_run(folder, begun.model_copy(update={"use": use}), ())
 
 
 def this_use(environ: Mapping[str, str]) -> str | None:
-    """Return what distinguishes this use of the action from all others; None outside of it.
+    """Return an id of this use of the action, None outside of it.
 
-    Each installs the tool into a folder of its own, whose name cannot be guessed.
+    Each use installs the tool into a folder of its own, whose name cannot be guessed.
     """
     command = environ.get("AGENTV_CI")
     return sha256(command.encode("utf-8", "surrogateescape")).hexdigest() if command else None
@@ -80,7 +80,7 @@ def this_use(environ: Mapping[str, str]) -> str | None:
 def action_run(
     exit_code: int, *, root: Path, validate_only: bool = False, reason: str | None = None, hint: str | None = None
 ) -> ActionRun:
-    """Return how a run ended, from its exit status."""
+    """Return the record of a run from its exit code."""
     verdict = VERDICTS.get(exit_code, "error")
     return ActionRun(
         exit_code=exit_code,
@@ -93,7 +93,7 @@ def action_run(
 
 
 def write_plan(folder: Path, compiled: CompiledPlan, changes: PlanDiff | None) -> None:
-    """Write a plan, and what changed since an older one; raises OSError."""
+    """Write a plan and its diff to an older one; raises OSError."""
     with replacing(folder / action.PLAN) as file, tempfile.TemporaryFile() as scratch:
         plan_document(compiled.plan, scratch).copy_to(file)
     if changes is not None:
@@ -101,14 +101,14 @@ def write_plan(folder: Path, compiled: CompiledPlan, changes: PlanDiff | None) -
 
 
 def write_run(folder: Path, run: ActionRun, files: Sequence[FileDiagnostics]) -> None:
-    """Write how the run ended, and what is wrong with documents; raises OSError."""
+    """Write the record of a run and its diagnostics; raises OSError."""
     if files:
         _write(folder / action.DIAGNOSTICS, document(files, 0, strict=False))
     _write(folder / action.RUN, run)
 
 
 def by_file(diagnostics: Iterable[Diagnostic], root: Path) -> list[FileDiagnostics]:
-    """Return diagnostics file by file."""
+    """Return diagnostics grouped by file."""
     by_path: dict[str, list[Diagnostic]] = {}
     for each in diagnostics:
         by_path.setdefault(str(each.path), []).append(each)
@@ -117,6 +117,6 @@ def by_file(diagnostics: Iterable[Diagnostic], root: Path) -> list[FileDiagnosti
 
 def _write(path: Path, document: BaseModel) -> None:
     with replacing(path) as file:
-        # Names of files, and what was given, need not be text.
+        # File names and arguments need not be valid UTF-8.
         data = well_formed(document.model_dump(mode="json", by_alias=True))
         file.write((json.dumps(data, indent=2) + "\n").encode())

@@ -1,4 +1,4 @@
-"""A new project: what is written, decided before anything is; what is there already stays as it is."""
+"""New projects: decides what to write before writing anything; existing files are kept."""
 
 from __future__ import annotations
 
@@ -19,54 +19,54 @@ from agentv_ci.scaffold.drafts import EXAMPLE, SCHEMAS, STARTERS, WORKFLOWS, Cho
 from agentv_ci.text import listed
 
 Fate = Literal["written", "kept", "pasted"]
-"""Whether a file is new, is left as it is, or is for the user to write to."""
+"""Whether a file is new, is kept, or has to be edited by the user."""
 
-STALE = "not the schema of this version; delete it and run init again to renew it"
+STALE = "schema of another version; to update it, delete it and run init again"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What becomes of one file."""
+    """One file of a project and its fate."""
 
     fate: Fate
     path: Path
     text: str
-    """What is written, or what the user is to paste."""
+    """The text to write or to paste."""
     note: str = ""
-    """What is worth knowing of a file that is left as it is."""
+    """A remark on a file that is kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Everything that a new project begins with."""
+    """All files of a new project."""
 
     folder: Path
     steps: tuple[Step, ...]
     choices: Choices
-    """What it is for: what was wished, or what is there."""
+    """The user's choices, or those that fit an existing targets file."""
 
     def of(self, fate: Fate) -> tuple[Step, ...]:
-        """Return what a fate befalls."""
+        """Return the steps with a fate."""
         return tuple(step for step in self.steps if step.fate == fate)
 
 
 def plan_start(folder: Path, choices: Choices) -> Start:
-    """Decide what is written into a folder; raises UsageError when something stands in the way."""
+    """Decide what to write into a folder; raises UsageError if something is in the way."""
     folder = normal(folder)
     try:
         if not folder.is_dir() and (folder.exists() or folder.is_symlink()):
-            raise UsageError(f"'{folder}' is not a folder")
+            raise UsageError(f"'{folder}' is not a directory")
         targets = targets_in((folder / EXAMPLE).parent, folder)
         fitting = choices if targets is None else _as_there(targets, choices)
         return Start(folder, tuple(_steps(folder, targets, fitting, wished=choices)), fitting)
     except OSError as error:
-        raise UsageError(f"cannot look into '{folder}': {error.strerror}") from error
+        raise UsageError(f"cannot read '{folder}': {error.strerror}") from error
 
 
 def write_start(start: Start) -> None:
-    """Write what is planned; nothing that is there is overwritten, even what was put there meanwhile.
+    """Write the planned files without overwriting any, even one created meanwhile.
 
-    Raises UsageError when that fails, and Interrupted; both say what was written.
+    Raises UsageError when that fails, and Interrupted; their hints name the files written so far.
     """
     written: list[Path] = []
     try:
@@ -84,18 +84,18 @@ def write_start(start: Start) -> None:
 def _steps(folder: Path, targets: Path | None, choices: Choices, *, wished: Choices) -> Iterator[Step]:
     if targets is not None:
         is_other = wished.is_chosen and wished.provider != choices.provider
-        note = f"it asks '{choices.target}', not {wished.provider}: add a target to it" if is_other else ""
+        note = f"uses '{choices.target}', not {wished.provider}; add a target to it" if is_other else ""
         yield Step("kept", targets, "", note=note)
     root = find_root(folder / "evals", folder)
     subfolder = folder.relative_to(root).as_posix() if root != folder else None
     for draft in drafts(choices, subfolder=subfolder):
-        # GitHub looks for workflows at the root of a repository only, and nothing is written outside the folder.
+        # GitHub reads workflows only at the root of a repository, and nothing is written outside of the folder.
         is_above = draft.path.startswith(WORKFLOWS) and subfolder is not None
         yield _to_paste(root / draft.path, draft) if is_above else _step(folder, draft)
 
 
 def _as_there(targets: Path, choices: Choices) -> Choices:
-    """Return choices that go with targets that are there: those of the target `default`, else of the first."""
+    """Return choices that match existing targets: the target `default`, else the first."""
     data = load(targets, targets.parent, named=True).data
     there = {name: each for each in objects_at(data, "targets") if (name := text_at(each, "name"))}
     asked = "default" if "default" in there or not there else next(iter(there))
@@ -120,7 +120,7 @@ def _step(folder: Path, draft: Draft) -> Step:
 
 
 def _to_paste(path: Path, draft: Draft) -> Step:
-    """Leave it to the user to write to a file, unless that was done."""
+    """Leave a file to the user, unless it already has the text."""
     is_done = path.is_file() and draft.sign in _read(path)
     return Step("kept", path, "") if is_done else Step("pasted", path, draft.paste or draft.text)
 
@@ -130,14 +130,14 @@ def _read(path: Path) -> str:
 
 
 def _is_there(folder: Path, name: str) -> bool:
-    """Whether a file is there; raises UsageError when it cannot be made because of something else."""
+    """Whether a file exists; raises UsageError if something else prevents its creation."""
     path = folder / name
     if path.is_file():
         return True
     parents = [folder / parent for parent in reversed(PurePosixPath(name).parents[:-1])]
     for each in (*parents, path):
         if each.is_symlink():
-            raise UsageError(f"'{each}' is a link that leads elsewhere", hint=_way_out(name))
+            raise UsageError(f"'{each}' is a symbolic link", hint=_way_out(name))
         if each.exists() and (each == path or not each.is_dir()):
             raise UsageError(f"'{each}' is in the way of '{name}'", hint=_way_out(name))
     return False
@@ -146,7 +146,7 @@ def _is_there(folder: Path, name: str) -> bool:
 def _way_out(name: str) -> str:
     flags = {".github": "--no-workflow", ".vscode": "--no-editor"}
     flag = flags.get(PurePosixPath(name).parts[0])
-    return f"move it away, or do without by {flag}" if flag else "move it away, or begin in another folder"
+    return f"move it, or use {flag}" if flag else "move it, or choose another folder"
 
 
 def _create(path: Path, text: str) -> None:
@@ -156,11 +156,11 @@ def _create(path: Path, text: str) -> None:
             file.write(text)
             file.flush()
         except BaseException:
-            # Half a file would be taken for one that the user wrote.
+            # A partial file would look like the user's own.
             with contextlib.suppress(OSError):
                 path.unlink()
             raise
 
 
 def _so_far(written: Sequence[Path]) -> str:
-    return f"written before: {listed(written)}" if written else "nothing was written"
+    return f"written so far: {listed(written)}" if written else "nothing written"

@@ -1,4 +1,4 @@
-"""Judge set → a plan and its answers → rows → how far the judge agrees with people."""
+"""Judge set → a plan and its answers → rows → agreement of the judge with human labels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from agentv_ci.results.rows import Trial, unscored_row
 from agentv_ci.text import did_you_mean, listed
 
 ANSWERS = "labelled answers"
-"""What the plan calls the target that gives the answers of the set."""
+"""The name of the target that stands for the answers of the set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class JudgeCheck:
 
 
 def prepare_judge_check(path: str, *, targets: str | None, judge_target: str | None, cwd: Path) -> JudgeCheck:
-    """Read a judge set and compile it; `judge_target` takes the place of its own judge.
+    """Read a judge set and compile it; `judge_target` overrides its own judge.
 
     Raises InvalidInput with all diagnostics, or UsageError.
     """
@@ -51,12 +51,12 @@ def prepare_judge_check(path: str, *, targets: str | None, judge_target: str | N
     if not files:
         raise NothingToRun(f"no judge set in '{path}'")
     if len(files) > 1:
-        raise UsageError(f"'{path}' holds {len(files)} documents; one judge set at a time")
+        raise UsageError(f"expected one judge set; '{path}' contains {len(files)} documents")
     (found,) = files
     documents = Documents(cwd, targets)
     checked = documents.check(found.path, named=True)
     if checked.source.kind not in ("judge-set", None):
-        raise UsageError(f"'{path}' is no judge set", hint="a judge set begins with $schema: agentv-judge-set-v1")
+        raise UsageError(f"'{path}' is not a judge set", hint="a judge set has $schema: agentv-judge-set-v1")
     context = documents.context(found.path)
     document = checked.document
     if not all(each.valid for each in (checked, *context.others)) or not isinstance(document, JudgeSetDocument):
@@ -70,14 +70,14 @@ def prepare_judge_check(path: str, *, targets: str | None, judge_target: str | N
 def _judge(context: DocumentContext, name: str) -> Target:
     known = {target.name: target for target in context.target_list}
     if name not in known:
-        raise UsageError(f"unknown judge target '{name}'{did_you_mean(name, known)}; targets are {listed(known)}")
+        raise UsageError(f"unknown judge target '{name}'{did_you_mean(name, known)}; available: {listed(known)}")
     return known[name]
 
 
 def _compiled(
     checked: CheckedDocument, document: JudgeSetDocument, context: DocumentContext, judge: Target, cwd: Path
 ) -> CompiledPlan:
-    assert context.targets is not None, "there are targets, or nothing is compiled"
+    assert context.targets is not None, "checked by the caller"
     names = {target.name for target in context.target_list}
     name = next(each for each in chain([ANSWERS], (f"{ANSWERS} {n}" for n in count(2))) if each not in names)
     answers = MockTarget(name=name, provider="mock")
@@ -101,7 +101,7 @@ def _compiled(
 
 
 def _as_evals(document: JudgeSetDocument, judge: str) -> EvalDocument:
-    """Return the set as cases that one judge judges."""
+    """Return the set as cases for one judge."""
     evaluator: JsonObject = {"name": "judge", "type": "llm_judge", "judge_target": judge}
     if document.prompt is not None:
         evaluator["prompt"] = document.prompt
@@ -123,10 +123,7 @@ def _as_case(item: LabelledAnswer) -> JsonObject:
 async def check_judge(
     check: JudgeCheck, overrides: Overrides, options: RunOptions, files: RunFiles, services: RunServices
 ) -> Agreement:
-    """Have the judge judge every answer, and return how far it agrees with the labels; its rows stay in the file.
-
-    Raises what `run_plan` raises.
-    """
+    """Run the judge over every answer, keep the rows, and return its agreement; raises what `run_plan` raises."""
     files.require_writable(check.compiled.origin.sources)
     plan = override(check.compiled.plan, overrides)
     labels = {item.id: item for item in check.items}

@@ -1,4 +1,4 @@
-"""Results → one report: shards are merged, and whatever a run reports is reported again."""
+"""Results → one report: merges shards and writes the reports of a run again."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def report_results(
     baseline: Path | None,
     now: datetime,
 ) -> RunOutcome:
-    """Report the result files of these names as one run; all rows go to `out`, with a run report beside them.
+    """Report on these results files as one run; all rows go to `out`, with a run report beside it.
 
-    With `expected_shards` they must be that many parts of one plan. Raises UsageError for what cannot be read,
-    NothingToRun when there is nothing in them, OSError.
+    With `expected_shards` they must be that many shards of one plan. Raises UsageError for files that cannot be read,
+    NothingToRun when all are empty, OSError.
     """
     results = [cwd / name for name in names]
     head = out.results.name if out is not None else "these results"
@@ -55,7 +55,7 @@ def report_results(
 
     def located() -> Iterator[tuple[Part, ResultRow]]:
         for part, path in parts.items():
-            # Without a run report the run may not have come to its end.
+            # Without a run report, the run may not have finished.
             yield from ((part, row) for row in read_rows(path, allow_torn=part.report is None))
 
     def rows() -> Iterator[ResultRow]:
@@ -70,7 +70,7 @@ def report_results(
         return RunOutcome(*merged)
 
     if all(part.report is None for part in parts) and next(rows(), None) is None:
-        raise NothingToRun("these files have no rows")
+        raise NothingToRun("the results are empty")
     outcome = decide()
     written = out.written if out is not None else reports.named
     refuse_to_overwrite(written.values(), _documents(results[0], {each.case.suite for each in outcome.cases}))
@@ -82,7 +82,7 @@ def report_results(
 
 
 def _documents(results: Path, suites: Iterable[str]) -> Iterator[Path]:
-    """Yield the eval files that rows name, and their targets, where they lie in the repository of the results."""
+    """Yield the eval files named in rows, and their targets files, in the repository of the results."""
     root = find_root(results, results.parent)
     paths = [root / suite for suite in suites]
     yield from paths

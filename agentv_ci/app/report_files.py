@@ -1,4 +1,4 @@
-"""The files of a run: its results, the run report beside them, and further reports that all say the same."""
+"""The files of a run: its results, the run report beside them, and other reports, all with the same verdict."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from agentv_ci.results.files import ResultsFormat
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """Which reports are written of a run, and where."""
+    """Which reports to write for a run, and where."""
 
     files: Mapping[ReportFormat, Path] = field(default_factory=dict)
     links: Links = NO_LINKS
     appended: frozenset[Path] = frozenset()
-    """Files that belong to more than this run, such as the summary of a job."""
+    """Files shared with other runs, such as the summary of a job."""
 
     @property
     def named(self) -> dict[str, Path]:
-        """What lies where."""
+        """The path of each report."""
         return {str(name): path for name, path in self.files.items()}
 
 
@@ -44,15 +44,15 @@ NO_REPORTS = Reports()
 
 
 def reports_in_workflow(files: Mapping[ReportFormat, Path], variables: Mapping[str, str], cwd: Path) -> Reports:
-    """Return reports that, in a workflow, link to its commit and keep what is in the job's summary already."""
+    """Return reports that, in a workflow, link to its commit and append to the job summary."""
     workflow = read_workflow(variables)
-    # Every step of a job writes to the same one.
+    # Shared by all steps of a job.
     summary = variables.get("GITHUB_STEP_SUMMARY")
     return Reports(files, links_of(workflow), frozenset({cwd / summary} if summary else ()))
 
 
 def links_of(workflow: Workflow | None) -> Links:
-    """Return the addresses of lines at the commit that people look at; elsewhere none."""
+    """Return links to lines at the commit of a workflow; none outside of one."""
     if workflow is None:
         return NO_LINKS
     return Links.of_commit(workflow.server_url, workflow.repository, workflow.shown_commit)
@@ -60,7 +60,7 @@ def links_of(workflow: Workflow | None) -> Links:
 
 @dataclass(frozen=True, slots=True)
 class RunFiles:
-    """Where a run leaves what it found."""
+    """Where a run writes its results and reports."""
 
     results: Path
     form: ResultsFormat
@@ -68,47 +68,47 @@ class RunFiles:
 
     @property
     def report(self) -> Path:
-        """The run report lies beside the results."""
+        """The run report beside the results."""
         return report_path(self.results)
 
     @property
     def written(self) -> dict[str, Path]:
-        """What lies where when a run has ended."""
+        """The path of each file after a run."""
         return {"results": self.results, "report": self.report, **self.reports.named}
 
     def require_writable(self, inputs: Iterable[Path]) -> None:
-        """Raise UsageError when what a run leaves would lie where something else does, or cannot lie."""
+        """Raise UsageError if a file would overwrite something else, or cannot be written."""
         if self.results.name == "-":
-            raise UsageError("rows go into a file that later commands read; name one with --out")
+            raise UsageError("cannot write results to standard output; use --out FILE")
         require_writable(self.written.values(), inputs)
         if self.results.exists() and not self.results.is_file():
-            raise UsageError(f"results go into a file that can be read again, and '{self.results}' is none")
+            raise UsageError(f"cannot write results to '{self.results}': it is not a regular file")
 
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """What a run came to."""
+    """The outcome of a run."""
 
     report: RunReport
     cases: tuple[CaseOutcome, ...]
     lost: frozenset[Path] = frozenset()
-    """Reports that could not be written; the verdict says why."""
+    """Reports that could not be written; the verdict has the reason."""
 
 
 def report_path(results: Path) -> Path:
-    """Return where the run report of a results file lies."""
+    """Return the path of the run report of a results file."""
     known = results.suffix in (".jsonl", ".yaml", ".yml")
     return results.with_suffix(".report.json") if known else results.with_name(f"{results.name}.report.json")
 
 
 def read_run_report(results: Path) -> RunReport | None:
-    """Return the run report beside a results file, None where there is none.
+    """Return the run report beside a results file, None if there is none.
 
-    Raises UsageError for a report that cannot be read, and for results that can be read once only.
+    Raises UsageError for a report that cannot be read, and for results that are not a regular file.
     """
     path = report_path(results)
     if results.exists() and not results.is_file():
-        raise UsageError(f"results are read more than once, and '{results}' is no file")
+        raise UsageError(f"cannot read results from '{results}': it is not a regular file")
     unreadable = f"'{path}' is not a run report that this version reads"
     try:
         data = json.loads(path.read_bytes())
@@ -124,18 +124,18 @@ def read_run_report(results: Path) -> RunReport | None:
 
 
 def require_distinct(results: Sequence[Path]) -> None:
-    """Raise UsageError where a file is named twice."""
+    """Raise UsageError if a file is named twice."""
     if len({path.resolve() for path in results}) < len(results):
         raise UsageError("a results file is named twice")
 
 
 def require_writable(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
-    """Raise UsageError where something is to be written and something else, or a folder, lies."""
+    """Raise UsageError if an output would overwrite an input or is a folder."""
     outputs = list(outputs)
     refuse_to_overwrite(outputs, inputs)
     for path in outputs:
         if path.is_dir():
-            raise UsageError(f"results and reports go into files, and '{path}' is none")
+            raise UsageError(f"cannot write to '{path}': it is a directory")
 
 
 def write_reports(
@@ -145,11 +145,11 @@ def write_reports(
     report: Path | None,
     reports: Reports,
 ) -> RunOutcome:
-    """Write the reports of a run, and return what it came to then; raises what reading the rows raises.
+    """Write the reports of a run, and return its outcome then; raises what reading the rows raises.
 
-    What is lost is part of the verdict: `decide` gives another one, and all files are written once more. One that then
-    cannot be written does not stay either, since it would say something else. What cannot be written twice, such as a
-    pipe, comes when nothing else can be lost any more.
+    A report that cannot be written changes the verdict: `decide` returns the new one, and all files are written again.
+    A file that cannot be rewritten is removed, since its verdict is out of date. Streams, which cannot be written
+    twice, come last.
     """
     formats: dict[Path, ReportFormat | None] = {report: None} if report is not None else {}
     formats |= {path: name for name, path in reports.files.items()}
@@ -160,7 +160,7 @@ def write_reports(
     lost: dict[Path, str] = {}
 
     def write(paths: Iterable[Path]) -> dict[Path, str]:
-        """Write what the outcome says now; returns which are not there, and why."""
+        """Write the current outcome; returns the reports that failed, and why."""
         cases = {each.key for each in outcome.cases}
         run = RunView(outcome.report, outcome.cases, lambda: _counted(rows(), cases), reports.links)
         return {path: reason for path in paths if (reason := _write(path, formats[path], run, reports)) is not None}
@@ -180,7 +180,7 @@ def write_reports(
 
 
 def _kind(path: Path) -> str:
-    """Whether a path is that of a file, which can be written again, of a device, or of a stream."""
+    """Whether a path is a file, which can be written again, a device or a stream."""
     try:
         mode = path.stat().st_mode
     except OSError:
@@ -189,7 +189,7 @@ def _kind(path: Path) -> str:
 
 
 def _write(path: Path, name: ReportFormat | None, run: RunView, reports: Reports) -> str | None:
-    """Write one report, or the run report (None); returns why it is not there."""
+    """Write one report, or the run report (None); returns the error, if any."""
     pieces = partial(renderer(name), run) if name is not None else partial(_encoded, run.report)
     try:
         write_whole(path, lambda file: file.writelines(pieces()), is_appended=path in reports.appended)
@@ -199,7 +199,7 @@ def _write(path: Path, name: ReportFormat | None, run: RunView, reports: Reports
 
 
 def _counted(rows: Iterable[ResultRow], cases: set[OutcomeKey]) -> Iterator[ResultRow]:
-    """Yield the rows that the verdict is of: those of known cases, of each trial the first."""
+    """Yield the rows that count for the verdict: those of known cases, the first of each trial."""
     seen: set[tuple[OutcomeKey, int]] = set()
     for row in rows:
         trial = row.outcome_key, row.trial
@@ -209,7 +209,7 @@ def _counted(rows: Iterable[ResultRow], cases: set[OutcomeKey]) -> Iterator[Resu
 
 
 def why(error: Exception, path: Path) -> str:
-    """Return why a file is not as it should be."""
+    """Return a file error as a sentence."""
     return f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error)
 
 

@@ -1,4 +1,4 @@
-"""Results → their stored answers → evaluate → results: today's evaluators over yesterday's answers."""
+"""Results → their stored answers → evaluate → results."""
 
 from __future__ import annotations
 
@@ -15,42 +15,44 @@ from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.execute.run_services import RunOptions, RunServices, StoredAnswers
 from agentv_ci.load.discover import find_root
 from agentv_ci.results.files import read_rows
-from agentv_ci.text import listed
+from agentv_ci.text import counted, listed
+
+ONE_RUN = "rescore the results of one run, with one target per case"
 
 
 @dataclass(slots=True)
 class _Contents:
-    """What a results file holds, without its answers."""
+    """The contents of a results file, without its answers."""
 
     trials: dict[CaseKey, set[int]] = field(default_factory=dict)
     target_of: dict[CaseKey, str] = field(default_factory=dict)
     is_dry_run: bool = False
     without_messages: int = 0
-    """Rows whose tool calls are known to have been reported, and are not there."""
+    """Rows whose tool calls were reported but not kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rescoring:
-    """Stored answers, and the plan that scores them."""
+    """Stored answers, and the plan to score them with."""
 
     compiled: CompiledPlan
     answers: StoredAnswers
     """The rows of the plan's cases."""
     left_out: tuple[str, ...]
-    """Sentences about what is not scored."""
+    """Warnings about what is not scored."""
     is_dry_run: bool
     """Whether the answers are the mock's."""
 
 
 def prepare_rescoring(results: Path, selection: Selection, *, cwd: Path) -> Rescoring:
-    """Read results and compile what scores them: the paths of `selection`, else the eval files that the rows name.
+    """Read results and compile the paths of `selection`, else the eval files named in the rows.
 
-    Without a target of its own, the documents are compiled for the one that answered. Raises UsageError for results
-    that cannot be read or hold a trial twice, NothingToRun, and what `compile_paths` raises.
+    They are compiled for the target that answered, unless `selection` names one. Raises UsageError for results that
+    cannot be read or contain a trial twice, NothingToRun, and what `compile_paths` raises.
     """
     contents = _contents(results)
     if not contents.trials:
-        raise NothingToRun(f"'{results}' has no rows")
+        raise NothingToRun(f"'{results}' is empty")
     root = find_root(cwd / "results", cwd)
     patterns = selection.patterns or _suites(contents, root)
     is_plan = any(pattern.endswith(".json") for pattern in patterns)
@@ -67,19 +69,19 @@ def _suites(contents: _Contents, root: Path) -> Sequence[str]:
     gone = [suite for suite in suites if not (root / suite).is_file()]
     if gone:
         raise UsageError(
-            f"the rows are of {listed(gone)}, which is not below '{root}'",
-            hint="name the eval files, or a plan, after the results",
+            f"cannot find {listed(gone)} in '{root}'",
+            hint="give the eval files, or a plan, after the results",
         )
     return [str(root / suite) for suite in suites]
 
 
 def _matched(compiled: CompiledPlan, contents: _Contents, results: Path) -> Rescoring:
-    """Return the cases whose target has answered, with as many trials as there are answers."""
+    """Return the cases whose target answered, with as many trials as there are answers."""
     plan = compiled.plan
     scored = [case for case in plan.cases if contents.target_of.get(case_key(case)) == plan.targets[case.target].name]
     left_out = tuple(_left_out(plan, scored, contents))
     if not scored:
-        raise NothingToRun(f"no row of '{results}' is of a case of these documents", hint="; ".join(left_out) or None)
+        raise NothingToRun(f"no row of '{results}' matches a case", hint="; ".join(left_out) or None)
     trials = {
         case_key(case): max((*contents.trials[case_key(case)], case.trials if case.stop_when is not None else 1))
         for case in scored
@@ -94,30 +96,30 @@ def _matched(compiled: CompiledPlan, contents: _Contents, results: Path) -> Resc
 
 
 def _left_out(plan: Plan, scored: Sequence[PlanCase], contents: _Contents) -> Iterator[str]:
-    """Yield sentences about what is not scored, or not as the documents say."""
+    """Yield warnings about cases that are not scored, or with fewer trials than set."""
     planned = {case_key(case): case.id for case in plan.cases}
     if unknown := [case_id for suite, case_id in contents.trials if (suite, case_id) not in planned]:
-        yield f"no case any more, left out: {listed(unknown)}"
+        yield f"skipped, no longer a case: {listed(unknown)}"
     keys = {case_key(case) for case in scored}
     if others := [name for key, name in planned.items() if key in contents.trials and key not in keys]:
-        yield f"answered by another target, left out: {listed(others)}"
+        yield f"skipped, answered by another target: {listed(others)}"
     if missing := [name for key, name in planned.items() if key not in contents.trials]:
-        yield f"no stored answer, left out: {listed(missing)}"
-    # Of a case that stops when it is decided, fewer are enough; whether they still are is seen when they are scored.
+        yield f"skipped, no stored answer: {listed(missing)}"
+    # A case that stops when it is decided may have fewer; whether they still suffice shows when they are scored.
     whole = [case for case in scored if case.stop_when is None]
     if fewer := [case.id for case in whole if len(contents.trials[case_key(case)]) < case.trials]:
-        yield f"fewer trials stored than the case wants, judged by those: {listed(fewer)}"
+        yield f"fewer stored trials than the case requires: {listed(fewer)}"
     if contents.without_messages and any(each.reads_trace for case in scored for each in flat(case.evaluators)):
-        rows = "1 row has" if contents.without_messages == 1 else f"{contents.without_messages} rows have"
-        yield f"{rows} no messages of the answer, so tool calls are not known; run with --include-trace"
+        rows = counted(contents.without_messages, "row")
+        yield f"tool calls are unknown in {rows} without messages; run the targets with --include-trace"
 
 
 async def rescore(
     rescoring: Rescoring, overrides: Overrides, options: RunOptions, files: RunFiles, services: RunServices
 ) -> RunOutcome:
-    """Score stored answers with the plan's evaluators, and write results and reports as a run does.
+    """Score stored answers with the plan's evaluators, and write results and reports like a run.
 
-    Rows without an answer stay as they are. Raises what `run_plan` raises.
+    Rows without an answer are kept unchanged. Raises what `run_plan` raises.
     """
     files.require_writable(rescoring.compiled.origin.sources)
     plan = override(rescoring.compiled.plan, overrides)
@@ -131,15 +133,9 @@ def _contents(results: Path) -> _Contents:
         key = (row.suite, row.eval_id)
         trials = contents.trials.setdefault(key, set())
         if row.trial in trials:
-            raise UsageError(
-                f"'{results}' holds trial {row.trial} of case '{row.eval_id}' twice",
-                hint="rescore the results of one run, with one target for each case",
-            )
+            raise UsageError(f"'{results}' contains trial {row.trial} of case '{row.eval_id}' twice", hint=ONE_RUN)
         if contents.target_of.setdefault(key, row.target) != row.target:
-            raise UsageError(
-                f"'{results}' holds answers of two targets to case '{row.eval_id}'",
-                hint="rescore the results of one run, with one target for each case",
-            )
+            raise UsageError(f"'{results}' contains answers of two targets to case '{row.eval_id}'", hint=ONE_RUN)
         trials.add(row.trial)
         contents.is_dry_run |= row.dry_run
         contents.without_messages += row.trace_summary is not None and row.output_messages is None

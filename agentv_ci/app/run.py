@@ -38,10 +38,10 @@ from agentv_ci.results.resume import NO_EARLIER_RUN, EarlierRun, ResumedResults
 async def run_plan(
     compiled: CompiledPlan, overrides: Overrides, options: RunOptions, files: RunFiles, services: RunServices
 ) -> RunOutcome:
-    """Run a plan, write its results and its reports.
+    """Run a plan and write its results and reports.
 
-    Raises UsageError for missing environment variables, TargetUnavailable before the first case, OSError when no
-    result can be written.
+    Raises UsageError for missing environment variables, TargetUnavailable before the first case, OSError when results
+    cannot be written.
     """
     resumed = options.resume if options.resume != files.results else None
     read = tuple(path for path in (options.balance, options.baseline, resumed) if path is not None)
@@ -57,7 +57,7 @@ async def run_plan(
     ending = replace(await run_trials(plan, options, files, services, earlier=earlier), shard=shard)
     if earlier is None:
         return conclude(plan, files, ending, against=against)
-    # An interrupted run may not be the one that was meant: what it left stays as it is.
+    # An interrupted run may have been started by mistake: keep all earlier rows.
     if ending.stopped != "interrupted":
         try:
             results.remove_other_rows()
@@ -72,13 +72,13 @@ def _require_recordings(options: RunOptions) -> None:
         try:
             options.record.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UsageError(f"--record: cannot make '{options.record}': {error.strerror}") from error
+            raise UsageError(f"--record: cannot create '{options.record}': {error.strerror}") from error
         if not os.access(options.record, os.W_OK | os.X_OK):
-            raise UsageError(f"--record: nothing can be written into '{options.record}'")
+            raise UsageError(f"--record: '{options.record}' is not writable")
 
 
 def _part(plan: Plan, options: RunOptions) -> tuple[Plan, ShardRecord | None]:
-    """Return what of a plan this run is about, and which part that is; its digest stays that of the whole."""
+    """Return the shard of a plan that is run, with the digest of the whole plan, and a record of it."""
     shard = options.shard
     if shard is None:
         return plan, None
@@ -103,9 +103,9 @@ async def run_trials(
     earlier: EarlierRun | None = None,
     stored: StoredAnswers | None = None,
 ) -> Ending:
-    """Run a plan as it is and write its rows, beside those of an earlier run; of stored answers, ask only the judges.
+    """Run a plan and write its rows, after those of an earlier run; with stored answers, ask only the judges.
 
-    Returns how it ended, also when it was interrupted. Raises what `run_plan` raises.
+    Returns how the run ended, even if it was interrupted. Raises what `run_plan` raises.
     """
     require_packages(plan)
     _require_folders(plan, options, answering=stored is None and not options.dry_run and options.replay is None)
@@ -134,7 +134,7 @@ async def run_trials(
 
 
 async def _run_until_interrupted(engine: Engine, stored: StoredAnswers | None) -> bool:
-    """Return whether a run was interrupted: what there is then is reported like the end of any other."""
+    """Return whether a run was interrupted; its rows are still reported."""
     try:
         await engine.run(stored)
     except asyncio.CancelledError:
@@ -143,22 +143,22 @@ async def _run_until_interrupted(engine: Engine, stored: StoredAnswers | None) -
 
 
 def _require_folders(plan: Plan, options: RunOptions, *, answering: bool) -> None:
-    """Raise UsageError where commands would run in an eval file's folder that is not there."""
+    """Raise UsageError if commands would run in the folder of an eval file and it does not exist."""
     targets = plan.targets if answering else {}
     suites = dict.fromkeys(case.suite for case in plan.cases if runs_in_suite(case, targets.get(case.target)))
     for suite in suites:
         if not (options.root / suite).parent.is_dir():
             raise UsageError(
-                f"'{options.root}' has no folder of '{suite}', where commands of the plan run",
+                f"the folder of '{suite}', in which commands run, does not exist in '{options.root}'",
                 hint="run the plan in the repository that it was compiled from",
             )
 
 
 def _grader(plan: Plan, options: RunOptions, materials: Materials, services: RunServices) -> GradeAnswer:
-    # In the middle of a run there may be no free file number for what is loaded when it is needed.
+    # Load everything now: in the middle of a run, no file descriptor may be free.
     load_prices()
     for contract in (ToolCall, OutputMessage, Usage):
-        # Built with the first answer, they would be part of the time that this answer takes.
+        # Building them later would count towards the duration of the first answer.
         contract.model_rebuild()
     load_evaluators(each for case in plan.cases for each in flat(case.evaluators))
 
@@ -186,7 +186,7 @@ def conclude(
     rows: Callable[[], Iterable[ResultRow]] | None = None,
     against: BaselineComparison | None = None,
 ) -> RunOutcome:
-    """Write the reports of a run whose rows are written: all that are in the file, or `rows`. Raises OSError."""
+    """Write the reports of a run from the rows in its results file, or from `rows`. Raises OSError."""
     read = rows or (lambda: read_rows(files.results, files.form))
     scenarios: tuple[ScenarioReport, ...] = ()
 
@@ -198,7 +198,7 @@ def conclude(
         scenarios = validate_runs(gate_settings(plan), ((row, plan.digest) for row in read()))
         outcome = decide(None)
     except UnreadableResults as error:
-        # Another program has changed the file.
+        # Another program changed the file.
         read, against, scenarios = tuple, None, ()
         outcome = decide(str(error))
     return write_reports(outcome, decide, read, files.report, files.reports)

@@ -1,4 +1,4 @@
-"""What answers in a benchmark: a function of a program, a target by its name, or one by its kind."""
+"""Runners of a benchmark: a function of a program, a target by its name, or one by its provider."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ Message = JsonObject
 """`{"role": ..., "content": ...}`"""
 Answer = str | JsonObject
 AnswerFunction = Callable[[list[Message], JsonObject], Answer | Awaitable[Answer]]
-"""Given a conversation and a configuration, returns what the runner answers."""
+"""Given a conversation and a configuration, returns an answer."""
 AskRunner = Callable[[str | Sequence[Message], int | None], Awaitable[tuple[Answer, Response | None]]]
 """Asks a runner, with a text or a conversation and a seed; returns its answer, and the response of a target."""
 
 
 def target_of(spec: RunnerSpec, known: Sequence[Target]) -> Target:
-    """Return the target that a runner names, with its configuration over it; else one of the kind that it names."""
+    """Return the target named by a runner, with the runner's configuration; else one of the provider it names."""
     named = {target.name: target for target in known}
     if spec.key in named and not spec.config:
         return named[spec.key]
@@ -45,7 +45,7 @@ def target_of(spec: RunnerSpec, known: Sequence[Target]) -> Target:
     if spec.key not in kinds:
         choices = [*named, *kinds]
         close = did_you_mean(spec.key, choices)
-        raise UsageError(f"unknown runner '{spec.key}'{close}; there are targets and kinds {listed(choices)}")
+        raise UsageError(f"unknown runner '{spec.key}'{close}; available targets and providers: {listed(choices)}")
     return _configured({"name": spec.key, "provider": spec.key, **spec.config}, spec.key, named)
 
 
@@ -63,9 +63,9 @@ def _configured(data: JsonObject, key: str, known: Collection[str]) -> Target:
 
 
 async def call(function: AnswerFunction, messages: list[Message], config: JsonObject) -> Answer:
-    """Return the answer of a function; raises ProviderError for what it raises, and for what is no answer."""
+    """Return the answer of a function; raises ProviderError for its exceptions and for invalid answers."""
     try:
-        # It may block; what it returns may be something to wait for.
+        # The function may block, and may return an awaitable.
         answer = await in_a_thread(function, [dict(each) for each in messages], private_copy(config))
         if inspect.isawaitable(answer):
             answer = await answer
@@ -77,19 +77,19 @@ async def call(function: AnswerFunction, messages: list[Message], config: JsonOb
     if isinstance(answer, str):
         return well_formed_text(answer)
     if not isinstance(answer, Mapping):
-        raise ProviderError("malformed", f"the runner returned {type(answer).__name__}, and not a text or a mapping")
+        raise ProviderError("malformed", f"the runner must return a text or a mapping, not {type(answer).__name__}")
     try:
         return json_copy(answer)
     except ValueError as error:
-        raise ProviderError("malformed", f"the runner returned what is no JSON: {error}") from error
+        raise ProviderError("malformed", f"the runner returned a value that is not JSON: {error}") from error
 
 
 class FunctionEnded(Exception):
-    """A function ended with what a thread cannot hand on."""
+    """A function raised an exception that a thread cannot pass on."""
 
 
 async def in_a_thread(function: Callable[..., T], *arguments: object) -> T:
-    """Return what a function that may block returns, and raise what it raises."""
+    """Call a function that may block in a thread; returns and raises what it does."""
 
     def guarded() -> T:
         try:
@@ -101,37 +101,37 @@ async def in_a_thread(function: Callable[..., T], *arguments: object) -> T:
 
 
 def error_text(error: BaseException) -> str:
-    """Return an exception as a sentence, also one that cannot say what it is."""
+    """Return an exception as a sentence, even if its `__str__` fails."""
     name = type(error).__name__
     if isinstance(error, FunctionEnded):
         return str(error)
     try:
         return well_formed_text(f"{name}: {error}")
-    except Exception:  # noqa: BLE001  # its own __str__ may raise
+    except Exception:  # noqa: BLE001  # `__str__` may raise anything
         return name
 
 
 def json_copy(value: Mapping[str, object]) -> JsonObject:
-    """Return a copy of a mapping as JSON has it, NaN as null; raises ValueError for what is none."""
+    """Return a copy of a mapping as JSON, NaN as null; raises ValueError for values that are not JSON."""
     try:
         copied = read_json(json.dumps(dict(value), default=_unmapped))
     except (TypeError, RecursionError) as error:
         raise ValueError(str(error)) from error
-    assert isinstance(copied, dict), "a mapping stays one"
+    assert isinstance(copied, dict), "a mapping becomes an object"
     return copied
 
 
 def _unmapped(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"a {type(value).__name__} is no JSON")
+    raise TypeError(f"{type(value).__name__} is not a JSON type")
 
 
 def private_copy(value: T) -> T:
-    """Return a deep copy of a value, so that changes do not reach the original; what cannot be copied is shared."""
+    """Return a deep copy of a value, or the value itself if it cannot be copied."""
     try:
         return copy.deepcopy(value)
-    except Exception:  # noqa: BLE001  # a parameter may be anything, such as an open connection
+    except Exception:  # noqa: BLE001  # values may be of any type, such as an open connection
         return value
 
 
@@ -141,11 +141,11 @@ def text_of(answer: Answer) -> str:
 
 
 def messages_of(question: str | Sequence[Message]) -> list[PlanMessage]:
-    """Return a text or a conversation as turns; raises ValueError for what is neither."""
+    """Return a text or a conversation as messages of a plan; raises ValueError for an invalid one."""
 
     def made(role: JsonValue, content: JsonValue) -> PlanMessage:
         if role not in get_args(Role) or not isinstance(content, str):
-            raise ValueError("a message is {role: system|user|assistant|tool, content: text}")
+            raise ValueError("a message must be {role: system|user|assistant|tool, content: text}")
         return PlanMessage.model_validate({"role": role, "content": (TextPart(text=content),)})
 
     if isinstance(question, str):

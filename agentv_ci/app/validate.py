@@ -1,4 +1,4 @@
-"""Files → load → validate: every document with what is wrong with it."""
+"""Files → load → validate: every document with its diagnostics."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from agentv_ci.contracts.targets import TargetsDocument
 from agentv_ci.load.discover import DiscoveredFile, discover
 
 WORTH_A_PROCESS = 50
-"""Files from which on a second process saves more time than it takes."""
+"""The number of files above which another process saves time."""
 CHUNKS_A_PROCESS = 4
-"""Small enough that no process idles long while another one is at work, large enough to send little."""
+"""Small enough to keep all processes busy, large enough to send little."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """What `validate` says of all files."""
+    """The diagnostics of all files."""
 
     files: tuple[FileDiagnostics, ...]
     skipped: int
-    """YAML files that are none of ours."""
+    """YAML files that are not documents of agentv-ci."""
 
 
 def check_paths(patterns: Sequence[str], *, targets: str | None, cwd: Path, jobs: int = 1) -> Checks:
-    """Check every document that `patterns` mean, in up to `jobs` processes.
+    """Check every document that matches `patterns`, in up to `jobs` processes.
 
-    Only what is to be said of a file is kept. Raises UsageError for a path that does not exist.
+    Keeps only the diagnostics in memory. Raises UsageError for a path that does not exist.
     """
     discovered = discover(patterns, cwd)
     processes = min(jobs, len(discovered) // WORTH_A_PROCESS + 1)
@@ -59,7 +59,7 @@ def _check_in_processes(
     from multiprocessing import get_context
 
     for contract in (EvalDocument, TargetsDocument):
-        # What is built now is shared by all forked processes; else each would build it again.
+        # Built before the fork, they are shared by all processes.
         contract.model_rebuild()
     size = -(-len(discovered) // (processes * CHUNKS_A_PROCESS))
     chunks = [discovered[start : start + size] for start in range(0, len(discovered), size)]
@@ -72,7 +72,7 @@ def _check_in_processes(
 
 
 def start_method() -> str:
-    """Return how processes begin: a forked one has everything imported already, but forking is not safe everywhere."""
+    """Return how to start processes: forking needs no imports, but is safe only on Linux."""
     return "fork" if sys.platform == "linux" else "spawn"
 
 

@@ -1,4 +1,4 @@
-"""The documents of a working directory, and what each of them is read with."""
+"""The documents of a working directory, each with its context."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from agentv_ci.load.parse import parse_yaml
 from agentv_ci.validate.document import validate
 
 NEED_TARGETS: frozenset[Kind | None] = frozenset({"eval", "judge-set"})
-"""Documents that are checked against the targets they name."""
+"""Kinds of documents that are checked against their targets."""
 
 
 class Documents:
-    """Loads and checks documents, each once, with the others they belong to."""
+    """Loads and checks each document once, together with its targets and configs."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Documents:
         self._roots: dict[Path, Path] = {}
 
     def check(self, path: Path, *, named: bool) -> CheckedDocument:
-        """Return a document with everything that is wrong with it; those that others are read with are remembered."""
+        """Return a document with its diagnostics; targets and configs are cached."""
         return self._checked.get((path, named)) or self._validated(
             load(path, self.root(path), named=named), named=named
         )
@@ -56,7 +56,7 @@ class Documents:
         return checked
 
     def check_file(self, path: Path, *, named: bool) -> FileDiagnostics | None:
-        """Return what is to be said of a file; None for a YAML file that is none of ours."""
+        """Return the diagnostics of a file; None for a YAML file that is not a document of agentv-ci."""
         checked = self.check(path, named=named)
         kind = checked.source.kind
         if kind is None and not checked.diagnostics:
@@ -69,14 +69,14 @@ class Documents:
         return replace(file, without_targets=context.targets is None, beside=tuple(map(_checked_file, unreadable)))
 
     def root(self, path: Path) -> Path:
-        """Return the repository a file belongs to."""
+        """Return the repository of a file."""
         folder = path.parent
         if folder not in self._roots:
             self._roots[folder] = find_root(path, self._cwd)
         return self._roots[folder]
 
     def context(self, path: Path) -> DocumentContext:
-        """Return what an eval file is read with; for all files of a folder it is the same."""
+        """Return the context of an eval file, which all files of a folder share."""
         folder = path.parent
         if folder not in self._contexts:
             root = self.root(path)
@@ -92,13 +92,13 @@ class Documents:
         return self._contexts[folder]
 
     def valid_context(self, path: Path) -> DocumentContext:
-        """Return what an eval file is read with; raises InvalidInput where that has errors."""
+        """Return the context of an eval file; raises InvalidInput if it has errors."""
         context = self.context(path)
         require_valid(context.others)
         return context
 
     def _extended(self, checked: CheckedDocument | None, path: Path) -> CheckedDocument | None:
-        """Return a targets document with the targets that stand in no document; alone they are one beside the file."""
+        """Return a targets document with the additional targets, or one of these alone."""
         if not self._more_targets:
             return checked
         if checked is None:
@@ -120,15 +120,15 @@ class Documents:
         if named and (checked is None or not checked.source.readable):
             source = load(path, self.root(path), named=True)
             reason = source.diagnostics[0].message if source.diagnostics else f"its kind is '{source.kind}'"
-            raise UsageError(f"'{path}' is no targets document: {reason}")
+            raise UsageError(f"'{path}' is not a targets file: {reason}")
         return checked
 
     def _beside(self, path: Path, kind: Kind, *, named: bool) -> CheckedDocument | None:
-        """Return a document that others are read with; None when it is only called like one of that kind."""
+        """Return a targets or config document; None if only its name suggests that kind."""
         checked = self._checked.get((path, named))
         if checked is None:
             source = load(path, self.root(path), named=named)
-            # What is of another kind has a context of its own, perhaps these very ones.
+            # A document of another kind has a context of its own, perhaps this very one.
             checked = self._validated(source, named=named) if source.kind == kind else None
         return checked if checked is not None and checked.source.kind == kind else None
 
@@ -139,23 +139,23 @@ def _checked_file(checked: CheckedDocument) -> FileDiagnostics:
 
 
 def require_valid(documents: Sequence[CheckedDocument]) -> None:
-    """Raise InvalidInput, with all diagnostics of all documents, where one of them has errors."""
+    """Raise InvalidInput with the diagnostics of all documents if one of them has errors."""
     if not all(each.valid for each in documents):
         raise InvalidInput([found for each in documents for found in each.diagnostics])
 
 
 def no_targets(path: Path) -> UsageError:
-    """Return what is to be raised for a document that has no targets file."""
+    """Return the error for a document without a targets file."""
     return UsageError(
-        f"no targets.yaml for {path}: looked in its folder, above it and in the working directory",
-        hint="write a targets.yaml, or name one with --targets",
+        f"no targets.yaml found for '{path}', in its folder, above it or in the working directory",
+        hint="create a targets.yaml, or use --targets FILE",
     )
 
 
 def read_yaml(text: str) -> JsonValue:
     """Return the data of a YAML or JSON text; raises ValueError."""
     try:
-        # Not all JSON is YAML to every parser, and JSON is read much faster.
+        # JSON is parsed much faster, and not all of it is YAML to every parser.
         return read_json(text, strict=True)
     except ValueError:
         parsed = parse_yaml(text)
@@ -174,8 +174,8 @@ def _named_targets(name: str, cwd: Path) -> Path:
     path = cwd / name
     try:
         file = targets_in(path) if path.is_dir() else path if path.exists() else None
-    except (OSError, ValueError):  # longer than the system allows, or with a NUL
+    except (OSError, ValueError):  # the name may be too long or contain a NUL
         file = None
     if file is None:
-        raise UsageError(f"--targets: no targets file at '{name}'")
+        raise UsageError(f"--targets: '{name}' is not a targets file or a folder with one")
     return file

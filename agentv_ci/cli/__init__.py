@@ -13,19 +13,19 @@ from agentv_ci.cli.exit import ReaderHasGone, end, interruptible
 from agentv_ci.text import did_you_mean
 
 COMMANDS: Mapping[str, str] = {
-    "init": "Begin: targets, an example, a workflow and editor settings; overwrites nothing.",
-    "validate": "Check documents; every mistake with its line.",
+    "init": "Set up targets, an example, a workflow and editor settings.",
+    "validate": "Check documents and show the line of every mistake.",
     "compile": "Compile eval files into one JSON plan.",
-    "eval": "Run eval files or a plan and judge the answers.",
-    "rescore": "Score the answers of an earlier run again, asking no target.",
-    "report": "Report results again, or several files as one run.",
-    "compare": "Say what has become worse from one run to another.",
-    "baseline": "Keep what a run came to, for later ones to be compared with.",
-    "check": "Run validators over results.",
-    "judge-check": "Measure a judge against answers that people have judged.",
-    "cache": "Look at the response cache, or empty it.",
+    "eval": "Run eval files or a plan and score the answers.",
+    "rescore": "Score the answers of an earlier run again.",
+    "report": "Report on finished results; merge shards into one run.",
+    "compare": "Show what got worse between two runs.",
+    "baseline": "Accept a run as the baseline for later runs.",
+    "check": "Run validators over finished results.",
+    "judge-check": "Measure how well a judge agrees with human labels.",
+    "cache": "Inspect or clear the response cache.",
     "schema": "List or print the published JSON Schemas.",
-    "github": "What the GitHub Action does: run, and publish what became of it.",
+    "github": "Run evaluations in GitHub Actions and publish the results.",
 }
 ALIASES: Mapping[str, str] = {"run": "eval"}
 
@@ -34,14 +34,14 @@ class LazyGroup(click.Group):
     """A group whose commands are modules of this package, imported when they are called."""
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command; click itself would end the process with status 1, which means that the answer is no."""
+        """Run a command; click itself would turn a broken pipe into exit code 1, which means "not passed"."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
             raise ReaderHasGone from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name the commands in the order people need them."""
+        """Return the commands in the order in which users need them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -61,7 +61,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Say which command was probably meant."""
+        """Find a command; for an unknown one, suggest the nearest."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -74,11 +74,11 @@ COLOR = click.Choice(["auto", "always", "never"])
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Documentation and examples: README.md. Exit codes: 0 passed, 1 not passed, 2 invalid input, "
-    "3 nothing to run, 4 infrastructure errors, 5 budget used up, 70 a bug, 130 interrupted.",
+    epilog="Exit codes: 0 passed, 1 not passed, 2 invalid input, 3 nothing to run, 4 infrastructure errors, "
+    "5 budget exhausted, 70 a bug in agentv-ci, 130 interrupted. See README.md for documentation.",
 )
 @click.version_option(__version__, prog_name="agentv-ci", message="%(prog)s %(version)s")
-@click.option("--color", type=COLOR, default="auto", help="When to use colours; NO_COLOR is honoured.")
+@click.option("--color", type=COLOR, default="auto", help="Control colored output; NO_COLOR is respected.")
 @click.pass_context
 def cli(ctx: click.Context, color: str) -> None:
     """Check, compile and run evaluations of AI agents described in YAML.

@@ -1,4 +1,4 @@
-"""The step of the GitHub Action in which agents run: `validate` or `eval`, and what is kept of how it ended."""
+"""The step of the GitHub Action in which agents run: `validate` or `eval`, and a record of how it ended."""
 
 from __future__ import annotations
 
@@ -34,26 +34,27 @@ if TYPE_CHECKING:
     from agentv_ci.cli.github_command import StepOptions
 
 OWN_FILES = {"out": RESULTS, "html": HTML, "junit": JUNIT}
-"""Options of `eval` whose files have fixed names here."""
+"""Options of `eval` that the action sets itself."""
+NO_SECRETS = "GitHub provides no secrets to pull requests from forks and Dependabot"
 STDOUT, STDERR = 1, 2
 
 
 def run_step(options: StepOptions) -> int:
-    """Run, leave how it ended in the folder, and return the exit status.
+    """Run, record in the results folder how it ended, and return the exit code.
 
-    Raises OSError when nothing can be left, UsageError for a folder that is none of this action's.
+    Raises OSError when nothing can be written, UsageError for a folder that does not belong to the action.
     """
     cwd = Path.cwd()
     workflow = read_workflow(os.environ)
     try:
         context, refused = _parse(options), None
     except (CannotGoOn, click.ClickException) as error:
-        # It is raised again where the command would run.
+        # Raised again below, once there is a folder to record it in.
         context, refused = None, error
     folder = cwd / options.results_dir
     named = _named_paths(options, context)
     use = this_use(os.environ)
-    # Where that fails, what lies there is not of this run, and must not be published as if it were.
+    # If this fails, the files in the folder are not of this run and must not be published as if they were.
     prepare(folder, named, use)
     root = (_root_of(cwd / options.paths[0]) if options.paths else None) or cwd
     files: list[FileDiagnostics] = []
@@ -61,14 +62,14 @@ def run_step(options: StepOptions) -> int:
 
     def work() -> int:
         if not options.paths:
-            raise UsageError("evals names no path", hint="eval files, folders or globs, one a line")
-        # What lies in no repository, such as a file of variables, is not the code of a fork.
+            raise UsageError("evals is empty", hint="list eval files, folders or globs, one per line")
+        # Files outside of any repository, such as a .env file, are not the code of a fork.
         others = (_root_of(path) for path in (cwd, *named))
         roots = {root.resolve(), *(each for each in others if each is not None)}
         asyncio.run(refuse_fork_code(workflow, sorted(roots), os.environ))
         _load(options.env_file)
         if context is None:
-            assert refused is not None, "what cannot be parsed has a reason"
+            assert refused is not None, "parsing failed for a reason"
             raise refused
         with context:
             return command(folder, context, files)
@@ -83,7 +84,7 @@ def run_step(options: StepOptions) -> int:
 
 
 def _parse(options: StepOptions) -> click.Context:
-    """Return the options of `validate` or `eval`; raises UsageError, and what click raises."""
+    """Parse the options of `validate` or `eval`; raises UsageError and click's exceptions."""
     command = validate_command.command if options.validate_only else eval_command.command
     try:
         words = [*options.flags(), *shlex.split(options.args), "--", *options.paths]
@@ -91,22 +92,22 @@ def _parse(options: StepOptions) -> click.Context:
     except ValueError as error:
         raise UsageError(f"args: {error}", hint="quote as in a shell") from error
     except click.exceptions.Exit as error:
-        raise UsageError("args: asks for help, and so nothing ran") from error
+        raise UsageError("args: --help is not supported") from error
 
 
 def _named_paths(options: StepOptions, context: click.Context | None) -> set[Path]:
-    """Return where all files and folders lie that an input names; `context` is None where options are wrong."""
+    """Return all files and folders named by inputs; `context` is None if the options are invalid."""
     values = [value for value in context.params.values() if isinstance(value, str)] if context is not None else []
     paths: set[Path] = set()
     for each in (*options.paths, *values, *filter(None, [options.env_file])):
-        # Longer than the system allows, or with a NUL.
+        # The path may be too long or contain a NUL.
         with suppress(OSError, ValueError):
             paths.add((Path.cwd() / each).resolve())
     return paths
 
 
 def _root_of(path: Path) -> Path | None:
-    """Return the repository that a path, or what lies there, belongs to; None: none, or it is not known."""
+    """Return the repository that contains a path, or None."""
     try:
         root = find_root(path / "any", path)
     except (OSError, ValueError):
@@ -117,12 +118,12 @@ def _root_of(path: Path) -> Path | None:
 def _action_run(ended: Ended, workflow: Workflow | None, root: Path, *, validate_only: bool) -> ActionRun:
     error = ended.error
     if isinstance(error, MissingVariables) and workflow is not None and workflow.lacks_secrets:
-        show_line("nothing ran: GitHub gives no secrets to runs of forks and of Dependabot", "warn")
+        show_line(f"nothing ran: {NO_SECRETS}", "warn")
         return ActionRun(
             exit_code=PASSED,
             verdict="nothing",
-            reason=f"GitHub gives no secrets to runs of forks and of Dependabot, so nothing ran:\n{error.message}",
-            hint="--replay runs from recorded answers, without keys",
+            reason=f"{NO_SECRETS}, so nothing ran:\n{error.message}",
+            hint="use --replay to run from recorded answers, without keys",
             root=str(root),
         )
     hint = error.hint if isinstance(error, CannotGoOn) else None
@@ -134,15 +135,15 @@ def _load(name: str | None) -> None:
         return
     env_file = Path.cwd() / name
     if not env_file.is_file():
-        raise UsageError(f"env-file: there is no file '{env_file}'")
+        raise UsageError(f"env-file: '{env_file}' does not exist")
     try:
         os.environ.update(with_dotenv(os.environ, [env_file]))
     except ValueError as error:
-        raise UsageError(f"env-file: '{env_file}' has a variable that no environment can hold: {error}") from error
+        raise UsageError(f"env-file: invalid variable in '{env_file}': {error}") from error
 
 
 def _evaluate(folder: Path, context: click.Context, files: list[FileDiagnostics]) -> int:
-    """Compile, write the plan into the folder, then run; `files` gets what is wrong with documents."""
+    """Compile, write the plan into the folder, then run; add the diagnostics to `files`."""
     cwd = Path.cwd()
     _refuse_own_files(folder, context, cwd)
     own = {name: str(folder / file) for name, file in OWN_FILES.items()}
@@ -158,19 +159,19 @@ def _evaluate(folder: Path, context: click.Context, files: list[FileDiagnostics]
 
 
 def _refuse_own_files(folder: Path, context: click.Context, cwd: Path) -> None:
-    """Raise UsageError for options that name a file of the action's own."""
+    """Raise UsageError for options that name a file the action writes itself."""
     for name in OWN_FILES:
         if context.params[name] is not None:
-            raise UsageError(f"args: --{name} is the action's own", hint="results-dir says where all files go")
+            raise UsageError(f"args: --{name} is set by the action", hint="use results-dir to choose where files go")
     own = {folder.resolve() / each for each in FILES}
     for name in ("markdown", "sarif"):
         given = context.params[name]
         if given is not None and (cwd / given).resolve() in own:
-            raise UsageError(f"args: --{name} would be written over a file of the action's own")
+            raise UsageError(f"args: --{name} would overwrite a file of the action")
 
 
 def _validate(folder: Path, context: click.Context, files: list[FileDiagnostics]) -> int:
-    """Check documents, and compile them where that is possible, since a plan is an output too."""
+    """Check documents, and compile them if possible, since the plan is an output of the action too."""
     cwd = Path.cwd()
     options = record_of(validate_command.ValidateOptions, context.params)
     checks = validate_command.check(options)
@@ -182,7 +183,7 @@ def _validate(folder: Path, context: click.Context, files: list[FileDiagnostics]
         compiled = compiling.compile_paths(compiling.Selection(options.paths, options.targets), cwd=cwd)
         write_plan(folder, compiled, None)
     except InvalidInput as error:
-        # In documents that these are read with, such as targets.
+        # The errors are in other documents that these are read with, such as targets.
         show_diagnostics(error.diagnostics, err=False)
         files += by_file(error.diagnostics, cwd)
         return FAILED
@@ -193,14 +194,14 @@ def _validate(folder: Path, context: click.Context, files: list[FileDiagnostics]
 
 @contextmanager
 def no_commands(files: Sequence[str]) -> Iterator[None]:
-    """Have the runner take no command meanwhile, neither from what is printed nor from its files."""
+    """Stop the runner from accepting commands meanwhile, from output and from its command files."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         yield
         return
     before = {Path(file): _read(Path(file)) for file in files}
     if files:
         adopt_orphans()
-        # In one order with what goes there, and not behind the fence.
+        # Keeps the order of both streams, and standard error inside the fence.
         os.dup2(STDOUT, STDERR)
     token = secrets.token_hex(16)
     click.echo(f"::stop-commands::{token}")
@@ -210,7 +211,7 @@ def no_commands(files: Sequence[str]) -> Iterator[None]:
         if files:
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, signal.SIG_IGN)
-            # What an agent leaves behind would read the token of the step that publishes, or write to these files.
+            # Processes left behind by an agent could read the token of the publishing step, or write to these files.
             end_descendants()
             for path, content in before.items():
                 _restore(path, content)
@@ -225,7 +226,7 @@ def _read(path: Path) -> bytes:
 
 
 def _restore(path: Path, content: bytes) -> None:
-    """Take back what was written into a file by which a step commands the runner."""
+    """Restore the content of a file through which a step commands the runner."""
     with suppress(OSError):
         if path.is_dir() and not path.is_symlink():
             rmtree(path)

@@ -17,7 +17,7 @@ BASELINE = Path(".agentv", "baseline.json")
 
 @click.group("baseline")
 def command() -> None:
-    """Keep what a run came to, for later runs to be compared with.
+    """Accept a run as the baseline for later runs.
 
     \b
     Examples:
@@ -26,12 +26,12 @@ def command() -> None:
     """
 
 
-@command.command("accept")
+@command.command("accept", short_help="Write a baseline from results.")
 @click.argument("results", type=FILE, metavar="RESULTS")
-@click.option("--out", type=FILE, metavar="FILE", help=f"Where it goes; default: {BASELINE}.")
+@click.option("--out", type=FILE, metavar="FILE", help=f"Write the baseline to FILE (default: {BASELINE}).")
 @color_option
 def accept(results: str, out: str | None) -> int:
-    """Write the baseline of RESULTS: a line for each case, to be committed and reviewed like code.
+    """Write a baseline from RESULTS: one line per case, to commit and review like code.
 
     \b
     Examples:
@@ -41,9 +41,9 @@ def accept(results: str, out: str | None) -> int:
     cwd = Path.cwd()
     path = Path(out) if out else BASELINE
     if path.suffix != ".json":
-        raise UsageError(f"a baseline is JSON, and '{path}' is not called so", hint="give it a name in .json")
+        raise UsageError(f"--out: '{path}' must end in .json")
     baseline, warnings = accept_baseline(cwd / results, cwd / path)
     for warning in warnings:
         show_warning(warning)
-    show_line(f"baseline of {counted(len(baseline.cases), 'case')}: {path}", "good")
+    show_line(f"baseline with {counted(len(baseline.cases), 'case')} written to {path}", "good")
     return 0

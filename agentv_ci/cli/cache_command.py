@@ -12,13 +12,13 @@ from agentv_ci.execute.stores import CACHE, Contents, Store
 from agentv_ci.text import counted
 
 folder_option = click.option(
-    "--cache-dir", type=FILE, metavar="DIR", default=str(CACHE), show_default=True, help="Where the cache lies."
+    "--cache-dir", type=FILE, metavar="DIR", default=str(CACHE), show_default=True, help="Use the cache in DIR."
 )
 
 
 @click.group("cache")
 def command() -> None:
-    """Look at the response cache, or empty it.
+    """Inspect or clear the response cache.
 
     \b
     Examples:
@@ -31,7 +31,7 @@ def command() -> None:
 @folder_option
 @color_option
 def info(cache_dir: str) -> int:
-    """Say how many answers there are, and how large they are."""
+    """Show how many answers the cache holds, and their size."""
     click.echo(f"{cache_dir}: {_described(_store(cache_dir).contents())}")
     return 0
 
@@ -40,7 +40,7 @@ def info(cache_dir: str) -> int:
 @folder_option
 @color_option
 def clear(cache_dir: str) -> int:
-    """Remove all answers; other files stay."""
+    """Remove all cached answers; keep other files."""
     click.echo(f"{cache_dir}: {_described(_store(cache_dir).clear())} removed")
     return 0
 
@@ -48,7 +48,7 @@ def clear(cache_dir: str) -> int:
 def _store(cache_dir: str) -> Store:
     folder = Path(cache_dir)
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"--cache-dir: '{cache_dir}' is no folder")
+        raise UsageError(f"--cache-dir: '{cache_dir}' is not a directory")
     return Store(folder)
 
 

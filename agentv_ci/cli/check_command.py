@@ -10,7 +10,7 @@ import click
 
 from agentv_ci.app.check import check_results
 from agentv_ci.cli.console import show_line, show_summary
-from agentv_ci.cli.options import FILE, color_option
+from agentv_ci.cli.options import FILE, TEXT_OR_JSON, color_option
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.report import FailedValidation, Validation
 from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED, UsageError
@@ -21,16 +21,16 @@ from agentv_ci.report.lines import scenario_lines
 @click.command("check")
 @click.argument("results", nargs=-1, required=True, type=FILE, metavar="RESULTS…")
 @click.option(
-    "--validator", "keys", metavar="KEY", multiple=True, required=True, help="What looks at them; may be given again."
+    "--validator", "keys", metavar="KEY", multiple=True, required=True, help="Run this validator; repeatable."
 )
-@click.option("--context", metavar="JSON", help="Settings for these validators, as a mapping.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--context", metavar="JSON", help="Pass these settings, a JSON object, to the validators.")
+@click.option("--format", "form", **TEXT_OR_JSON)
 @color_option
 def command(results: tuple[str, ...], keys: tuple[str, ...], context: str | None, form: str) -> int:
-    """Run validators over results that exist, suite by suite.
+    """Run validators over finished results, suite by suite.
 
-    Built in are determinism_check, fairness_balance, outlier_detection, reproducibility_metadata, schema_adherence and
-    structural_consistency. Exit status 1: one of them found errors; 4: one of them could not run.
+    Built-in validators: determinism_check, fairness_balance, outlier_detection, reproducibility_metadata,
+    schema_adherence and structural_consistency. Exit code 1: a validator found errors; 4: a validator could not run.
 
     \b
     Examples:
@@ -54,9 +54,9 @@ def _settings(text: str | None) -> JsonObject:
     try:
         settings = read_json(text, strict=True) if text is not None else {}
     except ValueError as error:
-        raise UsageError(f"--context is not JSON: {error}") from error
+        raise UsageError(f"--context is not valid JSON: {error}") from error
     if not isinstance(settings, dict):
-        raise UsageError("--context is a mapping, such as '{\"k\": 3}'")
+        raise UsageError("--context must be a JSON object, such as '{\"k\": 3}'")
     return settings
 
 

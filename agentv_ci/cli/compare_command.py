@@ -11,7 +11,7 @@ import click
 from agentv_ci.analysis.comparison import CONFIDENCE
 from agentv_ci.app.compare import compare_files
 from agentv_ci.cli.console import show_line, show_summary
-from agentv_ci.cli.options import FILE, Range, color_option
+from agentv_ci.cli.options import FILE, TEXT_OR_JSON, Range, color_option
 from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED
 from agentv_ci.report.lines import comparison_lines
 from agentv_ci.text import counted
@@ -26,16 +26,16 @@ from agentv_ci.text import counted
     default=CONFIDENCE,
     show_default=True,
     metavar="X",
-    help="Of the interval in which the change of a case's pass rate lies.",
+    help="Set the confidence level of the interval for each case's change in pass rate.",
 )
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--format", "form", **TEXT_OR_JSON)
 @color_option
 def command(base: str, head: str, confidence: float, form: str) -> int:
-    """Say what has become worse from BASE to HEAD: results (.jsonl, .yaml) or a baseline (.json).
+    """Show what got worse from BASE to HEAD: results (.jsonl, .yaml) or a baseline (.json).
 
-    Cases are matched by suite and id. With one trial a side a worse verdict is a regression, and possibly noise; with
-    several (--repeat) only a fall of the pass rate that chance does not explain is one. Exit status 1 is a regression,
-    4 that a case has no verdict any more, 3 that no case is on both sides.
+    Cases are matched by suite and id. With one trial per side, any worse verdict is a regression, and possibly noise.
+    With several trials (--repeat), only a drop in pass rate that chance does not explain is one. Exit code 1: a case
+    regressed; 3: no case is on both sides; 4: a case lost its verdict.
 
     \b
     Examples:
@@ -54,7 +54,7 @@ def command(base: str, head: str, confidence: float, form: str) -> int:
     if not comparison.compared:
         show_line("compare: no case has a verdict on both sides", "bad")
     elif not comparison.reasons and comparison.lost:
-        show_line(f"compare: {counted(comparison.lost, 'case')} had a verdict and have none now", "bad")
+        show_line(f"compare: verdict lost for {counted(comparison.lost, 'case')}", "bad")
     elif not comparison.reasons:
         show_line("compare: no regression", "good")
     else:

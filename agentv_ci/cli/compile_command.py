@@ -14,7 +14,7 @@ import click
 from agentv_ci.app.compile import Selection, compile_paths, diff_plans, estimate_run, plan_document, write_plan
 from agentv_ci.atomic import refuse_to_overwrite, write_whole
 from agentv_ci.cli.console import one_line, show_count, show_diagnostics, show_line
-from agentv_ci.cli.options import FILE, Count, SelectionOptions, argument, option, part, takes
+from agentv_ci.cli.options import FILE, Command, Count, SelectionOptions, argument, option, part, takes
 from agentv_ci.compile.document import PlanDocument
 from agentv_ci.contracts.plan_summaries import Estimate, NamedCase, PlanDiff
 from agentv_ci.errors import PASSED, UsageError
@@ -24,7 +24,7 @@ from agentv_ci.text import counted
 
 @dataclass(frozen=True, kw_only=True)
 class CompileOptions:
-    """What `compile` is given."""
+    """Options of `compile`."""
 
     paths: tuple[str, ...] = argument(nargs=-1, metavar="PATH…")
     out: str = option(
@@ -32,53 +32,53 @@ class CompileOptions:
         default="-",
         type=FILE,
         metavar="FILE",
-        help="Where the plan goes; - is standard output. With --diff or --estimate only a file is written.",
+        help="Write the plan to FILE, or to standard output with '-' (not with --diff or --estimate).",
         show_default=True,
     )
     selection: SelectionOptions = field(metadata=part(SelectionOptions))
     schemas: str | None = option(
-        "--schemas", type=FILE, metavar="DIR", help="Write the published schemas there; without a PATH, nothing else."
+        "--schemas", type=FILE, metavar="DIR", help="Write the published JSON Schemas to DIR; PATH is then optional."
     )
     old_plan: str | None = option(
         "--diff",
         type=FILE,
         metavar="OLD_PLAN",
-        help="Print which cases an older plan has not, or has otherwise, and why.",
+        help="Print which cases were added, changed or removed since OLD_PLAN, and why.",
     )
     form: Literal["text", "json"] = option(
         "--format",
         type=click.Choice(["text", "json"]),
         default="text",
         show_default=True,
-        help="How --diff and --estimate print.",
+        help="Set the output format of --diff and --estimate.",
     )
     wants_estimate: bool = option(
-        "--estimate", is_flag=True, help="Print what a run will ask, cost and take, and ask nothing."
+        "--estimate", is_flag=True, help="Print the requests, tokens, cost and time that a run will take."
     )
     workers: int | None = option(
-        "--workers", type=Count(min=1), metavar="N", help="Cases at once, for the time of --estimate."
+        "--workers", type=Count(min=1), metavar="N", help="Estimate the time of a run with N cases in parallel."
     )
 
     def require_consistency(self) -> None:
-        """Raise UsageError for options that do not go together."""
+        """Raise UsageError for options that cannot be combined."""
         if self.old_plan is not None and self.wants_estimate:
-            raise UsageError("--diff and --estimate are two questions: ask one at a time")
+            raise UsageError("--diff and --estimate cannot be combined")
         if self.form != "text" and self.old_plan is None and not self.wants_estimate:
-            raise UsageError("--format is for --diff and --estimate; a plan is always JSON")
+            raise UsageError("--format requires --diff or --estimate; a plan is always JSON")
         if self.workers is not None and not self.wants_estimate:
-            raise UsageError("--workers is for --estimate; a run takes it from `eval --workers`")
+            raise UsageError("--workers requires --estimate; for a run, use `eval --workers`")
 
 
-@click.command("compile")
+@click.command("compile", cls=Command)
 @takes(CompileOptions)
 def command(options: CompileOptions) -> int:
-    """Compile eval files into one JSON plan: the same files always give the same bytes.
+    """Compile eval files into one JSON plan. The same files always give the same bytes.
 
     \b
     Examples:
       agentv-ci compile evals/ --out plan.json
       agentv-ci compile evals/refunds.yaml | jq '.cases[].id'
-      agentv-ci compile evals/ --diff plan-of-main.json
+      agentv-ci compile evals/ --diff main-plan.json
       agentv-ci compile evals/ --estimate --workers 8
       agentv-ci compile --schemas schemas/
     """
@@ -86,7 +86,7 @@ def command(options: CompileOptions) -> int:
         _write_schemas(Path(options.schemas))
     if not options.paths:
         if options.schemas is None or options.old_plan is not None or options.wants_estimate:
-            raise UsageError("name eval files, folders or globs", hint="agentv-ci compile evals/ --out plan.json")
+            raise UsageError("PATH is missing", hint="for example: agentv-ci compile evals/ --out plan.json")
         return PASSED
     options.require_consistency()
     if options.old_plan is None and not options.wants_estimate:
@@ -97,7 +97,7 @@ def command(options: CompileOptions) -> int:
 
 
 def _answer(options: CompileOptions) -> None:
-    """Print a difference or an estimate; the plan is written only where a file is named."""
+    """Print a diff or an estimate; write the plan only if a file is named."""
     compiled = compile_paths(options.selection.of(options.paths), cwd=Path.cwd())
     show_diagnostics(compiled.origin.warnings, err=True)
     if options.out != "-":
@@ -114,7 +114,7 @@ def _answer(options: CompileOptions) -> None:
 
 def _write_schemas(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"--schemas: '{folder}' is no folder")
+        raise UsageError(f"--schemas: '{folder}' is not a directory")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name in TITLES:
@@ -133,13 +133,13 @@ def _compile(selection: Selection, out: str) -> None:
             refuse_to_overwrite([Path.cwd() / out], origin.sources)
             _write(document, out)
         elif sys.stdout is None:
-            raise UsageError("standard output is closed; name a file with --out")
+            raise UsageError("standard output is closed; use --out FILE")
         else:
             document.copy_to(sys.stdout.buffer)
 
 
 def _write(document: PlanDocument, out: str) -> None:
-    """Write the document whole or not at all, where the path is that of a file."""
+    """Write the document; replace a regular file only once all of it is written."""
     try:
         write_whole(Path(out), document.copy_to)
     except OSError as error:
@@ -181,7 +181,7 @@ def _show_estimate(estimate: Estimate, form: Literal["text", "json"]) -> None:
         asked = each.model or f"({each.provider})"
         table.append((each.target, asked, *(f"{n:,}" for n in figures), _dollars(each.cost_usd)))
     figures = (estimate.requests, estimate.input_tokens, estimate.output_tokens)
-    table.append(("in all", "", *(f"{number:,}" for number in figures), _dollars(estimate.cost_usd)))
+    table.append(("total", "", *(f"{number:,}" for number in figures), _dollars(estimate.cost_usd)))
     widths = [max(len(one_line(row[column])) for row in table) for column in range(6)]
     for row in table:
         cells = [one_line(cell) for cell in row]
@@ -189,12 +189,16 @@ def _show_estimate(estimate: Estimate, form: Literal["text", "json"]) -> None:
         right = [cell.rjust(width) for cell, width in zip(cells[2:], widths[2:], strict=True)]
         click.echo("  ".join([*left, *right]).rstrip())
     trials, cases = counted(estimate.trials, "trial"), counted(estimate.cases, "case")
-    click.echo(f"{trials} of {cases}, about {_time(estimate.seconds)} with {estimate.workers} at once")
+    click.echo(f"{trials} of {cases}, about {_time(estimate.seconds)} with {counted(estimate.workers, 'worker')}")
     for each in estimate.targets:
         if each.target in estimate.unpriced:
             what = f"model '{each.model}' of target '{each.target}'" if each.model else f"target '{each.target}'"
-            show_line(f"no price is known for {one_line(what)}: the cost is without it; `prices` can name one", "warn")
-    click.echo(f"approximate, without retries; public prices of {estimate.prices_as_of}; `prices` in .agentv.yaml win")
+            show_line(
+                f"unknown price of {one_line(what)}: not in the cost; set it under `prices` in .agentv.yaml", "warn"
+            )
+    click.echo(
+        f"approximate, without retries, at public prices of {estimate.prices_as_of}; override them in .agentv.yaml"
+    )
 
 
 def _dollars(cost: float | None) -> str:

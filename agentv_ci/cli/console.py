@@ -1,4 +1,4 @@
-"""How things look on a terminal."""
+"""Output to a terminal."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ STYLES: Mapping[str, Mapping[str, bool | str]] = {
 
 
 def wants_color(choice: str) -> bool | None:
-    """Return what click does with colours: True, False, or None to look at the terminal."""
+    """Return the color setting for click: True, False, or None to decide by the terminal."""
     if choice != "auto":
         return choice == "always"
     return False if os.environ.get("NO_COLOR") else None
 
 
 def ignoring_lost_output() -> contextlib.AbstractContextManager[object]:
-    """Go on where output cannot be written: its reader has gone, or the disk is full."""
+    """Continue when output cannot be written: the pipe is closed, or the disk is full."""
     return contextlib.suppress(OSError)
 
 
 def show_diagnostics(diagnostics: Iterable[Diagnostic], *, err: bool) -> None:
-    """Print diagnostics, one a line, hints below."""
+    """Print diagnostics, one per line, each followed by its hint."""
     for each in diagnostics:
         place = one_line(f"{each.path}:{each.line}:{each.column}")
         label = each.case or each.target or each.pointer
@@ -58,29 +58,29 @@ def show_diagnostics(diagnostics: Iterable[Diagnostic], *, err: bool) -> None:
 
 
 def one_line(text: str) -> str:
-    """Return a text as one line that does nothing but be read: what stands in a document is not to be trusted."""
+    """Return untrusted text as one line that cannot command a terminal or a runner."""
     return without_commands(text.replace("\n", "\\n"))
 
 
 def show_error(message: str, hint: str | None) -> None:
-    """Print why the command ends here."""
+    """Print why a command cannot continue."""
     click.echo(f"{click.style('error', fg='red')}: {without_commands(message)}", err=True)
     if hint:
         click.echo(f"    {without_commands(hint)}", err=True)
 
 
 def show_line(text: str, style: str, *, err: bool = False) -> None:
-    """Print a line in a named style; what it holds of answers and documents does nothing but be read."""
+    """Print a line in a named style, with untrusted text made harmless."""
     click.echo(_styled(text, style), err=err)
 
 
 def show_warning(sentence: str) -> None:
-    """Print a sentence that people always see."""
+    """Print a warning on standard error."""
     show_line(f"warning: {sentence}", "warn", err=True)
 
 
 def show_annotation(reason: str) -> None:
-    """Print why a step of the action could not do its work where people look for it, and not only in the log."""
+    """Print why a step of the action failed as an annotation, so that it shows outside the log too."""
     if os.environ.get("GITHUB_ACTIONS") == "true":
         from agentv_ci.workflow_commands import workflow_command  # contracts take long to build
 
@@ -88,8 +88,8 @@ def show_annotation(reason: str) -> None:
 
 
 def show_summary(lines: Iterable[Line]) -> None:
-    """Print what a run came to: in several styles and with solid bars on a terminal, plain elsewhere."""
-    # It may have been closed.
+    """Print a summary, with solid bars on a terminal that can show them."""
+    # Standard output is None when it was closed.
     out = sys.stdout if sys.stdout is not None and sys.stdout.isatty() else None
     solid = out is not None and out.encoding.lower() == "utf-8"
     for line in lines:
@@ -99,7 +99,7 @@ def show_summary(lines: Iterable[Line]) -> None:
 
 
 def show_outcome(outcome: RunOutcome, written: Mapping[str, Path], cwd: Path) -> None:
-    """Print the summary, and where everything lies that was written."""
+    """Print the summary and the paths of all files written."""
     from agentv_ci.report.renderers import terminal
     from agentv_ci.report.view import RunView
 
@@ -110,12 +110,12 @@ def show_outcome(outcome: RunOutcome, written: Mapping[str, Path], cwd: Path) ->
         else:
             show_line(f"{name}: {short(path, cwd)}", "plain")
     if outcome.report.stopped == "interrupted":
-        with ignoring_lost_output():  # the terminal has gone, which is what ended the run
+        with ignoring_lost_output():  # a closed terminal may be what ended the run
             show_error("interrupted; finished rows are kept", None)
 
 
 def short(path: Path, cwd: Path) -> Path:
-    """Return a path as people would name it from where they are."""
+    """Return a path relative to the working directory if it is inside."""
     return path.relative_to(cwd) if path.is_relative_to(cwd) else path
 
 
@@ -126,7 +126,7 @@ def _styled(text: str, style: str) -> str:
 
 @contextlib.contextmanager
 def show_count(noun: str) -> Iterator[Callable[[int], None]]:
-    """On a terminal, show how many are done, in a line that goes away; nothing is shown of what is done at once."""
+    """On a terminal, show a transient count of what is done, after a moment."""
     begun = last = time.monotonic()
 
     def watch(number: int) -> None:

@@ -14,7 +14,9 @@ from agentv_ci.app.report_files import RunFiles
 from agentv_ci.app.run import run_plan
 from agentv_ci.cli.console import ignoring_lost_output, short, show_diagnostics, show_line, show_outcome
 from agentv_ci.cli.options import (
+    BASELINE_HELP,
     FILE,
+    Command,
     Count,
     GateOptions,
     Range,
@@ -23,8 +25,11 @@ from agentv_ci.cli.options import (
     argument,
     form_and_name,
     form_option,
+    gate_option,
     option,
     part,
+    results_option,
+    selection_option,
     takes,
     verbose_option,
     workers_option,
@@ -36,95 +41,113 @@ from agentv_ci.execute.run_services import RunOptions
 from agentv_ci.execute.shard import Shard
 from agentv_ci.execute.stores import CACHE
 from agentv_ci.results.files import ResultsFormat, form_of
+from agentv_ci.text import counted
 
 
 class ShardType(click.ParamType[Shard]):
-    """`I/N`: the I-th of N parts."""
+    """`I/N`: shard I of N."""
 
     name = "I/N"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Shard:
-        """Return the part; says what is wrong with anything else."""
+        """Return the shard; fail on anything else."""
         match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", str(value))
         if match is None or not 1 <= int(match[1]) <= int(match[2]):
-            self.fail(f"{value!r} is not I/N with I from 1 to N, such as 2/4", param, ctx)
+            self.fail(f"{value!r} must be I/N with I from 1 to N, such as 2/4", param, ctx)
         return Shard(index=int(match[1]), total=int(match[2]))
+
+
+run_option = partial(option, group="Run options")
+answer_option = partial(option, group="Stored answers")
+debug_option = partial(option, group="Debugging")
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvalOptions:
-    """What `eval` is given."""
+    """Options of `eval`."""
 
     paths: tuple[str, ...] = argument(nargs=-1, required=True, metavar="PATH…")
     selection: SelectionOptions = field(metadata=part(SelectionOptions))
-    old_plan: str | None = option(
+    old_plan: str | None = selection_option(
         "--only-changed",
         type=FILE,
         metavar="OLD_PLAN",
-        help="Only cases that this plan does not have; written by `compile`.",
+        help="Run only cases that are new or changed since OLD_PLAN, written by `compile`.",
     )
-    out: str | None = option(
-        "--out", type=FILE, metavar="PATH", help="Results file; default: .agentv/results/eval_<timestamp>.<format>."
+    shard: Shard | None = selection_option(  # noqa: RUF009  # a declaration
+        "--shard", type=ShardType(), help="Run only shard I of N; merge the results with `report`."
     )
-    form: ResultsFormat | None = form_option()  # noqa: RUF009  # a declaration
+    balance: str | None = selection_option(
+        "--balance", type=FILE, metavar="FILE", help="Make shards take equally long, by the durations in these results."
+    )
     workers: int | None = workers_option()
-    repeat: int | None = option("--repeat", type=Count(min=1), metavar="N", help="Trials per case; all of them run.")
-    seed: int | None = option("--seed", type=int, metavar="N", help="Trial n uses seed N + n - 1.")
-    agent_timeout: float | None = option(
-        "--agent-timeout", type=Range(min=0, min_open=True), metavar="S", help="Seconds per attempt (default: 600)."
+    repeat: int | None = run_option(
+        "--repeat", type=Count(min=1), metavar="N", help="Run N trials of every case, even once it is decided."
     )
-    max_retries: int | None = option(
+    seed: int | None = run_option(
+        "--seed", type=int, metavar="N", help="Set the first trial's seed; trial n gets N+n-1."
+    )
+    agent_timeout: float | None = run_option(
+        "--agent-timeout",
+        type=Range(min=0, min_open=True),
+        metavar="S",
+        help="Stop an attempt after S seconds (default: 600).",
+    )
+    max_retries: int | None = run_option(
         "--max-retries",
         type=Count(min=0),
         metavar="N",
-        help="Attempts again after a timeout or a failed command (default: 2).",
+        help="Retry N times after a timeout or a failed command (default: 2).",
     )
-    dry_run: bool = option(
-        "--dry-run", is_flag=True, help="The mock answers for every target and judge; nothing is gated."
+    fail_fast: bool = run_option("--fail-fast", is_flag=True, help="Stop after the first failed or errored case.")
+    dry_run: bool = run_option(
+        "--dry-run", is_flag=True, help="Let the mock answer for every target and judge; skip the gate."
     )
-    wants_cache: bool = option("--cache/--no-cache", help="Keep answers, and ask nothing twice (default: off).")
-    cache_dir: str | None = option(
-        "--cache-dir", type=FILE, metavar="DIR", help=f"Where answers are kept; default: {CACHE}."
+    out: str | None = results_option(
+        "--out",
+        type=FILE,
+        metavar="FILE",
+        help="Write the results to FILE (default: .agentv/results/eval_<timestamp>.<format>).",
     )
-    record: str | None = option("--record", type=FILE, metavar="DIR", help="Keep every answer there, for --replay.")
-    replay: str | None = option(
-        "--replay", type=FILE, metavar="DIR", help="Take all answers from there and ask nobody; needs no keys."
+    form: ResultsFormat | None = form_option()  # noqa: RUF009  # a declaration
+    resume: str | None = results_option(
+        "--resume", type=FILE, metavar="FILE", help="Keep the rows in FILE and run only what is missing."
     )
-    resume: str | None = option(
-        "--resume", type=FILE, metavar="FILE", help="Keep what these results hold already, and run the rest into them."
+    include_trace: bool = results_option(
+        "--include-trace", is_flag=True, help="Include all messages of each answer in the results."
     )
-    shard: Shard | None = option(  # noqa: RUF009  # a declaration
-        "--shard", type=ShardType(), help="Only the I-th of N parts; `report` judges them together."
+    wants_cache: bool = answer_option(
+        "--cache/--no-cache", help="Reuse the answers to questions asked before (default: off)."
     )
-    balance: str | None = option(
-        "--balance", type=FILE, metavar="FILE", help="Results whose durations make the parts equally long."
+    cache_dir: str | None = answer_option(
+        "--cache-dir", type=FILE, metavar="DIR", help=f"Store the cache in DIR (default: {CACHE})."
     )
-    fail_fast: bool = option(
-        "--fail-fast", is_flag=True, help="Begin nothing more after the first case that fails or errs."
+    record: str | None = answer_option(
+        "--record", type=FILE, metavar="DIR", help="Record every answer in DIR, for --replay."
     )
-    dump_prompts: bool = option("--dump-prompts", is_flag=True, help="Write every question to .agentv/prompts/.")
-    dump_traces: bool = option(
-        "--dump-traces", is_flag=True, help="Write the messages of every answer to .agentv/traces/."
+    replay: str | None = answer_option(
+        "--replay", type=FILE, metavar="DIR", help="Take every answer from DIR instead of asking; requires no keys."
     )
-    dump_dir: str | None = option(
-        "--dump-dir", type=FILE, metavar="DIR", help="Where prompts/ and traces/ go instead of .agentv/."
-    )
-    include_trace: bool = option("--include-trace", is_flag=True, help="Keep full output messages in the rows.")
     gate: GateOptions = field(metadata=part(GateOptions))
-    max_cost: float | None = option(
+    max_cost: float | None = gate_option(
         "--max-cost",
         type=Range(min=0),
         metavar="USD",
-        help="Gate: most the run may cost, judges included; then nothing more begins.",
+        help="Stop and fail when the run, judges included, costs more than USD.",
     )
-    baseline: str | None = option(
-        "--baseline", type=FILE, metavar="FILE", help="Gate: no regression against this baseline, or these results."
-    )
+    baseline: str | None = gate_option("--baseline", type=FILE, metavar="FILE", help=BASELINE_HELP)
     reports: ReportOptions = field(metadata=part(ReportOptions))
+    dump_prompts: bool = debug_option("--dump-prompts", is_flag=True, help="Write every question to .agentv/prompts/.")
+    dump_traces: bool = debug_option(
+        "--dump-traces", is_flag=True, help="Write the messages of every answer to .agentv/traces/."
+    )
+    dump_dir: str | None = debug_option(
+        "--dump-dir", type=FILE, metavar="DIR", help="Write prompts/ and traces/ to DIR instead of .agentv/."
+    )
     verbose: bool = verbose_option()
 
     def require_consistency(self, cwd: Path) -> None:
-        """Raise UsageError for options that do not go together."""
+        """Raise UsageError for options that cannot be combined."""
         _refuse_together(("--record", self.record), ("--replay", self.replay), ("--dry-run", self.dry_run))
         _refuse_together(("--replay", self.replay), ("--cache", self.wants_cache))
         _refuse_alone("--cache-dir", self.cache_dir, "--cache", wants=self.wants_cache)
@@ -133,10 +156,10 @@ class EvalOptions:
         _refuse_alone("--dump-dir", self.dump_dir, "--dump-prompts or --dump-traces", wants=dumps)
         _refuse_together(("--cache", self.wants_cache), ("--dry-run", self.dry_run))
         if self.replay is not None and not (cwd / self.replay).is_dir():
-            raise UsageError(f"--replay: there is no folder '{self.replay}'", hint="make it with --record")
+            raise UsageError(f"--replay: '{self.replay}' is not a directory", hint="create it with --record")
 
     def overrides(self) -> Overrides:
-        """Return what takes the place of the plan's own settings."""
+        """Return the settings that override those of the plan."""
         return Overrides(
             repeat=self.repeat,
             seed=self.seed,
@@ -146,7 +169,7 @@ class EvalOptions:
         )
 
     def run_options(self, root: Path, cwd: Path) -> RunOptions:
-        """Return how the plan is run."""
+        """Return the options of the run."""
         dumps = cwd / (self.dump_dir or ".agentv")
         return RunOptions(
             root=root,
@@ -168,27 +191,25 @@ class EvalOptions:
         )
 
     def files(self, cwd: Path) -> RunFiles:
-        """Return where results and reports go; raises UsageError where their names do not fit."""
+        """Return where results and reports go; raises UsageError for names that contradict the format."""
         form = form_and_name(self.form, self.out or self.resume)
         if self.resume is not None and form_of(Path(self.resume)) != form:
-            raise UsageError(
-                f"--resume {self.resume} and --out {self.out} are not written alike", hint="give them the same suffix"
-            )
+            raise UsageError("--resume and --out must use the same format", hint="give both files the same suffix")
         results = self.out or self.resume or Path(".agentv", "results", f"eval_{stamp()}.{form}")
         return RunFiles(cwd / results, form, self.reports.at(cwd))
 
 
-@click.command("eval")
+@click.command("eval", cls=Command)
 @takes(EvalOptions)
 def command(options: EvalOptions) -> int:
-    """Run eval files, folders, globs or one plan: ask the targets, judge the answers, report, gate.
+    """Run eval files, folders, globs or one plan: ask the targets, score the answers, report, apply the gate.
 
     \b
     Examples:
       agentv-ci eval evals/example.test.yaml
       agentv-ci eval evals/ --target gpt --workers 8 --junit junit.xml
       agentv-ci eval plan.json --eval-id 'refund-*' --repeat 3
-      agentv-ci eval evals/ --only-changed plan-of-main.json
+      agentv-ci eval evals/ --only-changed main-plan.json
       agentv-ci eval evals/ --resume .agentv/results/eval.jsonl
       agentv-ci eval evals/ --shard 2/4 --out part-2.jsonl
       agentv-ci eval evals/ --replay recordings/
@@ -200,14 +221,15 @@ def command(options: EvalOptions) -> int:
 
 
 def run_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> int:
-    """Run what was compiled for these options, report, and return the exit status."""
+    """Run a compiled plan with these options, report, and return the exit code."""
     with ignoring_lost_output():
         show_diagnostics(compiled.origin.warnings, err=True)
     left_out = None
     if options.old_plan is not None:
-        everything = len(compiled.plan.cases)
+        total = len(compiled.plan.cases)
         compiled = only_changed(compiled, cwd / options.old_plan)
-        left_out = f"{everything - len(compiled.plan.cases)} of {everything} cases left out: as in {options.old_plan}"
+        skipped = total - len(compiled.plan.cases)
+        left_out = f"{skipped} of {counted(total, 'case')} skipped: unchanged since {options.old_plan}"
         with ignoring_lost_output():
             show_line(left_out, "warn", err=True)
     run_options = options.run_options(compiled.origin.root, cwd)
@@ -217,7 +239,7 @@ def run_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> int
     show_outcome(outcome, files.written, cwd)
     if outcome.report.stopped is not None:
         resumed = Path(options.out or options.resume or short(files.results, cwd))
-        show_line(f"the rest runs with --resume {resumed}", "plain")
+        show_line(f"run the rest with --resume {resumed}", "plain")
     if left_out is not None:
         show_line(left_out, "warn")
     return outcome.report.gate.exit_code
@@ -226,9 +248,9 @@ def run_compiled(options: EvalOptions, compiled: CompiledPlan, cwd: Path) -> int
 def _refuse_together(*given: tuple[str, object]) -> None:
     names = [name for name, value in given if value]
     if len(names) > 1:
-        raise UsageError(f"{' and '.join(names)} cannot go together")
+        raise UsageError(f"{' and '.join(names)} cannot be combined")
 
 
 def _refuse_alone(name: str, value: object, other: str, *, wants: object) -> None:
     if value is not None and not wants:
-        raise UsageError(f"{name} does nothing without {other}")
+        raise UsageError(f"{name} requires {other}")

@@ -1,4 +1,4 @@
-"""How a command ends: its exit status, and what is printed when it cannot go on."""
+"""How a command ends: its exit code, and the error it prints."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from agentv_ci.text import without_commands
 
 
 class ReaderHasGone(Exception):
-    """Standard output leads nowhere any more."""
+    """The reader of standard output has closed the pipe."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What a command came to."""
+    """How a command ended."""
 
     exit_code: int
     error: Exception | None = None
-    """Why it could not go on."""
+    """Why it could not finish."""
 
     @property
     def reason(self) -> str | None:
-        """The same in a sentence."""
+        """The error as a sentence."""
         match self.error:
             case None:
                 return "interrupted" if self.exit_code == INTERRUPTED else None
@@ -45,7 +45,7 @@ class Ended:
 
 
 def end(work: Callable[[], object]) -> Ended:
-    """Do the work of a command; whatever it raises is printed and becomes an exit status."""
+    """Do the work of a command; print every exception and turn it into an exit code."""
     try:
         result = work()
         return Ended(result if isinstance(result, int) else 0)
@@ -53,7 +53,7 @@ def end(work: Callable[[], object]) -> Ended:
         show_error("interrupted", None)
         return Ended(INTERRUPTED)
     except click.ClickException as error:
-        # It repeats what was given, which may be meant for the runner.
+        # The message repeats arguments, which may contain commands to the runner.
         text = io.StringIO()
         error.show(text)
         click.echo(without_commands(text.getvalue()), err=True, nl=False)
@@ -65,29 +65,25 @@ def end(work: Callable[[], object]) -> Ended:
         show_error(error.message, error.hint)
         return Ended(error.exit_code, error)
     except ReaderHasGone as error:
-        # Nothing can be printed any more.
         _give_up_stdout()
         return Ended(141, error)
     except OSError as error:
-        # A full disk or a closed terminal is no bug.
+        # A full disk or a closed terminal is not a bug.
         _give_up_stdout()
         with contextlib.suppress(OSError):
-            show_error(f"cannot go on: {error}", None)
+            show_error(f"cannot continue: {error}", None)
         return Ended(INFRASTRUCTURE, error)
-    except Exception as error:  # noqa: BLE001  # the last resort: whatever it is, it is our fault
+    except Exception as error:  # noqa: BLE001  # the last resort
         import traceback
 
-        show_error("this is a bug in agentv-ci; please report it with what follows", None)
+        show_error("this is a bug in agentv-ci; please report it with the traceback below", None)
         click.echo(traceback.format_exc(), err=True)
         return Ended(BUG, error)
 
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Have SIGTERM end what is done in order, like Ctrl-C; where it is ignored, it stays so.
-
-    Signals are the main thread's.
-    """
+    """Treat SIGTERM like Ctrl-C, unless it is ignored; does nothing outside the main thread."""
     before = signal.getsignal(signal.SIGTERM)
     if before in (signal.SIG_IGN, None) or threading.current_thread() is not threading.main_thread():
         yield
@@ -100,6 +96,6 @@ def interruptible() -> Iterator[None]:
 
 
 def _give_up_stdout() -> None:
-    """Send what is still buffered nowhere; else the interpreter tries again at its end and spoils the exit status."""
+    """Discard buffered output; otherwise the interpreter retries at exit and changes the exit code."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

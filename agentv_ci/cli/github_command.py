@@ -1,7 +1,6 @@
 """`agentv-ci github`: the two steps of the GitHub Action.
 
-Every option has a variable of the environment, since the action hands its inputs on so: what stands in an input can
-then be nothing but text.
+Every option can be set by an environment variable. The action passes its inputs that way, so that they are never code.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ from typing import Any, Literal
 import click
 
 from agentv_ci.cli.console import show_line
-from agentv_ci.cli.options import FILE, option, part, takes
+from agentv_ci.cli.options import BASELINE_HELP, FILE, Command, Option, option, part, takes
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.process import without_runner
 
 RUNNER_FILES = ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
-"""Variables that name the files by which a step commands the runner."""
+"""Variables that name the files through which a step commands the runner."""
 FILE_OPTION = "--runner-file"
 
 
-class Input(click.Option):
-    """An option that is an input of the action, too, and comes by a variable then."""
+class Input(Option):
+    """An option that is also an input of the action, set by an environment variable."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:  # noqa: ANN401  # handed on
         super().__init__(*args, **settings)
@@ -37,6 +36,8 @@ class Input(click.Option):
 
 
 action_input = partial(option, cls=Input)
+eval_input = partial(action_input, group="Options of eval")
+publish_input = partial(action_input, group="Options of publish")
 results_dir_option = partial(
     action_input,
     "--results-dir",
@@ -44,87 +45,91 @@ results_dir_option = partial(
     metavar="DIR",
     default="agentv-results",
     show_default=True,
-    help="Folder for results and reports.",
+    help="Use DIR for results and reports.",
 )
 
 
 @dataclass(frozen=True)
 class PassedOn:
-    """Inputs that are flags of `eval` as they are; it says what is wrong with a value."""
+    """Inputs that are passed to `eval` unchanged; `eval` validates them."""
 
-    targets: str | None = action_input("--targets", metavar="FILE", help="The targets file.")
-    target: str | None = action_input("--target", metavar="NAME", help="Target of all cases.")
-    workers: str | None = action_input("--workers", metavar="N", help="Cases at once.")
-    repeat: str | None = action_input("--repeat", metavar="N", help="Trials per case.")
-    threshold: str | None = action_input("--threshold", metavar="X", help="Score at which a case passes.")
-    min_pass_rate: str | None = action_input(
-        "--min-pass-rate", metavar="X", help="Gate: least share of graded cases that pass."
+    targets: str | None = eval_input("--targets", metavar="FILE", help="Use this targets file.")
+    target: str | None = eval_input("--target", metavar="NAME", help="Run every case against this target.")
+    workers: str | None = eval_input("--workers", metavar="N", help="Run N cases in parallel.")
+    repeat: str | None = eval_input("--repeat", metavar="N", help="Run N trials of every case.")
+    threshold: str | None = eval_input("--threshold", metavar="X", help="Pass a case that scores at least X.")
+    min_pass_rate: str | None = eval_input(
+        "--min-pass-rate", metavar="X", help="Require this share of graded cases to pass."
     )
-    max_cost: str | None = action_input("--max-cost", metavar="USD", help="Gate: most the run may cost.")
-    baseline: str | None = action_input("--baseline", metavar="FILE", help="Gate: no regression against this baseline.")
-    only_changed: str | None = action_input(
-        "--only-changed", metavar="OLD_PLAN", help="Only cases that this plan does not have."
+    max_cost: str | None = eval_input("--max-cost", metavar="USD", help="Stop and fail when the run costs more.")
+    baseline: str | None = eval_input("--baseline", metavar="FILE", help=BASELINE_HELP)
+    only_changed: str | None = eval_input(
+        "--only-changed", metavar="OLD_PLAN", help="Run only cases that are new or changed since OLD_PLAN."
     )
-    shard: str | None = action_input("--shard", metavar="I/N", help="Only the I-th of N parts.")
+    shard: str | None = eval_input("--shard", metavar="I/N", help="Run only shard I of N.")
 
 
 @dataclass(frozen=True)
 class Modes:
-    """What `publish` does. `run` looks at it, too, so that a wrong word is found before anything is asked."""
+    """Options of `publish`. `run` has them too, to reject a wrong value before anything runs."""
 
-    comment: Literal["auto", "always", "never"] = action_input(
+    comment: Literal["auto", "always", "never"] = publish_input(
         "--comment",
         type=click.Choice(["auto", "always", "never"]),
         default="auto",
         show_default=True,
-        help="On the pull request: auto, when there is one and this is no shard; always, shards too; never.",
+        help="Comment on the pull request; auto skips shards.",
     )
-    annotations: Literal["all", "failures", "none"] = action_input(
+    annotations: Literal["all", "failures", "none"] = publish_input(
         "--annotations",
         type=click.Choice(["all", "failures", "none"]),
         default="all",
         show_default=True,
-        help="On lines of eval files: all, of failures, warnings and flaky cases; of failures; none.",
+        help="Annotate eval files with failures; all adds warnings and flaky cases.",
     )
-    fail_on: Literal["gate", "errors", "never"] = action_input(
+    fail_on: Literal["gate", "errors", "never"] = publish_input(
         "--fail-on",
         type=click.Choice(["gate", "errors", "never"]),
         default="gate",
         show_default=True,
-        help="gate: the run's exit status; errors: 0 instead of 1; never: only 2, 70 and 130 stay.",
+        help="Choose what fails the step: gate, any run that does not pass; errors, the same except exit code 1; "
+        "never, only exit codes 2, 70 and 130.",
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepOptions:
-    """What `github run` is given."""
+    """Options of `github run`."""
 
     evals: str = action_input(
         "--evals",
         default="evals/",
         show_default=True,
         metavar="PATHS",
-        help="Eval files, folders and globs, one a line; or one plan.",
+        help="Run these eval files, folders and globs, one per line, or one plan.",
     )
-    passed_on: PassedOn = field(metadata=part(PassedOn))
-    dry_run: bool = action_input("--dry-run", is_flag=True, help="The mock answers; nothing is gated.")
-    validate_only: bool = action_input("--validate-only", is_flag=True, help="Check the documents and ask nobody.")
+    validate_only: bool = action_input("--validate-only", is_flag=True, help="Check the documents; do not run them.")
     env_file: str | None = action_input(
-        "--env-file", type=FILE, metavar="FILE", help="Further variables; those that are set win."
+        "--env-file",
+        type=FILE,
+        metavar="FILE",
+        help="Load environment variables from FILE; existing ones take precedence.",
     )
     args: str = action_input(
-        "--args", default="", metavar="FLAGS", help="Further flags of `eval` or `validate`, quoted as in a shell."
+        "--args", default="", metavar="FLAGS", help="Pass these flags to `eval` or `validate`, quoted as in a shell."
     )
     results_dir: str = results_dir_option()
     runner_files: tuple[str, ...] = option(FILE_OPTION, multiple=True, hidden=True)
-    modes: Modes = field(metadata=part(Modes))
     exit_zero: bool = option(
-        "--exit-zero", is_flag=True, help="End with 0 whatever the verdict: `github publish` has the last word."
+        "--exit-zero", is_flag=True, help="Exit with 0 and leave the exit code of the run to `github publish`."
     )
+    passed_on: PassedOn = field(metadata=part(PassedOn))
+    dry_run: bool = eval_input("--dry-run", is_flag=True, help="Let the mock answer; skip the gate.")
+    modes: Modes = field(metadata=part(Modes))
 
     @property
     def paths(self) -> Sequence[str]:
-        """What `evals` names."""
+        """The paths in `evals`."""
         return [path for line in self.evals.splitlines() if (path := line.strip())]
 
     def flags(self) -> Iterator[str]:
@@ -138,20 +143,22 @@ class StepOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class PublishCommandOptions:
-    """What `github publish` is given."""
+    """Options of `github publish`."""
 
     results_dir: str = results_dir_option()
     modes: Modes = field(metadata=part(Modes))
-    comment_key: str | None = action_input(
+    comment_key: str | None = publish_input(
         "--comment-key",
         metavar="TEXT",
-        help="Tells comments of several jobs apart; default: the workflow and the job.",
+        help="Distinguish the comments of several jobs (default: the workflow and the job).",
     )
 
 
 @click.group("github")
 def command() -> None:
-    """What the GitHub Action does, in two steps: agents run in the first one, the second one has the token.
+    """Run evaluations in GitHub Actions and publish the results.
+
+    The action has two steps: agents run in `run`, which has no token; `publish` has the token.
 
     \b
     Examples:
@@ -160,13 +167,13 @@ def command() -> None:
     """
 
 
-@command.command("run", short_help="Run evals, and leave what `github publish` needs in a folder.")
+@command.command("run", cls=Command, short_help="Run evals and keep the results in a directory.")
 @takes(StepOptions)
 def run_command(options: StepOptions) -> int:
-    """Run evals, and leave all that `github publish` needs in a folder.
+    """Run evals and keep the results in a directory for `github publish`.
 
-    Agents run here, so this process drops the runner's variables, tokens first, before it does anything else. It
-    refuses to run a fork's code under events that have secrets in reach.
+    Before anything runs, this process drops the runner's variables, tokens included. It refuses to run a fork's code
+    in events that have access to secrets.
 
     \b
     Examples:
@@ -183,9 +190,9 @@ def run_command(options: StepOptions) -> int:
 
 
 def _drop_runner_variables() -> None:
-    """Begin this process again without them; the files they name come as options.
+    """Replace this process by one without them, and pass the files they name as options.
 
-    Every process of the same user can read with which environment a process began.
+    Every process of the same user can read the environment that a process started with.
     """
     clean = without_runner(os.environ)
     if len(clean) < len(os.environ):
@@ -193,13 +200,13 @@ def _drop_runner_variables() -> None:
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:], *files], clean)  # noqa: S606  # this program
 
 
-@command.command("publish", short_help="Tell GitHub what has been left in a folder.")
+@command.command("publish", short_help="Publish results to GitHub.")
 @takes(PublishCommandOptions)
 def publish_command(options: PublishCommandOptions) -> int:
-    """Tell GitHub what `github run`, or `report --out DIR/results.jsonl`, has left in a folder.
+    """Publish the results of `github run`, or of `report --out DIR/results.jsonl`, to GitHub.
 
-    Annotations, the job's summary, the step's outputs, and one comment on the pull request, for which GITHUB_TOKEN is
-    needed. What GitHub refuses is a notice, never another verdict.
+    Writes annotations, the job summary, the step's outputs and one comment on the pull request, which requires
+    GITHUB_TOKEN. If GitHub refuses one of them, a notice is shown; the verdict stays the same.
 
     \b
     Examples:
@@ -214,7 +221,7 @@ def publish_command(options: PublishCommandOptions) -> int:
 
     workflow = read_workflow(os.environ)
     if workflow is None:
-        raise UsageError("this is no workflow of GitHub Actions", hint="`agentv-ci report` tells the same to people")
+        raise UsageError("not running in GitHub Actions", hint="use `agentv-ci report` elsewhere")
     summary, outputs = (os.environ.get(name) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"))
     publish_options = PublishOptions(
         annotations=options.modes.annotations,

@@ -19,31 +19,33 @@ from agentv_ci.scaffold.drafts import AGENT_COMMAND, STARTERS, Choices
 
 @dataclass(frozen=True)
 class InitOptions:
-    """What `init` is given."""
+    """Options of `init`."""
 
     folder: str = argument(default=".", type=FILE, metavar="[FOLDER]")
     provider: str | None = option(
-        "--provider", type=click.Choice([*STARTERS]), help="What answers; default: mock, which needs no key."
+        "--provider",
+        type=click.Choice([*STARTERS]),
+        help="Choose what answers (default: mock, which requires no key).",
     )
-    model: str | None = option("--model", metavar="NAME", help="The model it uses; at Azure the deployment.")
+    model: str | None = option("--model", metavar="NAME", help="Set the model; at Azure, the deployment.")
     template: str | None = option(
-        "--command", metavar="TEXT", help="With --provider cli: the command, with {PROMPT_FILE}."
+        "--command", metavar="TEXT", help="Set the command of --provider cli; {PROMPT_FILE} is replaced."
     )
     workflow: bool | None = option(
-        "--workflow/--no-workflow", default=None, help="Write a GitHub workflow; default: yes."
+        "--workflow/--no-workflow", default=None, help="Write a GitHub workflow (default: yes)."
     )
     editor: bool | None = option(
-        "--editor/--no-editor", default=None, help="Let editors complete and check; default: yes."
+        "--editor/--no-editor", default=None, help="Write editor settings and schemas (default: yes)."
     )
-    silent: bool = option("--yes", "-y", is_flag=True, help="Ask nothing and take the defaults.")
+    silent: bool = option("--yes", "-y", is_flag=True, help="Use the defaults without asking.")
 
 
 @click.command("init")
 @takes(InitOptions)
 def command(options: InitOptions) -> int:
-    """Begin in FOLDER (default: here): targets, an example, a GitHub workflow and editor settings.
+    """Set up targets, an example, a GitHub workflow and editor settings in FOLDER (default: the current directory).
 
-    Nothing that is there is overwritten. On a terminal, and without options, a few questions come first.
+    Existing files are never overwritten. On a terminal, without options, `init` asks a few questions first.
 
     \b
     Examples:
@@ -63,7 +65,7 @@ def command(options: InitOptions) -> int:
     given = (options.provider, options.model, options.template, options.workflow, options.editor)
     is_open = all(each is None for each in given) and not options.silent
     if is_open and sys.stdin.isatty() and sys.stdout.isatty():
-        plan_start(place, choices)  # what stands in the way is said before anything is asked
+        plan_start(place, choices)  # report obstacles before asking anything
         choices = _prompt_choices()
     start = plan_start(place, choices)
     write_start(start)
@@ -74,7 +76,7 @@ def command(options: InitOptions) -> int:
 def _prompt_choices() -> Choices:
     width = max(map(len, STARTERS))
     for name, starter in STARTERS.items():
-        click.echo(f"  {name:<{width}}  {starter.says}")
+        click.echo(f"  {name:<{width}}  {starter.summary}")
     kinds = click.Choice([*STARTERS])
     provider: str = click.prompt("Provider", default="mock", type=kinds, show_choices=False)
     choices = Choices(provider, is_chosen=True)
@@ -85,7 +87,7 @@ def _prompt_choices() -> Choices:
     return replace(
         choices,
         workflow=click.confirm("Write a GitHub workflow?", default=True),
-        editor=click.confirm("Let editors complete and check?", default=True),
+        editor=click.confirm("Write editor settings and schemas?", default=True),
     )
 
 
@@ -94,7 +96,7 @@ def _with_command(template: str) -> Choices:
 
 
 def _fitting(chosen: Callable[[str], Choices]) -> Callable[[str], Choices]:
-    """Let click ask again when an answer is refused."""
+    """Make click ask again after an invalid answer."""
 
     def convert(answer: str) -> Choices:
         try:
@@ -108,19 +110,16 @@ def _fitting(chosen: Callable[[str], Choices]) -> Callable[[str], Choices]:
 def _show(start: Start) -> None:
     written, kept, pasted = (start.of(fate) for fate in ("written", "kept", "pasted"))
     if not written:
-        show_line("nothing was written" if pasted else "everything is there already; nothing was written", "good")
+        show_line("nothing written" if pasted else "nothing written: all files exist already", "good")
     _list("written:", written)
-    _list("there already, left as it was:", kept if written else tuple(step for step in kept if step.note))
+    _list("unchanged:", kept if written else tuple(step for step in kept if step.note))
     for step in pasted:
-        there = step.path.exists()
-        what = (
-            "is there already, and left as it was; add to it:" if there else "is for the whole repository; put there:"
-        )
+        what = "exists; add these lines to it:" if step.path.exists() else "is outside of FOLDER; create it with:"
         show_line(f"{short(step.path, Path.cwd())} {what}", "warn")
         click.echo(step.text, nl=False)
     _show_next(start)
     if written and start.choices.editor:
-        click.echo("editors need a YAML language server; in VS Code that is the extension redhat.vscode-yaml")
+        click.echo("editors require a YAML language server; in VS Code, install the extension redhat.vscode-yaml")
 
 
 def _list(title: str, steps: tuple[Step, ...]) -> None:
@@ -142,7 +141,7 @@ def _show_next(start: Start) -> None:
         lines += [f"export {name}=<value>" for name in names]
     lines += ["agentv-ci validate .", "agentv-ci eval evals/"]
     if names or starter.is_agent:
-        lines[-1] += "  # with --dry-run nobody is asked"
+        lines[-1] += "  # add --dry-run to let the mock answer"
     click.echo("next:")
     for line in lines:
         click.echo(f"  {line}")

@@ -17,10 +17,14 @@ from agentv_ci.cli.console import one_line, show_diagnostics, show_line
 from agentv_ci.cli.options import (
     FILE,
     SHARE,
+    TEXT_OR_JSON,
+    Command,
     Count,
     Range,
     argument,
     option,
+    results_option,
+    selection_option,
     takes,
     targets_option,
     verbose_option,
@@ -34,70 +38,82 @@ from agentv_ci.text import counted, shortened
 
 MAX_SHOWN = 20
 MAX_REASON = 200
+requirement = partial(option, group="Requirements")
 
 
 @dataclass(frozen=True)
 class JudgeCheckOptions:
-    """What `judge-check` is given."""
+    """Options of `judge-check`."""
 
     file: str = argument(metavar="FILE")
     targets: str | None = targets_option()
-    judge_target: str | None = option(
-        "--judge-target", metavar="NAME", help="The target that judges, in place of the set's own."
+    judge_target: str | None = selection_option(
+        "--judge-target", metavar="NAME", help="Use this judge target instead of the set's own."
     )
-    repeat: int = option("--repeat", type=Count(min=1), default=1, metavar="N", help="Judge every answer N times.")
-    threshold: float | None = option(
-        "--threshold", type=SHARE, metavar="X", help="Score at which an answer passes (default: 0.8)."
+    repeat: int = option(
+        "--repeat",
+        type=Count(min=1),
+        default=1,
+        show_default=True,
+        metavar="N",
+        group="Run options",
+        help="Judge every answer N times.",
+    )
+    threshold: float | None = requirement(
+        "--threshold", type=SHARE, metavar="X", help="Pass an answer that scores at least X (default: 0.8)."
     )
     workers: int | None = workers_option()
-    min_agreement: float = option(
+    min_agreement: float = requirement(
         "--min-agreement",
         type=SHARE,
         default=0.8,
         show_default=True,
         metavar="X",
-        help="Least share of judgements that agree with the labels.",
+        help="Require this share of judgements to agree with the labels.",
     )
-    min_kappa: float | None = option("--min-kappa", type=Range(-1, 1), metavar="X", help="Least Cohen's kappa.")
-    max_error: float | None = option(
-        "--max-error", type=SHARE, metavar="X", help="Largest mean absolute error of scores."
+    min_kappa: float | None = requirement(
+        "--min-kappa", type=Range(-1, 1), metavar="X", help="Require this Cohen's kappa."
     )
-    max_flip_rate: float | None = option(
+    max_error: float | None = requirement(
+        "--max-error", type=SHARE, metavar="X", help="Allow at most this mean absolute error of scores."
+    )
+    max_flip_rate: float | None = requirement(
         "--max-flip-rate",
         type=SHARE,
         metavar="X",
-        help="Largest share of answers on which the judge contradicts itself.",
+        help="Allow the judge to contradict itself on at most this share of answers.",
     )
-    max_errors: int = option(
+    max_errors: int = requirement(
         "--max-errors",
         type=Count(min=0),
         default=0,
         show_default=True,
         metavar="N",
-        help="Most judgements that cannot be had.",
+        help="Allow at most N failed judgements.",
     )
-    out: str | None = option(
-        "--out", type=FILE, metavar="PATH", help="Rows; default: .agentv/results/judge-check_<timestamp>.jsonl."
+    out: str | None = results_option(
+        "--out",
+        type=FILE,
+        metavar="FILE",
+        help="Write the results to FILE (default: .agentv/results/judge-check_<timestamp>.jsonl).",
     )
-    form: str = option("--format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+    form: str = option("--format", **TEXT_OR_JSON)
     verbose: bool = verbose_option()
 
     def demands(self) -> Demands:
-        """Return what is demanded of the judge; raises UsageError for what one question a time cannot say."""
+        """Return the requirements; raises UsageError for a flip rate with a single judgement per answer."""
         if self.max_flip_rate is not None and self.repeat == 1:
-            raise UsageError(
-                "--max-flip-rate needs --repeat 2 or more: a judge that is asked once cannot contradict itself"
-            )
+            raise UsageError("--max-flip-rate requires --repeat 2 or more")
         return Demands(self.min_agreement, self.min_kappa, self.max_error, self.max_flip_rate, self.max_errors)
 
 
-@click.command("judge-check")
+@click.command("judge-check", cls=Command)
 @takes(JudgeCheckOptions)
 def command(options: JudgeCheckOptions) -> int:
-    """Run a judge over answers that people have judged, and say how far it agrees with them.
+    """Measure how well a judge agrees with human labels.
 
     FILE is a judge set: {$schema: agentv-judge-set-v1, judge_target, prompt?, items: [{id, question,
-    expected_outcome, answer, verdict or score}]}. An answer counts as passing or not; borderline does not pass.
+    expected_outcome, answer, verdict or score}]}. An answer passes or does not; borderline does not pass.
 
     \b
     Examples:
@@ -109,7 +125,7 @@ def command(options: JudgeCheckOptions) -> int:
     demands = options.demands()
     check = prepare_judge_check(options.file, targets=options.targets, judge_target=options.judge_target, cwd=cwd)
     if demands.max_error is not None and all(item.score is None for item in check.items):
-        raise UsageError("--max-error needs labels that are scores, and no answer of the set has one")
+        raise UsageError("--max-error requires labels with a score; the judge set has none")
     origin = check.compiled.origin
     show_diagnostics(origin.warnings, err=True)
     results = Path(options.out) if options.out else Path(".agentv", "results", f"judge-check_{stamp()}.jsonl")
@@ -136,7 +152,7 @@ def _as_json(check: JudgeCheck, found: Agreement, demands: Demands, code: int, r
 
 
 def _show(check: JudgeCheck, found: Agreement, repeat: int, file: str) -> None:
-    times = "once" if repeat == 1 else f"{repeat} times"
+    times = "once" if repeat == 1 else f"{repeat} times each"
     answers = counted(len(found.items), "answer")
     show_line(f"{answers}, judged {times} by '{check.judge.name}' ({check.judge.provider})", "plain")
     _show_section("errors", [each for each in found.items if each.errors], file, "bad")
@@ -147,12 +163,12 @@ def _show(check: JudgeCheck, found: Agreement, repeat: int, file: str) -> None:
         "plain",
     )
     show_line(
-        f"{found.judgements} judgements: {found.false_passes} false passes, {found.false_fails} false fails, "
-        f"{counted(found.errors, 'error')}",
+        f"{counted(found.judgements, 'judgement')}: {counted(found.false_passes, 'false pass', 'false passes')}, "
+        f"{counted(found.false_fails, 'false fail')}, {counted(found.errors, 'error')}",
         "plain",
     )
     if flipping := [one_line(each.id) for each in found.items if each.flips]:
-        show_line(f"the judge contradicts itself on: {', '.join(flipping[:MAX_SHOWN])}", "warn")
+        show_line(f"contradictory judgements of: {', '.join(flipping[:MAX_SHOWN])}", "warn")
 
 
 def _show_section(title: str, items: Sequence[JudgedItem], file: str, style: str) -> None:
@@ -173,7 +189,7 @@ def _judged(item: JudgedItem) -> str:
     if len(item.judgements) == 1:
         return f"judged {item.judgements[0].verdict} {item.judgements[0].score:.3f}"
     scores = ", ".join(f"{each.score:.3f}" for each in item.judgements)
-    return f"judged otherwise {item.wrong} of {len(item.judgements)} times ({scores})"
+    return f"judged differently {item.wrong} of {len(item.judgements)} times ({scores})"
 
 
 def _reason(item: JudgedItem) -> str:

@@ -1,4 +1,4 @@
-"""Options: how a command declares them, as fields of one record, and those that several commands have."""
+"""Options: declared as fields of one record per command, and those that several commands share."""
 
 from __future__ import annotations
 
@@ -24,24 +24,65 @@ F = TypeVar("F", bound=Callable[..., object])
 Options = TypeVar("Options")
 
 
+class FileName(click.ParamType[str]):
+    """The name of a file or folder. An empty one, as from `--replay "$UNSET"`, is an error."""
+
+    name = "path"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name."""
+        if not value.strip():
+            self.fail("the name is empty", param, ctx)
+        return value
+
+
+FILE = FileName()
+
+
+class Option(click.Option):
+    """An option that belongs to a group in the help."""
+
+    def __init__(self, *args: Any, group: str = "Options", **settings: Any) -> None:  # noqa: ANN401  # passed on
+        super().__init__(*args, **settings)
+        self.group = group
+
+
+class Command(click.Command):
+    """A command whose help shows options by group."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, ungrouped ones last."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)) is not None:
+                groups.setdefault(getattr(parameter, "group", "Options"), []).append(record)
+        for title in sorted(groups, key=lambda title: title == "Options"):
+            with formatter.section(title):
+                formatter.write_dl(groups[title])
+
+
 def _declared(declare: Callable[..., object], *names: str, **settings: Any) -> Any:  # noqa: ANN401  # fields are of any type
-    """Return a field of a record of options, with what makes it one of a command's parameters."""
+    """Return a field of a record that declares a parameter of a command."""
     return field(metadata={"declare": partial(declare, *names, **settings)})
 
 
-option = partial(_declared, click.option)
-"""Declares a field as an option of the command; takes what `click.option` takes."""
+option = partial(_declared, click.option, cls=Option)
+"""Declares a field as an option of the command; accepts what `click.option` accepts, and `group`."""
 argument = partial(_declared, click.argument)
-"""Declares a field as an argument of the command; takes what `click.argument` takes."""
+"""Declares a field as an argument of the command; accepts what `click.argument` accepts."""
+selection_option = partial(option, group="Selection")
+results_option = partial(option, group="Results")
+gate_option = partial(option, group="Gate")
+report_option = partial(option, group="Reports", type=FILE, metavar="FILE")
 
 
 def part(record: type[Any]) -> Mapping[str, type[Any]]:
-    """Return the metadata of a field that holds further options, which several commands have."""
+    """Return the metadata of a field that holds options shared by several commands."""
     return {"record": record}
 
 
 def takes(record: type[Options]) -> Callable[[Callable[[Options], int]], Callable[..., int]]:
-    """Give a command the options that the fields of a record declare, in their order, and hand them over as one."""
+    """Give a command the options that a record declares, and call it with the record."""
 
     def decorate(command: Callable[[Options], int]) -> Callable[..., int]:
         @wraps(command)
@@ -65,7 +106,7 @@ def _declarations(record: type[Any]) -> Iterator[Callable[[F], F]]:
 
 
 def record_of(record: type[Options], given: Mapping[str, object]) -> Options:
-    """Return a record of options, made of what click hands over by name."""
+    """Return a record of options from click's parameters."""
     values = {
         each.name: record_of(each.metadata["record"], given) if "record" in each.metadata else given[each.name]
         for each in fields(record)  # type: ignore[arg-type]  # records are dataclasses
@@ -73,26 +114,11 @@ def record_of(record: type[Options], given: Mapping[str, object]) -> Options:
     return record(**values)
 
 
-class FileName(click.ParamType[str]):
-    """The name of a file or folder. Nothing is none: `--replay "$UNSET"` is a mistake, not a wish to ask everybody."""
-
-    name = "path"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name; says that it is missing."""
-        if not value.strip():
-            self.fail("the name is empty", param, ctx)
-        return value
-
-
-FILE = FileName()
-
-
 class Count(click.IntRange):
-    """A number of things; whatever is none is refused with the least that there can be."""
+    """A whole number with a minimum, which the error names."""
 
     def convert(self, value: int, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number; click says what is wrong with one that is out of range. `value` may be any text."""
+        """Return the number; `value` may be any text."""
         try:
             int(str(value))
         except ValueError:
@@ -102,78 +128,86 @@ class Count(click.IntRange):
 
 
 class Range(click.FloatRange):
-    """A range of numbers; NaN, which compares with nothing, is in none, and nothing is infinite."""
+    """A range of finite numbers, without NaN."""
 
     def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the number; click says what is wrong with another one."""
+        """Return the number."""
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"{value!r} is not a number", param, ctx)
+            self.fail(f"{value!r} is not a finite number", param, ctx)
         return number
 
 
 SHARE = Range(0, 1)
 
 
+TEXT_OR_JSON: Mapping[str, Any] = {
+    "type": click.Choice(["text", "json"]),
+    "default": "text",
+    "show_default": True,
+    "help": "Print text for people or JSON for programs.",
+}
+BASELINE_HELP = "Fail on regressions against FILE, a baseline or earlier results."
 targets_option = partial(
-    option,
+    selection_option,
     "--targets",
     type=FILE,
     metavar="FILE",
-    help="The targets file; default: targets.yaml or .agentv/targets.yaml beside the eval file or above it.",
+    help="Use this targets file (default: the nearest targets.yaml or .agentv/targets.yaml at or above the eval file).",
 )
 form_option = partial(
-    option,
+    results_option,
     "--output-format",
     type=click.Choice(["jsonl", "yaml"]),
-    help="How rows are written; default: as the name of --out says, else jsonl.",
+    help="Set the format of the results (default: by the suffix of --out, else jsonl).",
 )
 verbose_option = partial(
-    option, "--verbose", is_flag=True, help="Tell every question, retry and verdict on standard error."
+    option, "--verbose", is_flag=True, help="Log every question, retry and verdict to standard error."
 )
 workers_option = partial(
     option,
     "--workers",
+    group="Run options",
     type=Count(min=1),
     metavar="N",
-    help="Cases at once (default: 1, in order, one at a time; more run in parallel and end in any order). "
-    "Overrides the targets' own `workers`.",
+    help="Run N cases in parallel, in any order (default: 1, one at a time, in order). "
+    "Overrides the `workers` of targets.",
 )
 
 
 def _one(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -> str | None:
     if len(names) > 1:
-        raise click.BadParameter("a run has one; several targets are several runs, for `compare`", ctx, param)
+        raise click.BadParameter("can be given once; run each target separately, then `compare`", ctx, param)
     return names[0] if names else None
 
 
 @dataclass(frozen=True)
 class SelectionOptions:
-    """Which cases, and what answers them."""
+    """Which cases to run, and against which target."""
 
     targets: str | None = targets_option()
-    target: str | None = option(
+    target: str | None = selection_option(
         "--target",
         metavar="NAME",
         multiple=True,
         callback=_one,
-        help="Target of all cases; 'default' means no override.",
+        help="Run every case against this target; 'default' keeps each case's own.",
     )
-    eval_ids: tuple[str, ...] = option(
-        "--eval-id", metavar="ID", multiple=True, help="Only this case; globs; may be given again."
+    eval_ids: tuple[str, ...] = selection_option(
+        "--eval-id", metavar="ID", multiple=True, help="Run only cases with this id or glob; repeatable."
     )
 
     def of(self, paths: tuple[str, ...]) -> Selection:
-        """Return what these options select of paths."""
+        """Return the selection from paths."""
         from agentv_ci.app.compile import Selection
 
         return Selection(paths, self.targets, self.target, self.eval_ids)
 
 
 def form_and_name(form: ResultsFormat | None, out: str | None) -> ResultsFormat:
-    """Return how rows are written: as is said, else as the name says; raises UsageError where the two disagree.
+    """Return the format of results: the given one, else that of the file name.
 
-    Readers of the file go by its name.
+    Raises UsageError if the two disagree, since readers of the file go by its name.
     """
     from agentv_ci.results.files import form_of
 
@@ -182,25 +216,20 @@ def form_and_name(form: ResultsFormat | None, out: str | None) -> ResultsFormat:
     named = form_of(Path(out))
     if form is not None and form != named:
         other = ".yaml" if form == "yaml" else ".jsonl"
-        raise UsageError(f"--output-format {form} does not go with --out {out}", hint=f"give it a name in {other}")
+        raise UsageError(f"--output-format {form} does not match --out {out}", hint=f"use a file name in {other}")
     return named
 
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """The file of each report."""
+    """The files of reports."""
 
-    html: str | None = option(
-        "--html", type=FILE, metavar="FILE", help="Write one HTML file too, to open in a browser."
+    html: str | None = report_option("--html", help="Write an HTML report to FILE.")
+    junit: str | None = report_option("--junit", help="Write a JUnit XML report to FILE, for CI servers.")
+    markdown: str | None = report_option(
+        "--markdown", help="Write a Markdown report to FILE, for a job summary or comment (at most 60,000 characters)."
     )
-    junit: str | None = option("--junit", type=FILE, metavar="FILE", help="Write JUnit XML too, for CI servers.")
-    markdown: str | None = option(
-        "--markdown",
-        type=FILE,
-        metavar="FILE",
-        help="Write Markdown too, for a job summary or a comment (at most 60,000 characters).",
-    )
-    sarif: str | None = option("--sarif", type=FILE, metavar="FILE", help="Write SARIF too, for code scanning.")
+    sarif: str | None = report_option("--sarif", help="Write a SARIF report to FILE, for code scanning.")
 
     def at(self, cwd: Path) -> Reports:
         """Return the reports to write; raises UsageError for standard output."""
@@ -210,26 +239,30 @@ class ReportOptions:
         names = [name for name in get_args(ReportFormat) if getattr(self, name) is not None]
         for name in names:
             if getattr(self, name) == "-":
-                raise UsageError(f"--{name} takes a file; standard output has the summary")
+                raise UsageError(f"--{name} requires a file name; the summary is on standard output")
         return reports_in_workflow({name: cwd / getattr(self, name) for name in names}, os.environ, cwd)
 
 
 @dataclass(frozen=True)
 class GateOptions:
-    """What moves the gate; None leaves the eval file's own."""
+    """Settings of the gate; None keeps those of the eval file."""
 
-    threshold: float | None = option(
-        "--threshold", type=SHARE, metavar="X", help="Score at which a case passes (default: 0.8)."
+    threshold: float | None = gate_option(
+        "--threshold", type=SHARE, metavar="X", help="Pass a case that scores at least X (default: 0.8)."
     )
-    min_pass_rate: float | None = option(
-        "--min-pass-rate", type=SHARE, metavar="X", help="Gate: least share of graded cases that pass."
+    min_pass_rate: float | None = gate_option(
+        "--min-pass-rate", type=SHARE, metavar="X", help="Require this share of graded cases to pass."
     )
-    min_mean_score: float | None = option("--min-mean-score", type=SHARE, metavar="X", help="Gate: least mean score.")
-    max_errors: int | None = option("--max-errors", type=Count(min=0), metavar="N", help="Gate: most errors.")
+    min_mean_score: float | None = gate_option(
+        "--min-mean-score", type=SHARE, metavar="X", help="Require this mean score."
+    )
+    max_errors: int | None = gate_option(
+        "--max-errors", type=Count(min=0), metavar="N", help="Allow at most N errored cases."
+    )
 
 
 def color_option(command: F) -> F:
-    """`--color` is accepted before and after the command."""
+    """Accept `--color` after the command, as before it."""
 
     def set_color(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
         if value is not None:
@@ -240,5 +273,5 @@ def color_option(command: F) -> F:
         type=click.Choice(["auto", "always", "never"]),
         expose_value=False,
         callback=set_color,
-        help="When to use colours.",
+        help="Control colored output.",
     )(command)

@@ -11,36 +11,44 @@ import click
 from agentv_ci.app.report import report_results
 from agentv_ci.app.report_files import RunFiles
 from agentv_ci.cli.console import show_outcome
-from agentv_ci.cli.options import FILE, Count, ReportOptions, argument, option, part, takes
+from agentv_ci.cli.options import (
+    BASELINE_HELP,
+    FILE,
+    Command,
+    Count,
+    ReportOptions,
+    argument,
+    gate_option,
+    part,
+    report_option,
+    takes,
+)
 from agentv_ci.results.files import form_of
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReportCommandOptions:
-    """What `report` is given."""
+    """Options of `report`."""
 
     results: tuple[str, ...] = argument(nargs=-1, required=True, metavar="RESULTS…")
-    expect_shards: int | None = option(
+    expect_shards: int | None = gate_option(
         "--expect-shards",
         type=Count(min=1),
         metavar="N",
-        help="The files must be exactly the N parts of one plan; what is missing, doubled or foreign fails the gate.",
+        help="Fail unless the files are exactly the N shards of one plan.",
     )
-    out: str | None = option(
-        "--out", type=FILE, metavar="FILE", help="Write all rows there too, with a run report beside them."
-    )
-    baseline: str | None = option(
-        "--baseline", type=FILE, metavar="FILE", help="Gate: no regression against this baseline, or these results."
-    )
+    baseline: str | None = gate_option("--baseline", type=FILE, metavar="FILE", help=BASELINE_HELP)
+    out: str | None = report_option("--out", help="Write all rows to FILE, with a run report beside it.")
     reports: ReportOptions = field(metadata=part(ReportOptions))
 
 
-@click.command("report")
+@click.command("report", cls=Command)
 @takes(ReportCommandOptions)
 def command(options: ReportCommandOptions) -> int:
-    """Report results again, or several files as one run: the summary, and the gate that was set when they ran.
+    """Report on finished results: print the summary, apply the gate and write reports.
 
-    The gate's settings are in the run reports that lie beside the results. The exit status is that of `eval`.
+    Several files, such as shards, are merged into one run. The settings of the gate come from the run reports beside
+    the results. Exit codes are those of `eval`.
 
     \b
     Examples:

@@ -13,6 +13,7 @@ from agentv_ci.app.rescore import prepare_rescoring, rescore
 from agentv_ci.cli.console import ignoring_lost_output, show_diagnostics, show_line, show_outcome, show_warning
 from agentv_ci.cli.options import (
     FILE,
+    Command,
     GateOptions,
     ReportOptions,
     SelectionOptions,
@@ -21,6 +22,7 @@ from agentv_ci.cli.options import (
     form_option,
     option,
     part,
+    results_option,
     takes,
     verbose_option,
     workers_option,
@@ -33,36 +35,38 @@ from agentv_ci.results.files import ResultsFormat
 
 @dataclass(frozen=True, kw_only=True)
 class RescoreOptions:
-    """What `rescore` is given."""
+    """Options of `rescore`."""
 
     results: str = argument(metavar="RESULTS")
     paths: tuple[str, ...] = argument(nargs=-1, metavar="[PATH…]")
     selection: SelectionOptions = field(metadata=part(SelectionOptions))
-    out: str | None = option(
-        "--out", type=FILE, metavar="PATH", help="Results file; default: <results>.rescored.<format>."
+    workers: int | None = workers_option()
+    dry_run: bool = option(
+        "--dry-run", group="Run options", is_flag=True, help="Let the mock answer for every judge; skip the gate."
+    )
+    out: str | None = results_option(
+        "--out", type=FILE, metavar="FILE", help="Write the results to FILE (default: <results>.rescored.<format>)."
     )
     form: ResultsFormat | None = form_option()  # noqa: RUF009  # a declaration
-    workers: int | None = workers_option()
-    dry_run: bool = option("--dry-run", is_flag=True, help="The mock answers for every judge; nothing is gated.")
     gate: GateOptions = field(metadata=part(GateOptions))
     reports: ReportOptions = field(metadata=part(ReportOptions))
     verbose: bool = verbose_option()
 
     def files(self, cwd: Path) -> RunFiles:
-        """Return where results and reports go; raises UsageError where their names do not fit."""
+        """Return where results and reports go; raises UsageError for names that contradict the format."""
         form = form_and_name(self.form, self.out)
         results = cwd / self.out if self.out else (cwd / self.results).with_suffix(f".rescored.{form}")
         return RunFiles(results, form, self.reports.at(cwd))
 
 
-@click.command("rescore")
+@click.command("rescore", cls=Command)
 @takes(RescoreOptions)
 def command(options: RescoreOptions) -> int:
-    """Score the answers of an earlier run with today's evaluators; no target is asked, only judges are.
+    """Score the answers of an earlier run with the current evaluators. Only judges are asked.
 
-    PATH: eval files, folders, globs or one plan; default: the eval files that the rows name. They are compiled for the
-    target that answered. Answers of cases whose question has changed since are scored all the same. Evaluators of
-    tool calls need a run with --include-trace.
+    PATH: eval files, folders, globs or one plan (default: the eval files named in the results), compiled for the target
+    that answered. Answers are scored even if their question has changed since. Evaluators of tool calls require a run
+    with --include-trace.
 
     \b
     Examples:

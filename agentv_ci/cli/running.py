@@ -1,4 +1,4 @@
-"""What commands share that run something: signals, progress, and the summary at the end."""
+"""What commands that run something share: signals and progress."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def stamp() -> str:
-    """Return a name for the files of this moment: to the microsecond, since two runs of one second are two files."""
+    """Return a timestamp for file names, to the microsecond so that two runs never share one."""
     return datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ").replace(".", "_")
 
 
@@ -52,7 +52,7 @@ def run(
     dotenv_files: Sequence[Path],
     verbose: bool,
 ) -> T:
-    """Do the work of a command to its end, or until it is ended."""
+    """Do the work of a command until it ends or is interrupted."""
     environment = system_environment(with_dotenv(os.environ, dotenv_files))
 
     def log(line: str) -> None:
@@ -64,7 +64,7 @@ def run(
             show_warning(sentence)
 
     _allow_connections()
-    # The plan stays until the end: the collector need not look for circles in it again and again.
+    # The plan stays until the end: the garbage collector need not scan it again and again.
     gc.freeze()
 
     async def main() -> T:
@@ -73,7 +73,7 @@ def run(
             return await work(RunServices(environment, log if verbose else ignore, warn, log, watch))
 
     try:
-        # The loop forgets the handlers before it.
+        # The loop resets the signal handlers that were set before it.
         with interruptible():
             return asyncio.run(main())
     except (asyncio.CancelledError, KeyboardInterrupt) as error:
@@ -83,7 +83,7 @@ def run(
 
 
 def _allow_connections() -> None:
-    """Take all the file numbers that the system allows: each question under way has one."""
+    """Raise the limit of open files as far as the system allows: each question under way takes one."""
     least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = MANY_FILES if most == resource.RLIM_INFINITY else min(most, MANY_FILES)
     if least < limit:
@@ -92,13 +92,10 @@ def _allow_connections() -> None:
 
 
 def _end_on_signals() -> None:
-    """Ctrl-C, SIGTERM and a closed terminal end a run in order: children are killed, finished rows are kept.
-
-    A second signal ends it at once.
-    """
+    """On Ctrl-C, SIGTERM and a closed terminal, kill children and keep finished rows; on a second signal, exit."""
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert task is not None, "a coroutine runs in a task"
-    # One that is ignored stays so: `nohup`, and jobs that a shell has put into the background.
+    # Ignored signals stay ignored, as under `nohup` and in background jobs of a shell.
     handled = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
 
     def end() -> None:
@@ -155,7 +152,7 @@ async def _live(progress: Progress) -> None:
     context = click.get_current_context(silent=True)
     console = Console(stderr=True, no_color=context is not None and context.color is False)
     width = min(WIDEST_BAR, max(0, console.width - FIGURES_COLUMNS))
-    # One text, cut where the line ends: columns of their own would all give way a little.
+    # One text, cut at the end of the line: separate columns would each be cut a little.
     columns = (*([BarColumn(bar_width=width)] if width else []), TextColumn("{task.description}", markup=False))
     with Bar(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=progress.total)
@@ -166,7 +163,7 @@ async def _live(progress: Progress) -> None:
 
 
 def _line(progress: Progress, elapsed_s: float) -> str:
-    """Return the line of a moment, the most important first; figures that are zero are left out."""
+    """Return the progress as a line, the most important figures first, without zero retries and cost."""
     rate = progress.done / elapsed_s if elapsed_s else 0.0
     parts = [f"{progress.done}/{progress.total} done in {_clock(elapsed_s)}"]
     if rate and progress.done < progress.total:
@@ -178,7 +175,7 @@ def _line(progress: Progress, elapsed_s: float) -> str:
         counted(progress.errored, "error"),
     ]
     if progress.retries:
-        parts.append(f"{progress.retries} {'retry' if progress.retries == 1 else 'retries'}")
+        parts.append(counted(progress.retries, "retry", "retries"))
     if progress.cost_usd:
         parts.append(f"${progress.cost_usd:.2f}")
     parts.append(f"{rate:.1f}/s")

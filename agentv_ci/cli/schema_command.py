@@ -29,4 +29,4 @@ def command(name: str | None) -> int:
         if known == name:
             click.echo(text(known), nl=False)
             return PASSED
-    raise UsageError(f"unknown schema '{name}'{did_you_mean(name, TITLES)}; schemas are {listed(TITLES)}")
+    raise UsageError(f"unknown schema '{name}'{did_you_mean(name, TITLES)}; available: {listed(TITLES)}")

@@ -13,12 +13,12 @@ from agentv_ci.app.validate import Checks, check_paths
 from agentv_ci.cli.console import show_diagnostics, show_line
 from agentv_ci.cli.options import Count, argument, option, takes, targets_option
 from agentv_ci.errors import FAILED, PASSED, NothingToRun
-from agentv_ci.text import listed
+from agentv_ci.text import counted, listed
 
 
 @dataclass(frozen=True)
 class ValidateOptions:
-    """What `validate` is given."""
+    """Options of `validate`."""
 
     paths: tuple[str, ...] = argument(nargs=-1, required=True, metavar="PATH…")
     form: Literal["text", "json", "github", "sarif"] = option(
@@ -26,21 +26,22 @@ class ValidateOptions:
         type=click.Choice(["text", "json", "github", "sarif"]),
         default="text",
         show_default=True,
-        help="text for people, json for programs, github for annotations in a workflow, sarif for code scanning.",
+        help="Print text for people, JSON for programs, annotations for a GitHub workflow, or SARIF for code scanning.",
     )
-    strict: bool = option("--strict", is_flag=True, help="Warnings fail too.")
+    strict: bool = option("--strict", is_flag=True, help="Fail on warnings too.")
     jobs: int | None = option(
-        "--jobs", type=Count(min=1), metavar="N", help="Processes at once (default: one per CPU core)."
+        "--jobs", type=Count(min=1), metavar="N", help="Use N processes (default: one per CPU core)."
     )
-    targets: str | None = targets_option()
+    targets: str | None = targets_option(group="Options")
 
 
 @click.command("validate")
 @takes(ValidateOptions)
 def command(options: ValidateOptions) -> int:
-    """Check eval, targets and config documents: files, folders and globs.
+    """Check eval, targets and config files and show the line of every mistake.
 
-    Exit status 0: valid; 1: errors, or warnings under --strict; 2: a path does not exist; 3: nothing to check.
+    PATH is a file, a folder or a glob. Exit code 0: valid; 1: errors, or warnings with --strict; 2: a path does not
+    exist; 3: nothing to check.
 
     \b
     Examples:
@@ -53,12 +54,12 @@ def command(options: ValidateOptions) -> int:
 
 
 def check(options: ValidateOptions) -> Checks:
-    """Check all documents that the paths mean."""
+    """Check all documents in the paths."""
     return check_paths(options.paths, targets=options.targets, cwd=Path.cwd(), jobs=options.jobs or _cores())
 
 
 def show_checks(checks: Checks, options: ValidateOptions) -> int:
-    """Print what is wrong, and return the exit status."""
+    """Print the diagnostics, and return the exit code."""
     form, strict = options.form, options.strict
     if form != "text":
         from agentv_ci.report.diagnostics import document, render
@@ -72,7 +73,7 @@ def show_checks(checks: Checks, options: ValidateOptions) -> int:
         for each in checks.files:
             show_diagnostics(each.diagnostics, err=False)
     if any(each.without_targets for each in checks.files):
-        notice = "no targets file was found: names of targets and judges were not checked"
+        notice = "no targets file found: names of targets and judges were not checked"
         show_line(notice, "warn", err=form in ("json", "sarif"))
     if form in ("text", "github"):
         _show_summary(checks, strict=strict)
@@ -92,7 +93,7 @@ def _show_summary(checks: Checks, *, strict: bool) -> None:
     failed = sum(not each.is_valid(strict=strict) for each in checks.files)
     skipped = f", {checks.skipped} skipped" if checks.skipped else ""
     show_line(
-        f"{len(checks.files)} files checked, {len(checks.files) - failed} passed, {failed} failed, "
-        f"{severities.count('error')} errors, {severities.count('warning')} warnings{skipped}",
+        f"{counted(len(checks.files), 'file')} checked, {len(checks.files) - failed} passed, {failed} failed, "
+        f"{counted(severities.count('error'), 'error')}, {counted(severities.count('warning'), 'warning')}{skipped}",
         "bad" if failed else "good",
     )

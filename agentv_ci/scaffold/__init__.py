@@ -1,1 +1,1 @@
-"""What a new project begins with: texts, as files, and what depends on a few choices."""
+"""The files of a new project: templates, and the parts that depend on choices."""

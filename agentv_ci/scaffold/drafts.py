@@ -1,4 +1,4 @@
-"""What a new project begins with, as texts: pure, so that all is known before anything is written."""
+"""The texts of a new project's files, without writing them."""
 
 from __future__ import annotations
 
@@ -30,49 +30,49 @@ MEANT: Mapping[SchemaName, tuple[str, ...]] = {
     "targets-v2": ("targets.yaml", "targets.yml", ".agentv/targets.yaml", ".agentv/targets.yml"),
     "config-v2": (".agentv.yaml", ".agentv/config.yaml"),
 }
-"""Schemas that people write documents for, and where those surely are.
+"""Schemas of authored documents, and the file patterns that only match such documents.
 
-Among evals lie other files, too. Editors look into `.agentv` only where a pattern names it.
+Editors look into `.agentv` only if a pattern names it.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Starter:
-    """One kind of target, as a newcomer meets it."""
+    """A provider that `init` can set up."""
 
-    says: str
+    summary: str
     """What answers, in a few words."""
     takes_model: bool = True
     model: str | None = None
-    """What the model is called by default; None leaves it to the agent."""
+    """The default model; None leaves it to the agent."""
     variables: tuple[str, ...] = ()
-    """What identifies the user."""
+    """Environment variables with the user's credentials."""
     is_agent: bool = False
-    """Whether it is a program of its own, to which people also log in."""
+    """Whether it is a program that users can log in to."""
     judges: bool = False
-    """Whether it answers as a judge without anything more to be set up."""
+    """Whether it can judge without further setup."""
     package: str | None = None
-    """How npm installs it, in the version that it was tried with."""
+    """Its npm package, in a tested version."""
     runs_on_servers: bool = True
 
 
 STARTERS: Mapping[str, Starter] = {
-    "mock": Starter("answers written down beforehand, for a look around", takes_model=False, judges=True),
+    "mock": Starter("fixed answers, to try things out", takes_model=False, judges=True),
     "cli": Starter("any command that prints an answer", takes_model=False),
     "openai": Starter(
-        "OpenAI, and servers that speak its API", model="gpt-5.6-luna", variables=("OPENAI_API_KEY",), judges=True
+        "OpenAI, and servers with the same API", model="gpt-5.6-luna", variables=("OPENAI_API_KEY",), judges=True
     ),
     "azure-openai": Starter(
-        "a deployment at Azure OpenAI",
+        "a deployment in Azure OpenAI",
         model="${{ AZURE_DEPLOYMENT_NAME }}",
         variables=("AZURE_OPENAI_ENDPOINT", "AZURE_DEPLOYMENT_NAME", "AZURE_OPENAI_API_KEY"),
         judges=True,
     ),
     "anthropic": Starter(
-        "a model of Anthropic", model="claude-haiku-5-5", variables=("ANTHROPIC_API_KEY",), judges=True
+        "a model from Anthropic", model="claude-haiku-5-5", variables=("ANTHROPIC_API_KEY",), judges=True
     ),
     "gemini": Starter(
-        "a Gemini model of Google", model="gemini-3.5-flash-lite", variables=("GOOGLE_API_KEY",), judges=True
+        "a Gemini model from Google", model="gemini-3.5-flash-lite", variables=("GOOGLE_API_KEY",), judges=True
     ),
     "codex": Starter("OpenAI's Codex", variables=("CODEX_API_KEY",), is_agent=True, package="@openai/codex@0.169.0"),
     "claude-code": Starter(
@@ -92,7 +92,7 @@ STARTERS: Mapping[str, Starter] = {
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What the user wants."""
+    """The choices of a user."""
 
     provider: str = "mock"
     is_chosen: bool = False
@@ -102,16 +102,16 @@ class Choices:
     workflow: bool = True
     editor: bool = True
     target: str | None = None
-    """What a targets file that is there already calls the one to ask; then no other is written."""
+    """The target of an existing targets file; then none is written."""
     references: tuple[str, ...] = ()
-    """The variables that such a file names."""
+    """The environment variables in an existing targets file."""
 
     def __post_init__(self) -> None:
-        """Raise UsageError for what does not go together."""
+        """Raise UsageError for invalid or contradictory choices."""
         if self.command is not None and self.provider != "cli":
-            raise UsageError(f"--command is for --provider cli, not for '{self.provider}'")
+            raise UsageError(f"--command requires --provider cli, not '{self.provider}'")
         if self.model is not None and not self.starter.takes_model:
-            raise UsageError(f"a target of provider '{self.provider}' names no model")
+            raise UsageError(f"--model cannot be used with --provider {self.provider}")
         if self.model is not None:
             _check_text("the model's name", self.model)
         if self.command is not None:
@@ -144,14 +144,11 @@ class Draft:
     paste: str | None = None
     """What belongs into a file of this name that is there already."""
     sign: str = ""
-    """What such a file holds when that was done."""
+    """A text that such a file contains once that is done."""
 
 
 def drafts(choices: Choices, *, subfolder: str | None) -> tuple[Draft, ...]:
-    """Return everything that a project begins with.
-
-    `subfolder` is where the project lies in its repository, when it is a part of one.
-    """
+    """Return all files of a new project; `subfolder` is its path in its repository, None at the root."""
     found: list[Draft] = []
     target = choices.target
     judges = target is None and choices.starter.judges
@@ -177,9 +174,9 @@ def _check_text(what: str, written: str) -> None:
     if not written.strip():
         raise UsageError(f"{what} is empty")
     if not written.isprintable():
-        raise UsageError(f"{what} is not one line of printable text")
+        raise UsageError(f"{what} must be one line of printable text")
     if OPENING in written and variable_of(written) is None:
-        raise UsageError(f"{what} is a reference to the environment as a whole or not at all: ${{{{ NAME }}}}")
+        raise UsageError(f"{what} cannot contain ${{{{ NAME }}}}; an environment reference must be the whole value")
 
 
 def _check_placeholders(command: str) -> None:
@@ -187,11 +184,11 @@ def _check_placeholders(command: str) -> None:
         if name not in CLI_PLACEHOLDERS:
             known = listed(f"{{{each}}}" for each in CLI_PLACEHOLDERS)
             suggestion = did_you_mean(name, CLI_PLACEHOLDERS)
-            raise UsageError(f"unknown placeholder {{{name}}} in the command{suggestion}; placeholders are {known}")
+            raise UsageError(f"unknown placeholder {{{name}}} in the command{suggestion}; available: {known}")
     for name in quoted_placeholders(command):
         raise UsageError(
-            f"{{{name}}} stands inside quotes or behind a backslash in the command",
-            hint="it is quoted already; write it alone",
+            f"{{{name}}} is inside quotes or escaped in the command",
+            hint="remove the quotes: values of placeholders are quoted automatically",
         )
 
 
@@ -209,10 +206,10 @@ def _example(target: str | None, *, judges: bool) -> str:
     cases = _file("example.test.yaml").replace(": TARGET\n", f": {_scalar(target or 'default')}\n")
     judged = _file("judged-case.yaml").splitlines()
     if judges:
-        lines = ["# A judge's opinion by criteria, where no check of a text helps.", *judged]
+        lines = ["# A judge scores the answer by criteria that a text check cannot express.", *judged]
     else:
         lines = [
-            "# A judge's opinion by criteria. It takes a judge: see the targets file. Then take away the # here.",
+            "# A judge scores the answer by criteria. Set up a judge in the targets file, then uncomment these lines.",
             *(f"# {line}" for line in judged),
         ]
     return f"{cases}\n{_block('  ', lines)}"
@@ -222,19 +219,19 @@ def _workflow(choices: Choices, subfolder: str | None) -> str:
     starter = choices.starter
     lines: dict[str, list[str]] = {"install": [], "with": [], "env": []}
     if choices.provider == "cli":
-        lines["install"] = ["# Install what the command needs here."]
+        lines["install"] = ["# Install what the command requires here."]
     if starter.package:
         lines["install"] = [f"- run: npm install --global {starter.package} # zizmor: ignore[adhoc-packages]"]
     if subfolder:
         lines["with"].append(f"working-directory: {_in_workflow(subfolder)}")
     if not starter.runs_on_servers:
         lines["with"] += [
-            "# VS Code has no window here: documents are checked, nobody is asked.",
+            "# VS Code cannot open a window here: only check the documents.",
             "validate-only: true",
         ]
     if choices.variables:
         lines["with"] += [
-            "# Pull requests of forks have no secrets: their documents are checked, nobody is asked.",
+            "# Pull requests from forks have no secrets: only check the documents.",
             "validate-only: ${{ github.event.pull_request.head.repo.fork == true }}",
         ]
         lines["env"] = ["env:", *(f"  {name}: ${{{{ secrets.{name} }}}}" for name in choices.variables)]
@@ -244,7 +241,7 @@ def _workflow(choices: Choices, subfolder: str | None) -> str:
 
 
 def _workflow_path(subfolder: str | None) -> str:
-    """Return where a workflow lies; each part of a repository has its own."""
+    """Return the path of the workflow; each part of a repository has its own."""
     if subfolder is None:
         return WORKFLOW
     part = re.sub(r"[^A-Za-z0-9_]+", "-", subfolder).strip("-")
@@ -252,7 +249,7 @@ def _workflow_path(subfolder: str | None) -> str:
 
 
 def _in_workflow(text: str) -> str:
-    """Write a text so that neither YAML nor GitHub, which knows expressions, takes it for something else."""
+    """Return a text quoted for YAML and for GitHub's expressions."""
     return _scalar(text.replace("${{", "${{ '${{' }}"))
 
 
@@ -261,10 +258,9 @@ def _block(indent: str, lines: list[str]) -> str:
 
 
 def _headed(written: str, path: str, schema: SchemaName, choices: Choices) -> str:
-    """Put the line on top by which editors know the schema.
+    """Add the first line that names the schema to editors.
 
-    It stands above `$schema:`, whose value editors would take for a file's name; what settings say about a file's name
-    does not count where `$schema:` stands.
+    Without it, editors take the value of `$schema:` for a file name, and ignore their settings for the file.
     """
     if not choices.editor:
         return written
@@ -277,7 +273,7 @@ def _schema(name: SchemaName) -> str:
 
 
 def _scalar(value: str) -> str:
-    """Write a text as YAML: plain where it cannot be mistaken for anything else."""
+    """Return a text as a YAML scalar, plain where that is unambiguous."""
     plain = re.fullmatch(r"(?:[A-Za-z$/]|\./)[\w./{}$@%+=,-]*( [\w./{}$@%+=,-]+)*", value, re.ASCII)
     is_word = value.lower() in ("true", "false", "null", "yes", "no", "on", "off")
     return value if plain and not is_word else json.dumps(value, ensure_ascii=not value.isprintable())

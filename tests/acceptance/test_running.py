@@ -196,7 +196,7 @@ class TestParallelExecutionCli:
 
     def test_help(self, repository: Repository) -> None:
         text = " ".join(run_process("eval", "--help", cwd=repository.folder).out.split())
-        assert re.search(r"--workers N .*default: 1, in order, one at a time; more run in parallel", text)
+        assert re.search(r"--workers N .*in parallel, in any order \(default: 1, one at a time, in order\)", text)
 
 
 class TestStatisticsAfterParallelCompletion:

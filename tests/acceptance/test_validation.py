@@ -167,7 +167,7 @@ class TestReporting:
         red = validate(tmp_path, {"x.yaml": wrong}, "--color", "always", "x.yaml").out
         assert "\x1b[31merror" in red
         assert "\x1b[33mwarning" in red
-        assert "\x1b[32m1 files checked" in validate(tmp_path, {"x.yaml": EVAL}, "--color", "always", "x.yaml").out
+        assert "\x1b[32m1 file checked" in validate(tmp_path, {"x.yaml": EVAL}, "--color", "always", "x.yaml").out
         assert "\x1b" not in validate(tmp_path, {"x.yaml": wrong}, env={"NO_COLOR": "1"}).out
 
 

@@ -67,7 +67,7 @@ def test_comment_of_a_fork_s_run_is_kept_for_a_job_that_may_write(fork: Outcome)
 def test_fork_has_no_secrets_and_that_is_no_failure(fork: Outcome) -> None:
     step = fork.steps["keyed"]
     assert (step.result, step.outputs["verdict"], step.errors) == ("success", "nothing", ())
-    assert "GitHub gives no secrets to runs of forks and of Dependabot" in said(step)
+    assert "GitHub provides no secrets to pull requests from forks and Dependabot" in said(step)
     assert "OPENAI_API_KEY" in said(step)
 
 
@@ -85,7 +85,7 @@ def dependabot(once: Once) -> Outcome:
 def test_dependabot_has_no_secrets_either(dependabot: Outcome) -> None:
     step = dependabot.agentv
     assert (step.result, step.outputs["verdict"], step.errors) == ("success", "nothing", ())
-    assert "GitHub gives no secrets to runs of forks and of Dependabot" in said(step)
+    assert "GitHub provides no secrets to pull requests from forks and Dependabot" in said(step)
 
 
 @pytest.fixture(scope="module")

@@ -56,8 +56,8 @@ def test_a_validator_that_breaks_ends_with_four(
 @pytest.mark.parametrize(
     ("key", "context", "said"),
     [
-        ("outlier_detection", "{", "--context is not JSON"),
-        ("outlier_detection", "[]", "--context is a mapping"),
+        ("outlier_detection", "{", "--context is not valid JSON"),
+        ("outlier_detection", "[]", "--context must be a JSON object"),
         ("outlier_detection", '{"kk": 1}', "no such setting: kk; these validators have k"),
         ("outlier_detection", '{"k": "five"}', "setting 'k' of validator 'outlier_detection'"),
         ("fairness_balance", "{}", "validator 'fairness_balance' requires the setting 'metric_path'"),

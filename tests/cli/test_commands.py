@@ -61,7 +61,7 @@ class TestHelp:
         run(["eval", "--help"])
         text = " ".join(capsys.readouterr().out.split())
         assert "--workers N" in text
-        assert "(default: 1, in order, one at a time; more run in parallel and end in any order)" in text
+        assert "in parallel, in any order (default: 1, one at a time, in order)" in text
 
     def test_run_is_another_name_for_eval(self, project: Path) -> None:
         assert run(["run", "greet.test.yaml", "--out", "r.jsonl"]) == 0
@@ -107,7 +107,7 @@ class TestValidate:
         assert run(["validate", "."]) == 1
         out = capsys.readouterr().out
         assert "broken.yaml:2:1: error: not valid YAML" in out
-        assert out.endswith("3 files checked, 2 passed, 1 failed, 1 errors, 0 warnings, 1 skipped\n")
+        assert out.endswith("3 files checked, 2 passed, 1 failed, 1 error, 0 warnings, 1 skipped\n")
 
     def test_warnings_fail_when_strict(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
         write(project, {"greet.test.yaml": EVAL.removeprefix("$schema: agentv-eval-v2\n")})
@@ -144,7 +144,7 @@ class TestValidate:
     ) -> None:
         (project / "targets.yaml").unlink()
         assert run(["validate", "."]) == 0
-        assert "no targets file was found" in capsys.readouterr().out
+        assert "no targets file found" in capsys.readouterr().out
 
 
 class TestCompile:
@@ -160,7 +160,7 @@ class TestCompile:
         ("redirection", "code", "said"),
         [
             ("| head -1 >/dev/null; exit ${PIPESTATUS[0]}", 141, ""),
-            (">&-", 2, "standard output is closed; name a file with --out"),
+            (">&-", 2, "standard output is closed; use --out FILE"),
             ("> /dev/full", 4, "No space left on device"),
             ("--out /dev/full", 4, "No space left on device"),
             ("--out /dev/null", 0, "700 cases compiled to /dev/null"),
@@ -205,9 +205,9 @@ class TestCompile:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            (["--format", "json"], "--format is for --diff and --estimate"),
-            (["--workers", "2"], "--workers is for --estimate"),
-            (["plan.json"], "one plan at a time, and alone"),
+            (["--format", "json"], "--format requires --diff or --estimate"),
+            (["--workers", "2"], "--workers requires --estimate"),
+            (["plan.json"], "cannot be combined with other paths"),
         ],
     )
     def test_what_would_be_ignored_is_refused(
@@ -255,7 +255,7 @@ class TestCompile:
     def test_without_a_targets_file_it_says_what_to_do(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (project / "targets.yaml").unlink()
         assert run(["compile", "."]) == 2
-        assert "write a targets.yaml, or name one with --targets" in capsys.readouterr().err
+        assert "create a targets.yaml, or use --targets FILE" in capsys.readouterr().err
 
     def test_folder_without_evals_has_nothing_to_run(self, project: Path) -> None:
         (project / "greet.test.yaml").unlink()
@@ -297,7 +297,7 @@ class TestSchemas:
 
     def test_folder_that_is_a_file_is_a_usage_error(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["compile", "--schemas", "targets.yaml"]) == 2
-        assert "--schemas: 'targets.yaml' is no folder" in capsys.readouterr().err
+        assert "--schemas: 'targets.yaml' is not a directory" in capsys.readouterr().err
 
     def test_without_a_path_it_says_what_to_do(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["compile"]) == 2
@@ -364,8 +364,8 @@ class TestDiff:
     def test_only_what_changed_runs(self, changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["eval", ".", "--only-changed", "old.json", "--out", "rows.jsonl"]) == 0
         printed = capsys.readouterr()
-        assert "1 of 2 cases left out: as in old.json" in printed.err
-        assert printed.out.splitlines()[-1] == "1 of 2 cases left out: as in old.json"
+        assert "1 of 2 cases skipped: unchanged since old.json" in printed.err
+        assert printed.out.splitlines()[-1] == "1 of 2 cases skipped: unchanged since old.json"
         rows = [json.loads(line) for line in (changed / "rows.jsonl").read_text("utf-8").splitlines()]
         assert [row["eval_id"] for row in rows] == ["waves"]
 
@@ -398,7 +398,7 @@ class TestEstimate:
         assert run(["compile", ".", "--estimate", "--workers", "2"]) == 0
         lines = capsys.readouterr().out.splitlines()
         assert [line.split()[:3] for line in lines[1:2]] == [["default", "(mock)", "2"]]
-        assert "2 trials of 2 cases, about 0 s with 2 at once" in lines
+        assert "2 trials of 2 cases, about 0 s with 2 workers" in lines
         assert not (project / ".agentv").exists()
 
     def test_estimate_of_a_plan_is_that_of_its_documents(
@@ -421,7 +421,7 @@ class TestEstimate:
         assert " $0.00" in capsys.readouterr().out
         write(project, {"targets.yaml": (project / "targets.yaml").read_text("utf-8").replace("gpt-5", "mine")})
         assert run(["compile", ".", "--estimate"]) == 0
-        assert "no price is known for model 'mine' of target 'default': the cost is" in capsys.readouterr().out
+        assert "unknown price of model 'mine' of target 'default': not in the cost" in capsys.readouterr().out
 
 
 class TestEval:
@@ -546,7 +546,7 @@ class TestOutputs:
         command = [sys.executable, "-m", "agentv_ci", "validate", "greet.test.yaml"]
         with Path("/dev/full").open("w") as full:
             done = subprocess.run(command, cwd=project, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-        assert (done.returncode, done.stderr) == (4, "error: cannot go on: [Errno 28] No space left on device\n")
+        assert (done.returncode, done.stderr) == (4, "error: cannot continue: [Errno 28] No space left on device\n")
 
 
 class TestPlans:
@@ -570,7 +570,7 @@ class TestPlans:
         capsys.readouterr()
         assert run(["eval", "plan.json", "--out", "rows.jsonl"]) == 2
         printed = capsys.readouterr().err
-        assert "has no folder of 'evals/e.yaml', where commands of the plan run" in printed
+        assert "the folder of 'evals/e.yaml', in which commands run, does not exist" in printed
         assert not Path("rows.jsonl").exists()
         assert run(["eval", "plan.json", "--dry-run", "--out", "rows.jsonl"]) == 0
 
@@ -590,7 +590,7 @@ class TestPlans:
         run(["compile", ".", "--out", "plan.json"])
         write(project, {"plan.json": (project / "plan.json").read_text("utf-8").replace(old, new)})
         assert run(["eval", "plan.json"]) == 2
-        assert "changed after it was compiled" in capsys.readouterr().err
+        assert "changed after compilation" in capsys.readouterr().err
 
     @pytest.mark.parametrize("text", ["{", "[]", '{"$schema": "x"}'])
     def test_json_that_is_no_plan_is_refused(self, project: Path, text: str) -> None:
@@ -625,4 +625,4 @@ class TestSchema:
 def test_a_second_target_is_a_mistake_and_not_the_last_word(command: list[str], repository: Path) -> None:
     done = run_process(*command, "evals", "--target", "a", "--target", "b", cwd=repository)
     assert done.code == 2
-    assert "Invalid value for '--target': a run has one; several targets are several runs" in done.err
+    assert "Invalid value for '--target': can be given once; run each target separately" in done.err

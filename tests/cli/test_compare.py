@@ -49,14 +49,14 @@ def test_a_run_that_did_not_end_is_no_side(folder: Path, capsys: pytest.CaptureF
     ran(folder, "stopped.jsonl", {"a": "-", "b": "yes"}, "--fail-fast", "--max-errors", "0")
     capsys.readouterr()
     assert run(["compare", "base.jsonl", "part.jsonl"]) == 2
-    assert "'part.jsonl' is shard 1 of 2; put the shards together with `report --out`" in capsys.readouterr().err
+    assert "'part.jsonl' is shard 1 of 2; merge the shards with `report --out`" in capsys.readouterr().err
     assert run(["compare", "base.jsonl", "stopped.jsonl"]) == 2
-    assert "'stopped.jsonl' comes from a run that was stopped (fail-fast)" in capsys.readouterr().err
+    assert "'stopped.jsonl' is from a run that was stopped (fail-fast)" in capsys.readouterr().err
     (folder / "base.jsonl").write_text((folder / "base.jsonl").read_text("utf-8").splitlines(keepends=True)[0], "utf-8")
     assert run(["compare", "base.jsonl", "base.jsonl"]) == 2
     assert run(["baseline", "accept", "base.jsonl"]) == 2
     said = capsys.readouterr().err
-    assert said.count("base.jsonl' has 1 rows, and its run report says 2") == 2
+    assert said.count("base.jsonl' has 1 row; its run report expects 2") == 2
 
 
 def test_a_verdict_that_is_lost_is_not_green(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,7 +64,7 @@ def test_a_verdict_that_is_lost_is_not_green(folder: Path, capsys: pytest.Captur
     ran(folder, "head.jsonl", {"a": "yes", "b": "-", "c": "-"})
     capsys.readouterr()
     assert run(["compare", "base.jsonl", "head.jsonl"]) == 4
-    assert "compare: 1 case had a verdict and have none now" in capsys.readouterr().out
+    assert "compare: verdict lost for 1 case" in capsys.readouterr().out
 
 
 def test_a_baseline_of_other_cases_does_not_pass(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -151,11 +151,11 @@ class TestRun:
             ("--target=nobody", "unknown target 'nobody'"),
             ("--args=--what", "--what"),
             ("--args='", "No closing quotation"),
-            ("--args=--out x.jsonl", "--out is the action's own"),
-            ("--args=--junit=x", "--junit is the action's own"),
-            ("--evals= \n ", "evals names no path"),
+            ("--args=--out x.jsonl", "--out is set by the action"),
+            ("--args=--junit=x", "--junit is set by the action"),
+            ("--evals= \n ", "evals is empty"),
             ("--evals=none/", "none"),
-            ("--env-file=none.env", "there is no file"),
+            ("--env-file=none.env", "does not exist"),
             ("--baseline=none.json", "none.json"),
         ],
     )
@@ -216,7 +216,7 @@ class TestFolder:
         assert job.publish("--comment=never") == 0
         job.patch.setenv("AGENTV_CI", "/tmp/agentv-ci.Zz99/bin/agentv-ci")
         assert job.publish("--comment=never") == 70
-        assert "there are no results" in job.summary
+        assert "no results in" in job.summary
 
     def test_run_that_is_killed_says_so(self, job: Job) -> None:
         write(
@@ -233,7 +233,7 @@ class TestFolder:
         process.kill()
         process.wait()
         assert job.publish() == 70
-        assert "ended before it could say how" in job.summary
+        assert "the run was killed" in job.summary
         assert run(["github", "run", "--validate-only"]) == 0
 
     def test_link_is_not_followed(self, job: Job) -> None:
@@ -246,7 +246,7 @@ class TestFolder:
     def test_input_is_not_removed(self, job: Job, capsys: pytest.CaptureFixture[str]) -> None:
         run(["github", "run", "--validate-only"])
         assert run(["github", "run", "--evals", "agentv-results/plan.json"]) == 2
-        assert "is an input" in capsys.readouterr().err
+        assert "it is an input" in capsys.readouterr().err
         assert (job.folder / "agentv-results/plan.json").exists()
         assert run(["github", "run", "--evals", "agentv-results/plan.json", "--results-dir", "other"]) == 0
 
@@ -360,7 +360,7 @@ class TestPublish:
     def test_nothing_was_left(self, job: Job) -> None:
         assert job.publish() == 70
         assert job.outputs["verdict"] == "error"
-        assert "the run ended before it left any" in job.summary
+        assert "the run ended too early" in job.summary
 
     @pytest.mark.parametrize("name", ["run.json", "results.report.json", "plan-diff.json", "diagnostics.json"])
     def test_link_of_an_agent_leads_nowhere(self, job: Job, name: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -375,7 +375,7 @@ class TestPublish:
         run(["github", "run"])
         job.patch.delenv("GITHUB_ACTIONS")
         assert run(["github", "publish"]) == 2
-        assert "no workflow of GitHub Actions" in capsys.readouterr().err
+        assert "not running in GitHub Actions" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -402,7 +402,9 @@ class TestForks:
         assert job.publish() == 0
         assert job.outputs["verdict"] == "nothing"
         out = capsys.readouterr().out
-        assert "::notice title=Nothing ran::GitHub gives no secrets to runs of forks and of Dependabot" in out
+        assert (
+            "::notice title=Nothing ran::GitHub provides no secrets to pull requests from forks and Dependabot" in out
+        )
         assert "::error" not in out
         assert "OPENAI_API_KEY" in job.summary
 

@@ -144,7 +144,7 @@ def test_baseline_with_a_wrong_value_is_refused_with_its_place(
     (folder / "base.json").write_text(json.dumps(document), "utf-8")
     ended = end(capsys, "compare", "base.json", "base.jsonl")
     assert ended.code == 2
-    assert "is no baseline: cases.0." in ended.err or "is not JSON" in ended.err
+    assert "is not a valid baseline: cases.0." in ended.err or "is not valid JSON" in ended.err
 
 
 @pytest.mark.parametrize("command", ["base", "head", "accept", "check", "report", "eval"])

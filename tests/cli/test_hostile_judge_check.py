@@ -163,7 +163,7 @@ def test_eval_file_is_no_judge_set(folder: Path, capsys: pytest.CaptureFixture[s
     judge_set(folder)
     write(folder, {"set.yaml": "$schema: agentv-eval-v2\nevalcases: []\n"})
     assert check() == 2
-    assert "is no judge set" in capsys.readouterr().err
+    assert "is not a judge set" in capsys.readouterr().err
 
 
 def test_label_that_is_both_counts_as_each(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -247,7 +247,7 @@ def test_clearing_leaves_files_of_others(folder: Path) -> None:
 def test_cache_that_is_a_file_is_a_mistake(command: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "c").write_text("mine", "utf-8")
     assert run(["cache", command, "--cache-dir", "c"]) == 2
-    assert "'c' is no folder" in capsys.readouterr().err
+    assert "'c' is not a directory" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["info", "clear"])

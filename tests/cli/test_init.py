@@ -241,14 +241,14 @@ class TestWorkflow:
         assert run(["init", "apps/shop", "--provider", "openai"]) == 0
         assert not (project / "apps/shop/.github").exists()
         printed = capsys.readouterr().out
-        lines = printed.partition(".github/workflows/agentv-apps-shop.yml is for the whole repository; put there:\n")[
+        lines = printed.partition(".github/workflows/agentv-apps-shop.yml is outside of FOLDER; create it with:\n")[
             2
         ].partition("next:")[0]
         assert "          working-directory: apps/shop\n" in lines
         assert "next:\n  cd apps/shop\n  export OPENAI_API_KEY=<value>\n" in printed
         write(project, {".github/workflows/agentv-apps-shop.yml": lines})
         assert run(["init", "apps/shop", "--provider", "openai"]) == 0
-        assert "put there" not in capsys.readouterr().out
+        assert "create it with" not in capsys.readouterr().out
         assert run(["validate", "--strict", "."]) == 0
 
     def test_repository_among_the_evals_is_another_one(self, project: Path) -> None:
@@ -281,9 +281,9 @@ class TestNothingIsOverwritten:
         before = files(project)
         capsys.readouterr()
         assert run(["init"]) == 0
-        assert capsys.readouterr().out.startswith("everything is there already; nothing was written\nnext:\n")
+        assert capsys.readouterr().out.startswith("nothing written: all files exist already\nnext:\n")
         assert run(["init", "--provider", "anthropic"]) == 0
-        said = "  .agentv/targets.yaml (it asks 'default', not anthropic: add a target to it)\nnext:\n"
+        said = "  .agentv/targets.yaml (uses 'default', not anthropic; add a target to it)\nnext:\n"
         assert said in capsys.readouterr().out
         assert files(project) == before
 
@@ -294,16 +294,16 @@ class TestNothingIsOverwritten:
         write(project, {".agentv/schemas/eval-v2.schema.json": "{}"})
         capsys.readouterr()
         assert run(["init"]) == 0
-        note = "(not the schema of this version; delete it and run init again to renew it)"
+        note = "(schema of another version; to update it, delete it and run init again)"
         told = capsys.readouterr().out.splitlines()
-        assert told[1:3] == ["there already, left as it was:", f"  .agentv/schemas/eval-v2.schema.json {note}"]
+        assert told[1:3] == ["unchanged:", f"  .agentv/schemas/eval-v2.schema.json {note}"]
 
     def test_what_appears_meanwhile_is_not_overwritten(self, project: Path) -> None:
         start = plan_start(project, Choices())
         write(project, {"evals/example.test.yaml": "mine"})
         with pytest.raises(UsageError, match=r"example\.test\.yaml': File exists") as told:
             write_start(start)
-        assert told.value.hint == f"written before: {project / '.agentv/targets.yaml'}"
+        assert told.value.hint == f"written so far: {project / '.agentv/targets.yaml'}"
         assert (project / "evals/example.test.yaml").read_text("utf-8") == "mine"
 
     def test_settings_that_are_there_get_their_lines_told(
@@ -312,12 +312,12 @@ class TestNothingIsOverwritten:
         write(project, {".vscode/settings.json": '{"editor.tabSize": 2}'})
         assert run(["init"]) == 0
         assert (project / ".vscode/settings.json").read_text("utf-8") == '{"editor.tabSize": 2}'
-        mark = ".vscode/settings.json is there already, and left as it was; add to it:\n"
+        mark = ".vscode/settings.json exists; add these lines to it:\n"
         lines = capsys.readouterr().out.partition(mark)[2].partition("next:")[0]
         write(project, {".vscode/settings.json": f'{{"editor.tabSize": 2,\n{lines}}}'})
         assert json.loads((project / ".vscode/settings.json").read_text("utf-8"))["yaml.schemas"]
         assert run(["init"]) == 0
-        assert "add to it" not in capsys.readouterr().out
+        assert "add these lines" not in capsys.readouterr().out
 
     @pytest.mark.parametrize("name", ["targets.yaml", "targets.yml", ".agentv/targets.yml", "evals/targets.yaml"])
     def test_targets_of_another_name_are_asked(self, project: Path, name: str) -> None:
@@ -349,9 +349,9 @@ class TestWhatStandsInTheWay:
     @pytest.mark.parametrize(
         ("name", "hint"),
         [
-            (".agentv", "move it away, or begin in another folder"),
-            (".github", "move it away, or do without by --no-workflow"),
-            (".vscode", "move it away, or do without by --no-editor"),
+            (".agentv", "move it, or choose another folder"),
+            (".github", "move it, or use --no-workflow"),
+            (".vscode", "move it, or use --no-editor"),
         ],
     )
     def test_link_and_file_in_place_of_a_folder_are_refused_before_anything_is_written(
@@ -359,7 +359,7 @@ class TestWhatStandsInTheWay:
     ) -> None:
         outside = tmp_path_factory.mktemp("outside")
         (repository / name).symlink_to(outside)
-        with pytest.raises(UsageError, match=re.escape(f"/{name}' is a link that leads elsewhere")) as told:
+        with pytest.raises(UsageError, match=re.escape(f"/{name}' is a symbolic link")) as told:
             plan_start(repository, Choices())
         assert told.value.hint == hint
         (repository / name).unlink()
@@ -422,7 +422,7 @@ class TestWhatStandsInTheWay:
         monkeypatch.setattr(starting, "_create", failing)
         with pytest.raises(expected) as told:
             begin(repository)
-        assert told.value.hint == f"written before: {repository / '.agentv/targets.yaml'}"
+        assert told.value.hint == f"written so far: {repository / '.agentv/targets.yaml'}"
         assert {*files(repository)} == {".agentv/targets.yaml"}
 
     def test_half_a_file_is_not_left(self, tmp_path: Path) -> None:
@@ -436,15 +436,15 @@ class TestOptions:
         ("flags", "said"),
         [
             (["--provider", "gpt"], "'gpt' is not one of"),
-            (["--provider", "openai", "--command", "x"], "--command is for --provider cli, not for 'openai'"),
-            (["--model", "x"], "a target of provider 'mock' names no model"),
+            (["--provider", "openai", "--command", "x"], "--command requires --provider cli, not 'openai'"),
+            (["--model", "x"], "--model cannot be used with --provider mock"),
             (["--provider", "openai", "--model", " "], "the model's name is empty"),
             (["--command", " "], "the command is empty"),
-            (["--command", "a\nb"], "the command is not one line of printable text"),
-            (["--provider", "openai", "--model", "\udcff"], "the model's name is not one line of printable text"),
-            (["--provider", "openai", "--model", "x-${{ X }}"], "is a reference to the environment as a whole or not"),
+            (["--command", "a\nb"], "the command must be one line of printable text"),
+            (["--provider", "openai", "--model", "\udcff"], "the model's name must be one line of printable text"),
+            (["--provider", "openai", "--model", "x-${{ X }}"], "an environment reference must be the whole value"),
             (["--command", "agent {PORMPT}"], "unknown placeholder {PORMPT} in the command (did you mean 'PROMPT'?)"),
-            (["--command", "agent '{PROMPT}'"], "{PROMPT} stands inside quotes"),
+            (["--command", "agent '{PROMPT}'"], "{PROMPT} is inside quotes"),
             ([""], "the name is empty"),
         ],
     )
@@ -468,7 +468,7 @@ class TestOptions:
                 [
                     "export CODEX_API_KEY=<value>  # unless you are logged in",
                     "agentv-ci validate .",
-                    "agentv-ci eval evals/  # with --dry-run nobody is asked",
+                    "agentv-ci eval evals/  # add --dry-run to let the mock answer",
                 ],
             ),
         ],
@@ -552,9 +552,9 @@ class TestOnATerminal:
             terminal.answer(f"Command [{AGENT_COMMAND}]: ", "agent '{PROMPT}'")
             terminal.answer("Command [", "echo Paris Ada")
             terminal.answer("Write a GitHub workflow? [Y/n]: ", "n")
-            terminal.answer("Let editors complete and check? [Y/n]: ", "")
+            terminal.answer("Write editor settings and schemas? [Y/n]: ", "")
             assert terminal.end() == 0
-        assert "{PROMPT} stands inside quotes" in terminal.shown
+        assert "{PROMPT} is inside quotes" in terminal.shown
         assert {*files(tmp_path)} == WRITTEN - {".github/workflows/agentv.yml"}
         assert run_process("eval", "evals", cwd=tmp_path).code == 0
 
@@ -563,7 +563,7 @@ class TestOnATerminal:
             terminal.answer("Provider [mock]: ", "openai")
             terminal.answer("Model [gpt-5.6-luna]: ", "")
             terminal.answer("workflow? [Y/n]: ", "")
-            terminal.answer("check? [Y/n]: ", "")
+            terminal.answer("schemas? [Y/n]: ", "")
             assert terminal.end() == 0
         assert "model: gpt-5.6-luna\n" in (tmp_path / ".agentv/targets.yaml").read_text("utf-8")
 

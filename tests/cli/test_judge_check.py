@@ -58,7 +58,7 @@ def judge_set(folder: Path, *labels: dict[str, Any], judge: dict[str, Any] | Non
         ([{"score": 0.9}], [], 0, "mean absolute error 0.100"),
         ([{"score": 0.7}], [], 1, "item-1  (set.yaml:1)  expected fail: judged pass 1.000"),
         ([{"score": 0.7}], ["--threshold", "0.5"], 0, "agreement 1.000"),
-        ([{"score": 0.7}], ["--min-agreement", "0"], 0, "1 false passes, 0 false fails"),
+        ([{"score": 0.7}], ["--min-agreement", "0"], 0, "1 false pass, 0 false fails"),
         ([{"verdict": "borderline"}], [], 1, "agreement 0 is below 0.8"),
         ([{"verdict": "pass", "score": 0.4}], ["--max-error", "0.5"], 1, "mean absolute error 0.6 is above 0.5"),
         ([{"verdict": "pass"}], ["--min-kappa", "0.5"], 1, "kappa cannot be measured"),
@@ -116,14 +116,14 @@ def test_inputs_of_the_set_reach_the_judge(folder: Path) -> None:
     ("arguments", "sentence"),
     [
         (["nope.yaml"], "does not exist"),
-        (["targets.yaml"], "is no judge set"),
-        (["."], "one judge set at a time"),
+        (["targets.yaml"], "is not a judge set"),
+        (["."], "expected one judge set"),
         (["set.yaml", "--judge-target", "jugde"], "unknown judge target 'jugde' (did you mean 'judge'?)"),
         (["broken.yaml"], "give 'verdict' or 'score'; neither is given [AV320]"),
         (["set.yaml", "--out", "set.yaml"], "is an input of this run"),
-        (["set.yaml", "--out", "-"], "rows go into a file"),
-        (["set.yaml", "--max-flip-rate", "0"], "--max-flip-rate needs --repeat 2 or more"),
-        (["set.yaml", "--max-error", "0"], "--max-error needs labels that are scores"),
+        (["set.yaml", "--out", "-"], "cannot write results to standard output"),
+        (["set.yaml", "--max-flip-rate", "0"], "--max-flip-rate requires --repeat 2 or more"),
+        (["set.yaml", "--max-error", "0"], "--max-error requires labels with a score"),
         (["set.yaml", "--targets", "broken-targets.yaml"], "[AV202]"),
     ],
 )
@@ -143,7 +143,7 @@ def test_targets_are_needed(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     judge_set(folder, {"verdict": "pass"})
     (folder / "targets.yaml").unlink()
     assert run(["judge-check", "set.yaml"]) == 2
-    assert "no targets.yaml for" in capsys.readouterr().err
+    assert "no targets.yaml found for" in capsys.readouterr().err
 
 
 def test_folder_without_documents_has_nothing_to_judge(folder: Path) -> None:

@@ -91,7 +91,7 @@ def test_tool_calls_that_were_not_kept_are_an_error_that_says_what_to_do(
     documents(folder, {"evaluators": [SAYS_HELLO, CALLS]})
     assert run(["eval", "evals", "--out", "r.jsonl"]) == 0
     assert run(["rescore", "r.jsonl"]) == 4
-    assert "1 row has no messages of the answer, so tool calls are not known; run with --include-trace" in (
+    assert "tool calls are unknown in 1 row without messages; run the targets with --include-trace" in (
         capsys.readouterr().err
     )
     assert [each["status"] for each in rows(folder)[0]["evaluator_results"]] == ["ok", "error"]
@@ -139,9 +139,9 @@ def test_what_is_left_out_is_said(folder: Path, capsys: pytest.CaptureFixture[st
     capsys.readouterr()
     assert run(["rescore", "r.jsonl", "--target", "default"]) == 0
     told = capsys.readouterr().err
-    assert "warning: no case any more, left out: goes" in told
-    assert "warning: answered by another target, left out: moves" in told
-    assert "warning: no stored answer, left out: comes" in told
+    assert "warning: skipped, no longer a case: goes" in told
+    assert "warning: skipped, answered by another target: moves" in told
+    assert "warning: skipped, no stored answer: comes" in told
     assert [row["eval_id"] for row in rows(folder)] == ["case-1"]
 
 
@@ -174,10 +174,10 @@ def test_dry_run_stays_one(folder: Path, flag: list[str]) -> None:
     ("arguments", "code", "sentence"),
     [
         (["nope.jsonl"], 2, "cannot read"),
-        (["empty.jsonl"], 3, "has no rows"),
+        (["empty.jsonl"], 3, "is empty"),
         (["half.jsonl"], 2, "half.jsonl:1: not a result row"),
-        (["twice.jsonl"], 2, "holds trial 1 of case 'case-1' twice"),
-        (["foreign.jsonl"], 2, "the rows are of evals/gone.yaml"),
+        (["twice.jsonl"], 2, "contains trial 1 of case 'case-1' twice"),
+        (["foreign.jsonl"], 2, "cannot find evals/gone.yaml"),
         (["foreign.jsonl", "evals"], 3, "no row of"),
         (["r.jsonl", "--out", "r.jsonl"], 2, "is an input of this run and would be overwritten"),
         (["r.jsonl", "--eval-id", "none"], 3, "no case matches"),

@@ -54,14 +54,14 @@ CHANGES: dict[str, Change] = {
 @pytest.mark.parametrize("change", CHANGES.values(), ids=list(CHANGES))
 def test_plan_that_was_changed_is_refused(change: Change, repository: Path, plan: dict[str, Any]) -> None:
     change(plan)
-    with pytest.raises(UsageError, match="changed after it was compiled"):
+    with pytest.raises(UsageError, match="changed after compilation"):
         read_plan(written(repository, plan))
 
 
 def test_case_whose_digest_was_forged_is_named(repository: Path, plan: dict[str, Any]) -> None:
     plan["cases"][0]["threshold"] = 0.1
     plan["digest"] = document_digest(plan)
-    with pytest.raises(UsageError, match="case one changed after it was compiled"):
+    with pytest.raises(UsageError, match="case one changed after compilation"):
         read_plan(written(repository, plan))
 
 

@@ -105,7 +105,7 @@ def test_links_in_a_circle_are_not_followed_by_a_glob(repository: Path) -> None:
         done = run_process("validate", "e/**/*.yaml", cwd=repository, timeout_s=30)
     except subprocess.TimeoutExpired:
         pytest.fail("the glob never ends")
-    assert (done.code, done.out.splitlines()[-1].split(",")[0]) == (0, "1 files checked")
+    assert (done.code, done.out.splitlines()[-1].split(",")[0]) == (0, "1 file checked")
 
 
 @pytest.mark.parametrize("arguments", [("a" * 5000,), ("x.yaml", "--targets", "a" * 5000)])

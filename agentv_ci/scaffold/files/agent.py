@@ -1,4 +1,4 @@
-"""A stand-in for your agent: reads the file that holds the prompt, and prints an answer."""
+"""A placeholder for your agent: reads the prompt from a file and prints an answer."""
 
 import sys
 from pathlib import Path
