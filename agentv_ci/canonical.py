@@ -1,4 +1,4 @@
-"""The canonical form of JSON: RFC 8785, so that every language comes to the same digest."""
+"""Canonical JSON (RFC 8785), so that digests are the same in every language."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from typing import assert_never
 from agentv_ci.contracts.base import JsonValue
 
 EXACT = 2**53
-"""Below this every integer is a double, and is written alike whether it was read as one or not."""
+"""Every smaller integer is exact as a double."""
 
 MAX_LEVELS = 50
-"""Of a value of a program; deeper ones count by their type."""
+"""Levels of a Python value; deeper ones count by their type."""
 
 
 def canonical(value: JsonValue) -> str:
     """Return the canonical JSON of a value; raises ValueError for a number that is not finite.
 
-    RFC 8785: no white space, keys in the order of their UTF-16 code units (3.2.3), numbers as ECMAScript writes them
-    (3.2.2.3), integers of 2⁵³ and above as the nearest double; what no double holds keeps its digits.
+    RFC 8785: no white space, keys ordered by UTF-16 code units (3.2.3), numbers as in ECMAScript (3.2.2.3), integers
+    from 2⁵³ on as the nearest double; integers beyond all doubles keep their digits.
     """
     return _text(value, _nearest)
 
 
 def exact(value: JsonValue) -> str:
-    """Return the canonical JSON of a value, but for large integers: they keep all digits, and none is its neighbour."""
+    """Return the canonical JSON of a value, except that large integers keep all digits."""
     return _text(value, str)
 
 
 def digest_of(text: str) -> str:
-    """Return the SHA-256 of a text in UTF-8, as hexadecimal digits."""
+    """Return the hexadecimal SHA-256 of a text in UTF-8."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def digest_of_value(value: object) -> str:
-    """Return the SHA-256 of a value of a program, which may be anything; what cannot be compared counts by its type."""
+    """Return the SHA-256 of any Python value; objects without a comparable form count by their type."""
     return digest_of(json.dumps(_canonical(value, MAX_LEVELS)))
 
 
@@ -95,15 +95,15 @@ def _nearest(value: int) -> str:
 
 @lru_cache(maxsize=1_000)
 def _in_order(keys: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Return the keys of an object in order, each as it is written: many objects have the same ones."""
+    """Return the keys of an object in order, each with its JSON; cached, since many objects have the same keys."""
     ordered = sorted(keys, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
     return tuple((key, f"{encode_basestring(key)}:") for key in ordered)
 
 
 def _number(value: float) -> str:
-    """Write a number as ECMAScript's Number::toString does (ECMA-262, 6.1.6.1.20)."""
+    """Format a number like ECMAScript's Number::toString (ECMA-262, 6.1.6.1.20)."""
     if not isfinite(value):
-        raise ValueError(f"{value} is no number of JSON")
+        raise ValueError(f"{value} is not a JSON number")
     if value.is_integer() and abs(value) < EXACT:
         return str(int(value))
     if 1e-6 <= abs(value) < 1e21:

@@ -1,4 +1,4 @@
-"""JSON that others wrote: read without trusting its depth, its numbers or its characters."""
+"""Read untrusted JSON: limit its depth, and replace invalid numbers and characters."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ if TYPE_CHECKING:
     from agentv_ci.contracts.base import JsonObject, JsonValue
 
 MAX_DEPTH = 200
-"""Deeper than anything people mean, and shallow enough for every recursive reader behind us."""
+"""Levels of JSON; low enough for every recursive reader."""
 
 
 def read_json(text: str, *, strict: bool = False) -> JsonValue:
-    """Return the value of a JSON text, well-formed; raises ValueError, also for what is nested too deep.
+    """Return the well-formed value of a JSON text; raises ValueError, also if it is nested too deep.
 
-    NaN and Infinity, which are no JSON but often written, are null, and so are numbers that no float can hold; with
-    `strict` they raise too.
+    NaN, Infinity and numbers beyond float become null; with `strict` they raise.
     """
     try:
         value: JsonValue = (
@@ -40,31 +39,28 @@ def json_or_none(text: str) -> JsonValue:
 
 
 def refuse_constant(constant: str) -> None:
-    """Raise ValueError for NaN and Infinity, which are no JSON."""
+    """Raise ValueError for NaN and Infinity."""
     raise ValueError(f"{constant} is not JSON")
 
 
 def _finite(number: str) -> float:
     value = float(number)
     if math.isinf(value):
-        raise ValueError(f"{shortened(number, 40)} is larger than any number that can be held")
+        raise ValueError(f"{shortened(number, 40)} is too large for a number")
     return value
 
 
 def read_answer(text: str) -> JsonValue:
-    """Return the JSON that an answer is, one code fence taken off; raises ValueError."""
+    """Return the JSON value of an answer, without its code fence; raises ValueError."""
     try:
         return read_json(unfenced(text), strict=True)
     except ValueError as error:
-        around = "; text stands around the code fence" if "```" in text and unfenced(text) == text else ""
+        around = "; there is text around the code fence" if "```" in text and unfenced(text) == text else ""
         raise ValueError(f"{error}{around}") from error
 
 
 def well_formed(value: JsonValue, levels: int = MAX_DEPTH) -> JsonValue:
-    """Return JSON without what no file of ours can hold: lone surrogates, NaN and infinite numbers.
-
-    Raises ValueError for what has more levels than `levels`.
-    """
+    """Return JSON without lone surrogates, NaN and infinite numbers; raises ValueError for more than `levels`."""
     if levels < 0:
         raise ValueError("nested too deep")
     match value:
@@ -81,13 +77,13 @@ def well_formed(value: JsonValue, levels: int = MAX_DEPTH) -> JsonValue:
 
 
 def value_at(value: JsonValue, *path: str | int) -> JsonValue:
-    """Return what lies at a path of keys and positions; None where a step leads nowhere."""
+    """Return the value at a path of keys and positions; None if it does not exist."""
     found = found_at(value, *path)
     return found[0] if found else None
 
 
 def found_at(value: JsonValue, *path: str | int) -> tuple[JsonValue, ...]:
-    """Return what lies at a path, alone in a tuple, or nothing: null is a value too."""
+    """Return the value at a path in a tuple, which is empty if it does not exist; null is a value."""
     for step in path:
         match value, step:
             case dict(), str() if step in value:
@@ -100,25 +96,25 @@ def found_at(value: JsonValue, *path: str | int) -> tuple[JsonValue, ...]:
 
 
 def text_at(value: JsonValue, *path: str | int) -> str | None:
-    """Return the text at a path; None when something else is there."""
+    """Return the string at a path, or None."""
     found = value_at(value, *path)
     return found if isinstance(found, str) else None
 
 
 def count_at(value: JsonValue, *path: str | int) -> int | None:
-    """Return the number of things at a path; None when something else is there, or more than can be counted."""
+    """Return the integer at a path, or None; it must not be negative or beyond 64 bits."""
     found = value_at(value, *path)
     return found if isinstance(found, int) and not isinstance(found, bool) and 0 <= found < 2**63 else None
 
 
 def amount_at(value: JsonValue, *path: str | int) -> float | None:
-    """Return the amount at a path; None when something else is there, or less than nothing."""
+    """Return the finite number at a path, or None; it must not be negative."""
     found = value_at(value, *path)
     is_amount = isinstance(found, (int, float)) and not isinstance(found, bool) and 0 <= found < math.inf
     return float(found) if is_amount else None  # type: ignore[arg-type]  # it is a number
 
 
 def objects_at(value: JsonValue, *path: str | int) -> list[JsonObject]:
-    """Return the objects of the list at a path; empty when there is none."""
+    """Return the objects in the list at a path."""
     found = value_at(value, *path)
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []

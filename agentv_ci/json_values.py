@@ -1,4 +1,4 @@
-"""Values of JSON documents, compared as their authors mean it."""
+"""Compare JSON values: equality, numbers and dates."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from agentv_ci.contracts.evaluators import ComparedField, field_steps
 from agentv_ci.json_access import found_at
 
 MAX_EXPONENT = 10_000
-"""Beyond all that is counted or measured."""
+"""Larger exponents are not compared as numbers."""
 
 
-def unfit_reference(field: ComparedField, reference: JsonValue) -> str | None:
-    """Return why no answer can be right about a field, which the reference has not or not in the right form."""
+def reference_problem(field: ComparedField, reference: JsonValue) -> str | None:
+    """Return why the reference is unusable for a field: it is missing or not of the right type. None if it is fine."""
     found = found_at(reference, *field_steps(field.path))
     if not found:
-        return f"has no '{field.path}'"
+        return f"field '{field.path}' is missing"
     if field.match == "numeric_tolerance" and number_of(found[0]) is None:
-        return f"has no number at '{field.path}'"
+        return f"field '{field.path}' is not a number"
     if field.match == "date" and moment_of(found[0]) is None:
-        return f"has no ISO 8601 date at '{field.path}'"
+        return f"field '{field.path}' is not an ISO 8601 date"
     return None
 
 
 def is_same(one: JsonValue, other: JsonValue) -> bool:
-    """Equality of JSON: 1 is 1.0, and true is not 1."""
+    """Whether two JSON values are equal: 1 equals 1.0, but not true."""
     match one, other:
         case dict(), dict():
             return one.keys() == other.keys() and all(is_same(one[key], other[key]) for key in one)
@@ -38,11 +38,11 @@ def is_same(one: JsonValue, other: JsonValue) -> bool:
 
 
 def number_of(value: JsonValue) -> Decimal | None:
-    """Return the number that a value is, or that a text spells; None for everything else."""
+    """Return the number of a number or a numeric string; None for other values."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
-        # Of a float the shortest digits that mean it: 0.3 is 0.1 from 0.2, whatever binary fractions say.
+        # By its shortest decimal form, so that 0.3 - 0.2 is 0.1.
         number = Decimal(str(value).replace("_", "?"))
     except InvalidOperation:
         return None
@@ -50,7 +50,7 @@ def number_of(value: JsonValue) -> Decimal | None:
 
 
 def moment_of(value: JsonValue) -> date | datetime | None:
-    """Return the day or the moment that an ISO 8601 text names; None for everything else."""
+    """Return the date or time of an ISO 8601 string; None for other values."""
     if not isinstance(value, str):
         return None
     for kind in (date, datetime):
@@ -60,7 +60,7 @@ def moment_of(value: JsonValue) -> date | datetime | None:
 
 
 def is_same_moment(one: date | datetime, other: date | datetime) -> bool:
-    """Whether two moments are one; beside a day alone, a moment is the day it is written with."""
+    """Whether two dates or times are the same; compared with a date, a time counts as its date."""
     if isinstance(one, datetime) and isinstance(other, datetime):
         if (one.tzinfo is None) != (other.tzinfo is None):
             return one.replace(tzinfo=None) == other.replace(tzinfo=None)

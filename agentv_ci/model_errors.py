@@ -1,4 +1,4 @@
-"""What a pydantic model refuses, as places and sentences."""
+"""Errors of pydantic models as places and messages."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ MAX_NAMED = 3
 
 
 class Refusal(NamedTuple):
-    """One thing that a model refuses."""
+    """One error of a model."""
 
     place: Pointer
-    """The way to the value; pydantic counts the branch of a union as a step."""
+    """The pointer to the value; pydantic adds the branch of a union as a step."""
     message: str
     kind: str
-    """What pydantic calls errors of this kind: `missing`, `extra_forbidden`."""
+    """pydantic's error type: `missing`, `extra_forbidden`."""
 
 
 def refusals(error: ValidationError) -> list[Refusal]:
-    """Return everything that a model refuses, in order; values are not repeated."""
+    """Return all errors in order, without the values."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
     return [Refusal(each["loc"], each["msg"], each["type"]) for each in found]
 
 
 def sentence(error: ValidationError, most: int = MAX_NAMED) -> str:
-    """Return the first refusals, each with its place, and how many more there are."""
+    """Return the first errors with their places, and the number of the rest."""
     found = refusals(error)
     texts = [f"{'.'.join(map(str, each.place))}: {each.message}" if each.place else each.message for each in found]
     more = f"; and {len(texts) - most} more" if len(texts) > most else ""

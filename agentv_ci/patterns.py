@@ -1,4 +1,4 @@
-"""Regular expressions of authors, searched for a limited time; a door to the package `regex`."""
+"""Regular expressions of authors, with a time limit; a door to the package `regex`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TIMEOUT_S = 2.0
 _PARTS = r"""
       \\[pPNLgxu]\{[^}]*\} | \\.       # escapes, those with braces of their own first
     | (?P<set>\[\^?\]?(?:\\.|[^\]\\])*\])
-    | \{[0-9]*,?[0-9]*\}                # how often
+    | \{[0-9]*,?[0-9]*\}                # quantifiers
     | \(\?\#[^)]*\)                    # remarks
     | (?P<brace>\{)
 """
@@ -24,19 +24,19 @@ _IS_VERBOSE = re.compile(r"\(\?[aiLmsu]*x")
 _IN_A_SET = re.compile(r"\\.|(?<!^)\[", re.DOTALL)
 
 
-class NoPattern(ValueError):
-    """A text that is no regular expression."""
+class InvalidPattern(ValueError):
+    """A text that is not a regular expression."""
 
 
 @lru_cache(maxsize=1024)
 def compiled(pattern: str, *, ignore_case: bool = False) -> Pattern[str]:
-    """Return a pattern in Python's syntax; raises NoPattern."""
+    """Return a pattern in Python's syntax; raises InvalidPattern."""
     import regex
 
     try:
         return regex.compile(_as_python_reads_it(pattern), regex.IGNORECASE if ignore_case else 0)
     except (regex.error, RecursionError) as error:
-        raise NoPattern(str(error)) from error
+        raise InvalidPattern(str(error)) from error
 
 
 def occurs(pattern: Pattern[str], text: str) -> bool:
@@ -45,10 +45,10 @@ def occurs(pattern: Pattern[str], text: str) -> bool:
 
 
 def _as_python_reads_it(pattern: str) -> str:
-    """Return a pattern in which braces and sets mean what they do to Python.
+    """Return a pattern whose braces and sets `regex` reads like Python.
 
-    To `regex`, `{e<=2}` after an item allows errors in it, and `[:alpha:]` in a set is a class. To Python they
-    are text.
+    In `regex`, `{e<=2}` allows errors in the item before it, and `[:alpha:]` in a set is a class; in Python both are
+    literal.
     """
     token = _VERBOSE_TOKEN if _IS_VERBOSE.match(pattern) else _TOKEN
     return token.sub(_translated, pattern)

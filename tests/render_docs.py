@@ -97,10 +97,10 @@ def _rules(page: str) -> str:
     after = rest.split(END)[1]
     rows = [
         f"| [{rule_id}](#{rule_id.lower()}-{rule.name}) | {rule.name} "
-        f"| {rule.severity}{'*' if rule_id in FIXED_RULES else ''} | {rule.says} |"
+        f"| {rule.severity}{'*' if rule_id in FIXED_RULES else ''} | {rule.summary} |"
         for rule_id, rule in RULES.items()
     ]
-    table = "\n".join(["| id | name | default | says |", "|---|---|---|---|", *rows])
+    table = "\n".join(["| id | name | default | reports |", "|---|---|---|---|", *rows])
     return f"{before}{BEGIN}\n{table}\n\n{END}{after}"
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from agentv_ci.patterns import NoPattern, compiled, occurs
+from agentv_ci.patterns import InvalidPattern, compiled, occurs
 
 BRACES = st.sampled_from(
     ["{", "}", "{e}", "{e<=1}", "{i}", "{s<2}", "{1e}", "{e:x}", "{ 2}", "{2}", "{1,}", "{,2}", "{,}", "{}", "{0}"]
@@ -129,7 +129,7 @@ def test_what_stands_in_a_comment_changes_nothing(pattern: str, text: str) -> No
     assert pythonic is not None
     try:
         assert found(pattern, text) == (pythonic.search(text) is not None)
-    except NoPattern as error:
+    except InvalidPattern as error:
         pytest.fail(str(error))
 
 
@@ -142,7 +142,7 @@ def test_bracket_in_a_set_is_a_bracket_to_python(pattern: str, text: str) -> Non
     assert pythonic is not None
     try:
         assert found(pattern, text) == (pythonic.search(text) is not None)
-    except NoPattern as error:
+    except InvalidPattern as error:
         pytest.fail(str(error))
 
 
@@ -179,11 +179,11 @@ def test_brace_is_text_unless_it_counts(pattern: str, text: str, is_found: bool)
 @settings(derandomize=True, max_examples=300)
 @given(PATTERNS | st.text(max_size=12))
 def test_any_text_is_a_pattern_or_none(pattern: str) -> None:
-    with contextlib.suppress(NoPattern):
+    with contextlib.suppress(InvalidPattern):
         found(pattern, "ab{e}")
 
 
 @pytest.mark.parametrize("pattern", ["(" * 5_000, "[" * 500, "{" * 5_000, "\\" * 4_999, "a{999999999999}", "(?P<"])
 def test_endless_pattern_is_a_pattern_or_none(pattern: str) -> None:
-    with contextlib.suppress(NoPattern):
+    with contextlib.suppress(InvalidPattern):
         compiled(pattern)

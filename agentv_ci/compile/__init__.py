@@ -1,1 +1,1 @@
-"""Stage 3: checked documents become one plan; the same documents always become the same bytes."""
+"""Stage 3: compile checked documents into one plan, deterministically."""

@@ -1,4 +1,4 @@
-"""Cases with all defaults filled in: their settings, messages and evaluators."""
+"""Compile cases: fill in all defaults of settings, messages and evaluators."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class _CaseCompiler:
         return PlanMessage(role=message.role, name=message.name, content=self._parts(message.content, guidelines=True))
 
     def _expected_message(self, message: ExpectedMessage) -> PlanMessage:
-        """Return a message of a good answer; in it every file is content, also one that looks like a guideline."""
+        """Return an expected message; every file in it is content, even if it matches a guideline pattern."""
         content = message.content
         return PlanMessage(
             role=message.role,
@@ -163,7 +163,7 @@ class _CaseCompiler:
     ) -> tuple[PlanEvaluator, ...]:
         def judge(name: str | None) -> str:
             found = judge_of(self._context.target_list, target, name)
-            assert found is not None, "a case that needs a judge and has none is refused"
+            assert found is not None, "validate reports a missing judge"
             return self._add(found)
 
         compiled = [self._evaluators.compile(each, judge) for each in execution.evaluators or ()]
@@ -193,7 +193,7 @@ def _guidelines(messages: Sequence[PlanMessage]) -> tuple[FileReference, ...]:
 
 
 def _reference_answer(messages: Sequence[PlanMessage], files: Files) -> str:
-    """Return the last expected assistant message that says something, as text."""
+    """Return the last expected assistant message with content, as text."""
     for message in reversed(messages):
         if message.role != "assistant":
             continue

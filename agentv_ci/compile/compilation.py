@@ -1,4 +1,4 @@
-"""Documents on their way into a plan."""
+"""Compile documents into a plan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agentv_ci.jsonschema.schemas import schema_id
 
 
 class Compilation:
-    """What documents become: cases that come one by one, so that not all of them need be in memory."""
+    """Compiles documents case by case, so that a plan need not fit in memory."""
 
     def __init__(
         self,
@@ -25,9 +25,9 @@ class Compilation:
         read_text: ReadText,
         eval_ids: Sequence[str] = (),
     ) -> None:
-        """Take valid eval documents, and keep the cases whose id matches one of `eval_ids`, globs; none keeps all.
+        """Take valid eval documents; keep the cases whose id matches one of the globs `eval_ids`, or all without any.
 
-        A plan without cases is possible: whether that is a mistake is not decided here.
+        The plan may have no cases.
         """
         self._documents = documents
         self._files = Files(read_text)
@@ -37,14 +37,11 @@ class Compilation:
         self._needs = Needs()
 
     def cases(self) -> Iterator[PlanCase]:
-        """Yield the cases in order, once; each document is asked for when those before it are done.
-
-        Raises what asking for a document raises.
-        """
+        """Yield the cases in order, once; each document is requested when the ones before it are done."""
         for checked, context in self._documents:
             suite, cases = compile_suite(checked, context, self._files, self._targets)
             self._suites.append(suite)
-            # All are compiled: what a target is called must not depend on which cases are selected.
+            # Compile all cases: keys of targets must not depend on the selection.
             for case in cases:
                 if is_selected(case.id, self._eval_ids):
                     self._needs.add(case)
@@ -52,7 +49,7 @@ class Compilation:
 
     def head(self) -> Plan:
         """Return the plan without its cases and its digest, after the last case."""
-        # Made of parts that are valid: to build what checks whole plans takes longer than all else here.
+        # All parts are valid, and building the validator of whole plans is slow.
         everything = Plan.model_construct(
             schema_=schema_id("plan-v1"),
             digest=UNSEALED,
@@ -70,5 +67,5 @@ class Compilation:
 
     @property
     def sources(self) -> set[Path]:
-        """The files whose content went into the plan."""
+        """The files whose content is in the plan."""
         return self._files.paths

@@ -1,4 +1,4 @@
-"""What changed between two plans, and why: the reasons are read off what the digests are made of."""
+"""Compare two plans: which cases changed, and why. The reasons come from the content of the digests."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from agentv_ci.json_access import objects_at, value_at
 T = TypeVar("T")
 
 MAX_VALUE = 60
-"""Longer values are not shown, only that they changed."""
+"""Longer values are not shown."""
 
 UNSHOWN = frozenset({"headers", "env"})
 """Settings of targets whose values may be secret."""
 
 
 def diff(old: Plan, new: Plan) -> PlanDiff:
-    """Return which cases were added, removed or changed. A case that only moved to another file is unchanged."""
+    """Return the added, removed and changed cases. A case that only moved to another file is unchanged."""
     before = {(case.suite, case.id): case for case in old.cases}
     after = {(case.suite, case.id): case for case in new.cases}
     older, newer = (CaseDigests(plan.targets, prices_by_suite(plan)) for plan in (old, new))
@@ -52,7 +52,7 @@ def diff(old: Plan, new: Plan) -> PlanDiff:
 
 
 def _unmoved(cases: Iterable[PlanCase], others: Iterable[PlanCase]) -> tuple[NamedCase, ...]:
-    """Return those cases that are not one of the others in another file."""
+    """Return the cases that are not among the others under another path."""
     left = Counter((case.id, case.digest) for case in others)
     unmoved: list[NamedCase] = []
     for case in cases:
@@ -81,17 +81,17 @@ def _reasons(older: CaseDigests, newer: CaseDigests, old: PlanCase, new: PlanCas
             case "evaluators":
                 found += _in_evaluators("evaluator", _by_name(old, before), _by_name(new, after))
             case "prices" | "delay" if key not in before or key not in after or "target" in different:
-                pass  # another evaluator or target makes them count, which is said there
+                pass  # caused by another evaluator or target, which is reported there
             case "threshold":
                 found.append(_change(key, before[key], after[key]))
             case _:
                 found.append(f"{_authored(key).replace('_', ' ')} changed")
-    assert found, "what is in a digest has a reason"
+    assert found, "every difference in a digest has a reason"
     return tuple(dict.fromkeys(found))
 
 
 def _different(before: JsonValue, after: JsonValue) -> list[str]:
-    """Return the keys whose values differ as JSON: to Python, 1 and true are the same."""
+    """Return the keys whose values differ as JSON; in Python, 1 equals true."""
     assert isinstance(before, dict)
     assert isinstance(after, dict)
     return [key for key in {**before, **after} if exact(before.get(key)) != exact(after.get(key))]
@@ -100,7 +100,7 @@ def _different(before: JsonValue, after: JsonValue) -> list[str]:
 def _in_parts(
     label: str, old: Mapping[str, T], new: Mapping[str, T], inside: Callable[[str, T, T], Iterator[str]]
 ) -> Iterator[str]:
-    """Say which parts came and went, and what changed `inside` those of both sides."""
+    """Yield added and removed parts, and what changed `inside` the others."""
     for key in {**old, **new}:
         if key not in old or key not in new:
             yield f"{label} {key} {'added' if key in new else 'removed'}"
@@ -132,7 +132,7 @@ def _in_turn(label: str, different: Sequence[str], old: PlanMessage, new: PlanMe
     }
     for path in {**before, **after}:
         if path in renamed:
-            yield f"file {path} is {renamed[path]} now"
+            yield f"file {path} renamed to {renamed[path]}"
         elif path in renamed.values():
             pass
         elif path not in before or path not in after:
@@ -154,7 +154,7 @@ def _texts(message: PlanMessage) -> list[str]:
 
 
 Scored = tuple[PlanEvaluator, JsonObject]
-"""An evaluator, and what counts of it."""
+"""An evaluator, and its content in the digest."""
 
 
 def _by_name(owner: PlanCase | PlanCompositeEvaluator, content: JsonObject) -> Mapping[str, Scored]:
@@ -193,7 +193,7 @@ def _in_setting(label: str, key: str, older: Scored, newer: Scored) -> Iterator[
         case "prompt" | "schema" | "config", _, _:
             yield f"{label} {key} changed"
         case _:
-            # A default counts for nothing.
+            # Defaults are not in the content.
             full = (each.model_dump(mode="json", by_alias=True) | content for each, content in (older, newer))
             yield _change(f"{label} {_authored(key)}", *(each.get(key) for each in full))
 
@@ -225,7 +225,7 @@ def _in_script(label: str, old: PlanScript, new: PlanScript, *, command: bool) -
 
 
 def _words(script: PlanScript) -> list[str]:
-    """The command, with places beside the script for paths."""
+    """Return the command with paths relative to the script."""
     places = {path: place for place, (_, path) in script_files(script).items()}
     return [places.get(word, word) for word in script.argv or ()]
 
@@ -235,7 +235,7 @@ def _in_aggregator(label: str, old: PlanAggregator, new: PlanAggregator) -> Iter
         yield f"{label} aggregator changed"
         return
     for name, weight in new.weights.items():
-        # Of members that came or went, that is said.
+        # Added and removed members are reported elsewhere.
         if name in old.weights and old.weights[name] != weight:
             yield _change(f"{label} member '{name}' weight", old.weights[name], weight)
 
@@ -250,7 +250,7 @@ def _in_settings(label: str, old: JsonValue, new: JsonValue) -> Iterator[str]:
 
 
 def _change(label: str, old: JsonValue, new: JsonValue) -> str:
-    """Say what a value was and is, where both can be shown."""
+    """Return `label old → new`, or `label changed` for values that cannot be shown."""
     before, after = (_value_text(value) for value in (old, new))
     if before is None or after is None:
         return f"{label} changed"
@@ -265,5 +265,5 @@ def _value_text(value: JsonValue) -> str | None:
 
 
 def _authored(key: str) -> str:
-    """Write a key as authors do: `maxOutputTokens` is max_output_tokens."""
+    """Return a key in snake_case."""
     return re.sub(r"(?<=[a-z0-9])([A-Z])", lambda match: f"_{match[1].lower()}", key)

@@ -1,7 +1,7 @@
 """Digests: of a case, over everything that can change its result; of a plan, over all of it.
 
-A digest is the SHA-256 of canonical JSON (RFC 8785); in that of a case large integers keep all digits. What has its
-default is left out, so that a field which a later version adds does not change the digests of plans without it.
+A digest is the SHA-256 of canonical JSON (RFC 8785); in the digest of a case, large integers keep all digits. Defaults
+are omitted, so that fields of later versions do not change the digests of plans without them.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from agentv_ci.contracts.targets import MockTarget, Target, model_name
 from agentv_ci.prices import names_of, price_of
 
 UNSEALED = "0" * 64
-"""The digest of what has none yet."""
+"""The placeholder for a digest that is not computed yet."""
 
-ASKED = {"id", "input_messages", "expected_messages", "expected_outcome", "threshold"}
-"""What a case's own fields add to its digest. The rest says where it stands, how often and how long it runs."""
+CONTENT_FIELDS = {"id", "input_messages", "expected_messages", "expected_outcome", "threshold"}
+"""Fields of a case that are in its digest."""
 NEVER = {"timeout_seconds", "judge_retries"}
-"""What of an evaluator cannot change a score, only whether and when there is one."""
+"""Fields of an evaluator that cannot change a score."""
 
-Asked = Callable[[str], JsonObject]
-"""Return what counts of the target of a key."""
+TargetContent = Callable[[str], JsonObject]
+"""Return the content of a target by its key."""
 
 
 class CaseDigests:
-    """The digests of cases of a plan with these targets; one that has been asked for stays as it is."""
+    """Computes the digests of a plan's cases; the content of each target is cached."""
 
     def __init__(self, targets: Mapping[str, Target], prices: Mapping[str, Mapping[str, Price]]) -> None:
-        """Take the plan's targets, and what the authors of each suite say about prices."""
+        """Take the plan's targets, and the prices set in each suite."""
         self.targets = targets
         self._prices = prices
         self._settings: dict[str, JsonObject] = {}
@@ -58,19 +58,21 @@ class CaseDigests:
         return digest_of(exact(self.content(case)))
 
     def content(self, case: PlanCase) -> JsonObject:
-        """Return what a case's digest is of: its id, what it asks, what answers and judges, and how it is scored.
+        """Return the content of a case's digest: its id, messages, targets and scoring.
 
-        Not in it: where the case stands, the suite's path, names of targets, workers, time limits, retries, batching,
-        the number of trials, seeds, notes and metadata, and keys to APIs. A file's place counts only where the agent
-        or a script may see it. Prices count where a limit of cost is judged by them, the mock's delay where one of
-        time is.
+        Excluded: the case's place, the suite's path, names of targets, workers, time limits, retries, batching, trials,
+        seeds, notes, metadata and API keys. The path of a file is included only where the agent or a script may see
+        it, prices only with a cost limit, the mock's delay only with a time limit.
         """
 
-        def asked(key: str) -> JsonObject:
-            return self._asked(key, case.id)
+        def target_content(key: str) -> JsonObject:
+            return self._target_content(key, case.id)
 
-        content = case.model_dump(mode="json", by_alias=True, exclude_defaults=True, include=ASKED)
-        content |= {"target": asked(case.target), "evaluators": [_scoring(each, asked) for each in case.evaluators]}
+        content = case.model_dump(mode="json", by_alias=True, exclude_defaults=True, include=CONTENT_FIELDS)
+        content |= {
+            "target": target_content(case.target),
+            "evaluators": [_scoring(each, target_content) for each in case.evaluators],
+        }
         target = self.targets[case.target]
         measured = {each.measures for each in flat(case.evaluators)}
         if isinstance(target, MockTarget) and "time" in measured:
@@ -80,7 +82,7 @@ class CaseDigests:
             content["prices"] = {model: _dump(price) for model, price in prices.items()}
         return content
 
-    def _asked(self, key: str, case_id: str) -> JsonObject:
+    def _target_content(self, key: str, case_id: str) -> JsonObject:
         if key not in self._settings:
             self._settings[key] = _target(self.targets[key])
         settings = self._settings[key]
@@ -97,14 +99,14 @@ def document_digest(document: JsonObject) -> str:
 
 
 class StreamedDigest:
-    """The digest of a plan that is never in memory as a whole: `cases` comes first in canonical order but for one."""
+    """Computes the digest of a plan case by case; in canonical order only `$schema` precedes `cases`."""
 
     def __init__(self, schema: str) -> None:
         self._hash = hashlib.sha256(f'{{"$schema":{canonical(schema)},"cases":'.encode())
         self._separator = "["
 
     def add(self, case: JsonObject) -> None:
-        """Take in the next case, as it is published."""
+        """Add the next case, as published."""
         self._hash.update((self._separator + canonical(case)).encode())
         self._separator = ","
 
@@ -118,14 +120,14 @@ class StreamedDigest:
 
 def _target(target: Target) -> JsonObject:
     given = target.model_dump(mode="json", exclude_none=True, exclude_defaults=True, exclude=set(target.outside_digest))
-    settings = {to_camel(key): value for key, value in given.items() if not target.says_nothing(key, value)}
+    settings = {to_camel(key): value for key, value in given.items() if not target.is_default(key, value)}
     if isinstance(base_url := settings.get("baseUrl"), str):
         settings["baseUrl"] = base_url.rstrip("/")
     return settings
 
 
 def _prices_of(target: Target, prices: Mapping[str, Price]) -> Mapping[str, Price]:
-    """Return those prices that may be the target's: its model's, or all where the answer may name another model."""
+    """Return the prices that may apply to a target: all of them if its model or price is unknown."""
     if not target.charges:
         return {}
     if (model := model_name(target)) is None or price_of(model, prices) is None:
@@ -133,39 +135,39 @@ def _prices_of(target: Target, prices: Mapping[str, Price]) -> Mapping[str, Pric
     return {name: prices[name] for name in [name for name in names_of(model) if name in prices][:1]}
 
 
-def _scoring(part: PlanEvaluator | PlanAggregator, asked: Asked) -> JsonObject:
-    """Return what counts of an evaluator or an aggregator: its settings, with contents in place of names."""
+def _scoring(part: PlanEvaluator | PlanAggregator, target_content: TargetContent) -> JsonObject:
+    """Return the content of an evaluator or an aggregator: its settings, with names replaced by contents."""
     settings = {"type": part.type, **_dump(part, exclude=NEVER)}
     if settings.get("argsMatch") == "exact":
-        del settings["argsMatch"]  # what its absence means
+        del settings["argsMatch"]  # the default
     if isinstance(part, PlanScript):
         settings |= _script(part)
     if isinstance(part, (PlanLlmJudgeEvaluator, PlanLlmJudgeAggregator)) and part.prompt is not None:
-        # The same text counts as the same, in a file or in place.
+        # A prompt has the same digest in a file and in place.
         settings["prompt"] = part.prompt.sha256 if isinstance(part.prompt, FilePart) else digest_of(part.prompt.text)
     if isinstance(part, (PlanLlmJudgeEvaluator, PlanRubricEvaluator, PlanLlmJudgeAggregator)):
-        settings["target"] = asked(part.target)
+        settings["target"] = target_content(part.target)
     if isinstance(part, PlanCompositeEvaluator):
-        settings |= {"evaluators": _members(part, asked), "aggregator": _scoring(part.aggregator, asked)}
+        settings |= {
+            "evaluators": _members(part, target_content),
+            "aggregator": _scoring(part.aggregator, target_content),
+        }
     if isinstance(part, PlanWeightedAverage):
         settings["weights"] = {name: weight for name, weight in part.weights.items() if weight != 1}
     return settings
 
 
-def _members(evaluator: PlanCompositeEvaluator, asked: Asked) -> list[JsonValue]:
-    # A weighted average names all weights.
+def _members(evaluator: PlanCompositeEvaluator, target_content: TargetContent) -> list[JsonValue]:
+    # A weighted average contains all weights.
     unsaid = {"weight"} if isinstance(evaluator.aggregator, PlanWeightedAverage) else set()
-    members = (_scoring(each, asked) for each in evaluator.evaluators)
+    members = (_scoring(each, target_content) for each in evaluator.evaluators)
     return [{key: value for key, value in member.items() if key not in unsaid} for member in members]
 
 
 def script_files(script: PlanScript) -> dict[str, tuple[str, str]]:
-    """Return the files of a script: their place beside the first of them → SHA-256 and path.
-
-    What each says counts, and where it lies from the script's point of view; not where all of them lie.
-    """
+    """Return the files of a script: path relative to the script → SHA-256 and path in the repository."""
     folder = dirname(script.files[0].path) if script.files else ""
-    # From the root of nothing: of relative paths relpath would ask where this process runs.
+    # With absolute paths, relpath does not depend on the working directory.
     return {relpath(f"/{file.path}", f"/{folder}"): (file.sha256, file.path) for file in script.files}
 
 

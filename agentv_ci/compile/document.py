@@ -1,4 +1,4 @@
-"""The plan as it is published: one JSON document, written case by case."""
+"""Write a plan as a JSON document, case by case."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agentv_ci.contracts.plan import Plan, PlanCase
 
 
 def as_published(part: BaseModel) -> JsonObject:
-    """Return a plan, or a case of one, as the data that is published."""
+    """Return a plan or a part of one as published data."""
     return part.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
@@ -29,32 +29,31 @@ def sealed(plan: Plan) -> Plan:
 
 
 def resealed(plan: Plan) -> Plan:
-    """Return a plan that was changed with all digests that go with it."""
+    """Return a changed plan with all its digests."""
     digests = CaseDigests(plan.targets, prices_by_suite(plan))
     cases = (case.model_copy(update={"digest": digests.of(case)}) for case in plan.cases)
     return sealed(plan.model_copy(update={"cases": tuple(cases)}))
 
 
 def prices_by_suite(plan: Plan) -> Mapping[str, Mapping[str, Price]]:
-    """Return what the authors of each suite say about prices."""
+    """Return the prices set in each suite."""
     return {suite.path: suite.prices for suite in plan.suites}
 
 
 class PlanWriter:
-    """Writes a plan case by case; the cases lie in a scratch file meanwhile. All methods raise OSError."""
+    """Writes a plan case by case, the cases to a scratch file. All methods raise OSError."""
 
     def __init__(self, schema: str, scratch: BinaryIO) -> None:
         self._digest = StreamedDigest(schema)
         self._scratch = scratch
         self._separator = b"\n    "
         self.cases = 0
-        """How many there are so far."""
 
     def add(self, cases: Iterable[PlanCase], watch: Callable[[int], None]) -> None:
-        """Write the next cases; `watch` is called with the number so far after each."""
+        """Write the next cases; call `watch` with the number of cases after each."""
         for case in cases:
             text = case.model_dump_json(by_alias=True, exclude_none=True, indent=2)
-            # Inside JSON texts line ends are escaped: all that are left are those between keys.
+            # Line ends in JSON strings are escaped, so this only indents.
             self._scratch.write(self._separator + text.replace("\n", "\n    ").encode("utf-8"))
             self._separator = b",\n    "
             self._digest.add(as_published(case))
@@ -62,7 +61,7 @@ class PlanWriter:
             watch(self.cases)
 
     def end(self, head: Plan) -> PlanDocument:
-        """Return the document; `head` is everything but the cases."""
+        """Return the document; `head` is the plan without cases."""
         complete = head.model_copy(update={"digest": self._digest.end(_rest(head))})
         text = complete.model_dump_json(by_alias=True, exclude_none=True, exclude={"cases"}, indent=2)
         return PlanDocument(text.removesuffix("\n}").encode("utf-8"), self._scratch, self.cases)
@@ -73,11 +72,10 @@ class PlanDocument:
     """A plan's text, while its scratch file is open."""
 
     head: bytes
-    """All but the cases, and the bracket that closes it."""
+    """The document without the cases and the closing bracket."""
     scratch: BinaryIO
-    """Where the cases lie."""
+    """The file with the cases."""
     cases: int
-    """How many there are."""
 
     def copy_to(self, out: IO[bytes]) -> None:
         """Write the whole document; raises OSError."""
@@ -88,7 +86,7 @@ class PlanDocument:
 
 
 def _rest(plan: Plan) -> JsonObject:
-    # Part by part: what writes whole plans takes 10 ms to build.
+    # Part by part: building the serializer of whole plans takes 10 ms.
     return {
         "suites": [as_published(suite) for suite in plan.suites],
         "targets": {key: as_published(target) for key, target in plan.targets.items()},

@@ -1,4 +1,4 @@
-"""What a run will ask and cost, before anything is asked. The figures are explained in docs/plan.md."""
+"""Estimate the requests, tokens, time and cost of a run. See docs/plan.md for the figures."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from agentv_ci.prices import price_of, prices_as_of
 
 IDEOGRAPHS = re.compile("[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
 ALPHABETS = re.compile("[\u0370-\u10ff\u1200-\u1fff]")
-"""Letters of other alphabets than the Latin one: Greek, Cyrillic, Hebrew, Arabic, those of India …"""
+"""Other alphabets than Latin: Greek, Cyrillic, Hebrew, Arabic, Indic …"""
 SYMBOLS = re.compile("[\u2000-\u2dff\U0001f000-\U0001ffff]")
 CHARACTERS_A_TOKEN = ((IDEOGRAPHS, 1.3), (ALPHABETS, 2.5), (SYMBOLS, 1.0))
 LATIN_A_TOKEN = 3.8
-"""Characters per token, between what the vocabularies o200k_base and cl100k_base take for ordinary texts."""
+"""Characters per token, between those of the vocabularies o200k_base and cl100k_base."""
 
 TOKENS_A_MESSAGE = 4
 ANSWER_TOKENS = 300
-"""Length of an answer where the author gives none to compare with."""
+"""Length of an answer without a reference answer."""
 JUDGE_PROMPT_TOKENS = 300
 JUDGE_REPLY_TOKENS = 120
 MEMBER_TOKENS = 100
-"""What an aggregator reads of each member's score."""
+"""Tokens that an aggregator reads per member."""
 
 API_LATENCY_S = 1.0
 API_TOKENS_A_SECOND = 60.0
@@ -51,7 +51,7 @@ AGENT_S = 90.0
 
 
 def tokens(text: str) -> float:
-    """Return how many tokens a text takes, about."""
+    """Return the approximate number of tokens of a text."""
     if text.isascii():
         return len(text) / LATIN_A_TOKEN
     found = [(len(pattern.findall(text)), rate) for pattern, rate in CHARACTERS_A_TOKEN]
@@ -60,9 +60,9 @@ def tokens(text: str) -> float:
 
 
 def estimate(plan: Plan, *, workers: int | None) -> Estimate:
-    """Return what a run of the plan will ask, with `workers` cases at once (None: as the targets say).
+    """Return the estimate of a run with `workers` cases at once (None: the targets' own).
 
-    Raises OverflowError for a run that no figure is large enough for.
+    Raises OverflowError when a figure is not finite.
     """
     uses = {key: _Use(target) for key, target in plan.targets.items()}
     prices = prices_by_suite(plan)
@@ -91,7 +91,7 @@ def estimate(plan: Plan, *, workers: int | None) -> Estimate:
 
 @dataclass(slots=True)
 class _Use:
-    """What one target will be asked."""
+    """The expected use of one target."""
 
     target: Target
     answers: int = 0
@@ -139,7 +139,7 @@ def _count(case: PlanCase, sizes: Sizes, uses: Mapping[str, _Use], prices: Mappi
 
 
 def _judgements(evaluators: Iterable[PlanEvaluator], sizes: Sizes) -> Iterator[tuple[str, float]]:
-    """Yield the judge of every judgement, and what it reads besides the question and the answer."""
+    """Yield the judge of every judgement, and the tokens it reads besides the question and the answer."""
     for each in flat(evaluators):
         match each:
             case PlanLlmJudgeEvaluator():
@@ -193,7 +193,7 @@ def _seconds_for(target: Target, written: float) -> float:
 
 
 def _seconds(plan: Plan, uses: Mapping[str, _Use], width: int, workers: int | None) -> float:
-    """Return the time all of it takes: as long as the whole at full width, or as the busiest target."""
+    """Return the time of the run: of all requests at full width, or of the busiest target."""
     trials = sum(case.trials for case in plan.cases)
     whole = sum(use.seconds for use in uses.values()) / max(1, min(width, trials))
     busiest = (use.seconds / max(1, min(workers or own_workers(use.target), use.requests)) for use in uses.values())

@@ -1,4 +1,4 @@
-"""Evaluators with everything they need: prompts, scripts and schemas by content."""
+"""Compile evaluators with their prompts, scripts and schemas."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ DEFAULT_JUDGE_NAME = "llm_judge"
 COMMON = {*PlanEvaluatorSettings.model_fields}
 
 Judge = Callable[[str | None], str]
-"""Return the key of the judging target: the one an evaluator names, else the case's own."""
+"""Return the key of the judging target: the evaluator's, else the case's."""
 
 
 class EvaluatorCompiler:
@@ -60,7 +60,7 @@ class EvaluatorCompiler:
         self._files = files
         self._read_yaml = read_yaml
         self._schemas: dict[Path | int, JsonObject | bool] = {}
-        """Bundled schemas by file or, of those written in place, by the evaluator that many cases share."""
+        """Bundled schemas by file, or, if inline, by the evaluator that cases share."""
 
     def compile(self, evaluator: AuthoredEvaluator, judge: Judge) -> PlanEvaluator:
         """Return an evaluator of the plan."""
@@ -92,7 +92,7 @@ class EvaluatorCompiler:
         )
 
     def _script(self, script: Script, more: tuple[str, ...] = ()) -> dict[str, Any]:
-        """Return the fields of a command: its arguments, or else its text for a shell, and the files it needs."""
+        """Return the fields of a command: arguments or a shell command, and its files."""
         path = script.script_path
         references = [self._files.add(self._source, name) for name in (*([path] if path else ()), *more)]
         files = tuple({each.path: each for each in references}.values())
@@ -120,7 +120,7 @@ class EvaluatorCompiler:
         key = place if file is not None else id(evaluator)
         if key not in self._schemas:
             schema = self._read(place) if file is not None else evaluator.schema_inline
-            from agentv_ci.jsonschema.refs import bundle  # few plans hold a schema
+            from agentv_ci.jsonschema.refs import bundle  # few plans contain a schema
 
             self._schemas[key] = bundle(schema, place, self._read)
         return PlanSchemaEvaluator(**evaluator.model_dump(include={*COMMON, "format"}), schema_=self._schemas[key])

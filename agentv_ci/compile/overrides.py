@@ -1,4 +1,4 @@
-"""What the command line changes of a plan: which of its cases run, and how."""
+"""Apply command-line options to a plan: select cases and override settings."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from agentv_ci.contracts.plan import FileText, Plan, PlanCase, PlanGate, PlanSui
 
 
 def is_selected(case_id: str, eval_ids: Sequence[str]) -> bool:
-    """Whether a case is meant: by its id itself, by a glob, or because none are given."""
+    """Whether a case is selected by its exact id or a glob, or because there are none."""
     return not eval_ids or any(case_id == each or fnmatchcase(case_id, each) for each in eval_ids)
 
 
 def narrowed(plan: Plan, keep: Callable[[PlanCase], bool]) -> Plan:
-    """Return the plan of those cases alone: the same that compiling with them alone gives."""
+    """Return the plan of these cases alone, as if only they had been compiled."""
     needs = Needs()
     cases = tuple(case for case in plan.cases if keep(case))
     for case in cases:
@@ -25,23 +25,23 @@ def narrowed(plan: Plan, keep: Callable[[PlanCase], bool]) -> Plan:
 
 
 class Needs:
-    """What some cases need of a plan."""
+    """The parts of a plan that some cases need."""
 
     def __init__(self) -> None:
         self._suites: set[str] = set()
         self._targets: set[str] = set()
         self._files: dict[str, str] = {}
-        """SHA-256 → path; of files that say the same, the first path in order."""
+        """SHA-256 → path; of files with equal content, the first path in order."""
 
     def add(self, case: PlanCase) -> None:
-        """Take in what a case needs."""
+        """Add what a case needs."""
         self._suites.add(case.suite)
         self._targets.update(named_targets(case))
         for file in files_of(case):
             self._files[file.sha256] = min(file.path, self._files.get(file.sha256, file.path))
 
     def of(self, plan: Plan) -> Plan:
-        """Return a plan with these suites, targets and files, in the order in which plans have them."""
+        """Return the plan with only these suites, targets and files, in a plan's order."""
         files = sorted((path, sha256) for sha256, path in self._files.items())
         return plan.model_copy(
             update={
@@ -54,10 +54,10 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """What flags say; None leaves the plan's own."""
+    """Values of options; None keeps the plan's own."""
 
     repeat: int | None = None
-    """As many trials of each case, all of them."""
+    """Trials of each case; none are skipped."""
     seed: int | None = None
     """The n-th trial uses `seed + n - 1`."""
     threshold: float | None = None
@@ -69,7 +69,7 @@ class Overrides:
 
 
 def override(plan: Plan, flags: Overrides) -> Plan:
-    """Return the plan as the flags want it, with the digests that go with it."""
+    """Return the plan with the options applied, and its new digests."""
     if flags == Overrides():
         return plan
     cases = tuple(_case(case, flags) for case in plan.cases)
@@ -78,7 +78,7 @@ def override(plan: Plan, flags: Overrides) -> Plan:
 
 
 def with_trials(plan: Plan, trials: Mapping[tuple[str, str], int]) -> Plan:
-    """Return the plan with the given numbers of trials: suite and id of a case → number."""
+    """Return the plan with new numbers of trials: suite and id of a case → number."""
     cases = tuple(case.model_copy(update={"trials": trials[case.suite, case.id]}) for case in plan.cases)
     return resealed(plan.model_copy(update={"cases": cases}))
 

@@ -1,4 +1,4 @@
-"""What cases refer to, as the plan has it: texts by their digest, targets by their key."""
+"""Collect what cases refer to: texts by digest, targets by key."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from agentv_ci.contracts.source import Source, normal
 from agentv_ci.contracts.targets import CliTarget, CommandHealthcheck, Target, judge_name
 
 ReadText = Callable[[Path], str]
-"""Read a UTF-8 file without touching its line ends."""
+"""Read a UTF-8 file, keeping its line ends."""
 
 
 class Files:
-    """Every referenced text once, by SHA-256."""
+    """Referenced texts by SHA-256."""
 
     def __init__(self, read_text: ReadText) -> None:
         self._read_text = read_text
         self._known: dict[Path, FileReference] = {}
         self._texts: dict[str, str] = {}
         self.paths: set[Path] = set()
-        """All files that were read."""
+        """All files read so far."""
 
     def add(self, source: Source, file_reference: str) -> FileReference:
-        """Take in the file that a document refers to."""
+        """Add a file that a document refers to."""
         path = source.resolve(file_reference)
         if path not in self._known:
             text = self.read(path)
@@ -40,17 +40,17 @@ class Files:
         return self._known[path]
 
     def read(self, path: Path) -> str:
-        """Return the text of a file that the plan holds in another form."""
+        """Return the text of a file that is in the plan in another form."""
         self.paths.add(path)
         return self._read_text(path)
 
     def text(self, sha256: str) -> str:
-        """Return the text of a file that was taken in."""
+        """Return the text of an added file."""
         return self._texts[sha256]
 
     @property
     def texts(self) -> dict[str, FileText]:
-        """SHA-256 → text; of equal files one path is named."""
+        """SHA-256 → text; files with equal content have one path."""
         return {
             reference.sha256: FileText(path=reference.path, text=self._texts[reference.sha256])
             for reference in self._known.values()
@@ -63,14 +63,14 @@ def relative(path: Path, root: Path) -> str:
 
 
 class Targets:
-    """The targets that cases use, by key: their name, made unique where two files mean different things by it."""
+    """Targets by key: the name, made unique where two files define it differently."""
 
     def __init__(self) -> None:
         self.compiled: dict[str, Target] = {}
         self._keys: dict[tuple[Path, str], str] = {}
 
     def add(self, target: Target, source: Source) -> str:
-        """Take in a target of the targets file `source` and return its key."""
+        """Add a target of the targets file `source` and return its key."""
         known = (source.path, target.name)
         if known not in self._keys:
             self._keys[known] = self._add(compiled_target(target, source), source)
@@ -79,7 +79,7 @@ class Targets:
     def _add(self, compiled: Target, source: Source) -> str:
         elsewhere = f"{compiled.name}@{relative(source.path, source.root)}"
         keys = chain((compiled.name, elsewhere), (f"{elsewhere}#{number}" for number in count(2)))
-        # To Python, 1 and true are the same; to the models that are asked they are not.
+        # Compare as JSON: in Python, 1 equals true.
         key = next(key for key in keys if key not in self.compiled or _text(self.compiled[key]) == _text(compiled))
         self.compiled[key] = compiled
         return key
@@ -90,7 +90,7 @@ def _text(target: Target) -> str:
 
 
 def find_target(targets: tuple[Target, ...], name: str) -> Target:
-    """Return the target of that name; it exists, or the document would have been refused."""
+    """Return the target of that name, which exists in a valid document."""
     return next(target for target in targets if target.name == name)
 
 
@@ -101,7 +101,7 @@ def judge_of(targets: tuple[Target, ...], target: Target, evaluator_judge: str |
 
 
 def compiled_target(target: Target, source: Source) -> Target:
-    """Return a target of the targets file `source` with its paths from the repository, and its provider's own name."""
+    """Return a target of the targets file `source` with paths relative to the repository and the canonical provider."""
     changed: dict[str, object] = {"provider": _provider(target)}
     if isinstance(target, VsCodeTarget) and target.provider == "vscode-insiders" and target.command is None:
         changed["command"] = "code-insiders"
@@ -118,20 +118,20 @@ def compiled_target(target: Target, source: Source) -> Target:
 
 
 def _provider(target: Target) -> str:
-    """The first of a provider's names; one that says where the server is stays while nothing else does."""
+    """Return the canonical name of a provider; one that implies the server stays if there is no `base_url`."""
     if isinstance(target, OpenAITarget) and target.base_url is None and target.provider in target.brands:
         return target.provider
     return target.kind()
 
 
 def _program(program: str, source: Source) -> str:
-    """A program that is a path; it keeps a `/`, without which it would be looked up."""
+    """Return the path of a program; without a `/` it would be looked up in PATH."""
     path = _path(program, source)
     return path if "/" in path else f"./{path}"
 
 
 def _path(path: str, source: Source) -> str:
-    """A relative path of a targets file, from the repository; one that the author wrote absolute stays."""
+    """Return a path of a targets file relative to the repository; absolute paths stay."""
     if OPENING in path or path.startswith(("/", "~")):
         return path
     return relative(normal(source.path.parent / path), source.root)

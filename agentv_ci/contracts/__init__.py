@@ -1,1 +1,1 @@
-"""Every type that crosses a stage boundary, one file per document."""
+"""Types that cross a stage boundary, one file per document."""

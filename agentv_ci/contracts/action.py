@@ -1,4 +1,4 @@
-"""What the steps of the GitHub Action hand on: one runs and has no token, the next one publishes what it left."""
+"""Files that the steps of the GitHub Action exchange: one step runs without a token, the next one publishes."""
 
 from __future__ import annotations
 
@@ -23,50 +23,50 @@ COMMENT = "comment.md"
 
 
 class ActionRun(Recorded):
-    """How a run in a workflow ended."""
+    """The result of a run in a workflow."""
 
-    exit_code: Annotated[int, Field(ge=0, le=255)] = Field(description="As `eval` or `validate` would end with.")
-    verdict: ActionVerdict = Field(description="The same in a word.")
-    reason: str | None = Field(None, description="Why there is no run report, or nothing in it.")
+    exit_code: Annotated[int, Field(ge=0, le=255)] = Field(description="Exit code of `eval` or `validate`.")
+    verdict: ActionVerdict = Field(description="The exit code as a verdict.")
+    reason: str | None = Field(None, description="Why there is no run report, or an empty one.")
     hint: str | None = Field(None, description="What to do about it.")
-    validate_only: bool = Field(False, description="Whether documents were checked and nobody was asked.")
-    use: str | None = Field(None, description="Digest of what tells this use of the action from all others.")
-    run_id: int = Field(0, description="GitHub's number of the workflow run; 0: it was none.")
-    root: str = Field(description="The repository's folder, where the run was; paths are relative to it.")
+    validate_only: bool = Field(False, description="Whether documents were only checked, without running them.")
+    use: str | None = Field(None, description="Digest that identifies this use of the action in the workflow.")
+    run_id: int = Field(0, description="GitHub's id of the workflow run; 0 without one.")
+    root: str = Field(description="Folder of the repository in the run; paths are relative to it.")
 
 
 class PastRun(Recorded):
-    """What a comment remembers of a run: figures, never anybody's text."""
+    """The figures of an earlier run in a comment."""
 
-    run_id: Annotated[int, Field(ge=0)] = Field(description="GitHub's number of the workflow run.")
-    attempt: Annotated[int, Field(ge=0)] = Field(description="Which attempt at it.")
+    run_id: Annotated[int, Field(ge=0)] = Field(description="GitHub's id of the workflow run.")
+    attempt: Annotated[int, Field(ge=0)] = Field(description="Attempt of the workflow run.")
     sha: Annotated[str, Field(pattern=r"^[0-9a-f]{7,64}$")] = Field(description="The commit.")
     at: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2} \d{2}:\d{2}$")] = Field(description="When, in UTC.")
-    verdict: ActionVerdict = Field(description="What it came to.")
+    verdict: ActionVerdict = Field(description="Verdict of the run.")
     passed: int | None = Field(None, description="Cases that passed.")
-    total: int | None = Field(None, description="Cases.")
+    total: int | None = Field(None, description="All cases.")
     mean: float | None = Field(None, description="Mean score.")
-    cost_usd: float | None = Field(None, description="Cost, as far as it is known.")
+    cost_usd: float | None = Field(None, description="Known cost.")
 
 
 class History(Recorded):
-    """The last runs of a pull request, the newest first."""
+    """The last runs of a pull request, newest first."""
 
     runs: Items[PastRun] = Field(description="The runs.")
 
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """A remark that GitHub shows on a line of a file."""
+    """A message that GitHub shows on a line of a file."""
 
     level: Level
     title: str
     message: str
     path: str | None = None
-    """Relative to the repository; None: of no file."""
+    """Relative to the repository; None without a file."""
     line: int | None = None
     end_line: int | None = None
     column: int | None = None
     end_column: int | None = None
     is_failure: bool = False
-    """Whether it is of a case that did not pass; where the gate allows that, it is a warning."""
+    """Whether it is about a case that did not pass; a warning if the gate allows that."""

@@ -1,4 +1,4 @@
-"""Targets that are agents: programs that read files, call tools and take their time."""
+"""Targets that are agents: programs that read files and call tools."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Literal
@@ -11,7 +11,7 @@ from agentv_ci.contracts.target_settings import Flag, Seconds, TargetSettings
 
 
 class VsCodeTarget(TargetSettings):
-    """Copilot in a running VS Code, asked through files."""
+    """Copilot in a running VS Code; requests and answers are files."""
 
     older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {"command": ("vscode_cmd",)}
     outside_digest: ClassVar[frozenset[str]] = TargetSettings.outside_digest | {"timeout_seconds", "subagent_root"}
@@ -22,25 +22,23 @@ class VsCodeTarget(TargetSettings):
     most_workers: ClassVar[int | None] = 1
     reports: ClassVar[frozenset[str]] = frozenset()
 
-    provider: Literal["vscode-copilot", "vscode", "vscode-insiders"] = Field(description="Ask Copilot in VS Code.")
-    command: Maybe[Name] = Field(None, description="The program; default code, or code-insiders for vscode-insiders.")
-    wait: Maybe[Flag] = Field(None, description="Wait for the answer; default true. Without, every answer is empty.")
+    provider: Literal["vscode-copilot", "vscode", "vscode-insiders"] = Field(description="Use Copilot in VS Code.")
+    command: Maybe[Name] = Field(
+        None, description="Program to run; default code, or code-insiders for vscode-insiders."
+    )
+    wait: Maybe[Flag] = Field(None, description="Wait for the answer; default true. With false, every answer is empty.")
     dry_run: Maybe[Flag] = Field(
-        None, description="Write the request and ask nothing, so that every answer is empty; default false."
+        None, description="Write the request without sending it; every answer is empty. Default false."
     )
-    subagent_root: Maybe[Name] = Field(
-        None, description="The folder of its workspaces; default ~/.subagent/vscode-agents."
-    )
+    subagent_root: Maybe[Name] = Field(None, description="Folder of its workspaces; default ~/.subagent/vscode-agents.")
     workspace_template: Maybe[Name] = Field(
-        None, description="A .code-workspace file to begin with, relative to this file."
+        None, description="A .code-workspace file to start from, relative to this file."
     )
-    timeout_seconds: Maybe[Seconds] = Field(
-        None, description="Longest wait for an answer; default: the case's timeout."
-    )
+    timeout_seconds: Maybe[Seconds] = Field(None, description="Time limit for an answer; default: the case's timeout.")
 
 
 class AgentTarget(TargetSettings):
-    """What every agent on the command line has."""
+    """Settings of every agent CLI."""
 
     outside_digest: ClassVar[frozenset[str]] = TargetSettings.outside_digest | {"timeout_seconds"}
     secrets: ClassVar[frozenset[str]] = frozenset({"env"})
@@ -49,12 +47,12 @@ class AgentTarget(TargetSettings):
     essential: ClassVar[frozenset[str]] = frozenset({"executable", "model", "cwd"})
     implied: ClassVar[Mapping[str, JsonValue]] = {"env": {}, "args": []}
 
-    executable: Maybe[Name] = Field(None, description="The program, by name or path.")
-    args: Maybe[Items[str]] = Field(None, description="Further arguments.")
-    model: Maybe[Name] = Field(None, description="The model it uses; default: its own.")
-    cwd: Maybe[Name] = Field(None, description="Where it runs, relative to this file; default: a scratch folder.")
-    env: Maybe[dict[str, str]] = Field(None, description="Environment variables of the agent.")
-    timeout_seconds: Maybe[Seconds] = Field(None, description="Longest run; default: the case's timeout.")
+    executable: Maybe[Name] = Field(None, description="Program to run: a name or a path.")
+    args: Maybe[Items[str]] = Field(None, description="Additional arguments.")
+    model: Maybe[Name] = Field(None, description="Model to use; default: the agent's own.")
+    cwd: Maybe[Name] = Field(None, description="Working directory, relative to this file; default: a temporary folder.")
+    env: Maybe[dict[str, str]] = Field(None, description="Environment variables for the agent.")
+    timeout_seconds: Maybe[Seconds] = Field(None, description="Time limit of a run; default: the case's timeout.")
 
 
 class CodexTarget(AgentTarget):
@@ -72,24 +70,24 @@ class CodexTarget(AgentTarget):
     paths: ClassVar[frozenset[str]] = AgentTarget.paths | {"log_dir"}
     implied: ClassVar[Mapping[str, JsonValue]] = {**AgentTarget.implied, "approval": "never"}
 
-    provider: Literal["codex", "codex-cli"] = Field(description="Ask Codex.")
-    profile: Maybe[Name] = Field(None, description="A profile of its configuration.")
-    approval: Maybe[Name] = Field(None, description="When it asks for approval; default never.")
+    provider: Literal["codex", "codex-cli"] = Field(description="Use Codex.")
+    profile: Maybe[Name] = Field(None, description="Profile of its configuration.")
+    approval: Maybe[Name] = Field(None, description="When to ask for approval; default never.")
     sandbox: Maybe[Literal["read-only", "workspace-write", "danger-full-access"] | EnvironmentReference] = Field(
-        None, description="What it may touch; default: its own."
+        None, description="What it may access; default: the agent's own."
     )
     log_dir: Maybe[Name] = Field(
-        None, description="Where its logs go; default .agentv/logs/codex in the working directory."
+        None, description="Folder for logs; default .agentv/logs/codex in the working directory."
     )
     log_format: Maybe[Literal["summary", "json"] | EnvironmentReference] = Field(
-        None, description="A log of summaries (default) or of the events as they come."
+        None, description="Log summaries (default) or raw events."
     )
 
 
 class ClaudeCodeTarget(AgentTarget):
     """Anthropic's Claude Code."""
 
-    provider: Literal["claude-code", "claude-cli"] = Field(description="Ask Claude Code.")
+    provider: Literal["claude-code", "claude-cli"] = Field(description="Use Claude Code.")
 
 
 class CopilotCliTarget(AgentTarget):
@@ -97,10 +95,10 @@ class CopilotCliTarget(AgentTarget):
 
     reports: ClassVar[frozenset[str]] = frozenset({"tool_calls"})
 
-    provider: Literal["copilot-cli", "copilot"] = Field(description="Ask the Copilot CLI.")
+    provider: Literal["copilot-cli", "copilot"] = Field(description="Use the Copilot CLI.")
 
 
 class GeminiCliTarget(AgentTarget):
     """Google's Gemini CLI."""
 
-    provider: Literal["gemini-cli"] = Field(description="Ask the Gemini CLI.")
+    provider: Literal["gemini-cli"] = Field(description="Use the Gemini CLI.")

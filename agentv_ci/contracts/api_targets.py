@@ -11,25 +11,25 @@ from agentv_ci.contracts.environment_references import EnvironmentReference
 from agentv_ci.contracts.target_settings import ApiFormat, Count, Milliseconds, Natural, StatusCode, TargetSettings
 
 KEY_HEADERS = frozenset({"authorization", "api-key", "x-api-key", "x-goog-api-key"})
-"""Headers that identify whoever asks, so that no `api_key` is needed."""
+"""Headers that authenticate, so that no `api_key` is needed."""
 
 
 class RetrySettings(Authored):
-    """How a provider repeats a request that failed for a passing reason."""
+    """Retries of requests after transient failures."""
 
-    max_retries: Maybe[Natural] = Field(None, description="Requests again; default 3.")
-    retry_initial_delay_ms: Maybe[Milliseconds] = Field(None, description="First wait; default 1000.")
-    retry_max_delay_ms: Maybe[Milliseconds] = Field(None, description="Longest wait; default 60000.")
+    max_retries: Maybe[Natural] = Field(None, description="Retries of a request; default 3.")
+    retry_initial_delay_ms: Maybe[Milliseconds] = Field(None, description="First delay; default 1000.")
+    retry_max_delay_ms: Maybe[Milliseconds] = Field(None, description="Longest delay; default 60000.")
     retry_backoff_factor: Maybe[Annotated[float, Field(ge=1)] | EnvironmentReference] = Field(
-        None, description="Growth of the wait; default 2."
+        None, description="Growth of the delay; default 2."
     )
     retry_status_codes: Maybe[Items[StatusCode | EnvironmentReference]] = Field(
-        None, description="HTTP statuses worth repeating; default 408 429 500 502 503 504. 401 and 403 never are."
+        None, description="HTTP statuses to retry; default 408 429 500 502 503 504. 401 and 403 are never retried."
     )
 
 
 class HttpTarget(TargetSettings, RetrySettings):
-    """What every HTTP provider has."""
+    """Settings of every HTTP provider."""
 
     judges_itself: ClassVar[bool] = True
 
@@ -41,47 +41,48 @@ class HttpTarget(TargetSettings, RetrySettings):
     paths: ClassVar[frozenset[str]] = frozenset({"ca_bundle"})
     implied: ClassVar[Mapping[str, JsonValue]] = {"headers": {}, "extra_body": {}}
 
-    api_key: Maybe[str] = Field(None, description="A reference such as ${{ OPENAI_API_KEY }}, never the key itself.")
-    base_url: Maybe[Name] = Field(None, description="The API's root, used as given.")
+    api_key: Maybe[str] = Field(
+        None, description="An environment reference such as ${{ OPENAI_API_KEY }}, never the key itself."
+    )
+    base_url: Maybe[Name] = Field(None, description="Base URL of the API, used unchanged.")
     temperature: Maybe[Annotated[float, Field(ge=0)] | EnvironmentReference] = Field(
         None, description="Sampling temperature."
     )
-    max_output_tokens: Maybe[Count] = Field(None, description="Longest answer, in tokens.")
+    max_output_tokens: Maybe[Count] = Field(None, description="Token limit of an answer.")
     max_tokens_param: Maybe[Literal["max_tokens", "max_completion_tokens"] | EnvironmentReference] = Field(
         None,
-        description="How chat completions call the limit; default: max_completion_tokens at OpenAI and Azure, "
-        "else max_tokens.",
+        description="Name of the token limit in chat completions; default: max_completion_tokens for OpenAI and "
+        "Azure, else max_tokens.",
     )
     thinking_budget: Maybe[Natural] = Field(
-        None, description="About how many tokens the model may think; models that know only levels get the nearest."
+        None, description="Approximate tokens for reasoning; models with fixed levels get the nearest one."
     )
-    headers: Maybe[dict[str, str]] = Field(None, description="Further request headers.")
-    extra_body: Maybe[JsonObject] = Field(None, description="Further keys of the request's body.")
-    ca_bundle: Maybe[Name] = Field(None, description="A PEM file of certificate authorities to trust.")
+    headers: Maybe[dict[str, str]] = Field(None, description="Additional request headers.")
+    extra_body: Maybe[JsonObject] = Field(None, description="Additional keys of the request body.")
+    ca_bundle: Maybe[Name] = Field(None, description="PEM file with trusted certificate authorities.")
 
     older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {"max_output_tokens": ("max_tokens",)}
 
     def address(self) -> str | None:
-        """Return the API's root; None when it is left to the environment."""
+        """Return the base URL; None if it comes from the environment."""
         return self.base_url
 
     @classmethod
     def needs(cls, data: Mapping[str, JsonValue]) -> frozenset[str]:
-        """The vendor's own API needs a key; a server of one's own may do without."""
+        """The vendor's own API needs a key; other servers may not."""
         is_vendor = str(data.get("base_url", "")).rstrip("/") == cls.fallbacks.get("base_url")
         return frozenset({"api_key"}) if is_vendor and not _has_key_header(data) else frozenset()
 
     @classmethod
     def reads(cls, field: str, data: Mapping[str, JsonValue]) -> bool:
-        """A target that identifies itself by a header sends no other key."""
+        """A target with a header that authenticates sends no other key."""
         return super().reads(field, data) and not (field == "api_key" and _has_key_header(data))
 
 
 def azure_root(address: str) -> tuple[str, bool]:
-    """Return the root of a resource at Azure, and whether its address already chose v1.
+    """Return the root of an Azure resource, and whether its URL selects v1.
 
-    A name alone is a resource of Azure's. People paste whole addresses of operations, too. Raises ValueError for what
-    is no address.
+    Accepts the name of a resource and URLs of operations. Raises ValueError for an invalid URL.
     """
     address = address.strip()
     if "://" not in address:
@@ -107,7 +108,7 @@ def _has_key_header(data: Mapping[str, JsonValue]) -> bool:
 
 
 class AzureOpenAITarget(HttpTarget):
-    """A deployment at Azure OpenAI."""
+    """An Azure OpenAI deployment."""
 
     older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {
         **HttpTarget.older_names,
@@ -128,17 +129,17 @@ class AzureOpenAITarget(HttpTarget):
         "version": ("AZURE_OPENAI_API_VERSION",),
     }
 
-    provider: Literal["azure-openai", "azure"] = Field(description="Ask a deployment at Azure OpenAI.")
-    endpoint: Maybe[Name] = Field(None, description="The resource's address, or its name alone.")
-    deployment: Maybe[Name] = Field(None, description="The deployment's name.")
+    provider: Literal["azure-openai", "azure"] = Field(description="Use an Azure OpenAI deployment.")
+    endpoint: Maybe[Name] = Field(None, description="URL or name of the resource.")
+    deployment: Maybe[Name] = Field(None, description="Name of the deployment.")
     version: Maybe[Name] = Field(
-        None, description="The API's version, or v1; default 2024-12-01-preview, and v1 for an endpoint in /openai/v1."
+        None, description="API version, or v1; default 2024-12-01-preview, or v1 for an endpoint under /openai/v1."
     )
-    api_format: Maybe[ApiFormat] = Field(None, description="Which of its two APIs is spoken; default chat.")
+    api_format: Maybe[ApiFormat] = Field(None, description="API to use; default chat.")
 
     @classmethod
     def needs(cls, data: Mapping[str, JsonValue]) -> frozenset[str]:
-        """A deployment has no default, and neither has the resource it stands in."""
+        """The deployment and its resource have no default."""
         address = frozenset[str]() if "base_url" in data else frozenset({"endpoint"})
         root = _azure_root(data)[0]
         is_azure = not root or (urlsplit(root).hostname or "").endswith(".azure.com")
@@ -146,19 +147,19 @@ class AzureOpenAITarget(HttpTarget):
         return address | key | {"deployment"}
 
     def address(self) -> str | None:
-        """Return the resource's root."""
+        """Return the root of the resource."""
         written = self.endpoint or self.base_url
         return None if written is None else azure_root(written)[0]
 
     @classmethod
     def reads(cls, field: str, data: Mapping[str, JsonValue]) -> bool:
-        """An address that the target names, and the version in it, count before the environment."""
-        is_said = (field == "endpoint" and "base_url" in data) or (field == "version" and _azure_root(data)[1])
-        return super().reads(field, data) and not is_said
+        """A URL in the target, and the version in it, take precedence over the environment."""
+        is_set = (field == "endpoint" and "base_url" in data) or (field == "version" and _azure_root(data)[1])
+        return super().reads(field, data) and not is_set
 
 
 class OpenAITarget(HttpTarget):
-    """OpenAI, or any server that speaks its chat completions."""
+    """OpenAI, or any server with a compatible API."""
 
     implied: ClassVar[Mapping[str, JsonValue]] = {**HttpTarget.implied, "api_format": "chat"}
     variables: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -171,21 +172,21 @@ class OpenAITarget(HttpTarget):
         "vllm": "http://localhost:8000/v1",
         "openrouter": "https://openrouter.ai/api/v1",
     }
-    """Other names of this provider that stand for a server → where it is when nothing says so."""
+    """Names of this provider that imply a server → its default URL."""
 
     def fallback(self, field: str) -> str | None:
-        """Return what a field is when it is absent; a server's name brings its address."""
+        """Return the default of a field; the name of a server implies its URL."""
         return self.brands.get(self.provider, self.fallbacks["base_url"]) if field == "base_url" else None
 
     provider: Literal["openai", "openai-compatible", "ollama", "vllm", "openrouter"] = Field(
-        description="Ask an OpenAI-compatible API."
+        description="Use an OpenAI-compatible API."
     )
-    model: Name = Field(description="The model's name.")
-    api_format: Maybe[ApiFormat] = Field(None, description="Which of its two APIs is spoken; default chat.")
+    model: Name = Field(description="Name of the model.")
+    api_format: Maybe[ApiFormat] = Field(None, description="API to use; default chat.")
 
 
 class AnthropicTarget(HttpTarget):
-    """A model of Anthropic."""
+    """An Anthropic model."""
 
     older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {
         **HttpTarget.older_names,
@@ -199,13 +200,13 @@ class AnthropicTarget(HttpTarget):
     }
     fallbacks: ClassVar[Mapping[str, str]] = {"base_url": "https://api.anthropic.com"}
 
-    provider: Literal["anthropic", "claude-api"] = Field(description="Ask the Messages API of Anthropic.")
-    model: Name = Field(description="The model's name.")
-    version: Maybe[Name] = Field(None, description="The header anthropic-version; default 2023-06-01.")
+    provider: Literal["anthropic", "claude-api"] = Field(description="Use the Anthropic Messages API.")
+    model: Name = Field(description="Name of the model.")
+    version: Maybe[Name] = Field(None, description="Value of the header anthropic-version; default 2023-06-01.")
 
 
 class GeminiTarget(HttpTarget):
-    """A Gemini model of Google."""
+    """A Google Gemini model."""
 
     older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {
         **HttpTarget.older_names,
@@ -225,6 +226,6 @@ class GeminiTarget(HttpTarget):
 
     essential: ClassVar[frozenset[str]] = HttpTarget.essential | {"model"}
 
-    provider: Literal["gemini", "google", "google-gemini"] = Field(description="Ask the Gemini API of Google.")
-    model: Maybe[Name] = Field(None, description="The model's name; default gemini-3.5-flash-lite.")
-    api_version: Maybe[Name] = Field(None, description="The version in the path; default v1beta.")
+    provider: Literal["gemini", "google", "google-gemini"] = Field(description="Use the Google Gemini API.")
+    model: Maybe[Name] = Field(None, description="Name of the model; default gemini-3.5-flash-lite.")
+    api_version: Maybe[Name] = Field(None, description="API version in the path; default v1beta.")

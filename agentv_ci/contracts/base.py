@@ -1,4 +1,4 @@
-"""The base of all contracts: frozen, closed, and tolerant only of spelling."""
+"""Base classes of all contracts: frozen and strict, except for alternative spellings."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -25,7 +25,7 @@ Verdict = Literal["pass", "borderline", "fail", "error"]
 """Of an answer or a case; `error` is neither pass nor fail."""
 EvaluatorVerdict = Literal["pass", "borderline", "fail", "error", "skipped"]
 Require = Literal["majority", "all", "any"]
-"""How many trials of a case must pass."""
+"""Trials of a case that must pass."""
 ErrorKind = Literal[
     "timeout", "rate_limit", "auth", "network", "server", "request", "malformed", "process", "evaluator", "cancelled"
 ]
@@ -38,7 +38,7 @@ JsonObject = dict[str, JsonValue]
 
 
 class _RefusesNull:
-    """Let a field be left out without letting it be null: `key:` with nothing behind it is a mistake."""
+    """Make a field optional but not nullable: `key:` without a value is a mistake."""
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         nullable = handler(source)
@@ -48,16 +48,16 @@ class _RefusesNull:
 
 @cache
 def members_of(union: TypeAliasType, key: str) -> Mapping[str, type[BaseModel]]:
-    """Return, by the kinds that it has for the key, the members of a named union."""
+    """Return the members of a named union by their values of `key`."""
     members, *_ = get_args(union.__value__)
     kinds = ((each, each.model_fields[key].annotation) for each in get_args(members))
     return {kind: each for each, literal in kinds for kind in get_args(literal)}
 
 
 class ByKind:
-    """Of a named union whose members a key tells apart, builds those that occur: a document names few of many.
+    """Validates a named union by a key, and builds only the members that occur in documents.
 
-    It stands around the union, at a field. The schema that pydantic makes of it has the union in its metadata.
+    Annotates a field. The union is in the metadata of the schema, for rendering.
     """
 
     def __init__(self, key: str) -> None:
@@ -68,20 +68,20 @@ class ByKind:
             kind = value.get(self._key) if isinstance(value, dict) else getattr(value, self._key, None)
             members = members_of(source, self._key)
             if not isinstance(kind, str) or kind not in members:
-                raise PydanticCustomError("kind", "Input is of no known kind")
+                raise PydanticCustomError("kind", "Input has an unknown kind")
             return members[kind].model_validate(value)
 
         return no_info_plain_validator_function(validate, metadata={"union": source})
 
 
 def _whole(value: object) -> object:
-    """JSON Schema counts 2.0 as an integer; so do we."""
+    """Accept 2.0 as an integer, like JSON Schema."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 Maybe = Annotated[T | None, _RefusesNull()]
 Items = Annotated[tuple[T, ...], Field(strict=False)]
-# The validator stands last: pydantic renders bounds correctly only where they stand before it.
+# The validator is last: pydantic renders bounds correctly only before it.
 WHOLE = BeforeValidator(_whole)
 Integer = Annotated[int, WHOLE]
 NonNegative = Annotated[int, Field(ge=0), WHOLE]
@@ -91,33 +91,33 @@ Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 NOT_SETTINGS = frozenset({"name", "provider", "settings"})
-"""Keys that cannot stand in a target's `settings`."""
+"""Keys that are not allowed in a target's `settings`."""
 
 
 class _Contract(BaseModel):
-    # Built at first use: most commands use few contracts, and what is used is then built once, not part by part.
+    # Built at first use: most commands use few contracts.
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
 
 class Authored(_Contract):
-    """What people write: snake_case keys, their camelCase twins accepted, older names still read.
+    """What people write: snake_case keys, also accepted in camelCase and by their older names.
 
-    Serialised with `by_alias=True` it comes out in camelCase, which is how the plan embeds it.
+    `by_alias=True` serialises it in camelCase, as in the plan.
     """
 
     model_config = ConfigDict(alias_generator=AliasGenerator(serialization_alias=to_camel))
 
     older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """Field name → names it had before; read like spelling twins."""
+    """Field → its older names, which are still accepted."""
     free_keys: ClassVar[bool] = False
-    """Whether `x-*` keys are ignored (top level of a document: a place for YAML anchors)."""
+    """Whether `x-*` keys are ignored: top-level keys for YAML anchors."""
     hoists_settings: ClassVar[bool] = False
-    """Whether fields may also stand in a `settings` mapping."""
+    """Whether fields may also be in a `settings` mapping."""
 
     @model_validator(mode="before")
     @classmethod
     def _settle_spelling(cls, data: object) -> object:
-        """Give every accepted spelling its field's name; snake_case wins over twins, the outside over `settings`."""
+        """Rename every spelling to its field; snake_case wins over camelCase, the target over its `settings`."""
         if not isinstance(data, dict) or data.keys() <= cls.__pydantic_fields__.keys():
             return data
         settings = data.get("settings") if cls.hoists_settings else None
@@ -143,7 +143,7 @@ def _respell(contract: type[Authored], data: Mapping[str, object]) -> dict[str, 
 
 
 def fields_of(contract: type[BaseModel]) -> Mapping[str, FieldInfo]:
-    """Return a contract's fields with types that are all known, also of a contract that refers to itself."""
+    """Return a contract's fields with resolved types, even if it is recursive."""
     if not contract.__pydantic_fields_complete__:
         contract.model_rebuild()
     return contract.model_fields
@@ -151,7 +151,7 @@ def fields_of(contract: type[BaseModel]) -> Mapping[str, FieldInfo]:
 
 @cache
 def spellings(contract: type[Authored]) -> Mapping[str, tuple[str, int]]:
-    """Accepted key → (field name, rank); the spelling of lowest rank wins where several are given."""
+    """Return accepted key → (field, rank); of several spellings the one with the lowest rank wins."""
     accepted: dict[str, tuple[str, int]] = {}
     for field, info in contract.model_fields.items():
         if info.validation_alias is not None:

@@ -1,4 +1,4 @@
-"""What a program asks of the run-level engine, and what it gets."""
+"""Configuration and results of the benchmark engine."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ class _Spec(BaseModel):
 
 
 class ScenarioSpec(_Spec):
-    """What is run: an eval file, or a function that was registered."""
+    """A scenario: an eval file or a registered function."""
 
     key: str = Field(min_length=1)
     params: dict[str, Any] = Field(default_factory=dict)
-    """Handed to the function."""
+    """Passed to the function."""
     repetitions: int = Field(1, ge=1)
-    """Trials; an eval file's own `repeat` holds where neither this nor `seeds` is given."""
+    """Trials; without this and `seeds`, an eval file's own `repeat` is used."""
     seeds: list[int] = Field(default_factory=list)
-    """The n-th trial uses the n-th, or none; there are at least as many trials as seeds."""
+    """The n-th trial uses the n-th seed; there are at least as many trials as seeds."""
 
     @property
     def trial_seeds(self) -> list[int | None]:
@@ -29,25 +29,25 @@ class ScenarioSpec(_Spec):
 
 
 class RunnerSpec(_Spec):
-    """Who answers: a function that was registered, a target of the documents, or a kind of provider."""
+    """A runner: a registered function, a target of the documents, or a provider."""
 
     key: str = Field(min_length=1)
     config: dict[str, Any] = Field(default_factory=dict)
-    """Handed to the function; the settings of the target, or over them."""
+    """Passed to the function, or settings of the target, which override its own."""
     name: str | None = Field(None, min_length=1)
-    """What reports call it; its key, and `#2` behind it for the second one of a key."""
+    """Name in reports; default: the key, with `#2` for the second runner of a key."""
 
 
 class EngineConfig(_Spec):
-    """Every scenario with every runner, and what looks at the runs."""
+    """Every scenario with every runner, and the checks of the runs."""
 
     scenarios: list[ScenarioSpec] = Field(min_length=1)
     runners: list[RunnerSpec] = Field(min_length=1)
     metrics: list[str] = Field(default_factory=list)
-    """Evaluators whose scores are among the metrics of a run; none: all."""
+    """Evaluators whose scores are metrics of a run; empty: all."""
     validators: list[str] = Field(default_factory=list)
     validator_context: dict[str, Any] = Field(default_factory=dict)
-    """Settings for all validators; a mapping under a validator's key is for that one."""
+    """Settings for all validators; a mapping under a validator's key applies to that one."""
 
 
 class RunResult(_Spec):
@@ -56,7 +56,7 @@ class RunResult(_Spec):
     scenario_key: str
     runner_key: str
     case_id: str | None = None
-    """Of an eval file."""
+    """Only for eval files."""
     status: Literal["success", "error", "timeout"]
     seed: int | None
     duration_ms: int
@@ -64,15 +64,15 @@ class RunResult(_Spec):
     output: dict[str, Any] | None
     config_digest: str
     error: str | None = None
-    """Why there is no output."""
+    """Why the output is missing."""
 
     def as_run(self) -> dict[str, Any]:
-        """Return the run as validators see it."""
+        """Return the run in the form that validators read."""
         return self.model_dump(exclude={"case_id", "error"} if self.case_id is None else {"error"})
 
 
 class ScenarioReport(_Spec):
-    """A scenario's runs, and what they come to together."""
+    """The runs of a scenario, and their aggregates."""
 
     scenario_key: str
     runs: list[RunResult]
@@ -81,10 +81,9 @@ class ScenarioReport(_Spec):
 
 
 class EngineReport(_Spec):
-    """What a benchmark came to."""
+    """The results of a benchmark."""
 
     scenario_reports: list[ScenarioReport]
     config_digest: str
     """Of the configuration."""
     warnings: list[str]
-    """What people should know."""

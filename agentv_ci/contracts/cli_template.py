@@ -1,4 +1,4 @@
-"""The template of a command: text for a shell, with placeholders."""
+"""Command templates: shell commands with placeholders."""
 
 import re
 from collections.abc import Iterator
@@ -22,8 +22,8 @@ COMMANDS = ("$(", "(")
 
 _TOKEN = re.compile(
     r"""\\\{(?P<escaped>[A-Z_]+)\}
-    | \\.            # a character that means itself
-    | \$\(             # a command inside the command
+    | \\.            # an escaped character
+    | \$\(             # command substitution
     | [()'"`]
     | (?<!<)<<(?!<)    # a here-document
     | (?<!\S)\#[^\n]*  # a comment
@@ -34,16 +34,16 @@ _TOKEN = re.compile(
 
 
 def placeholders(template: str) -> tuple[str, ...]:
-    """Return the names of the placeholders in a command template, each once; `{{NAME}}` is none."""
+    """Return the names of the placeholders in a command template, each once; `{{NAME}}` is literal."""
     names = (match["name"] for match in CLI_PLACEHOLDER.finditer(template))
     return tuple(dict.fromkeys(name for name in names if name))
 
 
 def quoted_placeholders(template: str) -> tuple[str, ...]:
-    """Return the placeholders in quotes, here-documents or behind a backslash, each once; all, if quotes do not end.
+    """Return the placeholders in quotes, here-documents or after a backslash, each once; all, if a quote is unclosed.
 
-    What is put in is quoted already: between quotes of the author's, or where its first quote means itself, a shell
-    would read it again as text of its own. A command inside double quotes, `"$(…)"`, begins anew.
+    Values are quoted automatically: inside other quotes or after a backslash, the shell would run part of them. A
+    command substitution inside double quotes, `"$(…)"`, starts unquoted.
     """
     return tuple(dict.fromkeys(_quoted(template)))
 
@@ -62,7 +62,7 @@ def _quoted(template: str) -> Iterator[str]:
             if inside in (*QUOTES, "<<"):
                 yield match["name"]
         elif inside == "'":
-            # Nothing means anything here but the other quote.
+            # Only the closing quote is special here.
             if mark.endswith("'"):
                 marks.pop()
         elif mark == inside or (mark == ")" and inside in COMMANDS):
@@ -70,5 +70,5 @@ def _quoted(template: str) -> Iterator[str]:
         elif mark in ("$(", '"', "`") or (inside != '"' and mark in ("'", "(", "<<")):
             marks.append(mark)
     if any(mark != "<<" for mark in marks):
-        # What a shell makes of quotes that do not end is anybody's guess.
+        # A shell may read unclosed quotes in any way.
         yield from placeholders(template)

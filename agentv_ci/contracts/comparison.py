@@ -1,4 +1,4 @@
-"""Two runs side by side, and the baseline: what is kept of a run for later ones to be compared with."""
+"""Comparisons of two runs, and baselines."""
 
 from __future__ import annotations
 
@@ -15,43 +15,45 @@ Change = Literal["regressed", "improved", "flaky", "unchanged", "new", "removed"
 
 
 class Rate(Recorded):
-    """How often a case passed on one side."""
+    """Pass rate of a case on one side."""
 
-    verdict: Verdict = Field(description="The case's.")
+    verdict: Verdict = Field(description="Verdict of the case.")
     passed: int = Field(description="Trials that passed.")
     graded: int = Field(description="Trials with a verdict.")
-    mean: float | None = Field(description="Mean score of those.")
+    mean: float | None = Field(description="Mean score of the graded trials.")
 
 
 class ComparedCase(Recorded):
-    """A case on both sides, or on the one that has it."""
+    """A case of both sides or of one of them."""
 
     suite: str = Field(description="The eval file.")
     id: str = Field(description="The case's id.")
-    target: str = Field(description="The target's name, on the newer side where both have one.")
-    change: Change = Field(description="What became of it.")
-    base: Rate | None = Field(None, description="How often it passed.")
-    head: Rate | None = Field(None, description="How often it passes.")
-    low: float | None = Field(None, description="Lower end of the interval of the change of its pass rate.")
-    high: float | None = Field(None, description="Upper end.")
-    single: bool = Field(False, description="Whether one trial a side is all there is: it may be noise.")
-    stale: bool = Field(False, description="Whether the case itself, or its target, has another digest than before.")
+    target: str = Field(description="Name of the target; of the newer side if both have one.")
+    change: Change = Field(description="How the case changed.")
+    base: Rate | None = Field(None, description="Pass rate on the older side.")
+    head: Rate | None = Field(None, description="Pass rate on the newer side.")
+    low: float | None = Field(None, description="Lower bound of the change of its pass rate.")
+    high: float | None = Field(None, description="Upper bound.")
+    single: bool = Field(
+        False, description="Whether there is only one trial per side, so that the change may be noise."
+    )
+    stale: bool = Field(False, description="Whether the case or its target changed, by its digest.")
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What identifies it among all cases of a run."""
+        """The key of the case in a run."""
         return self.suite, self.id, self.target
 
 
 class Figure(Recorded):
-    """A figure over all cases that both sides have graded, and whether its change is more than chance."""
+    """A figure over all cases graded on both sides, and the significance of its change."""
 
     base: float = Field(description="Before.")
     head: float = Field(description="Now.")
-    p_value: Share = Field(description="How likely so large a change, either way, is by chance.")
-    falls: bool = Field(description="Whether it falls by more than chance explains.")
+    p_value: Share = Field(description="Probability of a change this large by chance (two-sided).")
+    falls: bool = Field(description="Whether it drops significantly.")
     detectable: float | None = Field(
-        description="About the smallest drop that would have counted; null when none would have, or nobody can say."
+        description="Approximate smallest significant drop; null if there is none or it is unknown."
     )
 
 
@@ -60,16 +62,16 @@ class Comparison(Recorded):
 
     base: str = Field(description="The older side.")
     head: str = Field(description="The newer side.")
-    confidence: Share = Field(description="Of the intervals, case by case.")
-    is_part: bool = Field(description="Whether the newer side has only some of the cases, by a filter or as a shard.")
-    compared: int = Field(description="Cases that both sides have graded.")
-    lost: int = Field(description="Cases that had a verdict and have none now.")
-    counts: dict[str, int] = Field(description="Change → cases.")
+    confidence: Share = Field(description="Confidence of the intervals per case.")
+    is_part: bool = Field(description="Whether the newer side has only some of the cases: a filter or a shard.")
+    compared: int = Field(description="Cases graded on both sides.")
+    lost: int = Field(description="Cases that lost their verdict.")
+    counts: dict[str, int] = Field(description="Change → number of cases.")
     pass_rate: Figure | None = Field(description="Share of cases that pass (exact McNemar test).")
     mean_score: Figure | None = Field(description="Mean of the cases' scores (Wilcoxon's signed-rank test).")
-    warnings: Items[str] = Field(description="What makes the older side a poor yardstick.")
-    reasons: Items[str] = Field(description="Why this is a regression; empty when it is none.")
-    cases: Items[ComparedCase] = Field(description="All cases but the unchanged ones, worst first.")
+    warnings: Items[str] = Field(description="Reasons not to trust the older side.")
+    reasons: Items[str] = Field(description="Why this is a regression; empty otherwise.")
+    cases: Items[ComparedCase] = Field(description="All cases except unchanged ones, worst first.")
 
     @property
     def shares_cases(self) -> bool:
@@ -81,15 +83,15 @@ TrialNumber = Annotated[int, Field(ge=1)]
 
 
 class BaselineCase(Recorded):
-    """A case, and what its trials came to."""
+    """A case and the results of its trials."""
 
     suite: str = Field(description="The eval file.")
     id: Name = Field(description="The case's id.")
     target: str = Field(description="The target's name.")
-    verdict: GradedVerdict = Field(description="The case's.")
+    verdict: GradedVerdict = Field(description="Verdict of the case.")
     mean: Share = Field(description="Mean score of its graded trials.")
-    passed: Items[TrialNumber] = Field(description="Trials that passed, from 1.")
-    missed: Items[TrialNumber] = Field(description="Graded trials that did not.")
+    passed: Items[TrialNumber] = Field(description="Numbers of the trials that passed, from 1.")
+    missed: Items[TrialNumber] = Field(description="Numbers of the graded trials that did not pass.")
     digest: Sha256 = Field(description="The case's digest in its plan.")
 
 
@@ -97,6 +99,6 @@ class BaselineDocument(Recorded):
     """A run to compare with."""
 
     schema_: str = Field(alias="$schema", description=f"`{BASELINE_SCHEMA}`, or the published schema's $id.")
-    measured: str = Field(description="When the last of these answers was had: ISO 8601, UTC.")
-    plan_digest: Sha256 | None = Field(description="The plan that ran; null when several did.")
-    cases: Items[BaselineCase] = Field(min_length=1, description="The cases, by suite and place.")
+    measured: str = Field(description="Time of the last answer: ISO 8601, UTC.")
+    plan_digest: Sha256 | None = Field(description="Digest of the plan; null for several plans.")
+    cases: Items[BaselineCase] = Field(min_length=1, description="The cases, by suite and position.")

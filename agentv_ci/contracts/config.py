@@ -1,4 +1,4 @@
-"""The config document: what holds for all eval files of a folder."""
+"""The config document: settings for all eval files of a folder."""
 
 from typing import Annotated, ClassVar
 
@@ -16,23 +16,21 @@ Dollars = Annotated[float, Field(ge=0)]
 
 
 class Price(Authored):
-    """What a model costs, in US dollars for a million tokens."""
+    """The price of a model, in US dollars per million tokens."""
 
-    input_per_mtok: Dollars = Field(description="Tokens read.")
-    output_per_mtok: Dollars = Field(description="Tokens written.")
-    cached_input_per_mtok: Maybe[Dollars] = Field(None, description="Tokens read from a cache; default: as input.")
+    input_per_mtok: Dollars = Field(description="Input tokens.")
+    output_per_mtok: Dollars = Field(description="Output tokens.")
+    cached_input_per_mtok: Maybe[Dollars] = Field(None, description="Cached input tokens; default: as input tokens.")
 
 
 class ConfigDocument(Authored):
-    """A `.agentv.yaml` or `.agentv/config.yaml`."""
+    """A `.agentv.yaml` or `.agentv/config.yaml` file."""
 
     free_keys: ClassVar[bool] = True
 
     schema_: Maybe[str] = Field(None, alias="$schema", description=f"`{CONFIG_SCHEMA}`, or the published schema's $id.")
     guideline_patterns: Maybe[Items[str]] = Field(
-        None, description="Globs of files that are guidelines, matched against the path from the repository's root."
+        None, description="Globs of guideline files, matched against the path from the repository root."
     )
-    rules: Maybe[dict[str, RuleSetting]] = Field(
-        None, description="Rule id → error, warning or off: what `validate` makes of it."
-    )
-    prices: Maybe[dict[str, Price]] = Field(None, description="Model → its price, over the built-in table.")
+    rules: Maybe[dict[str, RuleSetting]] = Field(None, description="Rule id → severity: error, warning or off.")
+    prices: Maybe[dict[str, Price]] = Field(None, description="Model → price; overrides the built-in table.")

@@ -1,4 +1,4 @@
-"""What is wrong with users' files, as other programs read it."""
+"""The JSON output of `validate`."""
 
 from typing import Annotated, Literal
 
@@ -8,17 +8,17 @@ from agentv_ci.contracts.base import Items, Recorded
 
 
 class DiagnosticRecord(Recorded):
-    """A diagnostic as other tools read it."""
+    """One diagnostic."""
 
     rule: Annotated[str, Field(pattern=r"^AV\d{3}$")] = Field(description="The rule's id.")
-    severity: Literal["error", "warning"] = Field(description="Errors fail; warnings fail under --strict.")
+    severity: Literal["error", "warning"] = Field(description="Errors fail; warnings fail with --strict.")
     message: str = Field(description="What is wrong.")
     path: str = Field(description="The file's absolute path.")
     line: Annotated[int, Field(ge=1)] = Field(description="First line.")
     column: Annotated[int, Field(ge=1)] = Field(description="First column.")
     end_line: Annotated[int, Field(ge=1)] = Field(description="Last line.")
-    end_column: Annotated[int, Field(ge=1)] = Field(description="Column behind the last character.")
-    pointer: str | None = Field(description="Where in the document, as `evalcases[0].id`.")
+    end_column: Annotated[int, Field(ge=1)] = Field(description="Column after the last character.")
+    pointer: str | None = Field(description="Path in the document, such as `evalcases[0].id`.")
     case: str | None = Field(description="The case's id.")
     target: str | None = Field(description="The target's name.")
     hint: str | None = Field(description="What to do.")
@@ -28,9 +28,9 @@ class FileRecord(Recorded):
     """One checked file."""
 
     path: str = Field(description="The file's absolute path.")
-    kind: Literal["eval", "targets", "config", "judge-set"] | None = Field(description="What the file is.")
-    valid: bool = Field(description="Whether it has no errors (and, under --strict, no warnings).")
-    diagnostics: Items[DiagnosticRecord] = Field(description="What is wrong with it, in order.")
+    kind: Literal["eval", "targets", "config", "judge-set"] | None = Field(description="Kind of the file.")
+    valid: bool = Field(description="Whether it has no errors (with --strict, no warnings either).")
+    diagnostics: Items[DiagnosticRecord] = Field(description="Diagnostics in the order of the file.")
 
 
 class DiagnosticsSummary(Recorded):
@@ -39,7 +39,7 @@ class DiagnosticsSummary(Recorded):
     files: int = Field(description="Files checked.")
     passed: int = Field(description="Files without errors.")
     failed: int = Field(description="Files with errors.")
-    skipped: int = Field(description="YAML files that are none of ours.")
+    skipped: int = Field(description="YAML files that are not agentv-ci documents.")
     errors: int = Field(description="Errors in all files.")
     warnings: int = Field(description="Warnings in all files.")
 

@@ -1,4 +1,4 @@
-"""A document that was checked, and the documents it is read with."""
+"""Checked documents, and their context."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agentv_ci.contracts.targets import Target, TargetsDocument
 Document = EvalDocument | TargetsDocument | ConfigDocument | JudgeSetDocument
 
 ReadYaml = Callable[[str], JsonValue]
-"""Read a YAML (or JSON) text; raises ValueError."""
+"""Parse YAML or JSON; raises ValueError."""
 
 
 FileState = Literal["text", "blank", "missing", "folder", "outside", "unreadable", "not UTF-8"]
@@ -27,31 +27,31 @@ FileState = Literal["text", "blank", "missing", "folder", "outside", "unreadable
 
 @dataclass(frozen=True, slots=True)
 class ReferencedFile:
-    """What a path of the machine leads to."""
+    """The file that a path refers to."""
 
     real: Path
-    """Where it leads when symbolic links are followed."""
+    """The path with symbolic links resolved."""
     state: FileState
-    """`outside` of where it may lie: then it was not opened."""
+    """`outside`: not in an allowed folder, so it was not opened."""
     reason: str = ""
     """Why it is unreadable."""
     has_role_marker: bool = False
 
 
 InspectFile = Callable[[Path, tuple[Path, ...]], ReferencedFile]
-"""Inspect a path, most likely from memory, and open it only inside one of some folders; never raises."""
+"""Inspect a path, cached; open it only inside one of the given folders. Never raises."""
 
 ROLE_MARKER = re.compile(r"@\[(?:System|User|Assistant|Tool)\]:")
-"""How turns of a conversation are marked in a prompt that is one text."""
+"""The marker of a turn in a conversation that is sent as one text."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedDocument:
-    """A source, what it means, and what is wrong with it."""
+    """A source, its document and its diagnostics."""
 
     source: Source
     document: Document | None
-    """What could be understood: wrong parts are left out. None when nothing could."""
+    """The valid parts of the document; None if there are none."""
     diagnostics: tuple[Diagnostic, ...]
 
     @property
@@ -62,7 +62,7 @@ class CheckedDocument:
 
 @dataclass(frozen=True, slots=True)
 class FileDiagnostics:
-    """What is to be said of one file, without its content."""
+    """The diagnostics of one file, without its content."""
 
     path: Path
     root: Path
@@ -70,9 +70,9 @@ class FileDiagnostics:
     kind: Kind | None
     diagnostics: tuple[Diagnostic, ...]
     without_targets: bool
-    """Whether it is an eval file that had no targets file to be checked against."""
+    """Whether it is an eval file that was checked without a targets file."""
     beside: tuple[FileDiagnostics, ...] = ()
-    """The documents it is read with that cannot be read."""
+    """Targets and config files that cannot be read."""
 
     def is_valid(self, *, strict: bool) -> bool:
         """Whether there are no errors; with `strict`, no warnings either."""
@@ -81,34 +81,34 @@ class FileDiagnostics:
 
 @dataclass(frozen=True, slots=True)
 class DocumentContext:
-    """What an eval file is read with."""
+    """The context of an eval file."""
 
     read_yaml: ReadYaml
     inspect_file: InspectFile
     targets: CheckedDocument | None = None
-    """None: there is no targets file, and nothing about targets is checked."""
+    """None without a targets file; then rules about targets are skipped."""
     configs: tuple[CheckedDocument, ...] = ()
-    """Nearest first; per key the nearest that has it wins."""
+    """Nearest first; for each key the nearest file that has it wins."""
     target_override: str | None = None
     """The command line's target for all cases."""
     plugin_validators: Callable[[], frozenset[str]] = frozenset
-    """The run validators that are installed beside the built-in ones; asked for when a document names one of them."""
+    """Return the validators of installed packages; called if a document uses one."""
 
     @property
     def others(self) -> tuple[CheckedDocument, ...]:
-        """The documents themselves."""
+        """The targets and config documents."""
         return (*((self.targets,) if self.targets else ()), *self.configs)
 
     @property
     def target_list(self) -> tuple[Target, ...]:
-        """The targets that exist."""
+        """The valid targets."""
         document = self.targets.document if self.targets else None
         return document.targets if isinstance(document, TargetsDocument) else ()
 
     @property
     def config(self) -> ConfigDocument:
-        """The config documents as one."""
+        """The merged config documents."""
         documents = [each.document for each in reversed(self.configs) if isinstance(each.document, ConfigDocument)]
         given = {field: value for document in documents for field, value in document if value is not None}
-        # All of it was validated where it was read.
+        # Already validated.
         return ConfigDocument.model_construct(**given)

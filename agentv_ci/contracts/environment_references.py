@@ -1,4 +1,4 @@
-"""How a document refers to a variable of the environment: `${{ NAME }}`."""
+"""Environment references: `${{ NAME }}`."""
 
 import re
 from typing import Annotated
@@ -8,16 +8,16 @@ from pydantic import Field
 OPENING = "${{"
 
 ENVIRONMENT_REFERENCE = r"^\s*\$\{\{\s*[A-Za-z_][A-Za-z0-9_]*\s*\}\}\s*$"
-"""The pattern of a value that is a reference; part of the published schemas."""
+"""Pattern of an environment reference in the published schemas."""
 
 EnvironmentReference = Annotated[str, Field(pattern=ENVIRONMENT_REFERENCE)]
-"""`${{ NAME }}`: the value of an environment variable, read when a run begins."""
+"""`${{ NAME }}`: the value of an environment variable, read when a run starts."""
 
 _REFERENCE = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 
 
 def variable_of(value: object) -> str | None:
-    """Return the variable that a value as a whole refers to; None for every other value."""
+    """Return the variable of a value that is an environment reference; None for other values."""
     reference = _REFERENCE.fullmatch(value.strip()) if isinstance(value, str) and OPENING in value else None
     return reference[1] if reference else None
 

@@ -1,4 +1,4 @@
-"""How an author asks for an answer to be scored: one class per `type`."""
+"""Evaluators in eval files: one class per `type`."""
 
 import re
 import shlex
@@ -36,9 +36,9 @@ PROMPT_VARIABLES = (
     "request",
     "generated_answer",
 )
-"""What `{{ name }}` in a judge's prompt may name."""
+"""Variables of a judge's prompt."""
 AGGREGATOR_VARIABLES = ("evaluator_results", "EVALUATOR_RESULTS_JSON", *PROMPT_VARIABLES)
-"""What `{{ name }}` in an aggregator's prompt may name."""
+"""Variables of an aggregator's prompt."""
 
 
 def _looks_like_path(word: str, suffixes: tuple[str, ...]) -> bool:
@@ -46,27 +46,27 @@ def _looks_like_path(word: str, suffixes: tuple[str, ...]) -> bool:
 
 
 def prompt_path(prompt: str | None) -> str | None:
-    """Return the path a prompt consists of; None when it is the text itself."""
+    """Return the path in `prompt`; None if it is the text itself."""
     return prompt if prompt is not None and _looks_like_path(prompt, PROMPT_SUFFIXES) else None
 
 
 class RubricItem(Authored):
-    """One criterion that is met or not."""
+    """A criterion that an answer meets or not."""
 
-    id: Maybe[Name] = Field(None, description="Unique in its list; default: rubric-1, rubric-2 …")
+    id: Maybe[Name] = Field(None, description="Id, unique in the list; default: rubric-1, rubric-2 …")
     description: Name = Field(description="What must be true of the answer.")
-    weight: float = Field(1.0, ge=0, description="Its share in the score.")
-    required: bool = Field(True, description="Missing it fails the case, whatever the score.")
+    weight: float = Field(1.0, ge=0, description="Weight in the score.")
+    required: bool = Field(True, description="Whether the case fails if this is not met, regardless of the score.")
 
 
 Rubrics = Annotated[Items[Name | RubricItem], Field(min_length=1)]
 
 RUBRICS_NAME = "rubrics"
-"""How results call the evaluator that a case's own `rubrics` make."""
+"""Name of the evaluator for a case's `rubrics`."""
 
 
 def rubric_items(rubrics: tuple[str | RubricItem, ...]) -> tuple[RubricItem, ...]:
-    """Return criteria in their long form, each with an id."""
+    """Return criteria as objects with ids."""
     items = (RubricItem(description=each) if isinstance(each, str) else each for each in rubrics)
     return tuple(
         item if item.id is not None else item.model_copy(update={"id": f"rubric-{number}"})
@@ -78,31 +78,33 @@ Measure = Literal["time", "cost", "tokens", "tool_calls"]
 
 
 class EvaluatorFacts:
-    """What others have to know of a kind of evaluator, whatever its settings; authored and plan models share it."""
+    """Properties of a kind of evaluator, shared by authored and plan models."""
 
     waits: ClassVar[bool] = False
-    """Whether scoring may wait: for a judge, a process or a thread."""
+    """Whether scoring may wait for a judge, a process or a thread."""
     measures: ClassVar[Measure | None] = None
-    """What it measures of how the answer came about; not every target gives that."""
+    """What it measures besides the answer; not every target reports it."""
     reads_trace: ClassVar[bool] = False
-    """Whether its score depends on the tool calls of the answer."""
+    """Whether the score depends on tool calls."""
 
 
 class EvaluatorSettings(EvaluatorFacts, Authored):
-    """What every evaluator has."""
+    """Settings of every evaluator."""
 
-    name: Name = Field(description="How results call this evaluator; unique in its list.")
-    weight: float = Field(1.0, ge=0, description="Its share in the case's score.")
-    required: bool = Field(False, description="Failing it fails the case whatever the mean.")
-    min_score: Maybe[Share] = Field(None, description="Its own pass line; default: the case's threshold.")
-    negate: bool = Field(False, description="Count 1 − score; an error stays an error.")
+    name: Name = Field(description="Name in the results, unique in the list.")
+    weight: float = Field(1.0, ge=0, description="Weight in the score of the case.")
+    required: bool = Field(
+        False, description="Whether the case fails if this evaluator fails, regardless of the score."
+    )
+    min_score: Maybe[Share] = Field(None, description="Minimum score to pass; default: the case's threshold.")
+    negate: bool = Field(False, description="Use 1 − score; errors stay errors.")
 
 
 class Script(Authored):
-    """A command that authors write as a text or as a list of arguments."""
+    """A command: a text or a list of arguments."""
 
     script: Name | Annotated[Items[str], Field(min_length=1)] = Field(
-        description="A path or a shell command, or a list of arguments; paths are relative to this file."
+        description="A script path, a shell command or a list of arguments; paths are relative to this file."
     )
 
     @property
@@ -112,9 +114,9 @@ class Script(Authored):
 
     @property
     def script_path(self) -> str | None:
-        """The path of the script, when the command names one: the first word of a text, any word of a list.
+        """The path of the script, if any: the first word of a text, or any word of a list.
 
-        An absolute path is the system's, and no script of the repository.
+        An absolute path is not a script of the repository.
         """
         candidates = self.script.split(maxsplit=1)[:1] if isinstance(self.script, str) else self.script
         found = (word for word in candidates if _looks_like_path(word, SCRIPT_SUFFIXES) and not word.startswith("/"))
@@ -122,7 +124,7 @@ class Script(Authored):
 
     @property
     def program(self) -> str | None:
-        """The absolute path the command begins with, if it does."""
+        """The absolute path of the program, if it is one."""
         first = self.script.split(maxsplit=1)[0] if isinstance(self.script, str) and self.script.strip() else ""
         first = first if isinstance(self.script, str) else self.script[0]
         return first if first.startswith("/") else None
@@ -132,45 +134,49 @@ class CodeEvaluator(Script, EvaluatorSettings):
     """A script that reads the case as JSON on stdin and prints a score as JSON on stdout."""
 
     type: Literal["code", "code_judge"] = Field(description="Score with a script.")
-    cwd: Maybe[Name] = Field(None, description="Where the script runs; default: the folder of this file.")
-    timeout_seconds: Maybe[Positive] = Field(None, description="Longest run; default: the case's timeout.")
-    config: JsonObject = Field(default_factory=dict, description="Handed to the script as `config`.")
-    files: Items[Name] = Field((), description="Further files the script needs; they count as part of it.")
+    cwd: Maybe[Name] = Field(None, description="Working directory; default: the folder of this file.")
+    timeout_seconds: Maybe[Positive] = Field(None, description="Time limit, in seconds; default: the case's timeout.")
+    config: JsonObject = Field(default_factory=dict, description="Passed to the script as `config`.")
+    files: Items[Name] = Field((), description="Other files that the script needs; part of the case's digest.")
 
 
 class LlmJudgeEvaluator(EvaluatorSettings):
-    """A model that reads the answer and replies with a score as JSON."""
+    """A judge that replies with a score as JSON."""
 
     type: Literal["llm_judge"] = Field(description="Score with a model.")
-    prompt: Maybe[Name] = Field(None, description="The judge's prompt, or a path to it.")
-    prompt_path: Maybe[Name] = Field(None, description="A file that holds the judge's prompt.")
-    rubrics: Maybe[Rubrics] = Field(None, description="Criteria the judge goes through one by one.")
-    judge_target: Maybe[Name] = Field(None, description="The target that judges; default: the target's own judge.")
-    judge_retries: NonNegative = Field(2, description="Asks again after an unreadable reply.")
+    prompt: Maybe[Name] = Field(None, description="Prompt of the judge, or a path to it.")
+    prompt_path: Maybe[Name] = Field(None, description="Path to the prompt of the judge.")
+    rubrics: Maybe[Rubrics] = Field(None, description="Criteria that the judge checks one by one.")
+    judge_target: Maybe[Name] = Field(
+        None, description="Target that judges; default: the judge of the target that answers."
+    )
+    judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
     temperature: Maybe[Annotated[float, Field(ge=0)]] = Field(None, description="Sampling temperature of the judge.")
-    max_output_tokens: Maybe[AtLeastOne] = Field(None, description="Longest reply of the judge.")
+    max_output_tokens: Maybe[AtLeastOne] = Field(None, description="Token limit of the judge's reply.")
 
     @property
     def prompt_file(self) -> str | None:
-        """The path of the prompt, when it is not written in place."""
+        """The path of the prompt; None if it is inline."""
         return self.prompt_path or prompt_path(self.prompt)
 
 
 class RubricEvaluator(EvaluatorSettings):
-    """Criteria that a model checks one by one."""
+    """Criteria that a judge checks one by one."""
 
-    type: Literal["rubric"] = Field(description="Score by a list of criteria.")
-    rubrics: Rubrics = Field(description="The criteria: texts, or mappings with id, description, weight, required.")
-    judge_target: Maybe[Name] = Field(None, description="The target that judges; default: the target's own judge.")
-    judge_retries: NonNegative = Field(2, description="Asks again after an unreadable reply.")
+    type: Literal["rubric"] = Field(description="Score with a list of criteria.")
+    rubrics: Rubrics = Field(description="Criteria: texts, or objects with id, description, weight, required.")
+    judge_target: Maybe[Name] = Field(
+        None, description="Target that judges; default: the judge of the target that answers."
+    )
+    judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
 
 
 class WeightedAverage(Authored):
-    """The members' weighted mean."""
+    """The weighted mean of the members."""
 
-    type: Literal["weighted_average"] = Field(description="Take the weighted mean.")
+    type: Literal["weighted_average"] = Field(description="Use the weighted mean.")
     weights: Maybe[dict[str, Annotated[float, Field(ge=0)]]] = Field(
-        None, description="Member → weight; default: the members' own."
+        None, description="Member → weight; default: the members' own weights."
     )
 
 
@@ -179,15 +185,15 @@ class CodeAggregator(Script):
 
     older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {"script": ("path",)}
 
-    type: Literal["code", "code_judge"] = Field(description="Ask a script.")
+    type: Literal["code", "code_judge"] = Field(description="Use a script.")
 
 
 class LlmJudgeAggregator(Authored):
-    """A model that makes one score of the members' scores."""
+    """A judge that combines the members' scores."""
 
-    type: Literal["llm_judge"] = Field(description="Ask a model.")
+    type: Literal["llm_judge"] = Field(description="Use a model.")
     prompt: Maybe[Name] = Field(
-        None, description="The prompt, or a path to it; {{ evaluator_results }} holds the members' scores."
+        None, description="Prompt, or a path to it; {{ evaluator_results }} contains the members' scores."
     )
 
 
@@ -195,47 +201,49 @@ Aggregator = Annotated[WeightedAverage | CodeAggregator | LlmJudgeAggregator, Fi
 
 
 class CompositeEvaluator(EvaluatorSettings):
-    """Several evaluators that make one score."""
+    """Several evaluators combined into one score."""
 
     type: Literal["composite"] = Field(description="Combine several evaluators.")
     evaluators: Annotated[Items[Annotated["AuthoredEvaluator", ByKind("type")]], Field(min_length=1)] = Field(
-        description="The members."
+        description="Evaluators to combine."
     )
-    aggregator: Maybe[Aggregator] = Field(None, description="How members make one score; default: weighted_average.")
+    aggregator: Maybe[Aggregator] = Field(None, description="How to combine the scores; default: weighted_average.")
 
 
 class TextEvaluator(EvaluatorSettings):
-    """What evaluators have that look for text."""
+    """Settings of text evaluators."""
 
-    case_sensitive: bool = Field(True, description="Whether case matters.")
+    case_sensitive: bool = Field(True, description="Whether the comparison is case-sensitive.")
 
 
 class ContainsEvaluator(TextEvaluator):
     """Whether the answer contains a text."""
 
     type: Literal["contains"] = Field(description="Look for a text in the answer.")
-    value: Name = Field(description="The text to find.")
+    value: Name = Field(description="Text to find.")
 
 
 class ContainsAnyEvaluator(TextEvaluator):
     """Whether the answer contains at least one of several texts."""
 
     type: Literal["contains_any"] = Field(description="Look for one of several texts in the answer.")
-    value: Annotated[Items[Name], Field(min_length=1)] = Field(description="The texts.")
+    value: Annotated[Items[Name], Field(min_length=1)] = Field(description="Texts to find.")
 
 
 class ContainsAllEvaluator(TextEvaluator):
     """How many of several texts the answer contains."""
 
     type: Literal["contains_all"] = Field(description="Look for all of several texts in the answer.")
-    value: Annotated[Items[Name], Field(min_length=1)] = Field(description="The texts; the score is found / all.")
+    value: Annotated[Items[Name], Field(min_length=1)] = Field(
+        description="Texts to find; the score is the share found."
+    )
 
 
 class EqualsEvaluator(TextEvaluator):
-    """Whether the answer is a text, but for space at both ends."""
+    """Whether the answer equals a text, ignoring surrounding white space."""
 
     type: Literal["equals"] = Field(description="Compare the answer with a text.")
-    value: str = Field(description="The text.")
+    value: str = Field(description="Text to compare with.")
 
 
 class RegexEvaluator(TextEvaluator):
@@ -244,21 +252,21 @@ class RegexEvaluator(TextEvaluator):
     waits: ClassVar[bool] = True
 
     type: Literal["regex"] = Field(description="Search the answer with a regular expression.")
-    value: Name = Field(description="The pattern, in Python's syntax.")
+    value: Name = Field(description="Regular expression in Python syntax.")
 
 
 class StartsWithEvaluator(TextEvaluator):
-    """Whether the answer begins with a text."""
+    """Whether the answer starts with a text."""
 
-    type: Literal["starts_with"] = Field(description="Look at the answer's beginning.")
-    value: Name = Field(description="The text.")
+    type: Literal["starts_with"] = Field(description="Check the start of the answer.")
+    value: Name = Field(description="Text to find.")
 
 
 class EndsWithEvaluator(TextEvaluator):
     """Whether the answer ends with a text."""
 
-    type: Literal["ends_with"] = Field(description="Look at the answer's end.")
-    value: Name = Field(description="The text.")
+    type: Literal["ends_with"] = Field(description="Check the end of the answer.")
+    value: Name = Field(description="Text to find.")
 
 
 class IsJsonEvaluator(EvaluatorSettings):
@@ -268,35 +276,35 @@ class IsJsonEvaluator(EvaluatorSettings):
 
 
 class SchemaEvaluator(EvaluatorSettings):
-    """Whether the answer is JSON or YAML that a JSON Schema accepts."""
+    """Whether the answer is valid JSON or YAML according to a JSON Schema."""
 
     type: Literal["schema"] = Field(description="Check the answer against a JSON Schema.")
-    schema_file: Maybe[Name] = Field(None, description="A .json, .yaml or .yml file with the schema.")
-    schema_inline: Maybe[JsonObject | bool] = Field(None, description="The schema itself.")
-    format: Literal["json", "yaml"] = Field("json", description="How the answer is written.")
+    schema_file: Maybe[Name] = Field(None, description="Path to the schema: a .json, .yaml or .yml file.")
+    schema_inline: Maybe[JsonObject | bool] = Field(None, description="Inline schema.")
+    format: Literal["json", "yaml"] = Field("json", description="Format of the answer.")
 
 
 class ExpectedCall(Authored):
-    """One tool call that should occur."""
+    """An expected tool call."""
 
-    tool: Name = Field(description="The tool's name.")
-    input: JsonValue = Field(None, description="The arguments it should get.")
+    tool: Name = Field(description="Name of the tool.")
+    input: JsonValue = Field(None, description="Expected arguments.")
 
 
 class ToolTrajectoryEvaluator(EvaluatorSettings):
-    """Whether the agent called the tools it should have called."""
+    """Whether the agent called the expected tools."""
 
     measures: ClassVar[Measure | None] = "tool_calls"
     reads_trace: ClassVar[bool] = True
 
     type: Literal["tool_trajectory"] = Field(description="Compare the tool calls with the expected ones.")
     mode: Literal["any_order", "in_order", "exact", "subset", "superset"] = Field(
-        description="How strictly the calls must follow the expectation."
+        description="How to compare the calls with the expected ones."
     )
-    minimums: Maybe[dict[str, NonNegative]] = Field(None, description="Least number of calls per tool (any_order).")
-    expected: Maybe[Items[ExpectedCall]] = Field(None, description="The calls, in order (all other modes).")
+    minimums: Maybe[dict[str, NonNegative]] = Field(None, description="Minimum number of calls per tool (any_order).")
+    expected: Maybe[Items[ExpectedCall]] = Field(None, description="Expected calls in order (all other modes).")
     args_match: Maybe[Literal["exact", "subset", "ignore"]] = Field(
-        None, description="How arguments are compared; default: exact where `input` is given."
+        None, description="How to compare arguments; default: exact if `input` is given."
     )
 
 
@@ -310,38 +318,38 @@ def field_steps(path: str) -> tuple[str | int, ...]:
 
 
 class ComparedField(Authored):
-    """One field of a structured answer."""
+    """A field of a structured answer."""
 
-    path: Annotated[str, Field(pattern=FIELD_PATH)] = Field(description="Where it stands: a.b[0].c")
-    match: Literal["exact", "numeric_tolerance", "date"] = Field("exact", description="How values are compared.")
-    tolerance: Maybe[Annotated[float, Field(ge=0)]] = Field(None, description="Largest difference of numbers.")
-    weight: float = Field(1.0, ge=0, description="Its share in the score.")
-    required: bool = Field(False, description="Missing it fails the case, whatever the score.")
+    path: Annotated[str, Field(pattern=FIELD_PATH)] = Field(description="Path of the field, such as a.b[0].c.")
+    match: Literal["exact", "numeric_tolerance", "date"] = Field("exact", description="How to compare values.")
+    tolerance: Maybe[Annotated[float, Field(ge=0)]] = Field(None, description="Largest allowed difference of numbers.")
+    weight: float = Field(1.0, ge=0, description="Weight in the score.")
+    required: bool = Field(False, description="Whether the case fails if this is not met, regardless of the score.")
 
 
 class FieldAccuracyEvaluator(EvaluatorSettings):
-    """How many fields of a structured answer are right."""
+    """The share of correct fields of a structured answer."""
 
     type: Literal["field_accuracy"] = Field(description="Compare fields of a structured answer.")
-    fields: Annotated[Items[ComparedField], Field(min_length=1)] = Field(description="The fields.")
-    reference: Maybe[JsonObject] = Field(None, description="What is right; default: the expected answer as JSON.")
+    fields: Annotated[Items[ComparedField], Field(min_length=1)] = Field(description="Fields to compare.")
+    reference: Maybe[JsonObject] = Field(None, description="Expected values; default: the expected answer as JSON.")
 
 
 class SimilarityEvaluator(EvaluatorSettings):
-    """How near the answer comes to a text."""
+    """The similarity of the answer to a text."""
 
-    type: Literal["similarity"] = Field(description="Measure how near the answer comes to a text.")
-    metric: Literal["levenshtein", "rouge_l", "bleu", "token_f1"] = Field(description="The measure.")
-    reference: Maybe[Name] = Field(None, description="The text; default: the expected answer.")
+    type: Literal["similarity"] = Field(description="Measure the similarity to a text.")
+    metric: Literal["levenshtein", "rouge_l", "bleu", "token_f1"] = Field(description="Similarity metric.")
+    reference: Maybe[Name] = Field(None, description="Text to compare with; default: the expected answer.")
 
 
 class LatencyEvaluator(EvaluatorSettings):
-    """Whether the answer came in time."""
+    """Whether the answer was fast enough."""
 
     measures: ClassVar[Measure | None] = "time"
 
     type: Literal["latency"] = Field(description="Limit the time of the answer.")
-    max_ms: Positive = Field(description="Longest time, in milliseconds.")
+    max_ms: Positive = Field(description="Maximum time in milliseconds.")
 
 
 class CostEvaluator(EvaluatorSettings):
@@ -350,29 +358,29 @@ class CostEvaluator(EvaluatorSettings):
     measures: ClassVar[Measure | None] = "cost"
 
     type: Literal["cost"] = Field(description="Limit the cost of the answer.")
-    max_usd: Annotated[float, Field(ge=0)] = Field(description="Most it may cost, in US dollars.")
+    max_usd: Annotated[float, Field(ge=0)] = Field(description="Maximum cost in US dollars.")
 
 
 class TokenUsageEvaluator(EvaluatorSettings):
-    """Whether the answer took as many tokens as it may."""
+    """Whether the answer stayed within limits of tokens."""
 
     measures: ClassVar[Measure | None] = "tokens"
 
     type: Literal["token_usage"] = Field(description="Limit the tokens of the answer.")
-    max_total: Maybe[NonNegative] = Field(None, description="Most tokens read and written.")
-    max_input: Maybe[NonNegative] = Field(None, description="Most tokens read.")
-    max_output: Maybe[NonNegative] = Field(None, description="Most tokens written.")
-    min_output: Maybe[NonNegative] = Field(None, description="Fewest tokens written.")
+    max_total: Maybe[NonNegative] = Field(None, description="Maximum number of input and output tokens.")
+    max_input: Maybe[NonNegative] = Field(None, description="Maximum number of input tokens.")
+    max_output: Maybe[NonNegative] = Field(None, description="Maximum number of output tokens.")
+    min_output: Maybe[NonNegative] = Field(None, description="Minimum number of output tokens.")
 
 
 class ToolCallsEvaluator(EvaluatorSettings):
-    """Whether the agent called tools as often as it may."""
+    """Whether the agent stayed within a limit of tool calls."""
 
     measures: ClassVar[Measure | None] = "tool_calls"
     reads_trace: ClassVar[bool] = True
 
     type: Literal["tool_calls"] = Field(description="Limit the number of tool calls.")
-    max: NonNegative = Field(description="Most calls.")
+    max: NonNegative = Field(description="Maximum number of calls.")
 
 
 EmbeddedEvaluator = (
@@ -392,7 +400,7 @@ EmbeddedEvaluator = (
     | TokenUsageEvaluator
     | ToolCallsEvaluator
 )
-"""What the plan holds as it is written: it needs no file and no judge."""
+"""Evaluators that the plan contains as written: they need no file and no judge."""
 
 AuthoredEvaluator = TypeAliasType(
     "AuthoredEvaluator",

@@ -1,4 +1,4 @@
-"""What goes to an agent and what comes back, and the ways stages call each other through the application."""
+"""Requests and responses of targets, and interfaces between stages."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from agentv_ci.contracts.base import ErrorKind, JsonValue, Verdict
 from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, PrintedOutput, ToolCall, Usage
 
 Log = Callable[[str], None]
-"""Takes one line for `--verbose`."""
+"""Print a line with `--verbose`."""
 
 Warn = Callable[[str], None]
-"""Takes a sentence that people always see, once however often it is said."""
+"""Print a warning once."""
 
 
 def kind_of_status(status: int) -> ErrorKind:
-    """Return what an HTTP status from 300 on means."""
+    """Return the kind of error of an HTTP status from 300 on."""
     if status in (401, 402, 403):
         return "auth"
     if status == 429:
@@ -29,7 +29,7 @@ def kind_of_status(status: int) -> ErrorKind:
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """A turn as model APIs know it."""
+    """A message in the form of model APIs."""
 
     role: Literal["system", "user", "assistant"]
     content: str
@@ -37,10 +37,10 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file that belongs to the question."""
+    """A file of the question."""
 
     path: Path
-    """Absolute, and holding the text that the plan knows."""
+    """Absolute path of a file with the text of the plan."""
     is_guideline: bool
     sha256: str
     """Of that text."""
@@ -52,16 +52,16 @@ class Request:
 
     case_id: str
     prompt: str
-    """The whole conversation as one text, guidelines left out."""
+    """The whole conversation as one text, without guidelines."""
     guidelines: str
     chat: tuple[ChatMessage, ...]
-    """The whole conversation turn by turn, guidelines in the system message."""
+    """The whole conversation, with guidelines in the system message."""
     timeout_s: float
     cwd: Path
     """The eval file's folder."""
     files: tuple[InputFile, ...] = ()
     task: str | None = None
-    """The prompt for agents, which open files themselves: files are named, not shown. None: as `prompt`."""
+    """The prompt for agents, with paths instead of file contents; None: same as `prompt`."""
     attempt: int = 0
     """0-based."""
     seed: int | None = None
@@ -70,7 +70,7 @@ class Request:
     max_output_tokens: int | None = None
     """Overrides the target's."""
     sample: str | None = None
-    """A reply of the form that is asked for; what a mock gives that has none of its own."""
+    """A valid reply, for mocks without their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,26 +78,26 @@ class Response:
     """A target's answer."""
 
     answer: str
-    """Content of the last assistant message that has content, else empty."""
+    """Content of the last assistant message with content, else empty."""
     messages: tuple[OutputMessage, ...]
     has_trace: bool
-    """Whether the provider reports tool calls at all; without it an empty trace means nothing."""
+    """Whether the provider reports tool calls."""
     model: str | None = None
     usage: Usage | None = None
     finish_reason: str | None = None
-    """Why the model stopped, in the API's own word."""
+    """Why the model stopped, as reported by the API."""
     requests: int = 1
-    """Tries over the wire."""
+    """HTTP requests, including retries."""
     duration_ms: int | None = None
-    """What it took: as the provider says, of a batch its share, else the time of the try that was answered."""
+    """Reported duration, or that of the answered request; a share of it for batches."""
     cost_usd: float | None = None
-    """What it cost: as the provider says, else by the price of its tokens; None where neither is known."""
+    """Reported cost, or the price of its tokens; None if unknown."""
     request: Mapping[str, JsonValue] = field(default_factory=dict)
-    """What was asked, for the record; free of secrets."""
+    """The request without secrets, for the results."""
     masked: bool = False
-    """Whether a secret stood in it and was taken out."""
+    """Whether a secret was redacted."""
     cached: bool = False
-    """Whether it comes from the cache or a recording, and nobody was asked."""
+    """Whether it comes from the cache or a recording."""
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -106,7 +106,7 @@ class Response:
 
 
 class ProviderError(Exception):
-    """A target gave no usable answer."""
+    """A target did not return a usable answer."""
 
     def __init__(
         self,
@@ -124,31 +124,31 @@ class ProviderError(Exception):
         self.detail = detail
         self.status = status
         self.retryable = retryable
-        """Whether the same request may succeed a moment later."""
+        """Whether a retry may succeed."""
         self.retry_after_s = retry_after_s
-        """The wait the server asks for."""
+        """The delay that the server requests."""
         self.requests = requests
-        """Tries over the wire until it was given up."""
+        """HTTP requests, including retries."""
         self.printed = printed
-        """What a command printed before it failed."""
+        """Output of a command that failed."""
         self.masked = False
-        """Whether a secret stood in it and was taken out."""
+        """Whether a secret was redacted."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeQuestion:
-    """What a judge is asked."""
+    """A question to a judge."""
 
     system: str
     user: str
     sample: str
-    """A reply of the form that is asked for."""
+    """A valid reply, for mocks."""
     temperature: float | None = None
     max_output_tokens: int | None = None
 
 
 class Ask(Protocol):
-    """A question to a model, with the same retries and limits as any other; how evaluators reach judges."""
+    """Ask a judge, with the same retries and limits as any request."""
 
     async def __call__(self, target: str, question: JudgeQuestion) -> Response:
         """Return the answer of the plan's target `target`; raises ProviderError."""
@@ -157,7 +157,7 @@ class Ask(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What an evaluator found. With `error` or `unmeasured` it could not score, and then `score` means nothing."""
+    """The result of an evaluator; with `error` or `unmeasured`, `score` is meaningless."""
 
     score: float = 0.0
     hits: tuple[str, ...] = ()
@@ -165,21 +165,21 @@ class Score:
     reasoning: str = ""
     error: str | None = None
     unmeasured: str | None = None
-    """What it measures and the target does not give."""
+    """What it measures, if the target does not report it."""
     misses_required: bool = False
-    """Whether a part is missing without which the case fails, whatever the score."""
+    """Whether a required part is missing, so that the case fails."""
     weighs_nothing: bool = False
-    """Whether all its parts have weight 0: then it fails, negated or not."""
+    """Whether all parts have weight 0, so that it fails even if negated."""
     raw_response: str | None = None
     stderr: str | None = None
-    """What a script wrote there."""
+    """Standard error of a script."""
     members: tuple[EvaluatorResult, ...] = ()
-    """What the members of a combination found."""
+    """Results of the members of a composite."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """The verdict over one answer."""
+    """The score and verdict of one answer."""
 
     score: float
     verdict: Verdict
@@ -188,17 +188,17 @@ class Grade:
     reasoning: str
     results: tuple[EvaluatorResult, ...]
     error: str | None = None
-    """Why there is no verdict, when `verdict` is `error`."""
+    """The reason for verdict `error`."""
     judge_usage: Usage | None = None
     judge_cost_usd: float | None = None
-    """None when a judge's price is not known."""
+    """None if the price of a judge is unknown."""
     masked: bool = False
-    """Whether a secret stood in a judge's reply and was taken out."""
+    """Whether a secret was redacted in a judge's reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What a run may not reach for by itself: the environment, time, chance and waiting."""
+    """The outside world as arguments of a run: variables, time, randomness and waiting."""
 
     variables: Mapping[str, str]
     now: Callable[[], datetime]

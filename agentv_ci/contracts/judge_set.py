@@ -1,4 +1,4 @@
-"""The judge set: answers with the verdicts of people, to measure a judge with."""
+"""The judge set: answers with human verdicts, to measure a judge."""
 
 from typing import Annotated, ClassVar
 
@@ -11,30 +11,30 @@ JUDGE_SET_SCHEMA = "agentv-judge-set-v1"
 
 
 class LabelledAnswer(Authored):
-    """An answer, and what people say of it."""
+    """An answer with a human verdict."""
 
-    id: Name = Field(description="Unique in this file.")
-    question: Name = Field(description="What was asked.")
+    id: Name = Field(description="Id, unique in the file.")
+    question: Name = Field(description="Question to the agent.")
     expected_outcome: Name = Field(description="What a good answer achieves.")
-    reference_answer: Maybe[str] = Field(None, description="An example of a good answer.")
-    answer: str = Field(description="The answer that was judged.")
-    verdict: Maybe[GradedVerdict] = Field(None, description="What people say of it; default: by `score`.")
-    score: Maybe[Share] = Field(None, description="The score that people give it.")
+    reference_answer: Maybe[str] = Field(None, description="Example of a good answer.")
+    answer: str = Field(description="Answer to judge.")
+    verdict: Maybe[GradedVerdict] = Field(None, description="Human verdict; default: derived from `score`.")
+    score: Maybe[Share] = Field(None, description="Human score.")
 
 
 class JudgeSetDocument(Authored):
-    """Labelled answers, and the judge they are for."""
+    """Labelled answers for a judge."""
 
     free_keys: ClassVar[bool] = True
 
     schema_: Maybe[str] = Field(
         None, alias="$schema", description=f"`{JUDGE_SET_SCHEMA}`, or the published schema's $id."
     )
-    judge_target: Name = Field(description="The target that judges.")
-    prompt: Maybe[Name] = Field(None, description="The judge's prompt, or a path to it; default: the built-in one.")
-    items: Annotated[Items[LabelledAnswer], Field(min_length=1)] = Field(description="The answers.")
+    judge_target: Name = Field(description="Target that judges.")
+    prompt: Maybe[Name] = Field(None, description="Prompt of the judge, or a path to it; default: the built-in prompt.")
+    items: Annotated[Items[LabelledAnswer], Field(min_length=1)] = Field(description="Labelled answers.")
 
     @property
     def prompt_file(self) -> str | None:
-        """The path of the prompt, when it is not written in place."""
+        """The path of the prompt; None if it is inline."""
         return prompt_path(self.prompt)

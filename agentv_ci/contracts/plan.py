@@ -1,6 +1,6 @@
-"""The plan: everything a run needs, compiled from the documents and nothing else.
+"""The plan: everything a run needs, compiled from the documents alone.
 
-It holds no time, no tool version, no secret and no absolute path that the author did not write.
+It contains no time, no tool version, no secret and no absolute path that the author did not write.
 Paths are relative to the repository and use `/`.
 """
 
@@ -35,76 +35,76 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class FileText(Compiled):
-    """The text of a referenced file."""
+    """The content of a referenced file."""
 
-    path: str = Field(description="Where it lies.")
-    text: str = Field(description="Its content.")
+    path: str = Field(description="Path relative to the repository.")
+    text: str = Field(description="Content of the file.")
 
 
 class FileReference(Compiled):
-    """A file of the plan's `files`."""
+    """A reference to a file in `files`."""
 
-    path: str = Field(description="Where it lies.")
-    sha256: Sha256 = Field(description="Its key in `files`.")
+    path: str = Field(description="Path relative to the repository.")
+    sha256: Sha256 = Field(description="Key in `files`.")
 
 
 class TextPart(Compiled):
-    """A text inside a message or a prompt written in place."""
+    """A text in a message, or an inline prompt."""
 
     type: Literal["text"] = "text"
     text: str = Field(description="The text.")
 
 
 class FilePart(Compiled):
-    """A file inside a message; a guideline is split off and only named where it stood."""
+    """A file in a message; a guideline is replaced by its path, and its text comes first."""
 
-    type: Literal["file", "guideline"] = Field(description="Whether the agent gets it as content or as a guideline.")
-    path: str = Field(description="Where it lies.")
-    sha256: Sha256 = Field(description="Its key in `files`.")
+    type: Literal["file", "guideline"] = Field(description="Whether the file is content or a guideline.")
+    path: str = Field(description="Path relative to the repository.")
+    sha256: Sha256 = Field(description="Key in `files`.")
 
 
 Part = TypeAliasType("Part", Annotated[TextPart | FilePart, Field(discriminator="type")])
 
 
 class PlanToolCall(Compiled):
-    """A tool call of an expected answer."""
+    """A tool call of an expected message."""
 
-    tool: Name = Field(description="The tool's name.")
-    input: JsonValue = Field(None, description="Its arguments.")
-    output: JsonValue = Field(None, description="What it returned.")
+    tool: Name = Field(description="Name of the tool.")
+    input: JsonValue = Field(None, description="Arguments of the call.")
+    output: JsonValue = Field(None, description="Result of the call.")
 
 
 def json_text(value: JsonValue) -> str:
-    """Return a structured value as agents and judges read it.
+    """Return a structured value as text for agents and judges.
 
-    Keys are sorted: a plan that was written again by another tool has them in another order, and asks the same.
+    Keys are sorted, so that their order in a plan does not matter.
     """
     return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
 
 
 class PlanMessage(Compiled):
-    """A turn of the conversation."""
+    """A message of the conversation."""
 
-    role: Role = Field(description="Who speaks.")
-    name: Name | None = Field(None, description="A name for the speaker.")
-    content: Items[Part] = Field((), description="What is said.")
-    value: JsonObject | None = Field(None, description="A structured answer, in place of `content`.")
-    tool_calls: Items[PlanToolCall] = Field((), description="Calls the assistant should make.")
+    role: Role = Field(description="Role of the speaker.")
+    name: Name | None = Field(None, description="Name of the speaker.")
+    content: Items[Part] = Field((), description="Content of the message.")
+    value: JsonObject | None = Field(None, description="Structured answer instead of `content`.")
+    tool_calls: Items[PlanToolCall] = Field((), description="Tool calls the assistant should make.")
 
     def text(self, part_text: Callable[[Part], str]) -> str:
-        """Return what is said, each part as `part_text` has it."""
+        """Return the content as text, each part rendered by `part_text`."""
         if self.value is not None:
             return json_text(self.value)
         return "\n\n".join(text for part in self.content if (text := part_text(part)))
 
     @property
     def outline(self) -> str:
-        """What is said; files are named, not shown."""
+        """The content as text, with paths instead of file contents."""
         return self.text(part_outline)
 
 
 def part_outline(part: Part) -> str:
-    """Return a part for readers who open files themselves."""
+    """Return a part as text, with the path of a file instead of its content."""
     match part:
         case TextPart():
             return part.text.strip()
@@ -115,23 +115,25 @@ def part_outline(part: Part) -> str:
 
 
 class PlanEvaluatorSettings(EvaluatorFacts, Compiled):
-    """What every evaluator has."""
+    """Settings of every evaluator."""
 
-    name: Name = Field(description="How results call this evaluator.")
-    weight: float = Field(1.0, ge=0, description="Its share in the case's score.")
-    required: bool = Field(False, description="Failing it fails the case whatever the mean.")
-    min_score: Share | None = Field(None, description="Its own pass line; default: the case's threshold.")
-    negate: bool = Field(False, description="Count 1 − score.")
+    name: Name = Field(description="Name in the results.")
+    weight: float = Field(1.0, ge=0, description="Weight in the score of the case.")
+    required: bool = Field(
+        False, description="Whether the case fails if this evaluator fails, regardless of the score."
+    )
+    min_score: Share | None = Field(None, description="Minimum score to pass; default: the case's threshold.")
+    negate: bool = Field(False, description="Use 1 − score.")
 
 
 class PlanScript(Compiled):
-    """A command, with the files of the repository that belong to it."""
+    """A command with its files."""
 
     argv: Annotated[Items[str], Field(min_length=1)] | None = Field(
-        None, description="Program and arguments; a path of `files` means that file."
+        None, description="Program and arguments; a path in `files` refers to that file."
     )
-    command: str | None = Field(None, description="A command for a shell; in place of `argv`.")
-    files: Items[FileReference] = Field((), description="The script and the files that belong to it.")
+    command: str | None = Field(None, description="Shell command instead of `argv`.")
+    files: Items[FileReference] = Field((), description="The script and its other files.")
 
 
 class PlanCodeEvaluator(PlanScript, PlanEvaluatorSettings):
@@ -141,74 +143,74 @@ class PlanCodeEvaluator(PlanScript, PlanEvaluatorSettings):
     reads_trace: ClassVar[bool] = True
 
     type: Literal["code"] = "code"
-    cwd: str | None = Field(None, description="Where it runs; default: the folder of the suite.")
-    timeout_seconds: Positive | None = Field(None, description="Longest run; default: the case's timeout.")
-    config: JsonObject = Field(default_factory=dict, description="Handed to the script as `config`.")
+    cwd: str | None = Field(None, description="Working directory; default: the folder of the suite.")
+    timeout_seconds: Positive | None = Field(None, description="Time limit, in seconds; default: the case's timeout.")
+    config: JsonObject = Field(default_factory=dict, description="Passed to the script as `config`.")
 
 
 class PlanRubric(Compiled):
-    """One criterion that is met or not."""
+    """A criterion that an answer meets or not."""
 
-    id: Name = Field(description="Unique in its list.")
+    id: Name = Field(description="Id, unique in the list.")
     description: Name = Field(description="What must be true of the answer.")
-    weight: float = Field(1.0, ge=0, description="Its share in the score.")
-    required: bool = Field(True, description="Missing it fails the case, whatever the score.")
+    weight: float = Field(1.0, ge=0, description="Weight in the score.")
+    required: bool = Field(True, description="Whether the case fails if this is not met, regardless of the score.")
 
 
 class PlanLlmJudgeEvaluator(PlanEvaluatorSettings):
-    """A model that judges."""
+    """A judge."""
 
     waits: ClassVar[bool] = True
 
     type: Literal["llm_judge"] = "llm_judge"
-    prompt: Part | None = Field(None, description="A custom prompt; absent = the built-in one.")
-    rubrics: Items[PlanRubric] | None = Field(None, description="Criteria to go through one by one.")
-    target: str = Field(description="Key of the judging target.")
-    judge_retries: NonNegative = Field(2, description="Asks again after an unreadable reply.")
+    prompt: Part | None = Field(None, description="Custom prompt; default: the built-in prompt.")
+    rubrics: Items[PlanRubric] | None = Field(None, description="Criteria that the judge checks one by one.")
+    target: str = Field(description="Key of the target that judges.")
+    judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
     temperature: float | None = Field(None, description="Sampling temperature of the judge.")
-    max_output_tokens: Integer | None = Field(None, description="Longest reply of the judge.")
+    max_output_tokens: Integer | None = Field(None, description="Token limit of the judge's reply.")
 
 
 class PlanRubricEvaluator(PlanEvaluatorSettings):
-    """Criteria that a model checks one by one."""
+    """Criteria that a judge checks one by one."""
 
     waits: ClassVar[bool] = True
 
     type: Literal["rubric"] = "rubric"
-    rubrics: Items[PlanRubric] = Field(description="The criteria.")
-    target: str = Field(description="Key of the judging target.")
-    judge_retries: NonNegative = Field(2, description="Asks again after an unreadable reply.")
+    rubrics: Items[PlanRubric] = Field(description="Criteria.")
+    target: str = Field(description="Key of the target that judges.")
+    judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
 
 
 class PlanSchemaEvaluator(PlanEvaluatorSettings):
-    """A JSON Schema, bundled: it refers to nothing outside itself."""
+    """A bundled JSON Schema, without references to other files."""
 
     waits: ClassVar[bool] = True
 
     type: Literal["schema"] = "schema"
-    schema_: JsonObject | bool = Field(alias="schema", description="The schema.")
-    format: Literal["json", "yaml"] = Field(description="How the answer is written.")
+    schema_: JsonObject | bool = Field(alias="schema", description="Bundled schema.")
+    format: Literal["json", "yaml"] = Field(description="Format of the answer.")
 
 
 class PlanWeightedAverage(Compiled):
-    """The members' weighted mean."""
+    """The weighted mean of the members."""
 
     type: Literal["weighted_average"] = "weighted_average"
-    weights: dict[str, float] = Field(description="Member → weight; all members are named.")
+    weights: dict[str, float] = Field(description="Member → weight, for all members.")
 
 
 class PlanCodeAggregator(PlanScript):
-    """A script that makes one score of the members' scores; it runs in the folder of the suite."""
+    """A script that combines the members' scores; runs in the folder of the suite."""
 
     type: Literal["code"] = "code"
 
 
 class PlanLlmJudgeAggregator(Compiled):
-    """A model that makes one score of the members' scores."""
+    """A judge that combines the members' scores."""
 
     type: Literal["llm_judge"] = "llm_judge"
-    prompt: Part | None = Field(None, description="A custom prompt; absent = the built-in one.")
-    target: str = Field(description="Key of the judging target.")
+    prompt: Part | None = Field(None, description="Custom prompt; default: the built-in prompt.")
+    target: str = Field(description="Key of the target that judges.")
 
 
 PlanAggregator = Annotated[
@@ -217,13 +219,13 @@ PlanAggregator = Annotated[
 
 
 class PlanCompositeEvaluator(PlanEvaluatorSettings):
-    """Several evaluators that make one score."""
+    """Several evaluators combined into one score."""
 
     waits: ClassVar[bool] = True
 
     type: Literal["composite"] = "composite"
-    evaluators: Annotated[Items[PlanEvaluator], Field(min_length=1)] = Field(description="The members.")
-    aggregator: PlanAggregator = Field(description="How members make one score.")
+    evaluators: Annotated[Items[PlanEvaluator], Field(min_length=1)] = Field(description="Combined evaluators.")
+    aggregator: PlanAggregator = Field(description="How the scores are combined.")
 
 
 PlanEvaluator = TypeAliasType(
@@ -241,41 +243,42 @@ PlanEvaluator = TypeAliasType(
 
 
 class PlanGate(Compiled):
-    """What the suite must reach."""
+    """Thresholds that the suite must meet."""
 
-    min_pass_rate: Share = Field(1.0, description="Least share of graded cases that pass.")
-    min_mean_score: Share | None = Field(None, description="Least mean score of graded cases.")
-    max_errors: NonNegative = Field(0, description="Most errors.")
+    min_pass_rate: Share = Field(1.0, description="Minimum share of graded cases that pass.")
+    min_mean_score: Share | None = Field(None, description="Minimum mean score of graded cases.")
+    max_errors: NonNegative = Field(0, description="Maximum number of errors.")
     max_cost_usd: Annotated[float, Field(ge=0)] | None = Field(
-        None, description="Most the run may cost, judges included."
+        None, description="Maximum cost of the run, including judges."
     )
     validators: Literal["error", "warn"] = Field(
-        "error", description="Whether errors that validators find fail the gate."
+        "error", description="Whether errors found by validators fail the gate."
     )
 
 
 class PlanValidator(Compiled):
-    """A check of the finished run."""
+    """A validator with its settings."""
 
-    key: Name = Field(description="The validator's name.")
-    context: JsonObject = Field(default_factory=dict, description="Its settings.")
+    key: Name = Field(description="Name of the validator.")
+    context: JsonObject = Field(default_factory=dict, description="Settings of the validator.")
 
 
 class PlanSuite(Compiled):
     """An eval file."""
 
-    path: str = Field(description="Where it lies.")
-    dataset: str = Field(description="A name for the results.")
-    description: str | None = Field(None, description="What it checks.")
-    validators: Items[PlanValidator] = Field((), description="Checks of its finished run.")
+    path: str = Field(description="Path relative to the repository.")
+    dataset: str = Field(description="Name in the results.")
+    description: str | None = Field(None, description="Description of the eval file.")
+    validators: Items[PlanValidator] = Field((), description="Validators that check the finished run.")
     prices: dict[str, Price] = Field(
-        default_factory=dict, description="Model → the price the author set; other models have that of the reader."
+        default_factory=dict,
+        description="Model → price set by the author; other prices are those of the tool that runs the plan.",
     )
-    gate: PlanGate = Field(description="What it must reach.")
+    gate: PlanGate = Field(description="Thresholds of the suite.")
 
 
 class PlanSource(Compiled):
-    """Where a case stands in its eval file, from 1."""
+    """Position of a case in its eval file, from 1."""
 
     path: str = Field(description="The eval file.")
     line: AtLeastOne = Field(description="First line.")
@@ -286,39 +289,41 @@ class PlanSource(Compiled):
 class PlanCase(Compiled):
     """One case, with all defaults filled in."""
 
-    id: Name = Field(description="Unique in its suite.")
+    id: Name = Field(description="Id, unique in the suite.")
     suite: str = Field(description="Path of its suite.")
-    digest: Sha256 = Field(description="Changes with everything that can change a result, and with nothing else.")
-    source: PlanSource = Field(description="Where the author wrote it.")
-    conversation_id: str | None = Field(None, description="Groups cases of one conversation.")
-    target: str = Field(description="Key of the answering target.")
-    judge_target: str | None = Field(None, description="Key of the judging target.")
-    input_messages: Items[PlanMessage] = Field(description="What the agent gets.")
-    expected_messages: Items[PlanMessage] = Field(description="A good answer.")
+    digest: Sha256 = Field(description="Changes if and only if something changes that can affect a result.")
+    source: PlanSource = Field(description="Position in the eval file.")
+    conversation_id: str | None = Field(None, description="Id that groups the cases of one conversation.")
+    target: str = Field(description="Key of the target that answers.")
+    judge_target: str | None = Field(None, description="Key of the target that judges.")
+    input_messages: Items[PlanMessage] = Field(description="Messages for the agent.")
+    expected_messages: Items[PlanMessage] = Field(description="Messages of a good answer.")
     expected_outcome: str = Field(description="What a good answer achieves.")
-    reference_answer: str = Field(description="The last expected assistant message, as text.")
-    guidelines: Items[FileReference] = Field(description="Files the agent must follow.")
-    evaluators: Annotated[Items[PlanEvaluator], Field(min_length=1)] = Field(description="How the answer is scored.")
-    trials: AtLeastOne = Field(description="How often it runs.")
-    require: Require = Field(description="How many trials must pass.")
-    stop_when: Literal["decided"] | None = Field(
-        None, description="Whether trials end when the rest cannot change the verdict."
+    reference_answer: str = Field(description="Last expected assistant message, as text.")
+    guidelines: Items[FileReference] = Field(description="Guideline files.")
+    evaluators: Annotated[Items[PlanEvaluator], Field(min_length=1)] = Field(
+        description="Evaluators that score the answer."
     )
-    seeds: Items[Integer] = Field(description="The n-th trial uses the n-th.")
-    timeout_seconds: Positive = Field(description="Longest attempt.")
-    max_retries: NonNegative = Field(description="Attempts again.")
-    threshold: Share = Field(description="Score at which the case passes.")
-    metadata: JsonObject = Field(description="The author's own.")
+    trials: AtLeastOne = Field(description="Number of trials.")
+    require: Require = Field(description="Trials that must pass.")
+    stop_when: Literal["decided"] | None = Field(
+        None, description="`decided`: skip the remaining trials when they cannot change the verdict."
+    )
+    seeds: Items[Integer] = Field(description="Seeds of the trials; the n-th trial uses the n-th seed.")
+    timeout_seconds: Positive = Field(description="Time limit of an attempt, in seconds.")
+    max_retries: NonNegative = Field(description="Retries after a timeout or a failed command.")
+    threshold: Share = Field(description="Minimum score to pass.")
+    metadata: JsonObject = Field(description="The author's data.")
 
 
 class Plan(Compiled):
     """A compiled run."""
 
     schema_: str = Field(alias="$schema", description="This schema's $id.")
-    digest: Sha256 = Field(description="Of everything else in the plan.")
+    digest: Sha256 = Field(description="Digest of everything else in the plan.")
     suites: Items[PlanSuite] = Field(description="The eval files, in order.")
-    targets: dict[str, Target] = Field(description="Key → target; environment references are kept.")
-    files: dict[Sha256, FileText] = Field(description="Every referenced text once.")
+    targets: dict[str, Target] = Field(description="Key → target, with environment references.")
+    files: dict[Sha256, FileText] = Field(description="SHA-256 → text of a referenced file.")
     cases: Items[PlanCase] = Field(description="The cases, in order.")
 
 
@@ -327,17 +332,17 @@ CaseKey = tuple[str, str]
 
 
 def case_key(case: PlanCase) -> CaseKey:
-    """Return what tells a case from all others of its plan."""
+    """Return the key of a case in its plan."""
     return case.suite, case.id
 
 
 def seed_of(case: PlanCase, trial: int) -> int | None:
-    """Return the seed of a trial, which counts from 1."""
+    """Return the seed of a trial; trials count from 1."""
     return case.seeds[trial - 1] if trial <= len(case.seeds) else None
 
 
 def flat(evaluators: Iterable[PlanEvaluator]) -> Iterator[PlanEvaluator]:
-    """Yield evaluators, and the members of those that have some."""
+    """Yield evaluators, each followed by its members."""
     for each in evaluators:
         yield each
         if isinstance(each, PlanCompositeEvaluator):
@@ -345,7 +350,7 @@ def flat(evaluators: Iterable[PlanEvaluator]) -> Iterator[PlanEvaluator]:
 
 
 def targets_of(case: PlanCase) -> Iterator[str]:
-    """Yield the keys of all targets that a case asks; its `judge_target` is only asked by evaluators that say so."""
+    """Yield the keys of all targets that a case uses; not `judge_target` if no evaluator uses it."""
     yield case.target
     yield from judges_of(case)
 
@@ -358,7 +363,7 @@ def judges_of(case: PlanCase) -> Iterator[str]:
 
 
 def named_targets(case: PlanCase) -> Iterator[str]:
-    """Yield the keys of all targets that a case names, asked or not."""
+    """Yield the keys of all targets that a case names, used or not."""
     yield from targets_of(case)
     if case.judge_target is not None:
         yield case.judge_target

@@ -1,4 +1,4 @@
-"""What `compile` prints besides the plan: what differs from an older one, and what a run will ask and cost."""
+"""The output of `compile --diff` and `compile --estimate`."""
 
 from __future__ import annotations
 
@@ -10,49 +10,49 @@ from agentv_ci.contracts.base import Items, NonNegative, Recorded
 class NamedCase(Recorded):
     """A case of one of the plans."""
 
-    id: str = Field(description="Its id.")
-    suite: str = Field(description="Its eval file.")
+    id: str = Field(description="Id of the case.")
+    suite: str = Field(description="Eval file of the case.")
 
 
 class ChangedCase(NamedCase):
-    """A case of both plans whose result may be another one now."""
+    """A case of both plans whose result may have changed."""
 
-    reasons: Items[str] = Field(description="Why: what changed that can change its result; never empty.")
+    reasons: Items[str] = Field(description="What changed that can affect the result; never empty.")
 
 
 class PlanDiff(Recorded):
-    """What became of the cases of an older plan. Unchanged ones are not listed."""
+    """Differences from an older plan; unchanged cases are not listed."""
 
-    added: Items[NamedCase] = Field(description="Cases that only the newer plan has.")
-    removed: Items[NamedCase] = Field(description="Cases that only the older plan has.")
-    changed: Items[ChangedCase] = Field(description="Cases of both whose digests differ.")
+    added: Items[NamedCase] = Field(description="Cases only in the newer plan.")
+    removed: Items[NamedCase] = Field(description="Cases only in the older plan.")
+    changed: Items[ChangedCase] = Field(description="Cases in both plans with different digests.")
 
 
 class TargetEstimate(Recorded):
-    """What one target will be asked."""
+    """The estimated use of one target."""
 
-    target: str = Field(description="Its key in the plan.")
-    provider: str = Field(description="Its kind.")
-    model: str | None = Field(description="Its model, where the document names it.")
+    target: str = Field(description="Key of the target in the plan.")
+    provider: str = Field(description="Provider of the target.")
+    model: str | None = Field(description="Model, if the targets file sets it.")
     answers: NonNegative = Field(description="Requests for answers.")
     judgements: NonNegative = Field(description="Requests for judgements.")
-    input_tokens: NonNegative = Field(description="Tokens it will read, about.")
-    output_tokens: NonNegative = Field(description="Tokens it will write, about.")
-    cost_usd: float | None = Field(description="What that costs; null where no price is known or none is charged.")
-    seconds: float = Field(description="Time it takes, one request after the other.")
+    input_tokens: NonNegative = Field(description="Approximate input tokens.")
+    output_tokens: NonNegative = Field(description="Approximate output tokens.")
+    cost_usd: float | None = Field(description="Cost; null if the price is unknown or nothing is charged.")
+    seconds: float = Field(description="Total time of its requests.")
 
 
 class Estimate(Recorded):
-    """What a run will ask, without retries and as if no trial ended early."""
+    """The estimated use of a run, without retries and with all trials."""
 
-    cases: NonNegative = Field(description="Cases.")
-    trials: NonNegative = Field(description="Rows the run will write.")
-    requests: NonNegative = Field(description="Answers and judgements.")
-    input_tokens: NonNegative = Field(description="Tokens read, about.")
-    output_tokens: NonNegative = Field(description="Tokens written, about.")
-    cost_usd: float | None = Field(description="What the priced requests cost; null when none is priced.")
-    unpriced: Items[str] = Field(description="Targets that charge and whose price is not known: not in the cost.")
-    workers: NonNegative = Field(description="Cases at once.")
-    seconds: float = Field(description="Time the run takes, about.")
-    prices_as_of: str = Field(description="Day of the table of public prices.")
-    targets: Items[TargetEstimate] = Field(description="Per target, in the plan's order.")
+    cases: NonNegative = Field(description="Number of cases.")
+    trials: NonNegative = Field(description="Number of trials.")
+    requests: NonNegative = Field(description="Requests for answers and judgements.")
+    input_tokens: NonNegative = Field(description="Approximate input tokens.")
+    output_tokens: NonNegative = Field(description="Approximate output tokens.")
+    cost_usd: float | None = Field(description="Cost of requests with known prices; null without any.")
+    unpriced: Items[str] = Field(description="Targets with unknown prices, which are not in the cost.")
+    workers: NonNegative = Field(description="Cases run at once.")
+    seconds: float = Field(description="Approximate time of the run.")
+    prices_as_of: str = Field(description="Date of the public price table.")
+    targets: Items[TargetEstimate] = Field(description="Estimates per target, in plan order.")

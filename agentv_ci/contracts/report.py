@@ -1,4 +1,4 @@
-"""The run report: what a whole run came to. It lies beside the results."""
+"""The run report: the JSON file beside the results."""
 
 from __future__ import annotations
 
@@ -15,123 +15,125 @@ from agentv_ci.contracts.results import Dollars, Usage
 
 
 class Counts(Recorded):
-    """Cases by verdict; rows are trials."""
+    """Numbers of cases by verdict, and of trials."""
 
     cases: int = Field(description="Cases of the plan.")
     passed: int = Field(description="Cases that passed.")
-    failed: int = Field(description="Cases that did not (borderline counts here).")
+    failed: int = Field(description="Cases that failed, including borderline ones.")
     errored: int = Field(description="Cases without a verdict.")
-    not_run: int = Field(description="Of those without a verdict, the ones that never ran.")
+    not_run: int = Field(description="Errored cases that never ran.")
     flaky: int = Field(description="Cases whose trials disagree.")
     rows: int = Field(description="Trials.")
 
 
 class Statistics(Recorded):
-    """Scores of graded cases. The standard deviation is the population's."""
+    """Statistics of the scores of graded cases."""
 
-    mean: float | None = Field(description="Mean score; null when nothing was graded.")
+    mean: float | None = Field(description="Mean score; null without graded cases.")
     median: float | None = Field(description="Median score.")
     min: float | None = Field(description="Lowest score.")
     max: float | None = Field(description="Highest score.")
-    stdev: float | None = Field(description="Standard deviation.")
+    stdev: float | None = Field(description="Population standard deviation.")
     histogram: Items[int] = Field(description="Cases in [0,.2) [.2,.4) [.4,.6) [.6,.8) [.8,1].")
 
 
 class Group(Recorded):
     """The cases of one suite, or of one target."""
 
-    name: str = Field(description="The suite's path, or the target's name.")
-    cases: int = Field(description="Its cases.")
+    name: str = Field(description="Path of the suite, or name of the target.")
+    cases: int = Field(description="Number of cases.")
     passed: int = Field(description="Cases that passed.")
-    failed: int = Field(description="Cases that did not (borderline counts here).")
+    failed: int = Field(description="Cases that failed, including borderline ones.")
     errored: int = Field(description="Cases without a verdict.")
     flaky: int = Field(description="Cases whose trials disagree.")
     mean: float | None = Field(description="Mean score of graded cases.")
     usage: Usage = Field(description="Tokens of answers.")
     judge_usage: Usage = Field(description="Tokens of judges.")
-    cost_usd: Dollars | None = Field(description="Cost of answers, as far as it is known.")
-    judge_cost_usd: Dollars | None = Field(description="Cost of judges, as far as it is known.")
+    cost_usd: Dollars | None = Field(description="Known cost of answers.")
+    judge_cost_usd: Dollars | None = Field(description="Known cost of judges.")
 
     @property
     def total_usd(self) -> float | None:
-        """Cost of answers and judges, as far as it is known."""
+        """Known cost of answers and judges."""
         known = [each for each in (self.cost_usd, self.judge_cost_usd) if each is not None]
         return sum(known) if known else None
 
 
 class EvaluatorFigures(Recorded):
-    """What evaluators of one name and type found, over all trials."""
+    """Results of evaluators with one name and type over all trials."""
 
-    name: str = Field(description="The evaluators' name.")
-    type: str = Field(description="Their type.")
-    scored: int = Field(description="Answers that they scored.")
-    passed: int = Field(description="Of those, the ones that passed.")
-    errors: int = Field(description="Answers that they could not score.")
-    skipped: int = Field(description="Answers without what they measure.")
-    mean: float | None = Field(description="Mean of their scores.")
+    name: str = Field(description="Name of the evaluators.")
+    type: str = Field(description="Type of the evaluators.")
+    scored: int = Field(description="Scored answers.")
+    passed: int = Field(description="Scored answers that passed.")
+    errors: int = Field(description="Answers that could not be scored.")
+    skipped: int = Field(description="Answers without the measured value.")
+    mean: float | None = Field(description="Mean score.")
 
 
 class RepeatedCase(Recorded):
-    """What the trials of a case say of how often it passes."""
+    """Statistics of a case with several trials."""
 
     suite: str = Field(description="The eval file.")
     id: str = Field(description="The case's id.")
     target: str = Field(description="The target's name.")
-    verdict: Verdict = Field(description="The case's.")
-    flaky: bool = Field(description="Whether its graded trials disagree.")
+    verdict: Verdict = Field(description="Verdict of the case.")
+    flaky: bool = Field(description="Whether graded trials disagree.")
     trials: int = Field(description="Trials that ran.")
-    graded: int = Field(description="Of those, the ones with a verdict.")
-    passed: int = Field(description="Of those, the ones that passed.")
+    graded: int = Field(description="Trials with a verdict.")
+    passed: int = Field(description="Trials that passed.")
     mean: float = Field(description="Mean score of graded trials.")
-    pass_rate_low: Share = Field(description="Lower end of the 95 % interval of its pass rate (Wilson).")
-    pass_rate_high: Share = Field(description="Upper end.")
-    pass_at_k: Items[Share] = Field(description="For k from 1 to at most 20: that at least one of k trials passes.")
-    pass_hat_k: Items[Share] = Field(description="For k from 1 to at most 20: that all of k trials pass.")
+    pass_rate_low: Share = Field(description="Lower bound of the pass rate (95 % Wilson interval).")
+    pass_rate_high: Share = Field(description="Upper bound of the pass rate.")
+    pass_at_k: Items[Share] = Field(
+        description="For k from 1 to at most 20: probability that at least one of k trials passes."
+    )
+    pass_hat_k: Items[Share] = Field(description="For k from 1 to at most 20: probability that all k trials pass.")
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What identifies it among all cases of a run."""
+        """The key of the case in a run."""
         return self.suite, self.id, self.target
 
 
 class ValidatorSettings(Recorded):
-    """A check of the finished run."""
+    """A validator with its settings."""
 
-    key: Name = Field(description="The validator's name.")
-    context: JsonObject = Field(default_factory=dict, description="Its settings.")
+    key: Name = Field(description="Name of the validator.")
+    context: JsonObject = Field(default_factory=dict, description="Settings of the validator.")
 
 
 SEVERITIES_WORST_FIRST: tuple[Severity, ...] = ("error", "warning", "info")
 
 
 class ValidatorIssue(Recorded):
-    """Something that a validator found."""
+    """An issue found by a validator."""
 
-    id: str = Field(description="What kind of thing.")
-    severity: Severity = Field(description="How bad.")
-    message: str = Field(description="What was found.")
-    path: Items[str] | None = Field(None, description="Where, as steps into the scenario report.")
+    id: str = Field(description="Kind of issue.")
+    severity: Severity = Field(description="Severity of the issue.")
+    message: str = Field(description="Description of the issue.")
+    path: Items[str] | None = Field(None, description="Path in the scenario report.")
 
 
 class Validation(Recorded):
-    """What a validator says of a run."""
+    """The result of a validator."""
 
-    validator: str = Field(description="Its name.")
-    issues: Items[ValidatorIssue] = Field(description="What it found.")
-    summary: JsonObject = Field(description="The same in figures.")
+    validator: str = Field(description="Name of the validator.")
+    issues: Items[ValidatorIssue] = Field(description="Issues found.")
+    summary: JsonObject = Field(description="Summary of the issues.")
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """What it found that is an error; of a great many, the first ones."""
+        """Messages of the errors; only the first ones if there are many."""
         return tuple(issue.message for issue in self.issues if issue.severity == "error")
 
     @property
     def worst_first(self) -> list[ValidatorIssue]:
-        """What it found, errors before warnings before notes."""
+        """The issues, worst first."""
         return sorted(self.issues, key=lambda issue: SEVERITIES_WORST_FIRST.index(issue.severity))
 
     def count(self, severity: Severity) -> int:
-        """Return how many issues there were, also where not all are kept."""
+        """Return the number of issues, including those that are not listed."""
         by_severity = self.summary.get("by_severity")
         counted = by_severity.get(severity) if isinstance(by_severity, dict) else None
         listed = sum(issue.severity == severity for issue in self.issues)
@@ -139,39 +141,41 @@ class Validation(Recorded):
 
 
 class FailedValidation(Recorded):
-    """A validator that could not say anything."""
+    """A validator that failed to run."""
 
-    validator: str = Field(description="Its name.")
-    error: str = Field(description="Why.")
+    validator: str = Field(description="Name of the validator.")
+    error: str = Field(description="Error message.")
 
 
 class ScenarioAggregates(Recorded):
-    """What the runs of a scenario come to together."""
+    """Aggregates of the runs of a scenario."""
 
-    runs: int = Field(description="How many there are.")
-    errors: int = Field(description="Of those, the ones without an answer.")
-    validations: Items[Validation | FailedValidation] = Field(description="What validators say.")
+    runs: int = Field(description="Number of runs.")
+    errors: int = Field(description="Runs without an answer.")
+    validations: Items[Validation | FailedValidation] = Field(description="Results of validators.")
 
 
 class ScenarioReport(Recorded):
-    """A suite as validators see it, without its runs."""
+    """The report of a suite, without its runs."""
 
-    scenario_key: str = Field(description="The suite's path.")
-    aggregates: ScenarioAggregates = Field(description="Its runs together.")
+    scenario_key: str = Field(description="Path of the suite.")
+    aggregates: ScenarioAggregates = Field(description="Aggregates of its runs.")
 
 
 class GateSettings(Recorded):
-    """The thresholds that were applied."""
+    """The thresholds applied to a suite."""
 
     suite: str = Field(description="The eval file.")
-    cases: int = Field(description="Its cases in this run.")
-    min_pass_rate: Share = Field(1.0, description="Least share of graded cases that pass.")
-    min_mean_score: Share | None = Field(None, description="Least mean score.")
-    max_errors: int = Field(0, description="Most errors.")
-    max_cost_usd: Dollars | None = Field(None, description="Most the suite may cost, judges included.")
-    validators: Items[ValidatorSettings] = Field((), description="Checks of its finished run.")
-    validator_errors: Literal["error", "warn"] = Field("error", description="Whether errors that they find count.")
-    seeds: Items[int] = Field((), description="The seeds of its trials, for validators.")
+    cases: int = Field(description="Cases of the suite in this run.")
+    min_pass_rate: Share = Field(1.0, description="Minimum share of graded cases that pass.")
+    min_mean_score: Share | None = Field(None, description="Minimum mean score.")
+    max_errors: int = Field(0, description="Maximum number of errors.")
+    max_cost_usd: Dollars | None = Field(None, description="Maximum cost of the suite, including judges.")
+    validators: Items[ValidatorSettings] = Field((), description="Validators that check the finished run.")
+    validator_errors: Literal["error", "warn"] = Field(
+        "error", description="Whether errors found by validators fail the gate."
+    )
+    seeds: Items[int] = Field((), description="Seeds of the trials, for validators.")
 
 
 GateVerdict = Literal["pass", "fail", "error", "budget", "interrupted", "nothing", "dry-run"]
@@ -194,91 +198,89 @@ GateReasonKind = Literal[
 
 
 class GateReason(Recorded):
-    """One reason why the gate is not passed."""
+    """A reason why the gate failed."""
 
-    kind: GateReasonKind = Field(description="What was not reached.")
+    kind: GateReasonKind = Field(description="Kind of reason.")
     suite: str | None = Field(description="The eval file; null for the whole run.")
-    message: str = Field(description="What was not reached, in words.")
+    message: str = Field(description="Description of the reason.")
 
 
 class GateResult(Recorded):
-    """Whether the run passed, and why not."""
+    """The decision of the gate, with its reasons."""
 
-    verdict: GateVerdict = Field(description="The gate's word.")
+    verdict: GateVerdict = Field(description="Verdict of the gate.")
     exit_code: Annotated[int, Field(ge=0, le=255)] = Field(
-        description="What the command ends with; that of a shard leaves quality to the whole."
+        description="Exit code of the command; for a shard, thresholds of quality are not applied."
     )
-    reasons: Items[str] = Field(description="What was not reached.")
-    causes: Items[GateReason] = Field((), description="The same, each with its kind and its suite.")
-    settings: Items[GateSettings] = Field(description="The thresholds, per suite.")
-    max_cost_usd: Dollars | None = Field(None, description="Most the whole run may cost (`--max-cost`).")
+    reasons: Items[str] = Field(description="Why the gate failed.")
+    causes: Items[GateReason] = Field((), description="The reasons with their kind and suite.")
+    settings: Items[GateSettings] = Field(description="Thresholds per suite.")
+    max_cost_usd: Dollars | None = Field(None, description="Maximum cost of the whole run (`--max-cost`).")
 
 
 class ShardRecord(Recorded):
-    """Which part of a plan ran."""
+    """The shard of a plan that ran."""
 
-    index: Annotated[int, Field(ge=1)] = Field(description="From 1.")
-    total: Annotated[int, Field(ge=1)] = Field(description="How many parts there are.")
+    index: Annotated[int, Field(ge=1)] = Field(description="Number of the shard, from 1.")
+    total: Annotated[int, Field(ge=1)] = Field(description="Number of shards.")
     cases: Annotated[int, Field(ge=0)] = Field(description="Cases of the whole plan.")
 
 
 class ConcurrencyChange(Recorded):
-    """How many questions a target was asked at once, from some moment on."""
+    """A change of the concurrent requests to a target."""
 
-    at: str = Field(description="When: ISO 8601, UTC.")
+    at: str = Field(description="Time: ISO 8601, UTC.")
     target: str = Field(description="The target's name.")
-    before: int = Field(description="Questions at once until then.")
-    after: int = Field(description="Questions at once from then on.")
-    held_s: float = Field(description="Seconds for which nothing at all was asked, as the server wished.")
-    reason: str = Field(description="Why.")
+    before: int = Field(description="Concurrent requests before.")
+    after: int = Field(description="Concurrent requests after.")
+    held_s: float = Field(description="Seconds without requests, as the server requested.")
+    reason: str = Field(description="Reason for the change.")
 
 
 Stop = Literal["fail-fast", "budget", "interrupted"]
-"""Why a run ended before its plan did."""
+"""Why a run ended early."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run ended, besides its rows."""
+    """How a run ended."""
 
     dry_run: bool = False
     write_error: str | None = None
     """Why rows are missing from the file."""
     stopped: Stop | None = None
     incomplete: tuple[str, ...] = ()
-    """What is wrong with merged results themselves."""
+    """Problems of merged results."""
     unrecorded: int = 0
-    """Questions of a replay that had no recording."""
+    """Requests of a replay without a recording."""
     shard: ShardRecord | None = None
     max_cost_usd: float | None = None
-    """Most the whole run may cost."""
+    """Maximum cost of the whole run."""
     unpriced_models: tuple[str, ...] = ()
     concurrency: tuple[ConcurrencyChange, ...] = ()
 
 
 class RunReport(Recorded):
-    """What a run came to."""
+    """The report of a run."""
 
     schema_: str = Field(alias="$schema", description="This schema's $id.")
-    plan_digest: Sha256 | None = Field(
-        description="The plan that ran, or of which a part ran; null for results of several plans."
-    )
-    shard: ShardRecord | None = Field(description="The part that ran; null for all of it.")
-    stopped: Stop | None = Field(None, description="Why not everything ran.")
-    incomplete: Items[str] = Field((), description="Of merged results: what is missing, doubled or foreign.")
-    unrecorded: int = Field(0, description="Questions of a replay that had no recording.")
-    dry_run: bool = Field(description="Whether the mock answered in place of the targets.")
+    plan_digest: Sha256 | None = Field(description="Digest of the plan; null for results of several plans.")
+    shard: ShardRecord | None = Field(description="The shard that ran; null for the whole plan.")
+    stopped: Stop | None = Field(None, description="Why the run ended early.")
+    incomplete: Items[str] = Field((), description="Problems of merged results: missing, duplicate or unknown cases.")
+    unrecorded: int = Field(0, description="Requests of a replay without a recording.")
+    dry_run: bool = Field(description="Whether mock answers replaced those of the targets.")
     counts: Counts = Field(description="Cases by verdict.")
-    statistics: Statistics = Field(description="Scores of graded cases.")
-    gate: GateResult = Field(description="Whether the run passed.")
-    suites: Items[Group] = Field((), description="The same, by eval file.")
-    targets: Items[Group] = Field((), description="The same, by the target that answers.")
-    evaluators: Items[EvaluatorFigures] = Field((), description="What evaluators found.")
+    statistics: Statistics = Field(description="Statistics of scores.")
+    gate: GateResult = Field(description="Decision of the gate.")
+    suites: Items[Group] = Field((), description="Results by eval file.")
+    targets: Items[Group] = Field((), description="Results by target that answers.")
+    evaluators: Items[EvaluatorFigures] = Field((), description="Results by evaluator.")
     repeated: Items[RepeatedCase] = Field((), description="Cases with several trials.")
-    comparison: Comparison | None = Field(None, description="Against the baseline (`--baseline`).")
-    scenario_reports: Items[ScenarioReport] = Field((), description="What validators say, suite by suite.")
+    comparison: Comparison | None = Field(None, description="Comparison with the baseline (`--baseline`).")
+    scenario_reports: Items[ScenarioReport] = Field((), description="Results of validators by suite.")
     usage: Usage = Field(description="Tokens of answers and judges.")
-    cost_usd: Dollars | None = Field(description="Cost of answers and judges, as far as it is known.")
-    unpriced_models: Items[str] = Field(description="Models whose price nobody knows: the cost lacks them.")
-    concurrency: Items[ConcurrencyChange] = Field(description="Changes of how many questions were asked at once.")
+    cost_usd: Dollars | None = Field(description="Known cost of answers and judges.")
+    unpriced_models: Items[str] = Field(description="Models with unknown prices, which are not in the cost.")
+    concurrency: Items[ConcurrencyChange] = Field(description="Changes of concurrent requests.")
     write_error: str | None = Field(None, description="Why results are missing from the file.")

@@ -1,4 +1,4 @@
-"""A result row: one trial of one case, one line of the JSONL."""
+"""The result row: one trial of one case."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ RESULT_VERSION = 1
 Dollars = Annotated[float, Field(ge=0)]
 
 BORDERLINE = 0.6
-"""Score from which an answer that did not pass is borderline."""
+"""Minimum score of a borderline answer."""
 PRECISION = 12
-"""Digits to which scores are compared, so that 0.1 + 0.7 is 0.8."""
+"""Digits for comparing scores, so that 0.1 + 0.7 is 0.8."""
 
 
 class Usage(Recorded):
-    """Tokens; null where the provider does not say."""
+    """Token counts; null if the provider does not report them."""
 
-    input_tokens: int | None = Field(None, description="Tokens read, cached ones included.")
-    output_tokens: int | None = Field(None, description="Tokens written, reasoning included.")
+    input_tokens: int | None = Field(None, description="Input tokens, including cached ones.")
+    output_tokens: int | None = Field(None, description="Output tokens, including reasoning.")
     total_tokens: int | None = Field(None, description="All tokens.")
-    cached_tokens: int | None = Field(None, description="Tokens read from the provider's cache.")
+    cached_tokens: int | None = Field(None, description="Input tokens from the provider's cache.")
 
     def plus(self, other: Usage | None) -> Usage:
-        """Return the sum of both; null where neither provider says."""
+        """Return the sum of both; null where both are unknown."""
         if other is None:
             return self
         return Usage(
@@ -52,38 +52,36 @@ class Usage(Recorded):
 
 
 def sum_of_known(one: int | None, two: int | None) -> int | None:
-    """Return the sum of what is known; None when nothing is."""
+    """Return the sum of the known numbers; None if both are unknown."""
     return one if two is None else (one or 0) + two
 
 
 class EvaluatorResult(Recorded):
-    """What one evaluator found."""
+    """The result of one evaluator."""
 
-    name: Name = Field(description="The evaluator's name.")
-    type: str = Field(description="The evaluator's type.")
+    name: Name = Field(description="Name of the evaluator.")
+    type: str = Field(description="Type of the evaluator.")
     status: Literal["ok", "error", "skipped"] = Field(
-        description="`error`: it could not score; `skipped`: the target does not give what it measures. "
-        "Then its score is 0 and counts nowhere."
+        description="`error`: it could not score; `skipped`: the target does not report what it measures. "
+        "In both cases the score is 0 and ignored."
     )
     score: Share = Field(description="From 0 to 1.")
-    weight: float = Field(description="Its share in the case's score.")
+    weight: float = Field(description="Weight in the score of the case.")
     required: bool = Field(description="Whether failing it fails the case.")
-    verdict: EvaluatorVerdict = Field(
-        description="The score against its pass line; `fail` too when a required part is missing."
-    )
-    hits: Items[str] = Field(description="What was right.")
-    misses: Items[str] = Field(description="What was wrong.")
-    reasoning: str = Field(description="Why.")
-    raw_response: str | None = Field(None, description="What the judge replied, or what a script printed that broke.")
-    stderr: str | None = Field(None, description="What its script wrote there; a long text without its middle.")
-    evaluator_results: Items[EvaluatorResult] | None = Field(None, description="What its members found.")
+    verdict: EvaluatorVerdict = Field(description="Verdict by its minimum score; `fail` if a required part is missing.")
+    hits: Items[str] = Field(description="Correct parts of the answer.")
+    misses: Items[str] = Field(description="Wrong or missing parts of the answer.")
+    reasoning: str = Field(description="Explanation of the score.")
+    raw_response: str | None = Field(None, description="Reply of the judge, or output of a script that failed.")
+    stderr: str | None = Field(None, description="Standard error of its script, shortened in the middle.")
+    evaluator_results: Items[EvaluatorResult] | None = Field(None, description="Results of its members.")
 
 
 class TraceSummary(Recorded):
-    """The tool calls of an answer, counted."""
+    """Counts of the tool calls of an answer."""
 
     event_count: int = Field(description="Number of calls.")
-    tool_names: Items[str] = Field(description="Tools, sorted.")
+    tool_names: Items[str] = Field(description="Names of the tools, sorted.")
     tool_calls_by_name: dict[str, int] = Field(description="Calls per tool.")
     error_count: int = Field(description="Calls that failed.")
 
@@ -102,36 +100,36 @@ class TraceSummary(Recorded):
 class ToolCall(Recorded):
     """A tool call of an answer."""
 
-    tool: str = Field(description="The tool's name.")
-    input: JsonValue = Field(None, description="Its arguments.")
-    output: JsonValue = Field(None, description="What it returned.")
+    tool: str = Field(description="Name of the tool.")
+    input: JsonValue = Field(None, description="Arguments of the call.")
+    output: JsonValue = Field(None, description="Result of the call.")
 
 
 class OutputMessage(Recorded):
-    """A turn of an answer."""
+    """A message of an answer."""
 
-    role: str = Field(description="Who speaks.")
-    content: JsonValue = Field(None, description="What is said.")
-    tool_calls: Items[ToolCall] = Field((), description="Tools called in this turn.")
+    role: str = Field(description="Role of the speaker.")
+    content: JsonValue = Field(None, description="Content of the message.")
+    tool_calls: Items[ToolCall] = Field((), description="Tool calls in this message.")
 
 
 class InputMessageRecord(Recorded):
-    """A turn of the question."""
+    """A message of the question."""
 
-    role: str = Field(description="Who speaks.")
-    name: str | None = Field(None, description="A name for the speaker.")
-    content: str = Field(description="What is said; files are named, not shown.")
+    role: str = Field(description="Role of the speaker.")
+    name: str | None = Field(None, description="Name of the speaker.")
+    content: str = Field(description="Content, with paths instead of file contents.")
 
 
 class PrintedOutput(Recorded):
-    """What a command printed before it failed; long texts without their middle."""
+    """The output of a command that failed, shortened in the middle."""
 
-    stdout: str = Field(description="Its standard output.")
-    stderr: str = Field(description="Its standard error.")
+    stdout: str = Field(description="Standard output.")
+    stderr: str = Field(description="Standard error.")
 
 
 class RowSource(Recorded):
-    """Where the case stands."""
+    """Position of the case."""
 
     path: str = Field(description="The eval file, relative to the repository.")
     line: int = Field(description="First line of the case.")
@@ -144,60 +142,62 @@ OutcomeKey = tuple[str, str, str]
 class ResultRow(Recorded):
     """One trial of one case."""
 
-    schema_version: Annotated[int, Field(ge=1, le=1)] = Field(RESULT_VERSION, description="Version of this form.")
-    timestamp: str = Field(description="When it ended: ISO 8601, UTC.")
-    eval_id: Name = Field(description="The case's id.")
-    dataset: str = Field(description="The suite's name.")
-    conversation_id: str | None = Field(None, description="Groups cases of one conversation.")
+    schema_version: Annotated[int, Field(ge=1, le=1)] = Field(RESULT_VERSION, description="Version of this schema.")
+    timestamp: str = Field(description="Time of its end: ISO 8601, UTC.")
+    eval_id: Name = Field(description="Id of the case.")
+    dataset: str = Field(description="Name of the suite.")
+    conversation_id: str | None = Field(None, description="Id that groups the cases of one conversation.")
     suite: str = Field(description="The eval file, relative to the repository.")
-    target: str = Field(description="The target's name.")
-    provider: str = Field(description="The target's provider.")
-    model: str | None = Field(None, description="The model that answered, as the provider names it.")
-    trial: Annotated[int, Field(ge=1)] = Field(description="Which trial, from 1.")
-    trials: Annotated[int, Field(ge=1)] = Field(1, description="How many the case has at the most.")
-    require: Require = Field("majority", description="How many of them must pass.")
+    target: str = Field(description="Name of the target.")
+    provider: str = Field(description="Provider of the target.")
+    model: str | None = Field(None, description="Model that answered, as reported by the provider.")
+    trial: Annotated[int, Field(ge=1)] = Field(description="Number of the trial, from 1.")
+    trials: Annotated[int, Field(ge=1)] = Field(1, description="Maximum number of trials of the case.")
+    require: Require = Field("majority", description="Trials that must pass.")
     stop_when: Literal["decided"] | None = Field(
-        None, description="Whether its trials end when the rest cannot change the verdict."
+        None, description="`decided`: the remaining trials are skipped when they cannot change the verdict."
     )
-    seed: int | None = Field(None, description="The trial's seed.")
-    digest: str = Field(description="The case's digest in the plan.")
-    input_messages: Items[InputMessageRecord] | None = Field(None, description="The question, as the author wrote it.")
+    seed: int | None = Field(None, description="Seed of the trial.")
+    digest: str = Field(description="Digest of the case in the plan.")
+    input_messages: Items[InputMessageRecord] | None = Field(None, description="Messages of the question.")
     expected_outcome: str | None = Field(None, description="What a good answer achieves.")
-    reference_answer: str | None = Field(None, description="A good answer.")
+    reference_answer: str | None = Field(None, description="Reference answer.")
     status: Literal["ok", "error"] = Field(description="Whether there is a verdict.")
     verdict: Verdict = Field(description="`error` is neither pass nor fail.")
-    score: Share = Field(description="From 0 to 1; of an errored row what could be scored, else 0.")
-    hits: Items[str] = Field(description="What was right.")
-    misses: Items[str] = Field(description="What was wrong.")
-    reasoning: str = Field(description="Why, evaluator by evaluator.")
+    score: Share = Field(description="From 0 to 1; for an errored row, the score of what could be scored, else 0.")
+    hits: Items[str] = Field(description="Correct parts of the answer.")
+    misses: Items[str] = Field(description="Wrong or missing parts of the answer.")
+    reasoning: str = Field(description="Explanations of all evaluators.")
     candidate_answer: str = Field(description="The answer.")
-    evaluator_results: Items[EvaluatorResult] = Field(description="What each evaluator found.")
+    evaluator_results: Items[EvaluatorResult] = Field(description="Results of the evaluators.")
     error: str | None = Field(None, description="Why there is no verdict.")
-    error_kind: ErrorKind | None = Field(None, description="What failed.")
-    printed: PrintedOutput | None = Field(None, description="What the target's command printed before it failed.")
-    finish_reason: str | None = Field(None, description="Why the model stopped, in the API's own word.")
-    attempts: Annotated[int, Field(ge=1)] = Field(description="Attempts of the engine.")
-    requests: Annotated[int, Field(ge=0)] = Field(description="Tries over the wire, in all attempts.")
-    duration_ms: Annotated[int, Field(ge=0)] = Field(description="Time of the last attempt's answer.")
+    error_kind: ErrorKind | None = Field(None, description="Kind of the error.")
+    printed: PrintedOutput | None = Field(None, description="Output of the target's command, if it failed.")
+    finish_reason: str | None = Field(None, description="Why the model stopped, as reported by the API.")
+    attempts: Annotated[int, Field(ge=1)] = Field(description="Attempts of the trial.")
+    requests: Annotated[int, Field(ge=0)] = Field(description="Requests in all attempts, including retries.")
+    duration_ms: Annotated[int, Field(ge=0)] = Field(description="Duration of the last attempt's answer.")
     usage: Usage | None = Field(None, description="Tokens of the answer.")
     cost_usd: Dollars | None = Field(
-        None, description="Cost of the answer: as the provider says, else by the price of its tokens."
+        None, description="Cost of the answer: reported by the provider, or by the price of its tokens."
     )
-    cached: bool = Field(False, description="Whether the answer comes from the cache or a recording; then it is free.")
+    cached: bool = Field(False, description="Whether the answer comes from the cache or a recording, without cost.")
     judge_usage: Usage | None = Field(None, description="Tokens of the judges.")
     judge_cost_usd: Dollars | None = Field(
-        None, description="Cost of the judges; absent when the price of one of them is not known."
+        None, description="Cost of the judges; absent if the price of one is unknown."
     )
-    request: JsonObject = Field(default_factory=dict, description="What was asked, free of secrets.")
-    output_messages: Items[OutputMessage] | None = Field(None, description="The whole answer (--include-trace).")
-    trace_summary: TraceSummary | None = Field(None, description="Tool calls, when the provider reports them.")
-    source: RowSource = Field(description="The place of the case, for links and annotations.")
-    metadata: JsonObject = Field(default_factory=dict, description="The author's own.")
-    masked: bool = Field(False, description="Whether a secret stood in the answer and was taken out.")
-    # The last field is always written: a row that was torn while it was written lacks it.
-    dry_run: bool = Field(False, description="Whether the mock answered in place of the target.")
+    request: JsonObject = Field(default_factory=dict, description="Request, without secrets.")
+    output_messages: Items[OutputMessage] | None = Field(
+        None, description="All messages of the answer (--include-trace)."
+    )
+    trace_summary: TraceSummary | None = Field(None, description="Tool calls, if the provider reports them.")
+    source: RowSource = Field(description="Position of the case, for links and annotations.")
+    metadata: JsonObject = Field(default_factory=dict, description="The author's data.")
+    masked: bool = Field(False, description="Whether a secret was redacted in the answer.")
+    # The last field is always written: a torn row lacks it.
+    dry_run: bool = Field(False, description="Whether a mock answer replaced that of the target.")
 
     @property
     def outcome_key(self) -> OutcomeKey:
-        """What tells its case from all other cases of a run."""
+        """The key of the case in a run."""
         return self.suite, self.eval_id, self.target

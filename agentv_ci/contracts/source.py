@@ -1,4 +1,4 @@
-"""A file as it was read: its data, and where each part of it stands."""
+"""A file that was read: its data, and the position of each part."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from agentv_ci.contracts.diagnostics import RULES, Diagnostic
 Kind = Literal["eval", "targets", "config", "judge-set"]
 
 Pointer = tuple[str | int, ...]
-"""The way to a value: `("evalcases", 0, "id")`."""
+"""The path of a value: `("evalcases", 0, "id")`."""
 
 
 class Mark(NamedTuple):
-    """Where a value begins and ends: (line, column), both from 0, the end exclusive."""
+    """The start and end of a value: (line, column), both from 0, the end exclusive."""
 
     start: tuple[int, int]
     end: tuple[int, int]
     parts: dict[str, tuple[Mark, Mark]] | list[Mark] | None
-    """Of a mapping: key → marks of the key and of its value. Of a sequence: marks of its items."""
+    """For a mapping: key → marks of the key and its value; for a list: marks of its items."""
 
 
 NOWHERE = Mark((0, 0), (0, 0), None)
-"""Of what stands in no file, or was not found in it."""
+"""The mark of a value that is not in a file."""
 
 
 @dataclass(frozen=True)
@@ -42,22 +42,22 @@ class Source:
     root: Path
     """The repository: the nearest folder with `.git`, else the working directory."""
     kind: Kind | None
-    """None for a YAML file that is none of ours."""
+    """None for a YAML file that is not an agentv-ci document."""
     data: JsonValue
     find_mark: Callable[[], Mark]
-    """Where every part of `data` stands; asked once, and only when something is to be said."""
+    """Return the positions of all parts; called once, and only for diagnostics."""
     diagnostics: tuple[Diagnostic, ...] = ()
-    """What was noticed while reading."""
+    """Diagnostics of the file itself."""
     readable: bool = True
-    """Whether `data` is the file's content."""
+    """Whether the file could be read."""
     keys: frozenset[str] | None = None
-    """Every key of every mapping in `data`, where that is known: it saves looking for keys that are nowhere."""
+    """All keys of all mappings in `data`, if known, to skip searches for absent keys."""
 
     find_items: Callable[[str], list[Mark] | None] = lambda _: None
-    """Where the items of a list at the top level stand, when that is found faster than with `find_mark`."""
+    """Return the positions of the items of a top-level list, if faster than `find_mark`."""
 
     def items(self, key: str) -> list[Mark]:
-        """Return where the items of the list under a top-level key begin and end; what is in them may be left out."""
+        """Return the marks of the items of a top-level list, possibly without their parts."""
         found = self.find_items(key)
         if found is None:
             parts = locate(self.mark, (key,)).parts
@@ -66,33 +66,33 @@ class Source:
 
     @cached_property
     def mark(self) -> Mark:
-        """Where every part of `data` stands."""
+        """The positions of all parts of `data`."""
         return self.find_mark()
 
     def resolve(self, file_reference: str) -> Path:
-        """Return the absolute path a file reference means: from the repository with a leading `/`, else from here."""
+        """Return the absolute path of a file reference: from the repository with a leading `/`, else from this file."""
         if file_reference.startswith("/"):
             return normal(self.root / file_reference.lstrip("/"))
         return normal(self.path.parent / file_reference)
 
 
 def diagnostic_at(mark: Mark, rule: str, message: str, path: Path, **details: str | None) -> Diagnostic:
-    """Return a diagnostic of a rule about what stands at `mark`; `details`: its pointer, case, target and hint."""
+    """Return a diagnostic at `mark`; `details` are its pointer, case, target and hint."""
     (line, column), (end_line, end_column) = mark.start, mark.end
     severity = RULES[rule].severity
     return Diagnostic(rule, severity, message, str(path), line + 1, column + 1, end_line + 1, end_column + 1, **details)
 
 
 def normal(path: Path) -> Path:
-    """Return an absolute path without `.` and `..`, symbolic links kept as they are written."""
+    """Return an absolute path without `.` and `..`; symbolic links stay."""
     return Path(os.path.normpath(path))
 
 
 def locate(mark: Mark, pointer: Pointer, *, key: bool = False) -> Mark:
-    """Return where `pointer` stands, or the deepest part of the way that exists.
+    """Return the mark of the value at `pointer`, or of the deepest part that exists.
 
-    With `key`, the mark is that of the last key instead of its value. A key is also found under its
-    camelCase twin and inside `settings`, so that checks may speak in field names.
+    With `key`, return the mark of the last key instead of its value. Field names also match keys in camelCase and
+    inside `settings`.
     """
     for index, step in enumerate(pointer):
         if isinstance(mark.parts, dict):
@@ -116,7 +116,7 @@ def _entry(parts: dict[str, tuple[Mark, Mark]], step: str) -> tuple[Mark, Mark] 
 
 
 def spell(pointer: Pointer) -> str:
-    """Write a pointer the way people read it: `evalcases[0].input_messages[1].role`."""
+    """Return a pointer as text: `evalcases[0].input_messages[1].role`."""
     text = ""
     for step in pointer:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step

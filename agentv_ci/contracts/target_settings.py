@@ -1,4 +1,4 @@
-"""What every target has, and the types of its fields."""
+"""Settings of every target, and the types of their fields."""
 
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, get_args
@@ -18,69 +18,66 @@ Milliseconds = Annotated[float, Field(ge=0)] | EnvironmentReference
 
 
 def number(value: float | str | None, default: float) -> float:
-    """Return a number of a resolved target, or the one that its absence means."""
+    """Return a number of a resolved target, or its default."""
     return default if value is None else float(value)
 
 
 class TargetSettings(Authored):
-    """What every target has."""
+    """Settings of every target."""
 
     hoists_settings: ClassVar[bool] = True
     outside_digest: ClassVar[frozenset[str]] = frozenset({"name", "judge_target", "workers", "provider_batching"})
-    """Fields that cannot change an answer, only when, how often and under which name it is asked for.
-
-    Who judges stands at the evaluators that are judged.
-    """
+    """Fields that cannot change an answer. The judge is part of the evaluators that use it."""
     secrets: ClassVar[frozenset[str]] = frozenset()
-    """Fields whose values are secret."""
+    """Fields with secret values."""
     essential: ClassVar[frozenset[str]] = frozenset()
-    """Optional fields that may not silently be absent because a variable is not set."""
+    """Optional fields whose environment variable must be set if they refer to one."""
     paths: ClassVar[frozenset[str]] = frozenset()
-    """Fields that hold a path, relative to the targets file."""
+    """Fields with a path, relative to the targets file."""
     programs: ClassVar[frozenset[str]] = frozenset()
-    """Fields that hold a program: a name to look up, or, with a `/` in it, a path like others."""
+    """Fields with a program: a name to look up, or, with a `/`, a path."""
     implied: ClassVar[Mapping[str, JsonValue]] = {}
-    """Field → the value that its absence means."""
+    """Field → its default."""
     variables: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """Field → the environment variables it is read from when it is absent; the first that is set wins."""
+    """Field → the environment variables that set it if it is absent; the first one wins."""
     fallbacks: ClassVar[Mapping[str, str]] = {}
-    """Field → its value when it is absent and no variable names another one."""
+    """Field → its value if it is absent and no variable is set."""
     most_workers: ClassVar[int | None] = None
-    """Questions it can take at once at most, whatever `workers` says."""
+    """Maximum number of concurrent requests."""
     charges: ClassVar[bool] = True
     """Whether its answers cost money."""
     judges_itself: ClassVar[bool] = False
-    """Whether it may judge its own answers: models may, agents and commands may not."""
+    """Whether it may judge its own answers: models, but not agents and commands."""
 
     reports: ClassVar[frozenset[str]] = frozenset({"cost", "tokens", "tool_calls"})
-    """What it can report beside its answers."""
+    """What it reports besides answers."""
 
-    name: Name = Field(description="How evals and the command line call this target.")
-    judge_target: Maybe[Name] = Field(None, description="The target that judges this one's answers.")
-    workers: Maybe[Count] = Field(None, description="Questions at once; default 1. `--workers` wins.")
+    name: Name = Field(description="Name of the target in eval files and on the command line.")
+    judge_target: Maybe[Name] = Field(None, description="Target that judges the answers of this one.")
+    workers: Maybe[Count] = Field(None, description="Concurrent requests; default 1. `--workers` overrides it.")
     provider_batching: Maybe[Flag] = Field(
-        None, description="Ask all questions in one session, where the provider can."
+        None, description="Send all questions in one session, if the provider supports it."
     )
 
     @classmethod
     def kind(cls) -> str:
-        """Return the name of this kind of target: of several names for its provider the first."""
+        """Return the canonical name of the provider."""
         return str(get_args(cls.model_fields["provider"].annotation)[0])
 
     @classmethod
-    def needs(cls, data: Mapping[str, JsonValue]) -> frozenset[str]:  # noqa: ARG003  # kinds that need nothing
-        """Return the optional fields that a target with this data cannot do without."""
+    def needs(cls, data: Mapping[str, JsonValue]) -> frozenset[str]:  # noqa: ARG003  # used by subclasses
+        """Return the optional fields that a target with this data needs."""
         return frozenset()
 
     @classmethod
     def reads(cls, field: str, data: Mapping[str, JsonValue]) -> bool:
-        """Return whether a field that this data leaves open is read from its variables."""
+        """Return whether a field is read from its variables."""
         return field not in data
 
     def fallback(self, field: str) -> str | None:
-        """Return what a field is when it is absent and no variable names another value."""
+        """Return the value of a field if it is absent and no variable is set."""
         return self.fallbacks.get(field)
 
-    def says_nothing(self, field: str, value: JsonValue) -> bool:
-        """Whether a field might as well be absent: it has the value that its absence means."""
+    def is_default(self, field: str, value: JsonValue) -> bool:
+        """Whether a value is the default of its field."""
         return field in self.implied and value == self.implied[field]

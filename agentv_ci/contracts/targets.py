@@ -1,6 +1,6 @@
-"""The targets document: what answers the questions. One class per `provider`.
+"""The targets document: one class per `provider`.
 
-Any scalar but `name` and `provider` may be a reference to the environment, written `${{ NAME }}`.
+Any scalar except `name` and `provider` may be an environment reference, `${{ NAME }}`.
 """
 
 from collections.abc import Collection, Mapping
@@ -26,20 +26,20 @@ TARGETS_SCHEMAS = ("agentv-targets-v2.2", "agentv-targets-v2")
 
 
 class HttpHealthcheck(Authored):
-    """Ready when a GET answers with 2xx."""
+    """Ready when a GET request returns 2xx."""
 
-    type: Literal["http"] = Field(description="Probe a URL.")
-    url: Name = Field(description="The address to GET.")
-    timeout_seconds: Maybe[Seconds] = Field(None, description="Longest wait; default 10.")
+    type: Literal["http"] = Field(description="Request a URL.")
+    url: Name = Field(description="URL to request.")
+    timeout_seconds: Maybe[Seconds] = Field(None, description="Time limit, in seconds; default 10.")
 
 
 class CommandHealthcheck(Authored):
-    """Ready when a command ends with status 0."""
+    """Ready when a command exits with status 0."""
 
-    type: Literal["command"] = Field(description="Probe with a command.")
-    command_template: Name = Field(description="The command; placeholders as in the target's.")
-    cwd: Maybe[Name] = Field(None, description="Where it runs; default: where the target's command runs.")
-    timeout_seconds: Maybe[Seconds] = Field(None, description="Longest run; default 10.")
+    type: Literal["command"] = Field(description="Run a command.")
+    command_template: Name = Field(description="Command, with the placeholders of the target's command.")
+    cwd: Maybe[Name] = Field(None, description="Working directory; default: that of the target's command.")
+    timeout_seconds: Maybe[Seconds] = Field(None, description="Time limit, in seconds; default 10.")
 
 
 Healthcheck = Annotated[HttpHealthcheck | CommandHealthcheck, Field(discriminator="type")]
@@ -62,16 +62,20 @@ class CliTarget(TargetSettings):
 
     provider: Literal["cli"] = Field(description="Run a command.")
     command_template: Name = Field(
-        description="The command for a shell. Placeholders: {PROMPT} {PROMPT_FILE} {GUIDELINES} {EVAL_ID} {ATTEMPT} "
-        "{FILES} {ATTACHMENTS} {OUTPUT_FILE}; they are quoted already. {{NAME}} is {NAME} itself."
+        description="Shell command. Placeholders: {PROMPT} {PROMPT_FILE} {GUIDELINES} {EVAL_ID} {ATTEMPT} "
+        "{FILES} {ATTACHMENTS} {OUTPUT_FILE}; their values are quoted. {{NAME}} is a literal {NAME}."
     )
-    files_format: Maybe[Name] = Field(None, description="One file of {FILES}; {path} and {basename}; default {path}.")
-    attachments_format: Maybe[Name] = Field(None, description="One file of {ATTACHMENTS}; default {path}.")
-    cwd: Maybe[Name] = Field(None, description="Relative to this file; default: the eval file's folder.")
-    env: Maybe[dict[str, str]] = Field(None, description="Environment variables of the command.")
-    timeout_seconds: Maybe[Seconds] = Field(None, description="Longest run; default: the case's timeout.")
-    healthcheck: Maybe[Healthcheck] = Field(None, description="Probed once before the first case.")
-    verbose: Maybe[Flag] = Field(None, description="Show the command too, under --verbose.")
+    files_format: Maybe[Name] = Field(
+        None, description="Format of each file in {FILES}, with {path} and {basename}; default {path}."
+    )
+    attachments_format: Maybe[Name] = Field(None, description="Format of each file in {ATTACHMENTS}; default {path}.")
+    cwd: Maybe[Name] = Field(
+        None, description="Working directory, relative to this file; default: the folder of the eval file."
+    )
+    env: Maybe[dict[str, str]] = Field(None, description="Environment variables for the command.")
+    timeout_seconds: Maybe[Seconds] = Field(None, description="Time limit of a run; default: the case's timeout.")
+    healthcheck: Maybe[Healthcheck] = Field(None, description="Check before the first case.")
+    verbose: Maybe[Flag] = Field(None, description="Also print the command with --verbose.")
     keep_temp_files: Maybe[Flag] = Field(None, description="Keep prompt and output files.")
 
     older_names: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -81,24 +85,24 @@ class CliTarget(TargetSettings):
 
 
 class MockError(Authored):
-    """A failure the mock plays."""
+    """A failure that the mock simulates."""
 
     kind: Literal["timeout", "rate_limit", "auth", "network", "server", "request", "malformed", "process"] = Field(
-        description="What kind of failure."
+        description="Kind of the failure."
     )
-    message: str = Field("scripted failure", description="What it says.")
-    attempts: Maybe[AtLeastOne] = Field(None, description="Fail this many attempts; default all.")
+    message: str = Field("scripted failure", description="Error message.")
+    attempts: Maybe[AtLeastOne] = Field(None, description="Number of attempts that fail; default all.")
 
 
 class MockUsage(Authored):
-    """Tokens the mock reports."""
+    """Token counts that the mock reports."""
 
-    input_tokens: NonNegative = Field(0, description="Tokens read.")
-    output_tokens: NonNegative = Field(0, description="Tokens written.")
+    input_tokens: NonNegative = Field(0, description="Input tokens.")
+    output_tokens: NonNegative = Field(0, description="Output tokens.")
 
 
 class MockTarget(TargetSettings):
-    """Answers that were written down beforehand; nothing leaves the machine."""
+    """Answers from the targets file; nothing leaves the machine."""
 
     charges: ClassVar[bool] = False
     reports: ClassVar[frozenset[str]] = frozenset({"tokens", "tool_calls"})
@@ -106,13 +110,13 @@ class MockTarget(TargetSettings):
 
     outside_digest: ClassVar[frozenset[str]] = TargetSettings.outside_digest | {"delay_ms"}
 
-    provider: Literal["mock"] = Field(description="Answer from this file.")
-    response: Maybe[str] = Field(None, description="The answer to every question.")
-    responses: Maybe[dict[str, str]] = Field(None, description="Case id → answer; wins over `response`.")
-    tool_calls: Maybe[Items[AuthoredToolCall]] = Field(None, description="Tool calls reported with every answer.")
-    delay_ms: Maybe[Milliseconds] = Field(None, description="Wait before answering.")
+    provider: Literal["mock"] = Field(description="Use answers from this file.")
+    response: Maybe[str] = Field(None, description="Answer to every question.")
+    responses: Maybe[dict[str, str]] = Field(None, description="Case id → answer; overrides `response`.")
+    tool_calls: Maybe[Items[AuthoredToolCall]] = Field(None, description="Tool calls to report with every answer.")
+    delay_ms: Maybe[Milliseconds] = Field(None, description="Delay before the answer, in milliseconds.")
     error: Maybe[MockError] = Field(None, description="Fail instead of answering.")
-    usage: Maybe[MockUsage] = Field(None, description="Tokens reported with every answer.")
+    usage: Maybe[MockUsage] = Field(None, description="Token counts to report with every answer.")
 
 
 Target = TypeAliasType(
@@ -148,30 +152,27 @@ class TargetsDocument(Authored):
 
 
 def judge_name(evaluator_judge: str | None, target: Target) -> str | None:
-    """Return the name of the target that judges `target`'s answers; None when there is none."""
+    """Return the name of the target that judges the answers of `target`, or None."""
     return evaluator_judge or target.judge_target or (target.name if target.judges_itself else None)
 
 
 def own_workers(target: Target) -> int:
-    """Return how many questions a target says it takes at once; a reference to the environment counts as one."""
+    """Return the concurrent requests that a target sets; 1 for an environment reference."""
     return at_most(target, target.workers if isinstance(target.workers, int) else 1)
 
 
 def at_most(target: Target, workers: int) -> int:
-    """Return how many of `workers` questions at once a target can take."""
+    """Return `workers`, limited to the concurrent requests that a target supports."""
     return min(workers, target.most_workers or workers)
 
 
 def cases_at_once(workers: int | None, answering: Collection[Target]) -> int:
-    """Return how many cases a run works on at once: as many as it was told, else as its targets take together.
-
-    With nothing said anywhere it is 1: in order, one at a time.
-    """
+    """Return the number of cases to run at once: `workers`, else the sum of the targets' workers if one sets them."""
     own = [own_workers(target) for target in answering]
     return workers or (sum(own) if any(each > 1 for each in own) else 1)
 
 
 def model_name(target: Target) -> str | None:
-    """Return the model that a target asks, or its deployment; None when it has none or the environment names it."""
+    """Return the model or deployment of a target; None without one or for an environment reference."""
     name = getattr(target, "model", None) or getattr(target, "deployment", None)
     return name if isinstance(name, str) and variable_of(name) is None else None

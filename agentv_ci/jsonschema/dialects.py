@@ -1,6 +1,6 @@
-"""Dialects of JSON Schema that no answer can hold up; a door to jsonschema.
+"""Dialects of JSON Schema with time limits; a door to jsonschema.
 
-Run as a program it checks in a process of its own, which can be ended.
+Run as a program, it checks in a separate process that can be killed.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ TIMEOUT_APART_S = 5.0
 MAX_MESSAGE = 300
 MAX_EXPONENT = 700
 MAX_FOUND = 1_000
-"""Violations after which no more are looked for."""
-THE_REST = frozenset({"unevaluatedProperties", "unevaluatedItems"})
+"""Violations after which the check stops."""
+UNEVALUATED = frozenset({"unevaluatedProperties", "unevaluatedItems"})
 
 _QUOTES = Repr()
 _QUOTES.maxdict = _QUOTES.maxlist = 20
@@ -40,12 +40,12 @@ _QUOTES.maxstring = _QUOTES.maxlong = 200
 
 
 class CannotCheck(Exception):
-    """A schema says nothing about an answer."""
+    """A schema cannot be applied to an answer."""
 
 
 def check(schema: JsonObject | bool, value: JsonValue) -> list[str]:
-    """Return what a schema refuses in a value, by JSON path; raises CannotCheck."""
-    # An empty registry: nothing is ever fetched.
+    """Return the violations of a value, each with its JSON path; raises CannotCheck."""
+    # An empty registry: nothing is downloaded.
     dialect = _bounded(validators.validator_for(schema, default=Draft202012Validator))
     try:
         errors = dialect(schema, registry=Registry()).iter_errors(value)
@@ -53,31 +53,31 @@ def check(schema: JsonObject | bool, value: JsonValue) -> list[str]:
     except TimeoutError as error:
         raise CannotCheck(f"a pattern of the schema took longer than {TIMEOUT_S:g} s") from error
     except Unresolvable as error:
-        raise CannotCheck(f"the schema refers to what it does not hold: {error.ref}") from error
+        raise CannotCheck(f"unresolved reference in the schema: {error.ref}") from error
     except (RecursionError, OverflowError, ValueError, re.error, UnknownType) as error:
-        # Schemas without end, patterns and types that are none, numbers that no float can hold.
-        raise CannotCheck(f"the answer cannot be checked with the schema: {type(error).__name__}: {error}") from error
+        # Endless schemas, invalid patterns and types, numbers beyond float.
+        raise CannotCheck(f"cannot check the answer with the schema: {type(error).__name__}: {error}") from error
     except BaseException as error:
-        # How rpds, the maps of the reference implementation, says that the stack is at its end.
+        # rpds, the maps of jsonschema, panics on a stack overflow.
         if type(error).__module__ != "pyo3_runtime":
             raise
-        raise CannotCheck("the answer cannot be checked with the schema: it is nested too deep") from error
+        raise CannotCheck("cannot check the answer with the schema: nested too deep") from error
     return [f"{error.json_path}: {shortened(error.message, MAX_MESSAGE)}" for error in found]
 
 
-def asks_for_the_rest(schema: JsonValue) -> bool:
+def has_unevaluated(schema: JsonValue) -> bool:
     """Whether a schema has `unevaluatedProperties` or `unevaluatedItems`."""
     match schema:
         case dict():
-            return not schema.keys().isdisjoint(THE_REST) or any(map(asks_for_the_rest, schema.values()))
+            return not schema.keys().isdisjoint(UNEVALUATED) or any(map(has_unevaluated, schema.values()))
         case list():
-            return any(map(asks_for_the_rest, schema))
+            return any(map(has_unevaluated, schema))
         case _:
             return False
 
 
 def _place(error: ValidationError) -> list[tuple[bool, int, str]]:
-    """Where an error stands, as people count: 2 before 10."""
+    """Return the sort key of an error: its path, numbers in numeric order."""
     steps = error.absolute_path
     return [(False, step, "") if isinstance(step, int) else (True, 0, step) for step in steps]
 
@@ -88,7 +88,7 @@ _OWN: set[type[Validator]] = set()
 
 @cache
 def _bounded(dialect: type[Validator]) -> type[Validator]:
-    """Return a dialect that no answer can hold up: patterns have a time limit, items are compared by their digests."""
+    """Return a dialect whose patterns have a time limit and whose unique items are compared by hash."""
     if dialect in _OWN:
         return dialect
     own = {
@@ -100,29 +100,29 @@ def _bounded(dialect: type[Validator]) -> type[Validator]:
         "additionalProperties": _check_additional_properties,
     }
     standard = Draft202012Validator.VALIDATORS
-    # What a dialect lacks, or has in a form of its own, it keeps so: a draft-03 type may be a schema.
+    # Keywords that a dialect lacks or defines differently stay: a draft-03 type may be a schema.
     shared = {name: check for name, check in own.items() if dialect.VALIDATORS.get(name) is standard[name]}
     bounded: type[Validator] = validators.extend(dialect, shared)  # type: ignore[no-untyped-call]  # by the stubs
 
     def evolve(validator: Validator, **changes: object) -> Validator:
-        # A schema that names its dialect would be handed to the library's own: every part of a bundle does.
+        # Otherwise a subschema with $schema, such as each part of a bundle, would get the library's own dialect.
         schema = changes.get("schema", validator.schema)
         chosen = _bounded(validators.validator_for(schema, default=type(validator)))  # type: ignore[arg-type]  # a schema
         given = {field.alias: getattr(validator, field.name) for field in fields(type(validator)) if field.init}  # type: ignore[arg-type]  # its classes are made with attrs
         return chosen(**given | changes)
 
-    setattr(bounded, "evolve", evolve)  # noqa: B010  # the protocol knows methods, no place for them
+    setattr(bounded, "evolve", evolve)  # noqa: B010  # the protocol declares methods only
     _OWN.add(bounded)
     return bounded
 
 
 class _Descends(Protocol):
-    """What keywords may ask of a validator, and its protocol leaves out."""
+    """Methods of a validator that its protocol does not declare."""
 
     def descend(
         self, instance: JsonValue, schema: JsonValue, path: str | None = None, schema_path: str | None = None
     ) -> Iterator[ValidationError]:
-        """Yield what a schema refuses in a part of the value."""
+        """Yield the violations of a part of the value."""
         ...
 
     def is_type(self, instance: JsonValue, type: str) -> bool:  # noqa: A002  # the library's name
@@ -139,7 +139,7 @@ def _check_type(
 ) -> Iterator[ValidationError]:
     names = [types] if isinstance(types, str) else types
     if not any(validator.is_type(value, name) for name in names):
-        # Quoted in part: a large answer would be written whole, on every level that is wrong.
+        # Abbreviated: otherwise every level repeats all of a large answer.
         yield ValidationError(f"{_QUOTES.repr(value)} is not of type {', '.join(map(repr, names))}")
 
 
@@ -147,9 +147,9 @@ def _check_multiple(_: _Descends, factor: float, value: JsonValue, __: JsonObjec
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return
     digits = [str(value), str(factor)]
-    # No float is longer than its exponent says.
+    # The exponent bounds the digits of a float.
     with localcontext(prec=MAX_EXPONENT + sum(map(len, digits))):
-        # By the digits that are written: 19.99 is 1999 times 0.01.
+        # As decimals: 19.99 is a multiple of 0.01.
         rest = Decimal(digits[0]) % Decimal(digits[1])
     if rest:
         yield ValidationError(f"{value!r} is not a multiple of {factor!r}")
@@ -161,7 +161,7 @@ def _check_unique(_: _Descends, unique: JsonValue, value: JsonValue, __: JsonObj
 
 
 def _identity(value: JsonValue) -> Hashable:
-    """What equal values have in common: 1 and 1.0 are one value, 1 and true are two."""
+    """Return a hashable that is equal for equal JSON values: 1 and 1.0 are equal, 1 and true are not."""
     match value:
         case dict():
             return frozenset((key, _identity(item)) for key, item in value.items())
@@ -207,7 +207,7 @@ def _check_additional_properties(
 
 
 class _Bounded:
-    """What jsonschema needs of `re`, with a time limit."""
+    """The part of `re` that jsonschema uses, with a time limit."""
 
     @staticmethod
     def search(pattern: str, text: str) -> bool:
@@ -216,11 +216,11 @@ class _Bounded:
 
 
 def main() -> None:
-    """Check what stands on standard input, in a process of its own; it ends even if its parent is gone."""
+    """Check the schema and value on standard input; exit even if the parent process is gone."""
     signal.alarm(round(TIMEOUT_APART_S) + 1)
-    # What jsonschema searches for properties that are left takes this door too, and so has a limit.
+    # The library uses `re` directly for unevaluated properties.
     for module in (_utils, _legacy_keywords):
-        setattr(module, "re", _Bounded)  # noqa: B010  # mypy knows no such attribute
+        setattr(module, "re", _Bounded)  # noqa: B010  # not declared in the stubs
     given = json.load(sys.stdin)
     try:
         found: JsonObject = {"misses": [*check(given["schema"], given["value"])]}

@@ -1,6 +1,6 @@
-"""The references of an author's JSON Schema: followed from file to file, and bundled into one document.
+"""References of an author's JSON Schema: followed across files, and bundled into one document.
 
-A door to referencing. Nothing is ever fetched: a reference leads into the schema itself or to a file beside it.
+A door to referencing. Nothing is downloaded: a reference is inside the schema or to a file in the repository.
 """
 
 from __future__ import annotations
@@ -25,50 +25,49 @@ Read = Callable[[Path], JsonValue]
 KEYWORDS = ("$ref", "$dynamicRef")
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-"""What a schema is written in that does not say so."""
+"""The dialect of a schema without `$schema`."""
 NAME = "urn:agentv-ci:schema"
-"""How the `$id` of a bundle begins; its digest follows, and in those of its parts a number."""
+"""The prefix of a bundle's `$id`; its digest follows, then the number of a part."""
 
 WITH_ID = ("draft-03", "draft-04")
-"""Dialects that write `id` for `$id`."""
+"""Dialects with `id` instead of `$id`."""
 LEGACY = (*WITH_ID, "draft-06", "draft-07")
-"""Dialects in which a `$ref` hides its siblings, and embedded schemas stand in `definitions`."""
+"""Dialects in which a `$ref` hides its siblings, and embedded schemas are in `definitions`."""
 
 
-class LeadsNowhere(Exception):
-    """A reference has nothing to refer to."""
+class UnresolvedRef(Exception):
+    """A reference that cannot be resolved."""
 
 
 def bad_ref(schema: JsonValue, place: Path, read: Read) -> str | None:
-    """Return what is wrong with the first reference of a valid schema, or of a file it needs, that leads nowhere.
+    """Return the problem of the first unresolved reference of a valid schema or of its files; None without one.
 
-    `place` is the file that holds the schema: a reference to another file is relative to it. None: all is well.
+    `place` is the file that contains the schema: references to other files are relative to it.
     """
     try:
         bundled = bundle(schema, place, read)
         if bundled is not schema:
             _Explorer(bundled, place, _read_nothing).explore()
-    except LeadsNowhere as error:
+    except UnresolvedRef as error:
         return str(error)
     except RecursionError:
-        return "it is nested too deep"
+        return "nested too deep"
     except ValueError as error:
-        return f"an $id or $ref is no address: {error}"
+        return f"an $id or $ref is not a valid URI: {error}"
     return None
 
 
 def bundle(schema: JsonValue, place: Path, read: Read) -> JsonObject | bool:
-    """Return a schema whose references are all good as one that needs no other file.
+    """Return a schema as one document that needs no other file; raises UnresolvedRef.
 
-    A compound document (JSON Schema 2020-12 core, 9.3): every file it needs is embedded under an `$id` of its own,
-    `urn:agentv-ci:schema:<digest>:<number>`, and referred to by that. Where files lie leaves no trace.
-    Raises LeadsNowhere.
+    A compound document (JSON Schema 2020-12 core, 9.3): every file is embedded under its own `$id`,
+    `urn:agentv-ci:schema:<digest>:<number>`. Paths of files are not in it.
     """
     root, *others = _Explorer(schema, place, read).explore()
     if not root.names_files:
         assert isinstance(schema, (dict, bool))
         return schema
-    # Validators keep schemas by `$id`: no two bundles may share one.
+    # Validators store schemas by `$id`, so it must be unique.
     digest = digest_of(canonical(_assembled(root, others, NAME)))
     return _assembled(root, others, f"{NAME}:{digest[:16]}")
 
@@ -79,22 +78,22 @@ def _read_nothing(path: Path) -> JsonValue:
 
 @dataclass(slots=True)
 class _Document:
-    """A file of a schema, and what was found in it; parts are known by the `id` of the object."""
+    """A file of a schema; its parts are identified by the `id` of the object."""
 
     uri: str
     resource: Resource[JsonValue]
     dialect: str
     base: str
-    """The address that its references are relative to."""
+    """The URI that its references are relative to."""
     refs: dict[tuple[int, str], str] = field(default_factory=dict)
-    """Part and keyword → the address it refers to, with the fragment."""
+    """Part and keyword → the URI it refers to, with the fragment."""
     resources: dict[int, str] = field(default_factory=dict)
-    """Part with an `$id` of its own → its address."""
+    """Part with its own `$id` → its URI."""
     bases: dict[int, str] = field(default_factory=dict)
-    """Part → the address that its references are relative to; of parts where its dialect looks for schemas."""
+    """Subschema → the URI that its references are relative to."""
     seen: set[int] = field(default_factory=set)
     names_files: bool = False
-    """Whether a reference is more than a fragment, and leads to a file."""
+    """Whether a reference is to a file, not only a fragment."""
 
     @property
     def id_keyword(self) -> str:
@@ -106,23 +105,23 @@ class _Document:
 
     @property
     def anchor(self) -> str | None:
-        """The name of the whole, where its author's `$id` is one: `#name`, in older dialects."""
+        """The anchor of the document, if its `$id` is `#name`, as in older dialects."""
         contents = self.resource.contents
         given = contents.get(self.id_keyword) if isinstance(contents, dict) and self.is_legacy else None
         return given[1:] if isinstance(given, str) and given.startswith("#") else None
 
 
 class _Explorer:
-    """Follows references through files, as a validator would."""
+    """Follows references across files like a validator."""
 
     def __init__(self, schema: JsonValue, place: Path, read: Read) -> None:
         self._read = read
         self._dialect = _dialect(schema, DIALECT)
         self._start = place.as_uri()
         self._retrieved: dict[str, Resource[JsonValue]] = {}
-        # attrs names the argument without the underscore of the attribute.
+        # attrs removes the underscore from the argument.
         empty = Registry[JsonValue](retrieve=self._retrieve)  # type: ignore[call-arg]
-        # What is not crawled here is crawled again by every lookup.
+        # Otherwise every lookup crawls it again.
         self._registry: Registry[JsonValue] = empty.with_resource(self._start, _resource(schema, self._dialect)).crawl()
         self._documents: dict[str, _Document] = {}
         self._waiting: list[tuple[_Document, Resource[JsonValue], Resolver[JsonValue], str]] = []
@@ -142,7 +141,7 @@ class _Explorer:
         return self._retrieved[uri]
 
     def _document(self, uri: str) -> _Document:
-        """Return the document that an address is in; a new one waits to be walked."""
+        """Return the document of a URI; queue a new one to be walked."""
         if uri not in self._documents:
             retrieved = self._registry.get_or_retrieve(uri)
             resource = retrieved.value
@@ -183,7 +182,7 @@ class _Explorer:
                 self._follow(urldefrag(address).url, target)
 
     def _follow(self, url: str, target: Resolved[JsonValue]) -> None:
-        """Have what is referred to walked, which may lie where its dialect looks for no schemas."""
+        """Queue the target of a reference, which need not be at a subschema's place."""
         if url in self._documents or urlsplit(url).scheme == "file":
             document = self._document(url)
             base = document.bases.get(id(target.contents), url)
@@ -195,11 +194,11 @@ class _Explorer:
         try:
             return resolver.lookup(ref)
         except Unresolvable as error:
-            # Unresolvable ← Unretrievable ← what reading the file came to.
+            # Unresolvable ← Unretrievable ← error of reading the file.
             cause = error.__cause__ and error.__cause__.__cause__
             reason = f": {cause}" if isinstance(cause, ValueError) else ""
             inside = f", in '{_path(document.uri).name}'" if document.uri != self._start else ""
-            raise LeadsNowhere(f"{keyword} '{ref}' leads nowhere{reason}{inside}") from error
+            raise UnresolvedRef(f"{keyword} '{ref}' cannot be resolved{reason}{inside}") from error
 
 
 def _assembled(root: _Document, others: list[_Document], name: str) -> JsonObject:
@@ -217,7 +216,7 @@ def _assembled(root: _Document, others: list[_Document], name: str) -> JsonObjec
 
 
 def _names(documents: list[_Document], prefix: str) -> Mapping[str, str]:
-    """Return the `$id` in the bundle of every address: the author's own where it is absolute and unique."""
+    """Return the `$id` in the bundle of every URI: the author's own if it is absolute and unique."""
     given = Counter(document.base for document in documents)
     names: dict[str, str] = {}
     for index, document in enumerate(documents):
@@ -230,13 +229,13 @@ def _names(documents: list[_Document], prefix: str) -> Mapping[str, str]:
 
 
 def _renamed(document: _Document, names: Mapping[str, str], anchors: Mapping[str, str]) -> JsonObject:
-    """Return a document under its new `$id`, with its references changed to those of others."""
+    """Return a document with its new `$id` and rewritten references."""
     whole = _rewritten(document.resource.contents, document, names, anchors)
     head: JsonObject = {"$schema": document.dialect, document.id_keyword: names[document.uri]}
     if not isinstance(whole, dict):
         return {**head, "allOf": [whole]}
     if document.is_legacy and "$ref" in whole:
-        # A `$ref` hides what stands beside it, the `$id` too; only definitions are still found there.
+        # A `$ref` hides its siblings, even `$id`, but not definitions.
         found = {key: value for key, value in whole.items() if key in ("definitions", "$defs")}
         return {**head, "allOf": [{"$ref": whole["$ref"]}], **found}
     return {**head, **{key: value for key, value in whole.items() if key not in head}}
@@ -270,9 +269,9 @@ def _resource_of(contents: JsonValue, dialect: str) -> Resource[JsonValue]:
 
 
 def _unshared(value: JsonValue) -> JsonValue:
-    """Return a copy with sorted keys, no part of which is in two places, as YAML's aliases are.
+    """Return a copy with sorted keys, without the shared parts that YAML aliases make.
 
-    Parts are known by their place in memory, and files are numbered in the order in which they are found.
+    Parts are identified by `id`, and files are numbered in the order in which they are found.
     """
     if isinstance(value, dict):
         return {key: _unshared(value[key]) for key in sorted(value)}

@@ -1,4 +1,4 @@
-"""The published schemas, found at run time; `tests/schema_rendering.py` renders them from the contracts."""
+"""Load the published schemas; `tests/schema_rendering.py` renders them from the contracts."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ SCHEMAS: Mapping[Kind, SchemaName] = {
     "config": "config-v2",
     "judge-set": "judge-set-v1",
 }
-"""What a document of each kind is checked with."""
+"""Kind of document → its schema."""
 
 
 def schema_id(name: SchemaName) -> str:
-    """Return the `$id` under which a schema is published."""
+    """Return the `$id` of a published schema."""
     return f"{BASE_ID}{name}.schema.json"
 
 
 def text(name: SchemaName) -> str:
-    """Return a published schema as it is shipped: from the wheel, else from the checkout."""
+    """Return the text of a published schema: from the wheel, else from the checkout."""
     here = Path(__file__).parent.parent
     shipped = here / "published" / f"{name}.schema.json"
     return (shipped if shipped.exists() else here.parent / "schemas" / shipped.name).read_text("utf-8")

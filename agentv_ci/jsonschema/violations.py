@@ -1,6 +1,6 @@
-"""What JSON Schemas refuse: the published ones in documents, and their dialects in schemas of authors.
+"""Violations of the published schemas, and of meta-schemas by authors' schemas.
 
-A door to jsonschema. Nothing is ever fetched: the registry is empty.
+A door to jsonschema. Nothing is downloaded: the registry is empty.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ DIALECTS = (
     "https://json-schema.org/draft/2019-09/schema",
     *(f"http://json-schema.org/draft-0{number}/schema#" for number in (7, 6, 4, 3)),
 )
-"""What `$schema` may say."""
+"""Supported values of `$schema`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One thing a schema refuses."""
+    """One violation of a schema."""
 
     keyword: str
     """`required`, `unknown`, `type`, or the schema's own keyword."""
@@ -39,23 +39,23 @@ class Violation:
     """Type names, allowed values, known keys, spellings of what is missing, or the keyword's value."""
     found: JsonValue
     message: str
-    """The validator's own sentence, for keywords without a better one."""
+    """The validator's message, for keywords without a better one."""
 
 
 def violations(name: SchemaName, instance: JsonValue) -> list[Violation]:
-    """Return everything a published schema refuses in `instance`; for unions, what the meant branch refuses."""
+    """Return all violations of a published schema; for unions, those of the intended branch."""
     return [found for error in _validator(name).iter_errors(instance) for found in _explain(error, ())]
 
 
 def invalid_schema(schema: JsonValue, part_of: JsonValue = None) -> str | None:
     """Return why `schema` is not a JSON Schema, or None.
 
-    Its dialect is the one it names, else that of the schema it is `part_of`, else 2020-12.
+    Its dialect is its own `$schema`, else that of the schema it is `part_of`, else 2020-12.
     """
     if isinstance(schema, bool):
         return None
     if not isinstance(schema, dict):
-        return "a schema is a mapping, or true or false"
+        return "expected a mapping, true or false"
     if reason := _unknown_dialect(schema.get("$schema", DIALECTS[0])):
         return reason
     whole = part_of if isinstance(part_of, dict) else {}
@@ -65,18 +65,18 @@ def invalid_schema(schema: JsonValue, part_of: JsonValue = None) -> str | None:
     except SchemaError as error:
         return f"{error.json_path}: {error.message}"
     except RecursionError:
-        return "it is nested too deep"
+        return "nested too deep"
     except ValueError as error:
-        return f"its $schema or $id is no address: {error}"
+        return f"its $schema or $id is not a valid URI: {error}"
     return None
 
 
 def _unknown_dialect(named: JsonValue) -> str | None:
     if not isinstance(named, str):
-        return "$.$schema: the dialect is named by a text"
+        return "$.$schema: must be a string"
     if named.rstrip("#") in (each.rstrip("#") for each in DIALECTS):
         return None
-    return f"$.$schema: unknown dialect '{named}'{did_you_mean(named, DIALECTS)}; known are {listed(DIALECTS)}"
+    return f"$.$schema: unknown dialect '{named}'{did_you_mean(named, DIALECTS)}; expected one of {listed(DIALECTS)}"
 
 
 @cache
@@ -86,7 +86,7 @@ def _validator(name: SchemaName) -> Draft202012Validator:
 
 def _explain(error: ValidationError, prefix: Pointer) -> Iterator[Violation]:
     pointer = (*prefix, *error.relative_path)
-    fields = vars(error)  # typed as if they might be unset
+    fields = vars(error)  # the stubs allow them to be unset
     value, found = fields["validator_value"], fields["instance"]
     match str(error.validator):
         case "anyOf":
@@ -118,7 +118,7 @@ def _alternatives(pattern: str) -> list[str]:
 
 
 def _explain_choice(error: ValidationError, pointer: Pointer) -> Iterator[Violation]:
-    """Explain a union by the branch that was meant: the one whose type fits."""
+    """Explain a union by its intended branch: the one whose type fits."""
     fields = vars(error)
     choices, found = fields["validator_value"], fields["instance"]
     if spellings := _spellings(choices):
@@ -140,12 +140,12 @@ def _explain_choice(error: ValidationError, pointer: Pointer) -> Iterator[Violat
 
 
 def _is_wrong_type(error: ValidationError) -> bool:
-    """Whether the value as a whole is of another type."""
+    """Whether the whole value has another type."""
     return error.validator == "type" and not error.relative_path
 
 
 def _spellings(branches: JsonValue) -> list[str]:
-    """Return the spellings of the missing field, when the union only lists those of one."""
+    """Return the spellings of a missing field, if the union only lists those of one field."""
     names: list[str] = []
     for branch in branches if isinstance(branches, list) else ():
         required = branch.get("required") if isinstance(branch, dict) else None

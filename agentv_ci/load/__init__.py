@@ -1,1 +1,1 @@
-"""Stage 1: files become data, with what is wrong with them as files."""
+"""Stage 1: read files into sources, with the problems of the files themselves."""

@@ -1,4 +1,4 @@
-"""Which files a command line means, and which documents belong to an eval file."""
+"""Find the files that a command line names, and the documents that belong to an eval file."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ NEVER_ENTERED = frozenset({"node_modules", "venv", "__pycache__"})
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredFile:
-    """A file to look at."""
+    """A file that was found."""
 
     path: Path
     named: bool
-    """Whether the user wrote this very path."""
+    """Whether the user gave this exact path."""
 
 
 def discover(patterns: Sequence[str], cwd: Path) -> tuple[DiscoveredFile, ...]:
-    """Return the files that paths, folders and globs mean: in order, each once.
+    """Return the files that paths, folders and globs match: in order, each once.
 
-    Raises UsageError that names every path which does not exist.
+    Raises UsageError with every path that does not exist.
     """
     missing = [pattern for pattern in patterns if not glob.has_magic(pattern) and not _exists(normal(cwd / pattern))]
     if missing:
@@ -53,7 +53,7 @@ def _expand(pattern: str, cwd: Path) -> Iterator[DiscoveredFile]:
     else:
         from wcmatch import glob as wcglob
 
-        # Unlike the standard library's, it does not follow links, which may lead in circles.
+        # Unlike the standard library's, it does not follow links, which can be circular.
         for name in sorted(wcglob.glob(pattern, flags=wcglob.GLOBSTAR, root_dir=str(cwd))):
             if any(part in NEVER_ENTERED and part not in pattern for part in Path(name).parts):
                 continue
@@ -67,7 +67,7 @@ def _expand(pattern: str, cwd: Path) -> Iterator[DiscoveredFile]:
 def _exists(path: Path) -> bool:
     try:
         return path.exists() or path.is_symlink()
-    except (OSError, ValueError):  # longer than the system allows, or with a NUL
+    except (OSError, ValueError):  # too long, or with a NUL byte
         return False
 
 
@@ -85,17 +85,17 @@ def _is_entered(folder: Path) -> bool:
 
 
 def find_root(path: Path, cwd: Path) -> Path:
-    """Return the repository a file belongs to: the nearest folder with `.git`, else the working directory."""
+    """Return the repository of a file: the nearest folder with `.git`, else the working directory."""
     return next((folder for folder in path.parents if (folder / ".git").exists()), cwd)
 
 
 def find_targets(path: Path, root: Path, cwd: Path) -> Path | None:
-    """Return the targets file of an eval file: from its folder up to the repository, then the working directory."""
+    """Return the targets file of an eval file: search from its folder up to `root`, then the working directory."""
     return targets_in(*_upwards(path, root), cwd)
 
 
 def targets_in(*folders: Path) -> Path | None:
-    """Return the first targets file of these folders."""
+    """Return the first targets file in these folders."""
     return _first_file(folder / name for folder in folders for name in TARGETS_NAMES)
 
 
@@ -106,7 +106,7 @@ def find_configs(path: Path, root: Path) -> tuple[Path, ...]:
 
 
 def find_dotenv(path: Path, root: Path, cwd: Path) -> Path | None:
-    """Return the first `.env` from an eval file's folder upwards to the repository, then the working directory."""
+    """Return the first `.env` from an eval file's folder up to `root`, then in the working directory."""
     return _first_file(folder / ".env" for folder in (*_upwards(path, root), cwd))
 
 

@@ -1,4 +1,4 @@
-"""A file becomes a Source, with what is wrong with it as a file."""
+"""Read a file into a Source."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ KNOWN_SCHEMAS: Mapping[str, Kind] = {
 }
 
 OURS = re.compile(r"\bagentv-(?:eval|targets|config|judge-set)-|^evalcases\s*:", re.MULTILINE)
-"""Signs that a file with more than YAML's core in it is meant to be one of ours all the same."""
+"""Marks of our documents, for files that go beyond the YAML core schema."""
 
 
 def load(path: Path, root: Path, *, named: bool) -> Source:
     """Read one YAML document.
 
-    `root` is the repository it belongs to. `named` says that the user asked for this very file, so that a file
-    which is none of ours is a mistake. Never raises: what cannot be read is a Source with diagnostics.
+    `root` is its repository. With `named`, the user gave this exact path, and a file of another kind is an error.
+    Never raises: a file that cannot be read is a Source with diagnostics.
     """
     text = ""
     try:
@@ -48,7 +48,7 @@ def load(path: Path, root: Path, *, named: bool) -> Source:
         refused = (_diagnostic(path, error.problem),) if is_ours else ()
         return Source(path, root, kind, None, lambda: NOWHERE, refused, readable=False)
     kind, problem = _recognise(path, parsed, named=named)
-    # What is wrong in a file that is none of ours does not matter, but a kind of ours that does not exist does.
+    # Problems in files of other programs do not matter, but an unknown kind of ours does.
     problems = (*(parsed.problems if named or kind is not None else ()), *([problem] if problem else []))
     found = tuple(_diagnostic(path, each) for each in problems)
     data = {} if kind == "config" and parsed.data is None else parsed.data
@@ -58,7 +58,7 @@ def load(path: Path, root: Path, *, named: bool) -> Source:
 def _read(path: Path) -> str:
     if "\0" in str(path):
         # Results may name any path.
-        raise Unparsable("cannot be read: a NUL is in its name", rule="AV105")
+        raise Unparsable("cannot be read: its name contains a NUL byte", rule="AV105")
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -86,21 +86,21 @@ def _recognise(path: Path, parsed: Parsed, *, named: bool) -> tuple[Kind | None,
         if kind is None and (named or looks_ours):
             place = locate(parsed.find_mark(), ("$schema",))
             names = [name for name in KNOWN_SCHEMAS if not name.startswith("http")]
-            message = f"unknown $schema '{declared}'{did_you_mean(declared, names)}; known are {listed(names)}"
+            message = f"unknown $schema '{declared}'{did_you_mean(declared, names)}; expected one of {listed(names)}"
             return _kind_by_name(path), Problem("AV103", message, place.start, place.end)
         return kind, None
     kind = _kind_by_name(path) or _kind_by_content(data, named=named)
     if not named and (kind is None or (kind == "targets" and data is not None and not isinstance(data, dict))):
         return None, None  # other files are called targets.yaml too
-    if kind is not None and (data is None or _tries_to_say(data)):
+    if kind is not None and (data is None or _attempts_schema(data)):
         return kind, None
     start = parsed.find_mark().start
     if kind is not None:
         name = next(name for name, each in KNOWN_SCHEMAS.items() if each == kind)
-        return kind, Problem("AV102", f"no $schema; read as '{name}'", start, start)
+        return kind, Problem("AV102", f"$schema is missing; read as '{name}'", start, start)
     message = "the file is empty"
     if data is not None:
-        message = "no document of agentv-ci; those begin with a line such as $schema: agentv-eval-v2"
+        message = "not an agentv-ci document; add a line such as $schema: agentv-eval-v2"
     return None, Problem("AV103", message, start, start)
 
 
@@ -124,8 +124,8 @@ def _kind_by_content(data: JsonValue, *, named: bool) -> Kind | None:
     return None
 
 
-def _tries_to_say(data: JsonValue) -> bool:
-    """Whether `$schema` is there, only not as it should be: that is said where the rest of the document is checked."""
+def _attempts_schema(data: JsonValue) -> bool:
+    """Whether `$schema` is there but misspelt or of the wrong type, which `validate` reports."""
     return isinstance(data, dict) and ("$schema" in data or nearest("$schema", data) is not None)
 
 

@@ -1,4 +1,4 @@
-"""What ruamel.yaml's parsers give: events and where they stand, and errors in words for people who do not know them."""
+"""Events of ruamel.yaml's parsers, their positions, and readable syntax errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ruamel.yaml.reader import ReaderError
 from agentv_ci.contracts.source import Mark
 
 try:
-    from ruamel.yaml import CParser  # type: ignore[attr-defined]  # only there with the C extension
+    from ruamel.yaml import CParser  # type: ignore[attr-defined]  # needs the C extension
 except ImportError:  # pragma: no cover  # the wheel of ruamel.yaml.clib does not exist for this platform
     CParser = None
 
@@ -31,14 +31,14 @@ LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 
 
 class Event(Protocol):
-    """What both parsers' events have."""
+    """What the events of both parsers have in common."""
 
     start_mark: Position
     end_mark: Position
 
 
 class Position(Protocol):
-    """A place, from 0."""
+    """A position; counts from 0."""
 
     line: int
     column: int
@@ -46,7 +46,7 @@ class Position(Protocol):
 
 
 class LightScalarEvent(ScalarEvent):
-    """The same event, made by one call instead of three: half of the time of a parse goes into making events."""
+    """A scalar event that one call creates instead of three: half of the parse time goes into creating events."""
 
     __slots__ = ()
 
@@ -72,29 +72,29 @@ class LightScalarEvent(ScalarEvent):
 
 
 if CParser is not None:
-    # NOTE: the C parser looks its event classes up in its module and takes none as an argument; ADR 5 has the figures.
+    # NOTE: the C parser takes its event classes from its module, not from an argument; see ADR 5.
     vars(sys.modules[CParser.__module__])["ScalarEvent"] = LightScalarEvent
 
 
 def c_parser(text: str) -> Callable[[], Any] | None:
-    """Return the C parser's function that gives the next event, or None where there is no C parser."""
+    """Return the C parser's function for the next event; None without the C extension."""
     return CParser(text).get_event if CParser is not None else None
 
 
 def own_events(text: str) -> Iterator[Event]:
-    """Return the events of ruamel's own parser, which is slow and reads all of YAML."""
+    """Return the events of ruamel's own parser, which is slow and supports all of YAML."""
     events: Iterator[Event] = YAML(typ="safe", pure=True).parse(io.StringIO(text))
     return events
 
 
 def span(event: Event) -> tuple[Point, Point]:
-    """Return where an event begins and ends."""
+    """Return the start and end of an event."""
     start, end = event.start_mark, event.end_mark
     return (start.line, start.column), (end.line, end.column)
 
 
 def marks(text: str, values: Sequence[tuple[Event, Event]]) -> Iterator[Mark]:
-    """Yield the marks of values, each given by its first event and its last; what is in them is left out."""
+    """Yield the marks of values, given by their first and last events; parts are omitted."""
     lines = LINE_BREAK.split(text)
     for first, last in values:
         start, end = span(last)
@@ -104,7 +104,7 @@ def marks(text: str, values: Sequence[tuple[Event, Event]]) -> Iterator[Mark]:
 
 
 def block_end(lines: Sequence[str], start: Point, end: Point) -> Point:
-    """Return where a block scalar ends: its own end mark stands behind its trailing line breaks."""
+    """Return the end of a block scalar's text; its end mark is after the trailing line breaks."""
     line = min(end[0], len(lines)) - (1 if end[1] == 0 else 0)
     while line > start[0] and not lines[line].strip():
         line -= 1
@@ -113,7 +113,7 @@ def block_end(lines: Sequence[str], start: Point, end: Point) -> Point:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong with the file that is known before anyone looks at its meaning."""
+    """A problem of the file itself."""
 
     rule: str
     message: str
@@ -123,7 +123,7 @@ class Problem:
 
 
 class Unparsable(ValueError):
-    """There is no document to speak of."""
+    """A file that is not a readable YAML document."""
 
     def __init__(
         self,
@@ -139,11 +139,11 @@ class Unparsable(ValueError):
 
 
 class Foreign(Unparsable):
-    """It is YAML, and beyond its core: a document for another program."""
+    """YAML beyond the core schema, probably for another program."""
 
 
 def syntax_error(text: str, error: YAMLError) -> Unparsable:
-    """Return what a parser says of `text`."""
+    """Return a parser's error as a problem of `text`."""
     if isinstance(error, ReaderError):
         before = text[: error.position]
         point = (before.count("\n"), len(before) - (before.rfind("\n") + 1))
@@ -157,32 +157,32 @@ def syntax_error(text: str, error: YAMLError) -> Unparsable:
     complaint = ", ".join(part for part in (error.context, error.problem) if part)
     if known := _known(complaint, point, begun):
         return known
-    since = f" (it begins at line {begun[0] + 1}, column {begun[1] + 1})" if begun != point else ""
+    since = f" (it starts at line {begun[0] + 1}, column {begun[1] + 1})" if begun != point else ""
     return Unparsable(f"not valid YAML: {complaint}{since}", point)
 
 
 def _known(complaint: str, point: Point, begun: Point) -> Unparsable | None:
-    """Return better words for what people mostly do."""
+    """Return a clearer message for a common mistake."""
 
     def problem(message: str, hint: str, place: Point = point) -> Unparsable:
         return Unparsable(f"not valid YAML: {message}", place, hint=hint)
 
     if "mapping values are not allowed here" in complaint:
-        return problem("': ' inside a text", "put the text in quotes, or behind key: | on lines of its own")
+        return problem("': ' inside an unquoted value", "quote the value, or write it as a block after 'key: |'")
     if "found character '\\t'" in complaint:
-        return problem("a tab where a value or a key should begin", "YAML indents with spaces")
+        return problem("a tab cannot start a key or a value", "indent with spaces")
     if match := re.search(r"found character '(.)' that cannot start any token", complaint):
-        return problem(f"a text cannot begin with {match[1]}", "put the text in quotes")
+        return problem(f"an unquoted value cannot start with '{match[1]}'", "quote the value")
     if match := re.search(r"found unknown escape character '(.)'", complaint):
-        hint = f"in single quotes a backslash is a backslash: '\\{match[1]}'"
-        return problem(f"\\{match[1]} means nothing in double quotes", hint)
+        hint = f"use single quotes, where a backslash is literal: '\\{match[1]}'"
+        return problem(f"\\{match[1]} is not an escape sequence", hint)
     if "while scanning a quoted scalar" in complaint and "end of stream" in complaint:
-        return problem("this quote is never closed", "close it, or write '' for an apostrophe in single quotes", begun)
+        return problem("unclosed quote", "close it, or write '' for an apostrophe inside single quotes", begun)
     if "could not find expected ':'" in complaint:
-        return problem("a line without ': '", "a key has a colon and a space behind it", begun)
+        return problem("expected ': ' after a key", "write the key as 'key: value'", begun)
     if "while parsing a flow" in complaint and "'<stream end>'" in complaint:
-        return problem("this bracket is never closed", "close it; lines inside brackets end with a comma", begun)
+        return problem("unclosed bracket", "close it, and separate items inside brackets with commas", begun)
     if "while parsing a block" in complaint and "<block end>" in complaint:
-        message = f"this does not continue what begins on line {begun[0] + 1}"
-        return problem(message, "lines of one level are indented alike; a quoted text goes to its last quote")
+        message = f"this does not continue the block that starts on line {begun[0] + 1}"
+        return problem(message, "indent all lines of a block alike, and write nothing after a closing quote")
     return None

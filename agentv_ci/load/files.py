@@ -1,4 +1,4 @@
-"""Files beside documents: what their references lead to, and what `.env` files add to the environment."""
+"""Files beside documents: file references and `.env` files."""
 
 from __future__ import annotations
 
@@ -10,31 +10,30 @@ from pathlib import Path
 from agentv_ci.contracts.documents import ROLE_MARKER, InspectFile, ReferencedFile
 from agentv_ci.errors import UsageError
 
-REMEMBERED = 4096
-"""Many documents refer to the same few files."""
+CACHED_FILES = 4096
 MAX_BYTES = 64 * 1024 * 1024
 
 
 def file_inspector() -> InspectFile:
-    """Return a function that inspects files and remembers the last few thousand of them."""
-    return lru_cache(maxsize=REMEMBERED)(inspect_file)
+    """Return `inspect_file` with a cache: many documents refer to the same files."""
+    return lru_cache(maxsize=CACHED_FILES)(inspect_file)
 
 
 def inspect_file(path: Path, homes: tuple[Path, ...]) -> ReferencedFile:
-    """Return what `path` leads to; what leads out of all `homes` is not opened. Never raises."""
+    """Return what `path` refers to; a file outside all `homes` is not opened. Never raises."""
     try:
         real = path.resolve()
         if not any(real.is_relative_to(home.resolve()) for home in homes):
             return ReferencedFile(real, "outside")
         status = real.stat()
-    except (OSError, RuntimeError, ValueError):  # links in a circle; a NUL in the name
+    except (OSError, RuntimeError, ValueError):  # circular links; a NUL byte in the name
         return ReferencedFile(path, "missing")
     if stat.S_ISDIR(status.st_mode):
         return ReferencedFile(real, "folder")
     if not stat.S_ISREG(status.st_mode):
-        return ReferencedFile(real, "unreadable", "it is not a regular file")
+        return ReferencedFile(real, "unreadable", "not a regular file")
     if status.st_size > MAX_BYTES:
-        return ReferencedFile(real, "unreadable", f"it is larger than {MAX_BYTES // 1024 // 1024} MiB")
+        return ReferencedFile(real, "unreadable", f"larger than {MAX_BYTES // 1024 // 1024} MiB")
     try:
         text = real.read_bytes().decode("utf-8")
     except OSError as error:
@@ -47,7 +46,7 @@ def inspect_file(path: Path, homes: tuple[Path, ...]) -> ReferencedFile:
 
 
 def with_dotenv(environ: Mapping[str, str], files: Iterable[Path]) -> dict[str, str]:
-    """Return `environ` with the variables of `.env` files that it does not have; the first value of a name wins.
+    """Return `environ` plus the variables of `.env` files; the first value of a name wins.
 
     Raises UsageError for a file that cannot be read.
     """
@@ -59,12 +58,11 @@ def with_dotenv(environ: Mapping[str, str], files: Iterable[Path]) -> dict[str, 
 
 
 def _read_dotenv(path: Path) -> Mapping[str, str]:
-    # Few runs have such a file.
-    import logging
+    import logging  # few runs have such a file
 
     from dotenv import dotenv_values
 
-    # It complains, without naming the file, about every line that is written for a shell.
+    # It warns, without naming the file, about every line in shell syntax.
     logging.getLogger("dotenv.main").setLevel(logging.ERROR)
     try:
         # Without interpolation: a secret may contain `$`.

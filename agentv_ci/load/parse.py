@@ -1,9 +1,8 @@
-"""YAML 1.2 core to plain data, with the place of every part.
+"""Parse YAML 1.2 core into plain data, with the position of every part.
 
-The event stream of ruamel's C parser is read by constructors of our own, which are an order of magnitude faster than a
-round-trip load: first the one of `plain.py`, then, for all other files and for places, the one below. The C parser
-(libyaml 0.1.7) refuses a few valid documents and may be missing: then ruamel's own parser reads the file, and what it
-says holds.
+Constructors of our own read the event stream of ruamel's C parser, ten times faster than a round-trip load: first the
+one in `plain.py`, then, for all other files and for positions, the one below. The C parser (libyaml 0.1.7) rejects a
+few valid documents and may be missing; then ruamel's own parser decides.
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ from agentv_ci.load.plain import MAX_DEPTH, MAX_NODES, NotPlain, plain, read_pla
 from agentv_ci.text import listed
 
 MAX_DIRECTIVES = 100
-"""Lines that begin with %; the time of the C parser grows with their square."""
+"""Lines that start with %; the C parser takes quadratic time for them."""
 MAX_SECOND_OPINION = 200_000
-"""Characters; ruamel's own parser reads some hundred thousand a second."""
+"""Characters; ruamel's own parser reads about 100,000 per second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +55,12 @@ class Parsed:
 
     data: JsonValue
     find_mark: Callable[[], Mark]
-    """Where every part of it stands; read anew, since most files are never spoken of."""
+    """Return the positions of all parts; parses again, since most files have no diagnostics."""
     problems: tuple[Problem, ...] = ()
     keys: frozenset[str] | None = None
-    """Every key in it, where that is known."""
+    """All keys in it, if known."""
     find_items: Callable[[str], list[Mark] | None] = lambda _: None
-    """Where the items of a list at its top level stand, when that is found faster than with `find_mark`."""
+    """Return the positions of the items of a top-level list, if faster than `find_mark`."""
 
 
 def parse_yaml(text: str) -> Parsed:
@@ -92,7 +91,7 @@ def _construct(text: str) -> Parsed:
 
 
 def _second_opinion(text: str, refusal: YAMLError | None) -> Parsed:
-    """Ask ruamel's own parser about what the C parser refuses, unless that would take many seconds."""
+    """Parse with ruamel's own parser what the C parser rejects, unless that would take many seconds."""
     try:
         if refusal is not None and len(text) > MAX_SECOND_OPINION:
             raise refusal
@@ -108,7 +107,7 @@ class _Node:
     size: int = 1
     depth: int = 0
     text: str | None = None
-    """Of a scalar: what is written, which is what a mapping key means."""
+    """The text of a scalar, for mapping keys."""
     merges: bool = False
 
 
@@ -129,7 +128,7 @@ class _Constructor:
         node = self._node(event, 1)
         while not isinstance(event := self._next(), StreamEndEvent):
             if isinstance(event, DocumentStartEvent):
-                self._note("AV106", "a second YAML document begins here; one file holds one document", event)
+                self._note("AV106", "a second YAML document starts here; a file must contain only one", event)
                 break
             assert isinstance(event, DocumentEndEvent)
         return Parsed(node.value, lambda: node.mark, tuple(self._problems))
@@ -144,7 +143,7 @@ class _Constructor:
             raise Unparsable(f"nested deeper than {MAX_DEPTH} levels", *span(event))
         else:
             self._refuse_tag(event, _MAP if isinstance(event, MappingStartEvent) else _SEQ)
-            if event.anchor:  # type: ignore[attr-defined]  # both collection starts have it
+            if event.anchor:  # type: ignore[attr-defined]  # both collection events have it
                 self._anchors[event.anchor] = None  # type: ignore[attr-defined]
             node = self._mapping(event, depth) if isinstance(event, MappingStartEvent) else self._sequence(event, depth)
         if event.anchor:  # type: ignore[attr-defined]
@@ -157,19 +156,19 @@ class _Constructor:
             raise Unparsable(f"more than {MAX_NODES:,} values after expanding aliases", *span(event))
 
     def _refuse_tag(self, event: Event, *known: str) -> None:
-        tag = event.tag  # type: ignore[attr-defined]  # all that are asked about have it
+        tag = event.tag  # type: ignore[attr-defined]  # all tagged events have it
         if tag not in (None, "!", *known):
-            hint = "if a text was meant that begins with !, put it in quotes"
-            raise Foreign(f"tag '{tag}' is not part of YAML's core", *span(event), hint=hint)
+            hint = "quote the value if it is text"
+            raise Foreign(f"tag '{tag}' is not in the YAML core schema", *span(event), hint=hint)
 
     def _alias(self, event: AliasEvent, depth: int) -> _Node:
         name = str(event.anchor)
         if name not in self._anchors:
-            hint = "if a text was meant that begins with *, put it in quotes"
-            raise Unparsable(f"alias *{name} has no anchor before it", *span(event), hint=hint)
+            hint = "quote the value if it is text"
+            raise Unparsable(f"alias *{name} has no anchor above it", *span(event), hint=hint)
         node = self._anchors[name]
         if node is None:
-            raise Foreign(f"alias *{name} stands inside its own anchor", *span(event))
+            raise Foreign(f"alias *{name} is inside its own anchor", *span(event))
         self._count(node.size, event)
         if depth + node.depth > MAX_DEPTH:
             raise Unparsable(f"nested deeper than {MAX_DEPTH} levels", *span(event))
@@ -186,14 +185,14 @@ class _Constructor:
                 # JSON writes characters beyond U+FFFF as two escapes.
                 text = text.encode("utf-16", "surrogatepass").decode("utf-16")
             except UnicodeDecodeError as error:
-                raise Unparsable("half of a surrogate pair is no character", start, end) from error
+                raise Unparsable("unpaired surrogate escape", start, end) from error
         self._refuse_tag(event, _STR, *_SCALAR_TAGS)
         tag = event.tag
         value: JsonValue = text
         if tag in _SCALAR_TAGS or (tag is None and event.implicit[0]):
             value = self._plain(text, event)
         if tag in _SCALAR_TAGS and not isinstance(value, _SCALAR_TAGS[str(tag)]):
-            raise Unparsable(f"'{text}' is not what its tag '{tag}' says", start, end)
+            raise Unparsable(f"'{text}' does not match its tag '{tag}'", start, end)
         return _Node(value, Mark(start, end, None), text=text, merges=text == "<<" and bool(event.implicit[0]))
 
     def _plain(self, text: str, event: ScalarEvent) -> JsonValue:
@@ -253,11 +252,11 @@ class _Constructor:
         line, column = mark.start
         hint = None
         if self._lines()[line][max(column - 1, 0) :].startswith(("{{", "{")):
-            hint = "put a text that begins with { in quotes; a reference to the environment is ${{ NAME }}"
-        return Foreign("a key must be a single value", mark.start, mark.end, hint=hint)
+            hint = "quote a value that starts with {; an environment reference is '${{ NAME }}'"
+        return Foreign("a key must be a string, not a mapping or a list", mark.start, mark.end, hint=hint)
 
     def _collection_end(self, event: Event, last: Point) -> Point:
-        """A block collection's end event stands at the next token; its own end is that of its last scalar."""
+        """Return the end of a collection; the end event of a block collection is at the next token."""
         start, end = span(event)
         return end if end > start else last
 
@@ -270,14 +269,13 @@ class _Constructor:
         self._problems.append(Problem(rule, message, *span(event)))
 
     def _note_duplicates(self, twice: list[tuple[str, Mark, Mark]]) -> None:
-        """Note keys that a mapping has twice, as one mistake: mostly a new item lacks its dash."""
+        """Report duplicate keys of a mapping as one problem: usually a new item lacks its dash."""
         (key, first, second), *others = twice
-        line, column = first.start
-        message = f"key '{key}' is given twice; first at line {line + 1}, column {column + 1}"
+        message = f"key '{key}' is given twice; first on line {first.start[0] + 1}"
         hint = None
         if others:
             message += f"; so are {listed(repr(other) for other, _, _ in others)}"
-            hint = "where a new item of a list begins, a '- ' is missing"
+            hint = "if a new list item starts here, put '- ' before it"
         self._problems.append(Problem("AV104", message, second.start, second.end, hint))
 
 
@@ -286,7 +284,7 @@ def _merge(node: _Node, data: dict[str, JsonValue], marks: dict[str, tuple[Mark,
     parts = node.mark.parts if isinstance(node.mark.parts, list) else [node.mark]
     for value, mark in zip(values, parts, strict=True):
         if not isinstance(value, dict) or not isinstance(mark.parts, dict):
-            raise Unparsable("'<<' takes a mapping or a list of mappings", node.mark.start, node.mark.end)
+            raise Unparsable("'<<' must be a mapping or a list of mappings", node.mark.start, node.mark.end)
         for key in value:
             if key not in data:
                 data[key] = value[key]

@@ -1,7 +1,7 @@
-"""The fast way through YAML: plain data of the documents people mostly write, without places.
+"""The fast path for YAML: plain data without positions.
 
-Everything else (anchors, aliases, tags, keys given twice, more than one document, errors) raises NotPlain, and the
-constructor of `parse.py` reads the file from its beginning. Tests prove that both give the same data.
+Everything else (anchors, aliases, tags, duplicate keys, several documents, errors) raises NotPlain, and the constructor
+in `parse.py` starts over. Tests prove that both return the same data.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from agentv_ci.load.events import Event, LightScalarEvent, c_parser
 MAX_DEPTH = 64
 MAX_NODES = 1_000_000
 MAX_DIGITS = 1_000
-"""Of a number: more than is ever meant, and less than what Python refuses to write."""
+"""Of a number; Python refuses to write numbers that are much longer."""
 
 _MAY_BE_NO_TEXT = frozenset("~nNtTfF.+-0123456789")
-"""How plain scalars begin that may mean something else than their text."""
+"""First characters of plain scalars that may not be strings."""
 _SURROGATE = re.compile(r"\\[uU]0*[dD][89a-fA-F]")
-"""An escape that may be half of a character."""
+"""An escape that may be half of a surrogate pair."""
 
 
 class NotPlain(Exception):
-    """This file is for the constructor that knows all of YAML's core."""
+    """The file needs the constructor that supports all of the core schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ class PlainDocument:
 
     data: JsonValue
     keys: frozenset[str]
-    """Every key of every mapping in it."""
+    """All keys of all mappings in it."""
     items: Mapping[str, Sequence[tuple[Event, Event]]]
-    """Of each list at its top level: the first and the last event of every item."""
+    """Key of each top-level list → the first and last event of every item."""
 
 
 def read_plain(text: str) -> PlainDocument:
-    """Return the document in `text`; raises NotPlain for all that is not plain."""
+    """Return the document in `text`; raises NotPlain."""
     # A node takes at least two characters.
     if len(text) > 2 * MAX_NODES or _SURROGATE.search(text):
         raise NotPlain
@@ -65,15 +65,15 @@ def read_plain(text: str) -> PlainDocument:
 
 
 class _PlainReader:
-    """Speed decides here: events are distinguished by their very class, and scalars are read where they are met."""
+    """Optimised for speed: compares exact event classes and reads scalars inline."""
 
     def __init__(self, next_event: Callable[[], Any]) -> None:
         self._next = next_event
         self._keys: set[str] = set()
         self._lists: list[list[tuple[Event, Event]]] = []
-        """Of the document's second level, which are those of the first level's keys."""
+        """The lists of the second level, in the order of their keys."""
         self._last: Event
-        """The end of what was read last: a block collection's own end stands at the next token."""
+        """The last event read: the end event of a block collection is at the next token."""
 
     def document(self) -> PlainDocument:
         self._next()  # the stream's start
@@ -152,10 +152,7 @@ def _scalar(event: ScalarEvent) -> JsonValue:
 
 
 def plain(text: str) -> JsonValue:
-    """Return what a plain scalar means in the core schema of YAML 1.2.
-
-    Raises ValueError for a number that is too long to be read.
-    """
+    """Return the value of a plain scalar in the YAML 1.2 core schema; raises ValueError for too long a number."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     if text[0] not in "+-.0123456789":

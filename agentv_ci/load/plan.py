@@ -1,4 +1,4 @@
-"""Reading a plan that was compiled before, perhaps somewhere else."""
+"""Read a compiled plan."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from agentv_ci.model_errors import refusals
 
 PLAN_ID = re.compile(r".*/plan-v(\d+)\.schema\.json")
 KNOWN_MAJOR = "1"
-NO_PATH = "a path that no system allows"
+NUL_IN_PATH = "the path contains a NUL byte"
 
 
 def load_plan(path: Path) -> tuple[Plan, JsonObject]:
-    """Return the plan in a JSON file, and the data it was read from.
+    """Return the plan in a JSON file, and its data.
 
-    Raises UsageError when the file cannot be read or is of an unknown major version, InvalidInput when the
-    published schema refuses it or a part refers to another one that is not there.
+    Raises UsageError for a file that cannot be read or has an unknown major version, InvalidInput for one that does not
+    match the published schema or has dangling references.
     """
     try:
         text = path.read_bytes().decode("utf-8")
@@ -48,10 +48,10 @@ def load_plan(path: Path) -> tuple[Plan, JsonObject]:
     except OSError as error:
         raise UsageError(f"cannot read '{path}': {error.strerror}") from error
     except ValueError as error:
-        hint = "a plan is what `agentv-ci compile` writes"
-        raise UsageError(f"'{path}' is not JSON: {error}", hint=hint) from error
+        hint = "create a plan with 'agentv-ci compile'"
+        raise UsageError(f"'{path}' is not valid JSON: {error}", hint=hint) from error
     if not isinstance(data, dict):
-        raise UsageError(f"'{path}' is not a plan: a plan is a mapping")
+        raise UsageError(f"'{path}' is not a plan: expected a mapping")
     _check_version(path, data)
     plan = _understood(data)
     if not isinstance(plan, Plan):
@@ -63,7 +63,7 @@ def load_plan(path: Path) -> tuple[Plan, JsonObject]:
 
 
 def _understood(data: JsonObject) -> Plan | list[tuple[Pointer, str]]:
-    """Return the plan, or what is wrong with it: the model decides, as fast as it can, and the schema explains."""
+    """Return the plan, or its errors: the model decides, the schema explains."""
     try:
         return Plan.model_validate(data, by_alias=True, by_name=False)
     except ValidationError as error:
@@ -80,60 +80,60 @@ def _check_version(path: Path, data: JsonObject) -> None:
     match = PLAN_ID.fullmatch(declared) if isinstance(declared, str) else None
     if match and match[1] != KNOWN_MAJOR:
         raise UsageError(
-            f"'{path}' is a plan of version {match[1]}; this agentv-ci reads version {KNOWN_MAJOR}",
-            hint="compile it again with this version, or install the version that wrote it",
+            f"'{path}' is a version {match[1]} plan; this agentv-ci supports version {KNOWN_MAJOR}",
+            hint="compile it again, or install the version that wrote it",
         )
     raise UsageError(f"'{path}' is not a plan: its $schema is not {schema_id('plan-v1')}")
 
 
 def _dangling(plan: Plan) -> Iterator[tuple[Pointer, str]]:
-    """What a schema cannot say: every name leads somewhere, every text is the one its digest is of."""
+    """Yield what a schema cannot check: names that do not resolve, and texts with wrong digests."""
     for sha256, text in plan.files.items():
         if digest_of(text.text) != sha256:
-            yield ("files", sha256), f"the text of '{text.path}' has another digest"
+            yield ("files", sha256), f"the text of '{text.path}' does not match its digest"
         if "\0" in text.path:
-            yield ("files", sha256, "path"), NO_PATH
+            yield ("files", sha256, "path"), NUL_IN_PATH
     suites = {suite.path for suite in plan.suites}
     if len(suites) < len(plan.suites):
-        yield ("suites",), "a suite is there twice"
+        yield ("suites",), "duplicate suite"
     seen: set[tuple[str, str]] = set()
     for index, case in enumerate(plan.cases):
         if (case.suite, case.id) in seen:
-            yield ("cases", index, "id"), f"case '{case.id}' is twice in '{case.suite}'"
+            yield ("cases", index, "id"), f"duplicate case '{case.id}' in '{case.suite}'"
         seen.add((case.suite, case.id))
         if case.suite not in suites:
-            yield ("cases", index, "suite"), f"'{case.suite}' is none of 'suites'"
+            yield ("cases", index, "suite"), f"'{case.suite}' is not in 'suites'"
         yield from ((("cases", index), f"case '{case.id}': {what}") for what in _dangling_in(case, plan))
 
 
 def _dangling_in(case: PlanCase, plan: Plan) -> Iterator[str]:
     for key in dict.fromkeys(named_targets(case)):
         if key not in plan.targets:
-            yield f"'{key}' is none of 'targets'"
+            yield f"'{key}' is not in 'targets'"
     for file in files_of(case):
         if file.sha256 not in plan.files:
-            yield f"file '{file.path}' is none of 'files'"
+            yield f"file '{file.path}' is not in 'files'"
         if "\0" in file.path:
-            yield NO_PATH
+            yield NUL_IN_PATH
     for name in _twice(case.evaluators):
-        yield f"evaluator '{name}' is twice in its list"
+        yield f"duplicate evaluator '{name}'"
     for each in flat(case.evaluators):
-        yield from _unfit(each)
+        yield from _inconsistent(each)
 
 
-def _unfit(evaluator: PlanEvaluator) -> Iterator[str]:
-    """What of an evaluator cannot be run, and no schema says."""
+def _inconsistent(evaluator: PlanEvaluator) -> Iterator[str]:
+    """Yield what a schema cannot check of an evaluator."""
     part = evaluator.aggregator if isinstance(evaluator, PlanCompositeEvaluator) else evaluator
     if isinstance(part, PlanScript) and (part.argv is None) == (part.command is None):
-        yield f"evaluator '{evaluator.name}' has either 'argv' or 'command'"
+        yield f"evaluator '{evaluator.name}' must have either 'argv' or 'command'"
     if isinstance(part, PlanWeightedAverage) and isinstance(evaluator, PlanCompositeEvaluator):
         missing = {each.name for each in evaluator.evaluators} ^ part.weights.keys()
         for name in sorted(missing):
-            yield f"'{name}' is not both a member and weighed in evaluator '{evaluator.name}'"
+            yield f"'{name}' must be both a member and a weight of evaluator '{evaluator.name}'"
 
 
 def _twice(evaluators: Sequence[PlanEvaluator]) -> Iterator[str]:
-    """Names that a list of evaluators, or one inside it, has more than once."""
+    """Yield names that occur twice in a list of evaluators, or in one inside it."""
     yield from (name for name, number in Counter(each.name for each in evaluators).items() if number > 1)
     for each in evaluators:
         if isinstance(each, PlanCompositeEvaluator):
@@ -149,7 +149,7 @@ def _diagnostics(path: Path, text: str, refused: list[tuple[Pointer, str]]) -> l
 
 
 def _mark(text: str) -> Mark:
-    """Where every part of a JSON text stands; most JSON is YAML, and where it is not, only the place is lost."""
+    """Return the positions of a JSON text's parts; they are lost where JSON is not YAML."""
     try:
         parsed = parse_yaml(text)
     except Unparsable:

@@ -93,7 +93,7 @@ def _annotation(diagnostic: DiagnosticRecord, path: str) -> Annotation:
 def _sarif(document: DiagnosticsDocument, relative: Relative) -> str:
     """Return a log with one run and a result per diagnostic."""
     seen: Counter[str] = Counter()
-    rules = [rule(rule_id, each.name, each.says, LEVELS[each.severity]) for rule_id, each in RULES.items()]
+    rules = [rule(rule_id, each.name, each.summary, LEVELS[each.severity]) for rule_id, each in RULES.items()]
     diagnostics = [each for file in document.files for each in file.diagnostics]
     return log(rules, [_result(each, relative(each.path), seen) for each in diagnostics])
 

@@ -1,1 +1,1 @@
-"""Stage 2: a source becomes a document and everything that is wrong with it."""
+"""Stage 2: check sources and turn them into documents and diagnostics."""

@@ -1,4 +1,4 @@
-"""A Source becomes a document and everything that is wrong with it."""
+"""Check a Source: return its document and its diagnostics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from agentv_ci.validate.walk import all_evaluators
 
 
 def validate(source: Source, context: DocumentContext) -> CheckedDocument:
-    """Check one source completely; the diagnostics come in the order of the file, each once."""
+    """Check one source; the diagnostics are unique and in the order of the file."""
     if not source.readable or source.kind is None:
         return CheckedDocument(source, None, source.diagnostics)
     authored = Finder(source, context)
@@ -57,7 +57,7 @@ def _rules(document: Document | None, find: Finder) -> Iterator[Diagnostic]:
 
 
 def _once(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """Leave out repetitions: what stands behind an alias is one mistake, however often it is referred to."""
+    """Drop duplicates: a mistake behind an alias is reported once."""
     seen: set[tuple[object, ...]] = set()
     unreadable: set[tuple[int, int]] = set()
     for each in found:
@@ -67,7 +67,7 @@ def _once(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
             yield each
         seen.add(key)
         if each.rule == "AV204" and each.pointer is None:
-            unreadable.add(place)  # a number that cannot be read; what it is taken for is no mistake of its own
+            unreadable.add(place)  # a number that cannot be read causes no further diagnostics
 
 
 def _check_rule_settings(document: ConfigDocument, find: Finder) -> Iterator[Diagnostic]:
@@ -76,15 +76,15 @@ def _check_rule_settings(document: ConfigDocument, find: Finder) -> Iterator[Dia
         if rule not in RULES:
             named = next((id_ for id_, known in RULES.items() if known.name == rule), None)
             close = f" (did you mean '{named}'?)" if named else did_you_mean(rule, RULES)
-            hint = None if close else "docs/rules.md lists them all"
+            hint = None if close else "see docs/rules.md"
             yield find.at("AV317", f"unknown rule '{rule}'{close}", ("rules", rule), key=True, hint=hint)
         elif rule in FIXED_RULES:
-            message = f"rule {rule} ({RULES[rule].name}) cannot be changed: without it nothing can go on"
+            message = f"rule {rule} ({RULES[rule].name}) cannot be changed"
             yield find.at("AV317", message, ("rules", rule), key=True)
 
 
 def _with_severities(settings: Mapping[str, RuleSetting], diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """Yield the diagnostics with the severities of a config document, but for those that are off."""
+    """Apply the severities of a config document, and drop diagnostics that are off."""
     for each in diagnostics:
         severity = each.severity if each.rule in FIXED_RULES else settings.get(each.rule, each.severity)
         if severity == each.severity:

@@ -1,4 +1,4 @@
-"""Turning a pointer into a diagnostic with a place."""
+"""Create diagnostics from pointers."""
 
 from __future__ import annotations
 
@@ -16,32 +16,31 @@ from agentv_ci.json_access import text_at
 from agentv_ci.text import shortened
 
 STAND_IN = "(missing)"
-"""The text in place of one that is missing."""
+"""The value of a missing string."""
 
 _STEP = re.compile(r"(?=[.\[])")
 
 LONGEST = 2_000
-"""Characters of a message; names and lists in documents have no limit."""
+"""Characters of a message; names and lists in documents are not limited."""
 
 
 @dataclass(frozen=True)
 class Finder:
-    """Writes diagnostics about one source, checked in its context."""
+    """Creates diagnostics about one source."""
 
     source: Source
     context: DocumentContext
     survivors: Mapping[Pointer, tuple[int, ...]] = field(default_factory=dict)
-    """Lists that lost wrong items: pointer (as authored) → authored index of each item that is left."""
+    """Lists with dropped items: pointer (as authored) → authored index of each remaining item."""
     dropped: Collection[Pointer] = ()
-    """What is left out of the understood document, because it is wrong; as authored."""
+    """Invalid parts that were dropped from the document; as authored."""
     stand_ins: Collection[str] = ()
-    """What is missing and stood in for, so that the rest can be understood; as it is spelled."""
+    """Missing parts that were filled in so that the rest can be checked; as spelled."""
 
-    def lost_something(self, pointer: Pointer, *, deep: bool = False) -> bool:
-        """Whether a mapping of the understood document lacks something that the author gave it.
+    def lost_part(self, pointer: Pointer, *, deep: bool = False) -> bool:
+        """Whether an invalid part of this mapping (with `deep`, anywhere below it) was dropped.
 
-        What is missing there may be what was meant, and one mistake is one diagnostic. With `deep`, anything below
-        counts too.
+        A setting that seems to be missing may be the dropped one, which is reported already.
         """
         return self.authored(pointer) in (self._holders if deep else self._parents)
 
@@ -54,16 +53,16 @@ class Finder:
         return frozenset(each[:length] for each in self.dropped for length in range(len(each)))
 
     def is_missing(self, pointer: Pointer) -> bool:
-        """Whether a field of the understood document is not the author's."""
+        """Whether the author did not write this field."""
         return spell(self.authored(pointer)) in self.stand_ins
 
     def is_stand_in(self, diagnostic: Diagnostic) -> bool:
-        """Whether a diagnostic is about something that the author did not write."""
+        """Whether a diagnostic is about a part that the author did not write."""
         steps = accumulate(_STEP.split(diagnostic.pointer or "")) if self.stand_ins else ()
         return any(way in self.stand_ins for way in steps)
 
     def authored(self, pointer: Pointer) -> Pointer:
-        """Return where a part of the understood document stands in the authored one."""
+        """Return the authored pointer of a part of the checked document."""
         way: Pointer = ()
         for step in pointer:
             left = self.survivors.get(way)
@@ -75,7 +74,7 @@ class Finder:
     ) -> Diagnostic:
         """Return a diagnostic about the value at `pointer`, or with `key` about the key itself.
 
-        `pointer` leads through the understood document.
+        `pointer` is in the checked document.
         """
         pointer = self.authored(pointer)
         return diagnostic_at(
@@ -90,7 +89,7 @@ class Finder:
         )
 
     def duplicates(self, what: str, names: Iterable[tuple[Pointer, str]]) -> Iterator[Diagnostic]:
-        """AV301 for every name that was given before."""
+        """AV301 for every repeated name."""
         first: dict[str, Pointer] = {}
         for pointer, name in names:
             if name in first:
@@ -100,13 +99,13 @@ class Finder:
                 first[name] = pointer
 
     def file(self, file_reference: str) -> tuple[Path, ReferencedFile]:
-        """Return the path that a file file_reference means, and what it leads to."""
+        """Return the path of a file reference, and the file there."""
         path = self.source.resolve(file_reference)
         return path, self.inspect(path)
 
     def inspect(self, path: Path) -> ReferencedFile:
-        """Return what a path leads to, if it stays inside the document's repository."""
-        # A file outside of any repository may still refer to what lies beside it.
+        """Return the file at a path inside the document's repository."""
+        # A document outside any repository may refer to files beside it.
         return self.context.inspect_file(path, (self.source.root, self.source.path.parent))
 
     def _label(self, pointer: Pointer, collection: str, key: str) -> str | None:

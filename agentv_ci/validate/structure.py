@@ -1,4 +1,4 @@
-"""What the published schema says: the model decides fast, the schema explains completely."""
+"""Check documents against their contract: the model decides, the published schema explains."""
 
 from __future__ import annotations
 
@@ -33,24 +33,23 @@ CONTRACTS: Mapping[Kind, type[Document]] = {
 }
 
 TOO_MANY = 10_000
-"""Refusals from which on the rest of a document is not worth the time."""
+"""Violations from which on a document is not checked further."""
 
 KINDS = ("type", "provider")
-"""Fields that nothing can stand in for: what else belongs beside them depends on them."""
+"""Fields that cannot be filled in: the other fields depend on them."""
 
 
 def check_structure(finder: Finder, kind: Kind) -> tuple[Document | None, list[Diagnostic], Finder]:
-    """Read a source as a document of its kind; the finder is that of what is authored.
+    """Return the valid part of a document, the diagnostics of the rest, and a finder for the valid part.
 
-    Return the understood part of the document, what is wrong with the rest, and the finder of what was understood.
-    Wrong parts are reported and left out, missing ones stood in for, again and again, until the rest is a document; so
-    one pass can also report what is wrong with the right parts.
+    Invalid parts are reported and dropped, missing ones filled in, until the rest is a document, so that the rules can
+    check it in the same pass.
     """
     authored = finder.source.data
     document = _model(kind, authored)
     if not isinstance(document, ValidationError):
         return document, [], finder
-    # Most documents are valid: what explains the others takes long to import.
+    # Slow to import, and most documents are valid.
     from agentv_ci.validate.wording import diagnostics, refused_parts
 
     refused = refused_parts(SCHEMAS[kind], document, authored)
@@ -68,7 +67,7 @@ def check_structure(finder: Finder, kind: Kind) -> tuple[Document | None, list[D
 
 def _model(kind: Kind, data: JsonValue) -> Document | ValidationError:
     contract = CONTRACTS[kind]
-    # Builds those that refer to themselves; as a part of another one, pydantic would build them a second time.
+    # Builds recursive contracts once; inside another one, pydantic would build them again.
     contracts_of(contract)
     try:
         return contract.model_validate(data)
@@ -77,16 +76,16 @@ def _model(kind: Kind, data: JsonValue) -> Document | ValidationError:
 
 
 class _Repair:
-    """What of a document is left out, and what is put in the place of missing fields; all as authored."""
+    """Which parts of a document are dropped, and which missing fields are filled in; as authored."""
 
     def __init__(self, contract: type[Authored]) -> None:
         self._contract = contract
         self._dropped: set[Pointer] = set()
         self._added: dict[Pointer, JsonObject] = {}
-        """Mapping → the fields it gets."""
+        """Mapping → its filled-in fields."""
 
     def take(self, refused: Iterable[Violation], find: Finder, data: JsonValue) -> bool:
-        """Note how to mend what was refused in `data`; False when nothing of the document would be left."""
+        """Plan the repair of what was refused in `data`; False if the document cannot be repaired."""
         known = self._size()
         contracts = {way: contract for contract, _, way in mappings(self._contract, data)}
         for violation in refused:
@@ -105,25 +104,25 @@ class _Repair:
         return len(self._dropped) + sum(map(len, self._added.values()))
 
     def apply(self, find: Finder) -> tuple[JsonValue, Finder]:
-        """Return the mended data, and how to speak of it."""
+        """Return the repaired data, and its finder."""
         survivors: dict[Pointer, tuple[int, ...]] = {}
-        data = self._mended(find.source.data, (), survivors)
+        data = self._repaired(find.source.data, (), survivors)
         stand_ins = {spell((*place, key)) for place, fields in self._added.items() for key in fields}
         return data, replace(find, survivors=survivors, dropped=frozenset(self._dropped), stand_ins=stand_ins)
 
-    def _mended(self, value: JsonValue, way: Pointer, survivors: dict[Pointer, tuple[int, ...]]) -> JsonValue:
+    def _repaired(self, value: JsonValue, way: Pointer, survivors: dict[Pointer, tuple[int, ...]]) -> JsonValue:
         if isinstance(value, dict):
-            mended: JsonObject = {
-                key: self._mended(item, (*way, key), survivors)
+            repaired: JsonObject = {
+                key: self._repaired(item, (*way, key), survivors)
                 for key, item in value.items()
                 if (*way, key) not in self._dropped
             }
-            return mended | self._added.get(way, {})
+            return repaired | self._added.get(way, {})
         if isinstance(value, list):
             left = tuple(index for index in range(len(value)) if (*way, index) not in self._dropped)
             if len(left) < len(value):
                 survivors[way] = left
-            return [self._mended(value[index], (*way, index), survivors) for index in left]
+            return [self._repaired(value[index], (*way, index), survivors) for index in left]
         return value
 
 
@@ -133,7 +132,7 @@ def _stand_in_for_field(contract: type[Authored], name: str) -> JsonValue:
 
 
 def _stand_in(annotation: object, *, needs_items: bool) -> JsonValue:
-    """Return a value that the type of a field takes."""
+    """Return a valid value of a field's type."""
     annotation = getattr(annotation, "__value__", annotation)
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
@@ -166,13 +165,13 @@ def check_spellings(contract: type[Authored], find: Finder) -> Iterator[Diagnost
         for key in sorted((key for key in mapping if key in names), key=lambda key: names[key][1]):
             winner = winners.setdefault(names[key][0], key)
             if winner != key:
-                message = f"'{key}' is another spelling of '{winner}', which is given too and wins"
+                message = f"'{key}' is another spelling of '{winner}', which is also given and wins"
                 yield find.at("AV314", message, (*pointer, key), key=True)
 
 
 @cache
 def _other_spellings(contract: type[Authored]) -> frozenset[str]:
-    """Return all keys that are not the first spelling of what they mean."""
+    """Return all alternative spellings of fields."""
     return frozenset(
         key for each in contracts_of(contract) for key, (field, _) in spellings(each).items() if key != field
     )

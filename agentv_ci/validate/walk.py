@@ -1,4 +1,4 @@
-"""Going through a document: its evaluators, and its data along the contracts that describe it."""
+"""Walk a document: its evaluators, and its data along their contracts."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from agentv_ci.contracts.source import Pointer
 def mappings(
     annotation: object, data: JsonValue, way: Pointer = ()
 ) -> Iterator[tuple[type[Authored], JsonObject, Pointer]]:
-    """Return every mapping that a contract speaks of: the contract, the mapping, the way to it.
+    """Yield every mapping that a contract describes, with its contract and pointer.
 
-    `annotation` is a contract or the type of a field. Of a union by kind only the branch that the author named counts.
+    `annotation` is a contract or the type of a field. Of a union by kind, only the branch of the given kind counts.
     """
     annotation = _bare(annotation)
     if not (isinstance(annotation, type) and issubclass(annotation, Authored)):
@@ -36,7 +36,7 @@ def mappings(
 
 @cache
 def contracts_of(contract: type[Authored]) -> frozenset[type[Authored]]:
-    """Return every contract that a contract can lead to."""
+    """Return every contract that a contract can contain."""
     found: set[type[Authored]] = set()
     waiting: list[object] = [contract]
     while waiting:
@@ -56,7 +56,7 @@ def _bare(annotation: object) -> object:
 
 
 def _parts(annotation: object, data: JsonValue) -> Iterator[tuple[object, JsonValue, Pointer]]:
-    """Return what a list, a free mapping or a union consists of: type, value, step."""
+    """Yield the parts of a list, a free mapping or a union: type, value, step."""
     arguments = get_args(annotation)
     if get_origin(annotation) is tuple and isinstance(data, list):
         yield from ((arguments[0], item, (index,)) for index, item in enumerate(data))
@@ -67,7 +67,7 @@ def _parts(annotation: object, data: JsonValue) -> Iterator[tuple[object, JsonVa
 
 
 def _is_other_kind(branch: object, data: JsonValue) -> bool:
-    """Whether `data` names another branch of a union by kind than this one."""
+    """Whether `data` has the kind of another branch of a union."""
     if not (isinstance(branch, type) and issubclass(branch, Authored) and isinstance(data, dict)):
         return False
     kinds = ((key, field.annotation) for key, field in fields_of(branch).items() if key in ("type", "provider"))
@@ -75,28 +75,28 @@ def _is_other_kind(branch: object, data: JsonValue) -> bool:
 
 
 Evaluators = Sequence[tuple[Pointer, AuthoredEvaluator]]
-"""Evaluators, each with its place."""
+"""Evaluators with their pointers."""
 
 
 def all_evaluators(document: EvalDocument) -> Evaluators:
-    """Return every evaluator of a document, those inside composites too."""
+    """Return every evaluator of a document, including members of composites."""
     return [found for pointer, listed in evaluator_lists(document) for found in _flat(pointer, listed)]
 
 
 def evaluator_lists(document: EvalDocument) -> Iterator[tuple[Pointer, Sequence[AuthoredEvaluator]]]:
-    """Yield the lists of evaluators of the file and of its cases, each with its place."""
+    """Yield the lists of evaluators of the file and its cases, with their pointers."""
     cases = (owner for index in range(len(document.evalcases)) for owner in _case_owners(document, index))
     yield from _lists((("execution",), document.execution), *cases)
 
 
 def evaluators_of(document: EvalDocument, index: int) -> Evaluators:
-    """Return the evaluators that score a case, those inside composites too; none when none are given."""
+    """Return the evaluators that score a case, including members of composites."""
     lists = _lists(*reversed(_case_owners(document, index)), (("execution",), document.execution))
     return list(_flat(*next(lists, ((), ()))))
 
 
 Owner = tuple[Pointer, CaseExecution | EvalCase | None]
-"""What may list evaluators, with its place."""
+"""A part that may list evaluators, with its pointer."""
 
 
 def _case_owners(document: EvalDocument, index: int) -> tuple[Owner, Owner]:
@@ -112,7 +112,7 @@ def _lists(*owners: Owner) -> Iterator[tuple[Pointer, Sequence[AuthoredEvaluator
 
 
 def _flat(pointer: Pointer, evaluators: Sequence[AuthoredEvaluator]) -> Iterator[tuple[Pointer, AuthoredEvaluator]]:
-    """Yield the evaluators of a list, each followed by those inside it."""
+    """Yield the evaluators of a list, each followed by its members."""
     for index, each in enumerate(evaluators):
         yield (*pointer, index), each
         if isinstance(each, CompositeEvaluator):

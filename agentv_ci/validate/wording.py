@@ -1,4 +1,4 @@
-"""What the published schema refuses, in words that say how to mend it."""
+"""Messages for violations of the published schemas."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from agentv_ci.text import did_you_mean, listed, nearest, shortened
 from agentv_ci.validate.findings import Finder
 
 MANY = 8
-"""A list longer than this stands in the hint."""
+"""A longer list is shown in the hint."""
 
 ARTICLES: Mapping[str, str] = {
     "string": "a string",
@@ -38,41 +38,40 @@ BOUNDS: Mapping[str, str] = {
     "minLength": "must not be empty",
     "minItems": "must not be empty",
     "minimum": "must be at least {limit}, not {found}",
-    "exclusiveMinimum": "must be more than {limit}, not {found}",
+    "exclusiveMinimum": "must be greater than {limit}, not {found}",
     "maximum": "must be at most {limit}, not {found}",
-    "pattern": "has a form that is not accepted: {found}",
+    "pattern": "has an invalid format: {found}",
 }
-"""Keywords that limit a value, in words."""
 
 PATTERNS: Mapping[str, str] = {
-    ENVIRONMENT_REFERENCE: "must be a reference to the environment, ${{{{ NAME }}}}, not {found}",
+    ENVIRONMENT_REFERENCE: "must be an environment reference, ${{{{ NAME }}}}, not {found}",
     FIELD_PATH: "must be a path such as a.b[0].c, not {found}",
 }
 
 
 def refused_parts(name: SchemaName, error: ValidationError, data: JsonValue) -> list[Violation]:
-    """Return what the published schema refuses of a document; where it finds nothing, what the model refuses."""
+    """Return the violations of the published schema; if there are none, those of the model."""
     return violations(name, data) or list(_refused_by_the_model(error, data))
 
 
 def _refused_by_the_model(error: ValidationError, data: JsonValue) -> Iterator[Violation]:
-    """What JSON Schema has no word for, such as infinite numbers."""
+    """Yield what JSON Schema cannot express, such as infinite numbers."""
     found: dict[Pointer, str] = {}
     for each in refusals(error):
         pointer: Pointer = ()
         for step in each.place:
-            # The model names the branch of a union as if it were a key.
+            # pydantic adds the branch of a union as a step.
             if value_at(data, *pointer, step) is not None:
                 pointer = (*pointer, step)
         found.setdefault(pointer, each.message)
     for pointer, message in found.items():
-        # A list that lost its only item to an error is then called too short, which is no mistake of its own.
+        # A list whose only item is invalid is also reported as too short.
         if not any(other[: len(pointer)] == pointer for other in found if other != pointer):
             yield Violation("value", pointer, (), value_at(data, *pointer), message)
 
 
 def diagnostics(find: Finder, refused: Sequence[Violation]) -> Iterator[Diagnostic]:
-    """Say what is wrong, one mistake in one diagnostic."""
+    """Yield one diagnostic per mistake."""
     listed_values = {each.pointer for each in refused if each.keyword in ("enum", "const")}
     refused = [each for each in refused if each.keyword != "type" or each.pointer not in listed_values]
     fields = _by_mapping(refused)
@@ -93,7 +92,7 @@ def diagnostics(find: Finder, refused: Sequence[Violation]) -> Iterator[Diagnost
 
 
 Fields = tuple[list[Violation], list[Violation]]
-"""The fields that a mapping lacks, and those it has that do not exist."""
+"""The missing and the unknown fields of a mapping."""
 
 
 def _by_mapping(refused: Iterable[Violation]) -> dict[Pointer, Fields]:
@@ -114,7 +113,7 @@ def _joint_mistakes(
     for parent, (missing, unknown) in fields.items():
         if not missing or not unknown:
             continue
-        # A missing field is reported with the whole mapping.
+        # The violation of a missing field holds the whole mapping.
         whole = missing[0].found
         are_all = isinstance(whole, dict) and len(unknown) == len(whole)
         # One that is nearly a known one is a mistake of its own.
@@ -132,13 +131,13 @@ def _key(violation: Violation) -> str:
 def _joint(find: Finder, missing: Sequence[Violation], unknown: Sequence[Violation]) -> Diagnostic:
     lacks, has = (listed(f"'{_key(each)}'" for each in fields) for fields in (missing, unknown))
     fields, are = ("field" if len(unknown) == 1 else "fields"), ("is" if len(missing) == 1 else "are")
-    hint = "a colon needs a space behind it" if any(":" in _key(each) for each in unknown) else None
+    hint = "put a space after the colon" if any(":" in _key(each) for each in unknown) else None
     message = f"unknown {fields} {has}{_owner(find, missing[0].pointer)}; {lacks} {are} missing"
     return find.at("AV202", message, unknown[0].pointer, key=True, hint=hint)
 
 
 def _misspelt_kind(find: Finder, violation: Violation) -> str | None:
-    """Return the key that was meant to say what kind a mapping is: until that is known, no key is unknown."""
+    """Return the key that is a misspelt `type` or `provider`; the other keys depend on it."""
     if violation.keyword != "required" or violation.pointer[-1] not in ("type", "provider"):
         return None
     mapping = value_at(find.source.data, *violation.pointer[:-1])
@@ -146,7 +145,7 @@ def _misspelt_kind(find: Finder, violation: Violation) -> str | None:
 
 
 def _misspelt(fields: Iterable[Fields]) -> dict[Pointer, tuple[Pointer, str]]:
-    """Unknown keys that were meant to be a missing one: their pointer → the missing one's, and how to spell it."""
+    """Return the unknown keys that are misspelt missing ones: pointer → the pointer and spelling of the missing key."""
     pairs: dict[Pointer, tuple[Pointer, str]] = {}
     for missing, unknown in fields:
         for violation in unknown:
@@ -173,17 +172,17 @@ def _diagnostic(find: Finder, violation: Violation, misspelt: Mapping[Pointer, t
                 close = f" (did you mean '{misspelt[pointer][1]}'?)"
             else:
                 close = did_you_mean(key, _in_the_style_of(key, expected))
-            hint = None if close else _place_hint(find, pointer) or f"known here: {listed(_snake(expected))}"
+            hint = None if close else _place_hint(find, pointer) or f"known fields: {listed(_snake(expected))}"
             return find.at("AV202", f"unknown field '{key}'{close}", pointer, key=True, hint=hint)
         case "type" if "content" in pointer[-2:]:
             message = f"content must be a text or a list of texts and blocks, not {_quoted(found)}"
             return find.at("AV206", message, pointer)
         case "type":
             types = " or ".join(ARTICLES.get(str(each), str(each)) for each in expected)
-            hint = "begin each item with '- '" if expected == ("array",) and isinstance(found, dict) else None
+            hint = "start each item with '- '" if expected == ("array",) and isinstance(found, dict) else None
             return find.at("AV203", f"{what} must be {types}, not {_quoted(found)}", pointer, hint=hint)
         case "enum" if key == "role":
-            return find.at("AV205", f"unknown role {_quoted(found)}; roles are {listed(expected)}", pointer)
+            return find.at("AV205", f"unknown role {_quoted(found)}; expected {listed(expected)}", pointer)
         case "enum" | "const":
             close = did_you_mean(found, [str(each) for each in expected]) if isinstance(found, str) else ""
             if len(expected) > MANY:
@@ -195,25 +194,25 @@ def _diagnostic(find: Finder, violation: Violation, misspelt: Mapping[Pointer, t
 
 
 def _item(pointer: Pointer) -> str:
-    """Name an item of a list by its list."""
+    """Name the items of a list."""
     name = next((step for step in reversed(pointer) if isinstance(step, str)), None)
     return f"each item of '{name}'" if name else "each item"
 
 
 def _owner(find: Finder, pointer: Pointer) -> str:
-    """Name the evaluator that lacks a field; for cases and targets the label does."""
+    """Name the evaluator of a field; cases and targets are in the label."""
     name = text_at(find.source.data, *pointer[:-1], "name") if pointer[-3:-2] == ("evaluators",) else None
     return f" of evaluator '{name}'" if name is not None else ""
 
 
 def _place_hint(find: Finder, pointer: Pointer) -> str | None:
-    """Say where a field belongs that people expect at the top of a file, in a case, or in a case's `execution`."""
+    """Return where a field belongs that was written at the top of a file, in a case, or in its `execution`."""
     key, parent = str(pointer[-1]), pointer[:-1]
     in_a_case = parent[:1] == ("evalcases",) and parent[2:] in ((), ("execution",))
     if find.source.kind != "eval" or not (parent == () or in_a_case):
         return None
     if in_a_case and key in SuiteExecution.model_fields.keys() - CaseExecution.model_fields.keys():
-        return f"'{key}' belongs under 'execution' of the whole file"
+        return f"'{key}' belongs under the 'execution' of the file"
     return f"'{key}' belongs under 'execution'" if key in SuiteExecution.model_fields else None
 
 
@@ -226,7 +225,7 @@ def _bound(violation: Violation) -> str:
 
 
 def _in_the_style_of(key: str, names: Iterable[JsonValue]) -> list[str]:
-    """Several spellings of a name may be known; suggest in the one the author writes."""
+    """Return the spellings of names to suggest for `key`: snake_case unless it has capitals."""
     return _snake(names) if key == key.lower() else list(map(str, names))
 
 

@@ -275,7 +275,7 @@ class TestSchemaCheck:
 
     def test_neither_is_given(self, repository: Repository) -> None:
         out = self.refused(repository)
-        assert "give either 'schema_file' or 'schema_inline'; neither is given [AV320]" in out
+        assert "either 'schema_file' or 'schema_inline' is required [AV320]" in out
 
     def test_file_that_is_no_schema(self, repository: Repository) -> None:
         repository.files = {"evals/person.json": '{"type": "no such type"}'}

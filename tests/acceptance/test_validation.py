@@ -93,7 +93,7 @@ class TestEvalFile:
 
     def test_invalid_role_value(self, tmp_path: Path) -> None:
         done = validate(tmp_path, {"x.yaml": EVAL.replace("user", "human")})
-        assert "unknown role 'human'; roles are system, user, assistant, tool [AV205]" in done.out
+        assert "unknown role 'human'; expected system, user, assistant, tool [AV205]" in done.out
 
     @pytest.mark.parametrize("role", ["system", "user", "assistant", "tool"])
     def test_valid_roles(self, role: str, tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ class TestFileReferences:
 
     def test_missing_file_with_its_full_path(self, tmp_path: Path) -> None:
         done = validate(tmp_path, {"evals/x.yaml": self.reference("../prompts/js.md")}, "evals/x.yaml")
-        assert f"file '../prompts/js.md' is not found: {tmp_path}/prompts/js.md [AV302]" in done.out
+        assert f"file '../prompts/js.md' does not exist: {tmp_path}/prompts/js.md [AV302]" in done.out
 
     def test_empty_file_is_a_warning(self, tmp_path: Path) -> None:
         done = validate(tmp_path, {"x.yaml": self.reference("empty.md"), "empty.md": ""}, "x.yaml")

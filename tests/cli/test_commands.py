@@ -113,7 +113,7 @@ class TestValidate:
         write(project, {"greet.test.yaml": EVAL.removeprefix("$schema: agentv-eval-v2\n")})
         assert run(["validate", "greet.test.yaml"]) == 0
         assert run(["validate", "greet.test.yaml", "--strict"]) == 1
-        assert "warning: no $schema" in capsys.readouterr().out
+        assert "warning: $schema is missing" in capsys.readouterr().out
 
     def test_missing_path_is_a_usage_error(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["validate", "nowhere.yaml"]) == 2
@@ -579,7 +579,7 @@ class TestPlans:
         text = (project / "plan.json").read_text("utf-8").replace("plan-v1.schema.json", "plan-v2.schema.json")
         write(project, {"plan.json": text})
         assert run(["eval", "plan.json"]) == 2
-        assert "is a plan of version 2; this agentv-ci reads version 1" in capsys.readouterr().err
+        assert "is a version 2 plan; this agentv-ci supports version 1" in capsys.readouterr().err
 
     @pytest.mark.parametrize(
         ("old", "new"), [('"threshold": 0.8', '"threshold": 0.1'), ('"maxErrors": 0', '"maxErrors": 9')]

@@ -214,7 +214,7 @@ def test_renamed_file_is_one_reason(tmp_path: Path) -> None:
         return {EVAL: evals(case(input_messages=[{"role": "user", "content": content}])), f"evals/{name}": "text"}
 
     (found,) = diff(*plans(tmp_path, attached("a.md"), attached("b.md"))).changed
-    assert found.reasons == ("file evals/a.md is evals/b.md now",)
+    assert found.reasons == ("file evals/a.md renamed to evals/b.md",)
 
 
 @pytest.mark.parametrize(

@@ -125,12 +125,12 @@ def test_absolute_id_is_kept_and_a_relative_one_is_not() -> None:
 @pytest.mark.parametrize(
     ("root", "files", "said"),
     [
-        ({"$ref": "missing.json"}, {}, "$ref 'missing.json' leads nowhere"),
-        ({"$ref": "#/nowhere"}, {}, "$ref '#/nowhere' leads nowhere"),
-        ({"$ref": "a.json#/nowhere"}, {"a.json": {}}, "$ref 'a.json#/nowhere' leads nowhere"),
-        ({"$ref": "a.json"}, {"a.json": {"$ref": "b.json"}}, "$ref 'b.json' leads nowhere, in 'a.json'"),
-        ({"$ref": "https://example.com/a.json"}, {}, "$ref 'https://example.com/a.json' leads nowhere"),
-        ({"$dynamicRef": "#nowhere"}, {}, "$dynamicRef '#nowhere' leads nowhere"),
+        ({"$ref": "missing.json"}, {}, "$ref 'missing.json' cannot be resolved"),
+        ({"$ref": "#/nowhere"}, {}, "$ref '#/nowhere' cannot be resolved"),
+        ({"$ref": "a.json#/nowhere"}, {"a.json": {}}, "$ref 'a.json#/nowhere' cannot be resolved"),
+        ({"$ref": "a.json"}, {"a.json": {"$ref": "b.json"}}, "$ref 'b.json' cannot be resolved, in 'a.json'"),
+        ({"$ref": "https://example.com/a.json"}, {}, "$ref 'https://example.com/a.json' cannot be resolved"),
+        ({"$dynamicRef": "#nowhere"}, {}, "$dynamicRef '#nowhere' cannot be resolved"),
     ],
 )
 def test_first_reference_that_leads_nowhere_is_named(root: JsonObject, files: Files, said: str) -> None:

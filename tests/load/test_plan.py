@@ -75,34 +75,34 @@ def swap_text(plan: dict[str, Any]) -> None:
 
 
 DANGLING: dict[str, tuple[Change, str]] = {
-    "another text": (swap_text, "has another digest"),
-    "a missing file": (lambda plan: plan.update(files={}), "is none of 'files'"),
-    "a missing target": (lambda plan: plan["targets"].pop("strict"), "case 'one': 'strict' is none of 'targets'"),
+    "another text": (swap_text, "does not match its digest"),
+    "a missing file": (lambda plan: plan.update(files={}), "is not in 'files'"),
+    "a missing target": (lambda plan: plan["targets"].pop("strict"), "case 'one': 'strict' is not in 'targets'"),
     "a missing answering target": (
         lambda plan: plan["cases"][0].update(target="x"),
-        "case 'one': 'x' is none of 'targets'",
+        "case 'one': 'x' is not in 'targets'",
     ),
-    "a missing suite": (lambda plan: plan["cases"][0].update(suite="x"), "'x' is none of 'suites'"),
+    "a missing suite": (lambda plan: plan["cases"][0].update(suite="x"), "'x' is not in 'suites'"),
     "an evaluator twice": (
         lambda plan: plan["cases"][0]["evaluators"].append(plan["cases"][0]["evaluators"][0]),
-        "evaluator 'c' is twice in its list",
+        "duplicate evaluator 'c'",
     ),
     "a path that is none": (
         lambda plan: next(iter(plan["files"].values())).update(path="a\0b"),
-        "a path that no system allows",
+        "the path contains a NUL byte",
     ),
     "a path in a message that is none": (
         lambda plan: plan["cases"][0]["inputMessages"][0]["content"][0].update(path="a\0b"),
-        "a path that no system allows",
+        "the path contains a NUL byte",
     ),
-    "a suite twice": (lambda plan: plan["suites"].append(plan["suites"][0]), "a suite is there twice"),
+    "a suite twice": (lambda plan: plan["suites"].append(plan["suites"][0]), "duplicate suite"),
     "a script without a command": (
         lambda plan: evaluator(plan, "p").pop("argv"),
-        "evaluator 'p' has either 'argv' or 'command'",
+        "evaluator 'p' must have either 'argv' or 'command'",
     ),
     "a script with two commands": (
         lambda plan: evaluator(plan, "p").update(command="true"),
-        "evaluator 'p' has either 'argv' or 'command'",
+        "evaluator 'p' must have either 'argv' or 'command'",
     ),
     "a member that is not weighed": (
         lambda plan: plan["cases"][0]["evaluators"].append(
@@ -113,9 +113,9 @@ DANGLING: dict[str, tuple[Change, str]] = {
                 "aggregator": {"type": "weighted_average", "weights": {"other": 1}},
             }
         ),
-        "'c' is not both a member and weighed in evaluator 'all'",
+        "'c' must be both a member and a weight of evaluator 'all'",
     ),
-    "a case twice": (lambda plan: plan["cases"].append(plan["cases"][0]), "case 'one' is twice in 'evals/a.yaml'"),
+    "a case twice": (lambda plan: plan["cases"].append(plan["cases"][0]), "duplicate case 'one' in 'evals/a.yaml'"),
 }
 
 
@@ -163,16 +163,16 @@ def test_plan_that_would_score_nothing_is_refused(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "is not JSON"),
-        ("{", "is not JSON"),
-        ("[]", "a plan is a mapping"),
+        ("", "is not valid JSON"),
+        ("{", "is not valid JSON"),
+        ("[]", "expected a mapping"),
         ("{}", "its $schema is not https://"),
         ('{"$schema": 5}', "its $schema is not https://"),
-        ("[" * 100_000, "is not JSON: nested too deep"),
-        ('{"$schema": NaN}', "is not JSON: NaN is not JSON"),
+        ("[" * 100_000, "is not valid JSON: nested too deep"),
+        ('{"$schema": NaN}', "is not valid JSON: NaN is not JSON"),
         (
             '{"$schema": "https://org.github.io/agentv-action/schemas/plan-v2.schema.json"}',
-            "is a plan of version 2; this agentv-ci reads version 1",
+            "is a version 2 plan; this agentv-ci supports version 1",
         ),
     ],
 )
@@ -188,5 +188,5 @@ def test_file_that_is_not_there_is_refused(repository: Path) -> None:
     with pytest.raises(UsageError, match="cannot read"):
         read_plan(repository / "missing.json")
     (repository / "latin.json").write_bytes("é".encode("latin-1"))
-    with pytest.raises(UsageError, match="is not JSON"):
+    with pytest.raises(UsageError, match="is not valid JSON"):
         read_plan(repository / "latin.json")

@@ -63,7 +63,7 @@ def test_github_gets_a_command_per_diagnostic_errors_first(
     assert validate(capsys, "../targets.yaml", "--format", "github").splitlines() == [
         (
             "::error file=evals/a b%25.yaml,line=5,endLine=5,col=29,endColumn=32,title=AV205 invalid-role::"
-            "unknown role 'usr'; roles are system, user, assistant, tool (greets)"
+            "unknown role 'usr'; expected system, user, assistant, tool (greets)"
         ),
         (
             "::error file=evals/a b%25.yaml,line=9,endLine=9,col=21,endColumn=22,title=AV203 wrong-type::"
@@ -71,9 +71,9 @@ def test_github_gets_a_command_per_diagnostic_errors_first(
         ),
         (
             "::warning file=targets.yaml,line=1,endLine=1,col=1,endColumn=1,title=AV102 missing-schema::"
-            "no $schema; read as 'agentv-targets-v2.2'"
+            "$schema is missing; read as 'agentv-targets-v2.2'"
         ),
-        "2 files checked, 1 passed, 1 failed, 2 errors, 1 warnings",
+        "2 files checked, 1 passed, 1 failed, 2 errors, 1 warning",
     ]
 
 
@@ -85,7 +85,7 @@ def test_github_gets_no_columns_for_several_lines_and_no_command_from_a_document
     monkeypatch.chdir(tmp_path)
     run(["validate", "x.yaml", "--format", "github"])
     first, second, *_ = capsys.readouterr().out.splitlines()
-    roles = "roles are system, user, assistant, tool"
+    roles = "expected system, user, assistant, tool"
     assert first.endswith(f"unknown role 'a%0A: :set-output name=x::y'; {roles} (greets)")
     assert second.startswith("::error file=x.yaml,line=9,endLine=10,title=AV203 wrong-type::'note' must be a string")
 

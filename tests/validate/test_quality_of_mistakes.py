@@ -253,7 +253,8 @@ def with_line(project: Path, name: str, index: int, *new: str) -> tuple[list[tup
 
 def known(found: Diagnostic) -> str:
     """Return the keys a hint lists, each as messages write one."""
-    return "".join(f" '{key}'" for key in re.findall(r"[$\w]+", found.hint or "") if "known here" in (found.hint or ""))
+    hint = found.hint or ""
+    return "".join(f" '{key}'" for key in re.findall(r"[$\w]+", hint) if "known fields" in hint)
 
 
 def shown(found: list[Diagnostic]) -> str:
@@ -318,12 +319,12 @@ REPLACED: tuple[tuple[str, str, str, str, str], ...] = (
     ("eval.yaml", "target: agent", "target: agnet", "AV304", "did you mean 'agent'"),
     ("eval.yaml", "target: other", "target: othr", "AV304", "did you mean 'other'"),
     ("polite.yaml", "judge_target: judge", "judge_target: jugde", "AV304", "did you mean 'judge'"),
-    ("eval.yaml", "value: policy.md", "value: polcy.md", "AV302", "polcy.md' is not found"),
-    ("polite.yaml", "prompt: judge.md", "prompt: juge.md", "AV302", "juge.md' is not found"),
-    ("json.yaml", "schema_file: answer.json", "schema_file: anwser.json", "AV302", "anwser.json' is not found"),
-    ("json.yaml", "schema_file: answer.json", "schema_file: answer.jso", "AV302", "answer.jso' is not found"),
-    ("script.yaml", "files: [score.py]", "files: [scor.py]", "AV302", "scor.py' is not found"),
-    ("script.yaml", "[python, score.py]", "[python, scor.py]", "AV302", "scor.py' is not found"),
+    ("eval.yaml", "value: policy.md", "value: polcy.md", "AV302", "polcy.md' does not exist"),
+    ("polite.yaml", "prompt: judge.md", "prompt: juge.md", "AV302", "juge.md' does not exist"),
+    ("json.yaml", "schema_file: answer.json", "schema_file: anwser.json", "AV302", "anwser.json' does not exist"),
+    ("json.yaml", "schema_file: answer.json", "schema_file: answer.jso", "AV302", "answer.jso' does not exist"),
+    ("script.yaml", "files: [score.py]", "files: [scor.py]", "AV302", "scor.py' does not exist"),
+    ("script.yaml", "[python, score.py]", "[python, scor.py]", "AV302", "scor.py' does not exist"),
     ("eval.yaml", "- outlier_detection", "- outlier_detecton", "AV311", "did you mean 'outlier_detection'"),
     ("together.yaml", "weights: {inner: 1}", "weights: {iner: 1}", "AV204", "'iner'"),
     ("least.yaml", "minimums: {search: 1}", "minimums: {search: one}", "AV203", "'search' must be an integer"),
@@ -339,7 +340,7 @@ REPLACED: tuple[tuple[str, str, str, str, str], ...] = (
     ("eval.yaml", "outcome: Says no", "outcome: Says: no", "AV101", "not valid YAML"),
     ("eval.yaml", "outcome: Says no", "outcome: @no", "AV101", "not valid YAML"),
     ("eval.yaml", "outcome: Says no", "outcome: *no", "AV101", "alias *no has no anchor"),
-    ("eval.yaml", "outcome: Says no", "outcome: {{ no }}", "AV101", "a key must be a single value"),
+    ("eval.yaml", "outcome: Says no", "outcome: {{ no }}", "AV101", "a key must be a string, not a mapping or a list"),
     ("eval.yaml", "    expected_outcome: Says no", "\texpected_outcome: Says no", "AV101", "tab"),
     ("eval.yaml", "expected_messages: []", "expected_messages: No", "AV203", "must be a list, not 'No'"),
     ("eval.yaml", "expected_messages: []", "expected_messages:", "AV203", "must be a list, not null"),

@@ -95,7 +95,7 @@ def test_script_that_begins_with_a_path_has_no_shell(
 ) -> None:
     documents(folder, {}, {}, {"name": "s", "type": "code", "script": script})
     assert run(["validate", "x.yaml"]) == 1
-    assert "'script' begins with a path, so no shell reads it" in capsys.readouterr().out
+    assert "'script' starts with a path and runs without a shell" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("script", ["./s.sh 'a | b'", "./s.sh a\\|b", "cat x | ./s.sh", "./s.sh --flag=1"])

@@ -14,7 +14,7 @@ from agentv_ci.contracts.plan import PlanSchemaEvaluator
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 from agentv_ci.json_access import read_answer
 from agentv_ci.jsonschema import dialects
-from agentv_ci.jsonschema.dialects import TIMEOUT_APART_S, CannotCheck, asks_for_the_rest, check
+from agentv_ci.jsonschema.dialects import TIMEOUT_APART_S, CannotCheck, check, has_unevaluated
 from agentv_ci.process import ProcessFailed, child_environment, run
 from agentv_ci.text import unfenced
 
@@ -31,7 +31,7 @@ async def schema(settings: PlanSchemaEvaluator, submission: Submission, services
     except ValueError as error:
         return Score(0.0, misses=(f"not {settings.format.upper()}: {error}",))
     try:
-        if asks_for_the_rest(settings.schema_):
+        if has_unevaluated(settings.schema_):
             misses = await _check_apart(settings.schema_, value, services.environ)
         else:
             misses = await asyncio.to_thread(check, settings.schema_, value)
@@ -55,11 +55,11 @@ async def _check_apart(schema: JsonObject | bool, value: JsonValue, environ: Map
             stdin=json.dumps({"schema": schema, "value": value}).encode(),
         )
     except ProcessFailed as error:
-        raise CannotCheck(f"the answer cannot be checked with the schema: it {error}") from error
+        raise CannotCheck(f"cannot check the answer with the schema: it {error}") from error
     try:
         found = json.loads(finished.stdout)
     except ValueError as error:
-        raise CannotCheck(f"the answer cannot be checked with the schema: {finished.stderr}") from error
+        raise CannotCheck(f"cannot check the answer with the schema: {finished.stderr}") from error
     if "error" in found:
         raise CannotCheck(found["error"])
     misses: list[str] = found["misses"]

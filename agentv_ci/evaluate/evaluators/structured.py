@@ -14,7 +14,7 @@ from agentv_ci.contracts.exchange import Score
 from agentv_ci.evaluate.scoring import weighted_mean
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 from agentv_ci.json_access import found_at, read_answer, refuse_constant
-from agentv_ci.json_values import MAX_EXPONENT, is_same, is_same_moment, moment_of, number_of, unfit_reference
+from agentv_ci.json_values import MAX_EXPONENT, is_same, is_same_moment, moment_of, number_of, reference_problem
 from agentv_ci.text import shortened, unfenced
 
 MAX_QUOTED = 200
@@ -44,8 +44,8 @@ async def field_accuracy(
         reference = settings.reference or read_answer(submission.case.reference_answer)
     except ValueError as error:
         return Score(error=f"'reference' is not set, and the expected answer is not JSON: {error}")
-    if unfit := [reason for each in settings.fields if (reason := unfit_reference(each, reference))]:
-        return Score(error=f"the reference {'; '.join(unfit)}")
+    if problems := [reason for each in settings.fields if (reason := reference_problem(each, reference))]:
+        return Score(error=f"{'; '.join(problems)} in the reference")
     try:
         answer = read_answer(submission.answer)
     except ValueError as error:

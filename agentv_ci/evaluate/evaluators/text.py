@@ -18,7 +18,7 @@ from agentv_ci.contracts.evaluators import (
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.evaluate.scoring import share_met
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
-from agentv_ci.patterns import TIMEOUT_S, NoPattern, compiled, occurs
+from agentv_ci.patterns import TIMEOUT_S, InvalidPattern, compiled, occurs
 from agentv_ci.text import shortened
 
 MAX_QUOTED = 200
@@ -74,7 +74,7 @@ async def regex(settings: RegexEvaluator, submission: Submission, services: Eval
         found = await asyncio.to_thread(occurs, pattern, submission.answer)
     except TimeoutError:
         return Score(error=f"the pattern took longer than {TIMEOUT_S:g} s: '{value}'")
-    except NoPattern as error:
+    except InvalidPattern as error:
         return Score(error=f"not a regular expression: {error}")
     return share_met([(found, f"matches '{value}'" if found else f"does not match '{value}'")])
 

@@ -1,1 +1,1 @@
-"""What a JSON Schema cannot say: one file per subject, one function per rule."""
+"""Rules that a JSON Schema cannot express: one file per subject, one function per rule."""

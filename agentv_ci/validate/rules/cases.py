@@ -13,7 +13,7 @@ from agentv_ci.text import did_you_mean, listed
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.evaluators import check_rubrics
 
-MARKER_HINT = "agents that get the conversation as one text take it for a turn; write each turn as a message of its own"
+MARKER_HINT = "agents that get the conversation as one text read it as a turn; write each turn as a separate message"
 
 
 def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
@@ -26,8 +26,8 @@ def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
             place: Pointer = ("evalcases", index, "rubrics")
             yield from check_rubrics(place, case.rubrics, find)
             if any(each.name == RUBRICS_NAME for each in document.execution_of(case).evaluators or ()):
-                message = f"an evaluator is called '{RUBRICS_NAME}', as the one that the case's own rubrics make"
-                yield find.at("AV301", message, place, key=True, hint="call the evaluator something else")
+                message = f"an evaluator is named '{RUBRICS_NAME}', the name reserved for the case's own rubrics"
+                yield find.at("AV301", message, place, key=True, hint="rename the evaluator")
         yield from _check_messages(("evalcases", index, "input_messages"), case.input_messages, find)
         for number, expected in enumerate(case.expected_messages):
             yield from _check_expected(("evalcases", index, "expected_messages", number), expected, find)
@@ -36,8 +36,7 @@ def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
 def _check_validators(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
     if document.execution is None or not document.execution.validators:
         return
-    # Few documents have any.
-    from agentv_ci.validators.builtin import BUILT_IN, wrong_settings
+    from agentv_ci.validators.builtin import BUILT_IN, wrong_settings  # few documents have any
 
     for index, use in enumerate(document.execution.validators):
         pointer: Pointer = ("execution", "validators", index)
@@ -45,7 +44,7 @@ def _check_validators(document: EvalDocument, find: Finder) -> Iterator[Diagnost
         name, settings = (use, {}) if isinstance(use, str) else (use.key, use.__pydantic_extra__ or {})
         if name not in BUILT_IN and name not in (plugins := find.context.plugin_validators()):
             known = sorted({*BUILT_IN, *plugins})
-            message = f"unknown validator '{name}'{did_you_mean(name, known)}; validators are {listed(known)}"
+            message = f"unknown validator '{name}'{did_you_mean(name, known)}; available: {listed(known)}"
             yield find.at("AV311", message, pointer if is_name else (*pointer, "key"))
         for place, message in wrong_settings(name, settings):
             yield find.at("AV323", message, (*pointer, *place), key=place[0] in settings)
@@ -54,16 +53,16 @@ def _check_validators(document: EvalDocument, find: Finder) -> Iterator[Diagnost
 def _check_messages(pointer: Pointer, messages: tuple[InputMessage, ...], find: Finder) -> Iterator[Diagnostic]:
     for number, message in enumerate(messages):
         for place, text in _texts(message.content):
-            # Nearly no text has one; looking for its beginning is much faster.
+            # A substring search is much faster, and markers are rare.
             if "@[" in text and (marker := ROLE_MARKER.search(text)):
-                reason = f"the text holds the role marker '{marker[0]}'"
+                reason = f"the text contains the role marker '{marker[0]}'"
                 yield find.at("AV308", reason, (*pointer, number, "content", *place), hint=MARKER_HINT)
     if messages[-1].role == "assistant":
         yield find.at(
             "AV321",
-            "the last input message is the assistant's, so nobody asks anything",
+            "the last input message is from the assistant; there is nothing to answer",
             (*pointer, len(messages) - 1, "role"),
-            hint="end with a message of role 'user' or 'tool'; a good answer belongs in expected_messages",
+            hint="end with a message of role 'user' or 'tool'; put a reference answer in 'expected_messages'",
         )
 
 
@@ -80,7 +79,7 @@ def _texts(content: str | tuple[str | ContentBlock, ...]) -> Iterator[tuple[Poin
 
 def _check_expected(pointer: Pointer, message: ExpectedMessage, find: Finder) -> Iterator[Diagnostic]:
     if message.content is None and not (message.role == "assistant" and message.tool_calls):
-        if not find.lost_something(pointer, deep=True):
+        if not find.lost_part(pointer, deep=True):
             yield find.at("AV201", "missing field 'content'", (*pointer, "content"))
     elif isinstance(message.content, dict) and message.role != "assistant":
         refusal = f"only an assistant's content may be a mapping, not that of role '{message.role}'"

@@ -29,8 +29,8 @@ from agentv_ci.contracts.evaluators import (
 )
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.json_access import read_answer
-from agentv_ci.json_values import unfit_reference
-from agentv_ci.patterns import NoPattern, compiled
+from agentv_ci.json_values import reference_problem
+from agentv_ci.patterns import InvalidPattern, compiled
 from agentv_ci.text import did_you_mean, listed
 from agentv_ci.validate.findings import STAND_IN, Finder
 from agentv_ci.validate.walk import Evaluators, evaluator_lists, evaluators_of
@@ -39,17 +39,14 @@ SCHEMA_SUFFIXES = (".json", ".yaml", ".yml")
 
 
 def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
-    """AV301 and AV319 for lists of evaluators; AV204, AV302, AV309, AV310, AV319 and AV320 for each of them.
-
-    Those that compare with the expected answer are checked case by case.
-    """
+    """AV301 and AV319 for lists of evaluators; AV204, AV302, AV309, AV310, AV319 and AV320 for each of them."""
     for pointer, together in evaluator_lists(document):
         yield from _check_list(pointer, together, find)
     for pointer, evaluator in evaluators:
         yield from _check(pointer, evaluator, find)
     for index, case in enumerate(document.evalcases):
         for pointer, evaluator in evaluators_of(document, index):
-            yield from _check_reference(pointer, evaluator, case, ("evalcases", index, "expected_messages"), find)
+            yield from _check_expected_answer(pointer, evaluator, case, ("evalcases", index, "expected_messages"), find)
 
 
 def _check_list(pointer: Pointer, evaluators: Sequence[AuthoredEvaluator], find: Finder) -> Iterator[Diagnostic]:
@@ -70,7 +67,9 @@ def _check(pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder) -> Iter
             yield from _check_trajectory(pointer, evaluator, find)
         case LlmJudgeEvaluator() | RubricEvaluator():
             if isinstance(evaluator, LlmJudgeEvaluator) and evaluator.prompt and evaluator.prompt_path:
-                yield find.at("AV320", "give 'prompt' or 'prompt_path', not both", (*pointer, "prompt_path"), key=True)
+                yield find.at(
+                    "AV320", "'prompt' and 'prompt_path' cannot be combined", (*pointer, "prompt_path"), key=True
+                )
             yield from check_rubrics((*pointer, "rubrics"), evaluator.rubrics or (), find)
         case CompositeEvaluator():
             yield from _check_list((*pointer, "evaluators"), evaluator.evaluators, find)
@@ -80,7 +79,7 @@ def _check(pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder) -> Iter
         case TokenUsageEvaluator():
             yield from _check_limits(pointer, evaluator, find)
         case _:
-            pass  # the schema says all there is to say
+            pass  # checked by the schema
 
 
 def _check_command(pointer: Pointer, command: CodeEvaluator | CodeAggregator, find: Finder) -> Iterator[Diagnostic]:
@@ -88,19 +87,19 @@ def _check_command(pointer: Pointer, command: CodeEvaluator | CodeAggregator, fi
         try:
             shlex.split(command.script)
         except ValueError as error:
-            yield find.at("AV204", f"'script' cannot be split into words: {error}", pointer)
+            yield find.at("AV204", f"'script' cannot be split into arguments: {error}", pointer)
         else:
             if found := sorted(_shell_signs(command.script)):
-                message = f"'script' begins with a path, so no shell reads it, and {listed(found)} would be arguments"
-                hint = "write a list of arguments, or sh -c '…' for a shell"
+                message = f"'script' starts with a path and runs without a shell; {listed(found)} would be an argument"
+                hint = "write a list of arguments, or use sh -c '…'"
                 yield find.at("AV204", message, pointer, hint=hint)
-    # Unlike Path.exists, this is not upset by names that no system allows.
+    # Unlike Path.exists, os.path.exists accepts any name.
     if command.program is not None and not os.path.exists(command.program):  # noqa: PTH110
-        yield find.at("AV302", f"program '{command.program}' is not found", pointer)
+        yield find.at("AV302", f"program '{command.program}' does not exist", pointer)
 
 
 def _shell_signs(command: str) -> set[str]:
-    """Return what a shell would have obeyed."""
+    """Return the operators of a shell in a command."""
     words = shlex.shlex(command, posix=True, punctuation_chars="|&;<>")
     words.whitespace_split = True
     return {word for word in words if word and not word.strip("|&;<>")}
@@ -108,34 +107,34 @@ def _shell_signs(command: str) -> set[str]:
 
 def _check_limits(pointer: Pointer, evaluator: TokenUsageEvaluator, find: Finder) -> Iterator[Diagnostic]:
     limits = ("max_total", "max_input", "max_output", "min_output")
-    if all(getattr(evaluator, limit) is None for limit in limits) and not find.lost_something(pointer):
-        message = f"evaluator '{evaluator.name}' limits nothing; give at least one of {', '.join(limits)}"
+    if all(getattr(evaluator, limit) is None for limit in limits) and not find.lost_part(pointer):
+        message = f"evaluator '{evaluator.name}' has no limit; set at least one of {', '.join(limits)}"
         yield find.at("AV320", message, (*pointer, "type"))
     least, most = evaluator.min_output, evaluator.max_output
     if least is not None and most is not None and least > most:
-        message = f"'min_output' {least} is more than 'max_output' {most}; no answer can meet both"
+        message = f"'min_output' {least} is greater than 'max_output' {most}"
         yield find.at("AV320", message, (*pointer, "min_output"))
 
 
 def _check_pattern(pointer: Pointer, pattern: str, find: Finder) -> Iterator[Diagnostic]:
     try:
         compiled(pattern)
-    except NoPattern as error:
+    except InvalidPattern as error:
         yield find.at("AV310", f"not a regular expression: {error}", pointer)
 
 
 def _check_trajectory(pointer: Pointer, evaluator: ToolTrajectoryEvaluator, find: Finder) -> Iterator[Diagnostic]:
     is_any_order = evaluator.mode == "any_order" and not find.is_missing((*pointer, "mode"))
     if evaluator.args_match is not None and is_any_order:
-        message = "mode 'any_order' counts calls and compares no arguments; 'args_match' belongs to other modes"
+        message = "'args_match' is not used in mode 'any_order', which only counts calls"
         yield find.at("AV320", message, (*pointer, "args_match"), key=True)
     needed, other = ("minimums", "expected") if evaluator.mode == "any_order" else ("expected", "minimums")
     if getattr(evaluator, needed) or find.is_missing((*pointer, "mode")):
         return
     if getattr(evaluator, other):
-        message = f"mode '{evaluator.mode}' needs '{needed}'; '{other}' belongs to other modes"
+        message = f"mode '{evaluator.mode}' needs '{needed}', not '{other}'"
         yield find.at("AV320", message, (*pointer, other), key=True)
-    elif not find.lost_something(pointer, deep=True):
+    elif not find.lost_part(pointer, deep=True):
         yield find.at("AV320", f"mode '{evaluator.mode}' needs '{needed}'", (*pointer, "mode"))
 
 
@@ -144,10 +143,11 @@ def _check_composite(pointer: Pointer, evaluator: CompositeEvaluator, find: Find
         case WeightedAverage(weights=weights) if weights:
             place = (*pointer, "aggregator", "weights")
             members = [member.name for member in evaluator.evaluators]
-            if find.lost_something(pointer, deep=True) or STAND_IN in members:
+            if find.lost_part(pointer, deep=True) or STAND_IN in members:
                 return
             for name in sorted(weights.keys() - set(members)):
-                message = f"'weights' names '{name}'{did_you_mean(name, members)}; members are {listed(members)}"
+                close = did_you_mean(name, members)
+                message = f"unknown member '{name}' in 'weights'{close}; available: {listed(members)}"
                 yield find.at("AV204", message, (*place, name), key=True)
             yield from _check_weights(
                 place, [weights.get(each.name, each.weight) for each in evaluator.evaluators], find
@@ -162,12 +162,12 @@ def _check_fields(pointer: Pointer, evaluator: FieldAccuracyEvaluator, find: Fin
     place = (*pointer, "fields")
     yield from _check_weights(place, [field.weight for field in evaluator.fields], find)
     for index, field in enumerate(evaluator.fields):
-        if find.lost_something((*place, index)):
+        if find.lost_part((*place, index)):
             continue
         if field.match == "numeric_tolerance" and field.tolerance is None:
             yield find.at("AV320", "match 'numeric_tolerance' needs 'tolerance'", (*place, index, "match"))
         elif field.match != "numeric_tolerance" and field.tolerance is not None:
-            message = f"'tolerance' belongs to match 'numeric_tolerance', not to '{field.match}'"
+            message = f"'tolerance' is not used by match '{field.match}', only by 'numeric_tolerance'"
             yield find.at("AV320", message, (*place, index, "tolerance"), key=True)
 
 
@@ -184,24 +184,20 @@ def _check_weights(pointer: Pointer, weights: Sequence[float], find: Finder) -> 
         yield find.at("AV319", "all weights are 0, so the score is always 0", pointer, key=True)
 
 
-def _check_reference(
+def _check_expected_answer(
     pointer: Pointer, evaluator: AuthoredEvaluator, case: EvalCase, expected: Pointer, find: Finder
 ) -> Iterator[Diagnostic]:
-    if not isinstance(evaluator, (FieldAccuracyEvaluator, SimilarityEvaluator)) or find.lost_something(pointer):
+    if not isinstance(evaluator, (FieldAccuracyEvaluator, SimilarityEvaluator)) or find.lost_part(pointer):
         return
     if isinstance(evaluator, FieldAccuracyEvaluator) and evaluator.reference is not None:
         yield from _check_paths(pointer, evaluator, evaluator.reference, "'reference'", find)
         return
-    if (
-        evaluator.reference is not None
-        or find.lost_something(expected[:-1])
-        or find.lost_something(expected, deep=True)
-    ):
+    if evaluator.reference is not None or find.lost_part(expected[:-1]) or find.lost_part(expected, deep=True):
         return
     answer = _expected_answer(case)
-    hint = f"give 'reference' to evaluator '{evaluator.name}', or an expected message of the assistant"
+    hint = f"add 'reference' to evaluator '{evaluator.name}', or an expected message of the assistant"
     if answer is None:
-        message = f"evaluator '{evaluator.name}' compares with the expected answer, and there is none"
+        message = f"evaluator '{evaluator.name}' compares with the expected answer, which is missing"
         yield find.at("AV320", message, expected, key=True, hint=hint)
     elif isinstance(evaluator, FieldAccuracyEvaluator) and not isinstance(answer, list):
         try:
@@ -217,12 +213,12 @@ def _check_paths(
     pointer: Pointer, evaluator: FieldAccuracyEvaluator, reference: JsonValue, where: str, find: Finder
 ) -> Iterator[Diagnostic]:
     for number, field in enumerate(evaluator.fields):
-        if reason := unfit_reference(field, reference):
-            yield find.at("AV320", f"{where} {reason}", (*pointer, "fields", number, "path"))
+        if reason := reference_problem(field, reference):
+            yield find.at("AV320", f"{reason} in {where}", (*pointer, "fields", number, "path"))
 
 
 def _expected_answer(case: EvalCase) -> JsonValue:
-    """Return the last expected assistant message that says something; a list when files have to be read for it."""
+    """Return the content of the last expected assistant message that has any; a list if it may refer to files."""
     for message in reversed(case.expected_messages):
         if message.role != "assistant":
             continue
@@ -236,13 +232,13 @@ def _expected_answer(case: EvalCase) -> JsonValue:
 
 
 def _check_schema(pointer: Pointer, evaluator: SchemaEvaluator, find: Finder) -> Iterator[Diagnostic]:
-    """AV309 and AV320 for an evaluator that holds, or names, a JSON Schema."""
+    """AV309 and AV320 for the JSON Schema of an evaluator."""
     file, inline = evaluator.schema_file, evaluator.schema_inline
-    if file is None and inline is None and not find.lost_something(pointer):
-        message = "give either 'schema_file' or 'schema_inline'; neither is given"
+    if file is None and inline is None and not find.lost_part(pointer):
+        message = "either 'schema_file' or 'schema_inline' is required"
         yield find.at("AV320", message, (*pointer, "type"))
     if file is not None and inline is not None:
-        message = "give either 'schema_file' or 'schema_inline'; both are given"
+        message = "'schema_file' and 'schema_inline' cannot be combined"
         yield find.at("AV320", message, (*pointer, "schema_inline"), key=True)
     if inline is not None:
         yield from _check_one_schema((*pointer, "schema_inline"), inline, find.source.path, find)
@@ -253,9 +249,9 @@ def _check_schema(pointer: Pointer, evaluator: SchemaEvaluator, find: Finder) ->
 def _check_schema_file(pointer: Pointer, reference: str, find: Finder) -> Iterator[Diagnostic]:
     path, file = find.file(reference)
     if file.state not in ("text", "blank"):
-        return  # said where files are checked
+        return  # reported by file_references
     if path.suffix not in SCHEMA_SUFFIXES:
-        message = f"a schema file ends in {listed(SCHEMA_SUFFIXES)}, not '{path.suffix or path.name}'"
+        message = f"a schema file must end in {listed(SCHEMA_SUFFIXES)}, not '{path.suffix or path.name}'"
         yield find.at("AV309", message, pointer)
         return
     if file.state == "blank":
@@ -264,13 +260,13 @@ def _check_schema_file(pointer: Pointer, reference: str, find: Finder) -> Iterat
     try:
         schema = find.context.read_yaml(path.read_text("utf-8"))
     except ValueError as error:
-        yield find.at("AV309", f"'{path.name}' cannot be read: {error}", pointer)
+        yield find.at("AV309", f"cannot read '{path.name}': {error}", pointer)
         return
     yield from _check_one_schema(pointer, schema, path, find)
 
 
 def _check_one_schema(pointer: Pointer, schema: JsonValue, path: Path, find: Finder) -> Iterator[Diagnostic]:
-    # Few documents hold a schema, and jsonschema takes long to import.
+    # Slow to import, and few documents contain a schema.
     from agentv_ci.jsonschema.refs import bad_ref
     from agentv_ci.jsonschema.violations import invalid_schema
 
@@ -285,5 +281,5 @@ def _check_one_schema(pointer: Pointer, schema: JsonValue, path: Path, find: Fin
     if reason := invalid_schema(schema):
         yield find.at("AV309", f"not a JSON Schema: {reason}", pointer)
     elif reason := bad_ref(schema, path, read):
-        hint = "a reference is '#…' inside the schema, or a file relative to it; nothing is fetched"
+        hint = "use '#…' inside the schema, or a path relative to it; nothing is downloaded"
         yield find.at("AV309", reason, pointer, hint=hint)

@@ -26,16 +26,16 @@ FileReference = tuple[Pointer, str]
 
 PROBLEMS: Mapping[FileState, tuple[str, str]] = {
     "blank": ("AV303", "is empty"),
-    "outside": ("AV318", "lies outside the repository {root}"),
-    "missing": ("AV302", "is not found"),
-    "folder": ("AV302", "is a folder, not a file"),
+    "outside": ("AV318", "is outside the repository {root}"),
+    "missing": ("AV302", "does not exist"),
+    "folder": ("AV302", "is a folder"),
     "not UTF-8": ("AV105", "is not UTF-8"),
     "unreadable": ("AV105", "cannot be read: {reason}"),
 }
 
 
 def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
-    """AV105, AV302, AV303, AV308 and AV318 for every file an eval document names."""
+    """AV105, AV302, AV303, AV308 and AV318 for every file reference of an eval document."""
     inspected: dict[str, tuple[tuple[str, str] | None, bool]] = {}
     for is_message, references in ((True, _of_messages(document)), (False, _of_evaluators(evaluators))):
         for pointer, file_reference in references:
@@ -43,16 +43,16 @@ def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Itera
                 path, file = find.file(file_reference)
                 inspected[file_reference] = _problem(file_reference, path, file, find), file.has_role_marker
             problem, has_role_marker = inspected[file_reference]
-            # An empty schema is an error of its own.
+            # An empty schema is AV309.
             if problem is not None and not (pointer[-1] == "schema_file" and problem[0] == "AV303"):
                 yield find.at(*problem, pointer)
             if is_message and has_role_marker:
-                message = f"file '{file_reference}' holds a role marker: {find.source.resolve(file_reference)}"
+                message = f"file '{file_reference}' contains a role marker: {find.source.resolve(file_reference)}"
                 yield find.at("AV308", message, pointer, hint=MARKER_HINT)
 
 
 def check_reference(pointer: Pointer, file_reference: str, find: Finder) -> Iterator[Diagnostic]:
-    """AV105, AV302, AV303 and AV318 for one file that a document names."""
+    """AV105, AV302, AV303 and AV318 for one file reference."""
     if (problem := _problem(file_reference, *find.file(file_reference), find)) is not None:
         yield find.at(*problem, pointer)
 
@@ -62,7 +62,7 @@ def _problem(file_reference: str, path: Path, file: ReferencedFile, find: Finder
     if not file_reference:
         return "AV302", "the path is empty"
     if "://" in file_reference:
-        return "AV302", f"'{file_reference}' is an address; only files of the repository are read"
+        return "AV302", f"'{file_reference}' is a URL; only files in the repository can be used"
     if file.state == "text":
         return None
     rule, reason = PROBLEMS[file.state]

@@ -1,4 +1,4 @@
-"""Judges: the prompts that authors write for them, and the sets of answers they are measured with."""
+"""Judges: their prompts, and judge sets."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def check_judge_set(document: JudgeSetDocument, find: Finder) -> Iterator[Diagno
         "item id", ((("items", index, "id"), each.id) for index, each in enumerate(document.items))
     )
     for index, item in enumerate(document.items):
-        if item.verdict is None and item.score is None and not find.lost_something(("items", index)):
-            yield find.at("AV320", "give 'verdict' or 'score'; neither is given", ("items", index, "id"))
+        if item.verdict is None and item.score is None and not find.lost_part(("items", index)):
+            yield find.at("AV320", "either 'verdict' or 'score' is required", ("items", index, "id"))
     if document.prompt_file is not None:
         yield from check_reference(("prompt",), document.prompt_file, find)
     if document.prompt is not None:
@@ -72,12 +72,12 @@ def _check_prompt(
     *,
     combines: bool = False,
 ) -> Iterator[Diagnostic]:
-    """Check a prompt in place or in a file; what `combines` scores need not show the answer."""
+    """Check a prompt in place or in a file; one that `combines` scores need not show the answer."""
     title, text = (f"'prompt' of evaluator '{evaluator}'" if evaluator is not None else "'prompt'"), prompt or ""
     if file_reference is not None:
         path, file = find.file(file_reference)
         if file.state != "text":
-            return  # said where files are checked
+            return  # reported by file_references
         title, text = str(path), path.read_text("utf-8")
     variables = list(_variables(text))
     if not combines:

@@ -1,4 +1,4 @@
-"""How evals use targets: the ones that answer, and the ones that judge."""
+"""Targets as eval files use them: to answer and to judge."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ JUDGED = (LlmJudgeEvaluator, RubricEvaluator)
 
 
 def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
-    """AV304, AV312 and AV316 for the targets an eval document is answered and judged by."""
+    """AV304, AV312 and AV316 for the targets that answer and judge an eval document."""
     targets = find.context.targets
     if targets is None or targets.document is None:
-        return  # what is wrong with the targets file is said there
+        return  # reported in the targets file
     use = _TargetUse(document, find, authored_names(targets.source), targets_are_valid=targets.valid)
     for index in range(len(document.evalcases)):
         yield from use.check_case(index)
@@ -62,14 +62,14 @@ class _TargetUse:
             if isinstance(each, JUDGED) and each.judge_target is not None:
                 place = (*pointer, "judge_target")
                 yield from unknown_name(self._find, place, "judge target", each.judge_target, self._names)
-            elif target is not None and (missing := never_given(each, target, self._prices)):
-                message = f"evaluator '{each.name}' can never score: target '{target.name}' never gives {missing}"
+            elif target is not None and (missing := never_reported(each, target, self._prices)):
+                message = f"evaluator '{each.name}' can never score: target '{target.name}' does not report {missing}"
                 yield self._find.at("AV316", message, (*pointer, "type"))
         if target is not None and judge_name(None, target) is None:
             yield from self._check_judges(index, target, evaluators)
 
     def _target_of(self, index: int) -> tuple[Pointer, str | None]:
-        """Return the target that answers a case, and where it is named."""
+        """Return the name of the target that answers a case, and where it is set."""
         document, case = self._document, self._document.evalcases[index]
         if case.execution and case.execution.target:
             return ("evalcases", index, "execution", "target"), case.execution.target
@@ -83,55 +83,55 @@ class _TargetUse:
         elif (
             self._names is not None
             and "default" not in self._names
-            and not self._find.lost_something(())
-            and not self._find.lost_something(("execution",))
+            and not self._find.lost_part(())
+            and not self._find.lost_part(("execution",))
         ):
-            message = f"no target is named and none is called 'default'; targets are {listed(self._names)}"
-            hint = "write execution: {target: NAME}, or call one of the targets 'default'"
+            message = f"no target is set and there is no target 'default'; available: {listed(self._names)}"
+            hint = "set execution: {target: NAME}, or name one of the targets 'default'"
             yield self._find.at("AV304", message, ("evalcases",), key=True, hint=hint)
 
     def _check_judges(self, index: int, target: Target, evaluators: Evaluators) -> Iterator[Diagnostic]:
-        """AV312 for all that a target without a judge should have judged."""
+        """AV312 for everything that a target without a judge would have to judge."""
         if self._document.evalcases[index].rubrics:
             if self._targets_are_valid and not self._lost_around(index):
                 yield self._no_judge(("evalcases", index, "rubrics"), "the list of rubrics", target, key=True)
         elif not evaluators and target.name not in self._without_judge and not self._lists_evaluators(index):
             self._without_judge.add(target.name)
-            message = f"no evaluators are given, and target '{target.name}' has no judge for the default one"
-            hint = f"add evaluators, or a judge_target to target '{target.name}'; said once for all its cases"
+            message = f"there are no evaluators, and target '{target.name}' has no judge for the default one"
+            hint = f"add evaluators, or add judge_target to target '{target.name}'; reported once per target"
             yield self._find.at("AV312", message, ("evalcases", index, "id"), hint=hint)
         for pointer, each in evaluators:
-            if isinstance(each, JUDGED) and each.judge_target is None and not self._find.lost_something(pointer):
+            if isinstance(each, JUDGED) and each.judge_target is None and not self._find.lost_part(pointer):
                 yield self._no_judge((*pointer, "name"), f"evaluator '{each.name}'", target, own=True)
             elif isinstance(each, CompositeEvaluator) and isinstance(each.aggregator, LlmJudgeAggregator):
                 yield self._no_judge((*pointer, "aggregator", "type"), f"the aggregator of '{each.name}'", target)
 
     def _lists_evaluators(self, index: int) -> bool:
-        """Whether the author lists evaluators all the same, and what is wrong with them is said already."""
+        """Whether the author lists evaluators, even if all of them are invalid."""
         case = self._find.authored(("evalcases", index))
         owners: tuple[Pointer, ...] = (case, (*case, "execution"), ("execution",))
         data = self._find.source.data
         return self._lost_around(index) or any(value_at(data, *owner, "evaluators") for owner in owners)
 
     def _lost_around(self, index: int) -> bool:
-        """Whether a wrong part was left out that might have said how the case runs."""
+        """Whether a dropped part may have set how the case runs."""
         case: Pointer = ("evalcases", index)
-        return any(map(self._find.lost_something, ((), ("execution",), case, (*case, "execution"))))
+        return any(map(self._find.lost_part, ((), ("execution",), case, (*case, "execution"))))
 
     def _no_judge(
         self, pointer: Pointer, who: str, target: Target, *, own: bool = False, key: bool = False
     ) -> Diagnostic:
-        """AV312; `own`: whether who needs it may name a judge."""
-        message = f"{who} needs a judge: target '{target.name}' ({target.provider}) does not judge itself"
+        """AV312; `own`: whether the evaluator itself may set a judge."""
+        message = f"{who} needs a judge: target '{target.name}' ({target.provider}) cannot judge its own answers"
         hint = f"add judge_target to {'the evaluator or to ' if own else ''}target '{target.name}'"
         return self._find.at("AV312", message, pointer, key=key, hint=hint)
 
 
-def never_given(evaluator: AuthoredEvaluator, target: Target, prices: Mapping[str, Price]) -> str | None:
-    """Return what the evaluator needs and the target can never give; None when it may score."""
+def never_reported(evaluator: AuthoredEvaluator, target: Target, prices: Mapping[str, Price]) -> str | None:
+    """Return what the evaluator needs and the target never reports; None if it may score."""
     match evaluator.measures, target:
         case "cost", HttpTarget() if (model := model_name(target)) and price_of(model, prices) is None:
-            return f"a cost: no price is known for '{model}'; set it under 'prices' in .agentv.yaml"
+            return f"a cost: the price of '{model}' is unknown; set it under 'prices' in .agentv.yaml"
         case "cost", _ if "cost" not in target.reports:
             return "a cost: it has no model with a price"
         case "tokens", MockTarget(usage=None):
@@ -143,6 +143,6 @@ def never_given(evaluator: AuthoredEvaluator, target: Target, prices: Mapping[st
         case "tool_calls", _ if "tool_calls" not in target.reports:
             return "tool calls"
         case "tool_calls", HttpTarget(extra_body=None):
-            return "tool calls: it offers no tools; they stand in 'extra_body'"
+            return "tool calls: it has no tools; define them in 'extra_body'"
         case _:
             return None

@@ -1,4 +1,4 @@
-"""Targets: their own settings, and the names evals call them by."""
+"""Targets: their settings and names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from agentv_ci.validate.findings import Finder
 
 
 def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
-    """AV301, AV304, AV305, AV313 and AV322 for the targets themselves."""
+    """AV301, AV304, AV305, AV313 and AV322 for targets."""
     named = ((("targets", index, "name"), target.name) for index, target in enumerate(document.targets))
     yield from find.duplicates("target name", named)
     names = authored_names(find.source)
@@ -37,15 +37,15 @@ def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
             yield from _check_templates(pointer, target, find)
         if isinstance(target, HttpTarget) and target.api_key and OPENING not in target.api_key:
             yield find.at(
-                "AV313", "an api_key does not belong in a file", (*pointer, "api_key"), hint=_key_hint(target.api_key)
+                "AV313", "'api_key' contains a literal key", (*pointer, "api_key"), hint=_key_hint(target.api_key)
             )
 
 
 def _key_hint(api_key: str) -> str:
-    """Say how a variable is written, to those who tried."""
+    """Return a hint, for a misspelt reference with its variable."""
     if tried := re.fullmatch(r"\$\{?(\w+)\}?|\{\{\s*(\w+)\s*\}\}", api_key):
-        return f"a reference to the environment is written ${{{{ {tried[1] or tried[2]} }}}}"
-    return "put it into an environment variable and write api_key: ${{ NAME }}"
+        return f"write the environment reference as ${{{{ {tried[1] or tried[2]} }}}}"
+    return "put it in an environment variable and write api_key: ${{ NAME }}"
 
 
 def _check_templates(pointer: Pointer, target: CliTarget, find: Finder) -> Iterator[Diagnostic]:
@@ -57,10 +57,9 @@ def _check_templates(pointer: Pointer, target: CliTarget, find: Finder) -> Itera
         for name in quoted_placeholders(template):
             yield find.at(
                 "AV322",
-                f"{{{name}}} stands inside quotes or behind a backslash, where what is put in would be read as part of "
-                "the command",
+                f"{{{name}}} is inside quotes or after a backslash, where its value becomes part of the command",
                 place,
-                hint="it is quoted already; write it alone",
+                hint="write it without quotes or backslash; its value is quoted automatically",
             )
     for key in ("files_format", "attachments_format"):
         used = dict.fromkeys(match["name"] for match in FORMAT_PLACEHOLDER.finditer(getattr(target, key) or ""))
@@ -73,19 +72,19 @@ def _check_placeholders(
     for name in used:
         if name not in known:
             exist = listed(f"{{{each}}}" for each in known)
-            message = f"unknown placeholder {{{name}}}{did_you_mean(name, known)}; placeholders are {exist}"
+            message = f"unknown placeholder {{{name}}}{did_you_mean(name, known)}; available: {exist}"
             hint = _literal_hint(name, template) if known is CLI_PLACEHOLDERS else None
             yield find.at("AV305", message, pointer, hint=hint)
 
 
 def _literal_hint(name: str, template: str) -> str:
     if f"${{{name}}}" in template:
-        return f"for a variable of the shell write ${name}"
-    return f"for the text itself write {{{{{name}}}}}"
+        return f"write ${name} for a shell variable"
+    return f"write {{{{{name}}}}} for the literal text"
 
 
 def authored_names(targets: Source) -> list[str] | None:
-    """Return the names of all targets, also of wrong ones; None if one has no name, which may be any that is meant."""
+    """Return the names of all targets, even invalid ones; None if the name of one is missing."""
     items = value_at(targets.data, "targets")
     names = [text_at(item, "name") for item in (items if isinstance(items, list) else [])]
     return sorted({name for name in names if name}) if all(names) else None
@@ -94,28 +93,28 @@ def authored_names(targets: Source) -> list[str] | None:
 def unknown_name(
     find: Finder, pointer: Pointer, what: str, name: str, names: Sequence[str] | None
 ) -> Iterator[Diagnostic]:
-    """AV304 for a name that is none of `names`."""
+    """AV304 for a name that is not in `names`."""
     if names is not None and name not in names:
-        message = f"unknown {what} '{name}'{did_you_mean(name, names)}; targets are {listed(names)}"
+        message = f"unknown {what} '{name}'{did_you_mean(name, names)}; available: {listed(names)}"
         yield find.at("AV304", message, pointer)
 
 
 def check_environment_references(find: Finder) -> Iterator[Diagnostic]:
-    """AV315 for `${{` that is not a whole `${{ NAME }}` value."""
+    """AV315 for `${{` in a value that is not exactly `${{ NAME }}`."""
     for pointer, text in _texts(find.source.data, ()):
         if OPENING not in text or variable_of(text) is not None:
             continue
         if whole := re.fullmatch(r"\s*\$\{\{\s*([^{}]*?)\s*\}\}\s*", text):
-            message = f"'{whole[1]}' is no name of a variable; write ${{{{ NAME }}}}"
+            message = f"'{whole[1]}' is not a variable name; write ${{{{ NAME }}}}"
             yield find.at(
                 "AV315",
                 message,
                 pointer,
-                hint="NAME is a variable of the environment; 'env.' and 'secrets.' are GitHub's",
+                hint="NAME is an environment variable; 'env.' and 'secrets.' are GitHub syntax",
             )
         else:
-            hint = "put the whole value into one environment variable and refer to that"
-            yield find.at("AV315", "a reference must be the whole value, written ${{ NAME }}", pointer, hint=hint)
+            hint = "put the whole value in one environment variable"
+            yield find.at("AV315", "an environment reference must be the whole value: ${{ NAME }}", pointer, hint=hint)
 
 
 def _texts(value: JsonValue, pointer: Pointer) -> Iterator[tuple[Pointer, str]]:

@@ -138,7 +138,7 @@ def test_reference_without_a_field_is_an_error_that_names_it() -> None:
     outcome = compare(["name", "gone", "tags[2]", "name.first"], {"name": "Ann"})
     assert (outcome.status, outcome.reasoning) == (
         "error",
-        "the reference has no 'gone'; has no 'tags[2]'; has no 'name.first'",
+        "field 'gone' is missing; field 'tags[2]' is missing; field 'name.first' is missing in the reference",
     )
 
 

@@ -234,7 +234,7 @@ def test_unresolvable_reference_is_an_error_and_no_zero(schema: dict[str, Any]) 
 
 
 def test_error_names_the_reference_that_leads_nowhere() -> None:
-    assert check({"$ref": "other.json"}, "1").reasoning == "the schema refers to what it does not hold: other.json"
+    assert check({"$ref": "other.json"}, "1").reasoning == "unresolved reference in the schema: other.json"
 
 
 @pytest.mark.parametrize(
