@@ -16,8 +16,8 @@ import pytest
 from agentv_ci.cli import run, running
 from agentv_ci.cli.running import show_progress
 from agentv_ci.execute.run_services import Progress
-from tests.execute.test_hostile_running import documents, mock, tool
 from tests.support import clean_environment, run_process
+from tests.support.evals import documents, mock, tool
 
 # --- Progress ---------------------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from agentv_ci.cli import run
 from agentv_ci.contracts.exchange import Response
 from agentv_ci.execute import targets as asking
 from agentv_ci.execute.stores import Store
-from tests.execute.test_batches import Session
+from tests.execute.builders import Session
 from tests.servers.chat_api import ChatApi, Reply, chat_api, fails, says
 from tests.support import clean_environment, write
 
@@ -232,7 +232,7 @@ def test_batch_whose_answers_are_all_known_asks_nobody(folder: Path, monkeypatch
     target = {"name": "default", "provider": "vscode", "provider_batching": True}
     documents(folder, "a", "b", targets=(target,), evaluators=[{**SAYS_HELLO, "value": "answer"}])
     assert [run(["eval", "evals", "--cache"]) for _ in range(2)] == [0, 0]
-    assert session.asked == [["a", "b"]]
+    assert [[name for name, _ in batch] for batch in session.together] == [["a", "b"]]
 
 
 def test_clearing_leaves_files_of_others(folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentv_ci.contracts.exchange import Environment, ProviderError, Request, Response
@@ -54,3 +55,34 @@ def ask_all(
         return found
 
     return asyncio.run(main())
+
+
+@dataclass(slots=True)
+class Session:
+    """A provider that answers many questions at once, each with its case's id; `error` is raised instead."""
+
+    error: Exception | None = None
+    hangs: bool = False
+    together: list[list[tuple[str, int | None]]] = field(default_factory=list)
+    """By batch, cases and seeds."""
+    alone: list[tuple[str, int | None]] = field(default_factory=list)
+    """Cases and seeds of questions that were asked one by one."""
+    ended: bool = False
+
+    async def check(self) -> None: ...
+
+    async def ask(self, request: Request) -> Response:
+        self.alone.append((request.case_id, request.seed))
+        return Response(f"single answer to {request.case_id}", (), has_trace=False)
+
+    async def ask_together(self, requests: Sequence[Request]) -> Sequence[Response]:
+        self.together.append([(request.case_id, request.seed) for request in requests])
+        try:
+            await asyncio.sleep(3600 if self.hangs else 0)
+        finally:
+            self.ended = True
+        if self.error is not None:
+            raise self.error
+        return [Response(f"answer to {request.case_id}", (), has_trace=False) for request in requests]
+
+    async def close(self) -> None: ...

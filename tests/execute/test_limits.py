@@ -1,44 +1,41 @@
-"""How many questions are asked at once."""
+"""How many questions a target is asked at once, and how that follows what its server says."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from agentv_ci.contracts.exchange import ProviderError
+from agentv_ci.contracts.report import ConcurrencyChange
 from agentv_ci.contracts.targets import MockTarget, Target
-from agentv_ci.execute.limits import Limits
-from tests.support import FakeClock
+from agentv_ci.execute.limits import Limit, Limits
+from tests.servers.chat_api import Reply, chat_api, fails, says
+from tests.support import NOW, FakeClock, clean_environment
+from tests.support.evals import KEY, Run, gpt, real_time
 
 
-def targets(**workers: int | str | None) -> dict[str, Target]:
-    """Targets by name, each with its own `workers`."""
-    return {
-        name: MockTarget.model_validate(
-            {"name": name, "provider": "mock", **({} if each is None else {"workers": each})}
-        )
-        for name, each in workers.items()
+def limits_of(workers: int | None, answering: str, **own: int | str | None) -> Limits:
+    """Return the limits of targets, each with its own `workers`."""
+    targets: dict[str, Target] = {
+        name: MockTarget.model_validate({"name": name, "provider": "mock", **({"workers": each} if each else {})})
+        for name, each in own.items()
     }
+    return Limits(workers, targets, answering, FakeClock().environment(), lambda _: None)
 
 
-def limits_of(
-    workers: int | None,
-    known: dict[str, Target],
-    answering: list[str],
-    *,
-    waits: FakeClock | None = None,
-    log: list[str] | None = None,
-) -> Limits:
-    return Limits(workers, known, answering, (waits or FakeClock()).environment(), ([] if log is None else log).append)
-
-
-def most_at_once(limits: Limits, *keys: str) -> int:
+def most_at_once(limit_of: Callable[[str], Limit], keys: str) -> int:
     """Ask all at once; return how many were asked at a time."""
     running = most = 0
 
     async def ask(key: str) -> None:
         nonlocal running, most
-        async with limits.of(key).slot():
+        async with limit_of(key).slot():
             running += 1
             most = max(most, running)
             await asyncio.sleep(0.001)
@@ -53,55 +50,261 @@ def most_at_once(limits: Limits, *keys: str) -> int:
 
 
 @pytest.mark.parametrize(
-    ("workers", "own", "width"),
+    ("workers", "own", "width", "most"),
     [
-        (None, {"a": None}, 1),
-        (None, {"a": None, "b": None}, 1),
-        (None, {"a": 1, "b": 1}, 1),
-        (None, {"a": 4}, 4),
-        (None, {"a": 4, "b": None}, 5),
-        (None, {"a": 2, "b": 3}, 5),
-        (1, {"a": 4, "b": 4}, 1),
-        (8, {"a": None}, 8),
-        (8, {"a": 2, "b": 2}, 8),
+        (None, {"a": None}, 1, 1),
+        (None, {"a": None, "b": None}, 1, 2),
+        (None, {"a": 4}, 4, 4),
+        (None, {"a": 4, "b": None}, 5, 5),
+        (None, {"a": 1, "b": 2}, 3, 3),
+        (1, {"a": 4}, 1, 1),
+        (2, {"a": 5}, 2, 2),
+        (5, {"a": 2}, 5, 5),
+        (None, {"a": "${{ WORKERS }}"}, 1, 1),
     ],
 )
-def test_the_run_is_as_wide_as_the_command_line_says_else_as_the_targets(
-    workers: int | None, own: dict[str, int | None], width: int
+def test_the_command_line_sets_the_limits_else_each_target_its_own(
+    workers: int | None, own: dict[str, int | str | None], width: int, most: int
 ) -> None:
-    assert limits_of(workers, targets(**own), list(own) * 3).width == width
+    limits = limits_of(workers, "".join(own), **own)
+    assert (limits.width, most_at_once(limits.of, "".join(own) * 10)) == (width, most)
 
 
 def test_a_judge_does_not_widen_the_run() -> None:
-    assert limits_of(None, targets(a=2, judge=8), ["a"]).width == 2
+    assert limits_of(None, "a", a=2, b=8).width == 2
 
 
-@pytest.mark.parametrize(
-    ("workers", "own", "most"), [(None, None, 1), (None, 3, 3), (2, None, 2), (2, 5, 2), (5, 2, 5)]
-)
-def test_a_target_is_asked_no_more_at_once_than_it_may_be(workers: int | None, own: int | None, most: int) -> None:
-    assert most_at_once(limits_of(workers, targets(a=own), ["a"]), *["a"] * 20) == most
+def refusal(*, hint_s: float | None = None, retryable: bool = True) -> ProviderError:
+    return ProviderError("rate_limit", "HTTP 429", status=429, retryable=retryable, retry_after_s=hint_s)
 
 
-def test_targets_do_not_wait_for_each_other() -> None:
-    assert most_at_once(limits_of(None, targets(a=1, b=2), ["a", "b"]), *["a", "b"] * 10) == 3
+class Scene:
+    """A limit and its changes; `given` replaces fields of its environment."""
+
+    def __init__(self, most: int, **given: Any) -> None:
+        self.changes: list[ConcurrencyChange] = []
+        self.limit = Limit("gpt", most, replace(FakeClock().environment(), **given), self.changes.append)
+
+    @property
+    def widths(self) -> list[tuple[int, int]]:
+        return [(change.before, change.after) for change in self.changes]
+
+    async def answer(self) -> None:
+        async with self.limit.slot():
+            await asyncio.sleep(0)
+
+    async def fail(self, error: Exception) -> None:
+        with pytest.raises(type(error)):
+            async with self.limit.slot():
+                raise error
+
+    async def refuse(self, turn: asyncio.Event, hint_s: float | None) -> None:
+        """Ask, be refused when it is the question's turn, and be answered."""
+        async with self.limit.slot():
+            await turn.wait()
+            await self.limit.pause(refusal(hint_s=hint_s), hint_s or 0)
 
 
-def test_a_question_that_fails_frees_its_slot() -> None:
-    limits = limits_of(1, targets(a=None), ["a"])
-
-    async def fail() -> None:
-        async with limits.of("a").slot():
-            raise ValueError("no answer")
-
+def play(act: Awaitable[None]) -> None:
     async def main() -> None:
-        for _ in range(3):
-            with pytest.raises(ValueError, match="no answer"):
-                await asyncio.wait_for(fail(), 10)
+        async with asyncio.timeout(20):
+            await act
 
     asyncio.run(main())
 
 
-def test_a_reference_that_a_dry_run_leaves_alone_counts_as_nothing_said() -> None:
-    limits = limits_of(None, targets(a="${{ WORKERS }}"), ["a"])
-    assert (limits.width, most_at_once(limits, "a", "a", "a")) == (1, 1)
+def test_a_refusal_halves_the_slots_and_each_round_of_answers_adds_one() -> None:
+    scene = Scene(4)
+
+    async def act() -> None:
+        await scene.fail(refusal())
+        for _ in range(2 + 3 + 10):
+            await scene.answer()
+
+    play(act())
+    assert scene.widths == [(4, 2), (2, 3), (3, 4)]
+    assert [change.reason for change in scene.changes] == ["HTTP 429", *["no refusals in a full round"] * 2]
+    assert {change.target for change in scene.changes} == {"gpt"}
+    assert scene.changes[0].at == NOW.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@pytest.mark.parametrize("refused", [8, 1])
+def test_questions_that_were_under_way_halve_once_and_add_nothing(refused: int) -> None:
+    scene = Scene(8)
+
+    async def act() -> None:
+        turns = [asyncio.Event() for _ in range(8)]
+
+        async def ask(number: int) -> None:
+            async with scene.limit.slot():
+                await turns[number].wait()
+                if number < refused:
+                    raise refusal()
+
+        asked = [asyncio.ensure_future(ask(number)) for number in range(8)]
+        for turn in turns:
+            await asyncio.sleep(0)
+            turn.set()
+        await asyncio.gather(*asked, return_exceptions=True)
+
+    play(act())
+    assert scene.widths == [(8, 4)]
+
+
+def test_each_further_refusal_halves_again_down_to_one() -> None:
+    scene = Scene(8)
+
+    async def act() -> None:
+        for _ in range(6):
+            await scene.fail(refusal())
+
+    play(act())
+    assert scene.widths == [(8, 4), (4, 2), (2, 1)]
+
+
+@pytest.mark.parametrize(
+    ("error", "widths"),
+    [
+        (ProviderError("server", "HTTP 503", status=503, retryable=True), [(4, 2), (2, 3)]),
+        (ProviderError("network", "ReadError", retryable=True), [(4, 2), (2, 3)]),
+        (refusal(retryable=False), [(4, 2), (2, 3)]),
+        (ProviderError("request", "HTTP 400", status=400), [(4, 2), (2, 3), (3, 4)]),
+        (ValueError("a bug"), [(4, 2), (2, 3), (3, 4)]),
+    ],
+    ids=["server", "network", "quota used up", "request", "bug"],
+)
+def test_failures_that_may_be_due_to_load_stop_the_growth_for_a_round(
+    error: Exception, widths: list[tuple[int, int]]
+) -> None:
+    scene = Scene(4)
+
+    async def act() -> None:
+        await scene.fail(refusal())
+        for _ in range(4):
+            await scene.answer()
+            await scene.fail(error)
+        await scene.answer()
+        await scene.answer()
+
+    play(act())
+    assert scene.widths == widths
+
+
+def test_a_wait_holds_all_questions_back_and_repeated_ones_go_first() -> None:
+    is_over, order = asyncio.Event(), list[str]()
+
+    async def sleep(seconds: float) -> None:
+        if seconds:
+            await is_over.wait()
+
+    scene = Scene(4, sleep=sleep, monotonic=lambda: 7.0 * is_over.is_set())
+
+    async def act() -> None:
+        turns = {name: asyncio.Event() for name in ("first", "second", "third")}
+
+        async def refuse(name: str) -> None:
+            await scene.refuse(turns[name], 7 if name == "first" else None)
+            order.append(name)
+
+        async def ask() -> None:
+            await scene.answer()
+            order.append("new")
+
+        asking = [asyncio.create_task(refuse(name)) for name in turns]
+        for turn in turns.values():
+            await asyncio.sleep(0.01)
+            turn.set()
+        asking.append(asyncio.create_task(ask()))
+        await asyncio.sleep(0.01)
+        assert order == []
+        is_over.set()
+        await asyncio.gather(*asking)
+
+    play(act())
+    assert order == ["second", "third", "first", "new"]
+    assert (scene.widths[0], scene.changes[0].held_s) == ((4, 2), 7.0)
+
+
+@pytest.mark.parametrize(
+    ("most", "hints_s", "changes"),
+    [
+        (1, [5], [(1, 1, 5.0)]),
+        (1, [None], []),
+        (8, [3, 9, 2, 9.5], [(8, 4, 3.0), (4, 4, 6.0)]),
+        (8, [None, 3], [(8, 4, 0.0), (4, 4, 3.0)]),
+    ],
+)
+def test_only_a_longer_wait_prolongs_the_hold_and_is_reported(
+    most: int, hints_s: list[float | None], changes: list[tuple[int, int, float]]
+) -> None:
+    scene = Scene(most, sleep=lambda _: asyncio.sleep(60), monotonic=lambda: 0.0)
+
+    async def act() -> None:
+        turns = [asyncio.Event() for _ in hints_s]
+        asking = [asyncio.create_task(scene.refuse(turn, hint_s)) for turn, hint_s in zip(turns, hints_s, strict=True)]
+        for turn in turns:
+            await asyncio.sleep(0.001)
+            turn.set()
+        await asyncio.sleep(0.001)
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+        await scene.limit.close()
+
+    play(act())
+    assert [(change.before, change.after, change.held_s) for change in scene.changes] == changes
+
+
+def test_a_question_that_is_cancelled_while_it_waits_or_pauses_gives_its_slot_back_once() -> None:
+    scene = Scene(2, sleep=lambda _: asyncio.sleep(60))
+
+    async def act() -> None:
+        for _ in range(3):
+            turn = asyncio.Event()
+            turn.set()
+            pausing = asyncio.create_task(scene.refuse(turn, None))
+            await asyncio.sleep(0.001)
+            pausing.cancel()
+            await asyncio.gather(pausing, return_exceptions=True)
+        async with scene.limit.slot():
+            waiting = [asyncio.create_task(scene.answer()) for _ in range(3)]
+            await asyncio.sleep(0)
+            waiting[0].cancel()
+            waiting[2].cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+    play(act())
+    assert (most_at_once(lambda _: scene.limit, "a" * 6), scene.limit.width) == (2, 2)
+
+
+def test_many_refusals_cost_no_answer_and_no_question_too_many(repository: Path) -> None:
+    run = Run(repository, environment=real_time(clean_environment({"MOCK_KEY": KEY})))
+    lock, asked = threading.Lock(), [0]
+
+    def reply(_: dict[str, Any]) -> Reply:
+        with lock:
+            asked[0] += 1
+            return fails(429, retry_after="0.01") if asked[0] % 3 else says("42")
+
+    with chat_api(reply) as api:
+        run.documents([f"case-{number}" for number in range(20)], gpt(api.base_url, max_retries=60))
+        report = run(workers=16).report
+    assert (report.counts.passed, sum(row.requests for row in run.written())) == (20, len(api.requests))
+    assert {change.reason for change in report.concurrency} <= {"HTTP 429", "no refusals in a full round"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "execution"),
+    [({"max_retries": 0}, {}), ({"retry_max_delay_ms": 1_000}, {}), ({}, {"timeout_seconds": 2})],
+    ids=["last try", "longer than the longest wait", "no time"],
+)
+def test_a_target_rests_although_the_refused_question_is_given_up(
+    settings: dict[str, Any], execution: dict[str, Any], repository: Path
+) -> None:
+    run = Run(repository)
+    replies = iter([fails(429, retry_after="3")])
+    with chat_api(lambda _: next(replies, says("42"))) as api:
+        run.documents([f"case-{number}" for number in range(4)], gpt(api.base_url, **settings), **execution)
+        report = run().report
+    assert [row.verdict for row in run.written()] == ["error", "pass", "pass", "pass"]
+    assert [change.held_s for change in report.concurrency] == [3.0]

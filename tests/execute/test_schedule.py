@@ -1,85 +1,180 @@
-"""Which trial is next."""
+"""Which trial runs next, and when a case or a run has enough."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import permutations, product
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv_ci.contracts.base import Verdict
+from agentv_ci.analysis.run_report import report
+from agentv_ci.contracts.base import Require, Verdict
+from agentv_ci.contracts.plan import PlanCase
+from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.targets import MockTarget, Target
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.limits import Limits
 from agentv_ci.execute.run_services import RunOptions
-from agentv_ci.execute.trials import TrialSchedule
-from agentv_ci.results.resume import NO_EARLIER_RUN
-from agentv_ci.results.rows import Trial
-from tests.report.builders import case, plan, row, suite
+from agentv_ci.execute.trials import TrialSchedule, can_pass, first_trials
+from agentv_ci.results.resume import EarlierRun
+from agentv_ci.results.rows import TrialKey
+from agentv_ci.results.trials import Result
+from tests.report.builders import SUITE, case, plan, row, suite
 from tests.support import FakeClock
+
+PASS, MISS, ALMOST = Result("pass", 1.0), Result("fail", 0.0), Result("borderline", 0.7)
+VERDICTS: tuple[Verdict, ...] = ("pass", "fail", "error")
+NOTHING: Mapping[TrialKey, Result] = MappingProxyType({})
+
+
+def adaptive(id: str = "one", trials: int = 5, require: Require = "majority", **given: Any) -> PlanCase:  # noqa: A002  # its name
+    return case(id, trials=trials, require=require, **{"stop_when": "decided", **given})
+
+
+def finished(results: Mapping[int, Result], id: str = "one") -> dict[TrialKey, Result]:  # noqa: A002  # its name
+    return {(SUITE, id, number): result for number, result in results.items()}
+
+
+def schedule_of(*cases: PlanCase, known: Mapping[TrialKey, Result] = NOTHING) -> TrialSchedule:
+    """Return a schedule with room for all trials at once."""
+    asked = {"default": MockTarget(name="default", provider="mock")}
+    limits = Limits(100, asked, ["default"], FakeClock().environment(), lambda _: None)
+    budget = Budget(None, {}, 1, lambda _: None)
+    return TrialSchedule(plan(*cases), asked, RunOptions(Path()), EarlierRun(known), limits, budget)
+
+
+async def begin(schedule: TrialSchedule) -> list[int]:
+    """Begin all trials that can; return their numbers."""
+    begun: list[int] = []
+    with suppress(TimeoutError):
+        async with asyncio.timeout(0):
+            while (trial := await schedule.next()) is not None:
+                begun.append(trial.number)
+    return begun
+
+
+def begin_and_finish(schedule: TrialSchedule, of: PlanCase, *ended: tuple[int, Verdict]) -> list[tuple[int, list[int]]]:
+    """Finish one trial after the other; return how many each makes unneeded, and the numbers of those that begin."""
+
+    async def main() -> list[tuple[int, list[int]]]:
+        found = [(0, await begin(schedule))]
+        for number, verdict in ended:
+            of_trial = row(verdict, of=of, trial=number)
+            found.append((schedule.finish(schedule.of_row(of_trial), of_trial), await begin(schedule)))
+        return found
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("trials", "require", "known", "first"),
+    [
+        pytest.param(5, "majority", {}, [1, 2, 3], id="as many as a majority takes"),
+        pytest.param(5, "any", {}, [1], id="one may do"),
+        pytest.param(3, "all", {}, [1, 2], id="two misses may be enough"),
+        pytest.param(1, "majority", {}, [1], id="only one"),
+        pytest.param(5, "majority", {1: PASS, 2: PASS, 3: PASS}, [], id="decided"),
+        pytest.param(5, "majority", {1: PASS, 2: MISS, 3: PASS}, [4], id="undecided"),
+        pytest.param(5, "majority", {3: PASS}, [1, 2], id="gaps first"),
+        pytest.param(5, "majority", {1: PASS, 2: PASS, 4: MISS}, [3], id="a gap of an error"),
+        pytest.param(5, "majority", dict.fromkeys(range(1, 6), ALMOST), [], id="all ran"),
+    ],
+)
+def test_a_case_begins_with(trials: int, require: Require, known: dict[int, Result], first: list[int]) -> None:
+    one = adaptive(trials=trials, require=require)
+    others = finished({1: PASS, 2: PASS, 3: PASS}, "other") | {("other.yaml", "one", 1): PASS}
+    assert list(first_trials(one, finished(known) | others)) == first
+    assert schedule_of(one, known=finished(known)).number == (trials - len(known) if first else 0)
+
+
+def test_a_case_that_runs_to_its_end_begins_with_all_that_are_left() -> None:
+    one = adaptive(stop_when=None)
+    known = finished({1: PASS, 2: PASS, 3: PASS})
+    assert (list(first_trials(one, known)), schedule_of(one, known=known).number) == ([4, 5], 2)
+    fails: list[tuple[int, Verdict]] = [(number, "fail") for number in range(1, 6)]
+    assert begin_and_finish(schedule_of(one), one, *fails) == [(0, [1, 2, 3, 4, 5])] + [(0, [])] * 5
+
+
+@pytest.mark.parametrize("order", list(permutations([1, 2, 3])))
+def test_further_trials_begin_when_all_that_run_have_ended_in_any_order(order: tuple[int, ...]) -> None:
+    one, verdicts = adaptive(), dict[int, Verdict]({1: "fail", 2: "pass", 3: "pass"})
+    ended = [(number, verdicts[number]) for number in order]
+    found = begin_and_finish(schedule_of(one), one, *ended, (4, "pass"))
+    assert found == [(0, [1, 2, 3]), (0, []), (0, []), (0, [4]), (1, [])]
+
+
+def test_trials_of_an_earlier_run_count() -> None:
+    one = adaptive()
+    schedule = schedule_of(one, known=finished({1: PASS, 3: PASS}))
+    assert begin_and_finish(schedule, one, (2, "pass")) == [(0, [2]), (2, [])]
+
+
+@pytest.mark.parametrize("require", ["majority", "all", "any"])
+@pytest.mark.parametrize("trials", [1, 2, 3, 4])
+def test_a_case_can_pass_exactly_as_long_as_the_gate_could_pass_it(trials: int, require: Require) -> None:
+    one = case(trials=trials, require=require)
+    for verdicts in product(VERDICTS, repeat=trials):
+        missed = sum(verdict != "pass" for verdict in verdicts)
+        best = sorted(verdicts, key=lambda verdict: verdict == "pass")
+        (outcome,) = report(plan(one), [row(each, of=one, trial=n) for n, each in enumerate(best, 1)], Ending())[1]
+        assert can_pass(one, missed) == (outcome.verdict == "pass"), verdicts
 
 
 class Line:
     """A schedule of cases whose targets are the letters of a text, in order."""
 
-    def __init__(self, targets: str, workers: dict[str, int], *, spent_on: Sequence[int] = ()) -> None:
+    def __init__(self, targets: str, *, spent_on: Sequence[int] = (), **workers: int) -> None:
         known: dict[str, Target] = {
             name: MockTarget(name=name, provider="mock", workers=workers.get(name, 1)) for name in sorted({*targets})
         }
-        suites = {n: suite(f"{n}.eval.yaml", max_cost_usd=1.0) for n, _ in enumerate(targets)}
+        suites = [suite(f"{number}.eval.yaml", max_cost_usd=1.0) for number in range(len(targets))]
         cases = [case(f"{name}{n}", target=name, suite=suites[n].path) for n, name in enumerate(targets)]
         self.ids = [each.id for each in cases]
         limits = Limits(None, known, targets, FakeClock().environment(), lambda _: None)
-        budget = Budget(None, {each.path: each for each in suites.values()}, 1, lambda _: None)
+        budget = Budget(None, {each.path: each for each in suites}, 1, lambda _: None)
         for number in spent_on:
             budget.add(2.0, suites[number].path)
-        self.schedule = TrialSchedule(
-            plan(*cases, suites=tuple(suites.values())),
-            known,
-            RunOptions(Path(), fail_fast=True),
-            NO_EARLIER_RUN,
-            limits,
-            budget,
-        )
+        options = RunOptions(Path(), fail_fast=True)
+        self.schedule = TrialSchedule(plan(*cases, suites=suites), known, options, EarlierRun(), limits, budget)
 
     async def work(self, took: list[str], lasting: Iterable[float]) -> None:
         for seconds in lasting:
-            found = await self.schedule.next()
-            if found is None:
+            if (found := await self.schedule.next()) is None:
                 return
             took.append(found.case.id)
             await asyncio.sleep(seconds)
-            self.finish(found)
+            self.schedule.finish(found, row(of=found.case))
 
-    def finish(self, trial: Trial, verdict: Verdict = "pass") -> None:
-        self.schedule.finish(trial, row(verdict, of=trial.case))
+    def run(self, workers: int, seed: int = 0) -> list[str]:
+        """Let workers take trials that last as chance has it; return the cases in order."""
+        chance = random.Random(seed)
+        took: list[str] = []
 
+        async def main() -> None:
+            lasting = [chance.random() / 1000 for _ in range(1000)]
+            async with asyncio.timeout(20), asyncio.TaskGroup() as working:
+                for _ in range(workers):
+                    working.create_task(self.work(took, lasting))
 
-def run_all(line: Line, workers: int, seed: int = 0) -> list[str]:
-    chance = random.Random(seed)
-    took: list[str] = []
-
-    async def main() -> None:
-        lasting = [chance.random() / 1000 for _ in range(1000)]
-        async with asyncio.timeout(20), asyncio.TaskGroup() as all_of_them:
-            for _ in range(workers):
-                all_of_them.create_task(line.work(took, lasting))
-
-    asyncio.run(main())
-    return took
+        asyncio.run(main())
+        return took
 
 
-def test_one_worker_goes_through_the_documents_in_order() -> None:
-    line = Line("aabbaacb", {"a": 1, "b": 4})
-    assert run_all(line, 1) == line.ids
+def test_one_worker_takes_cases_in_order() -> None:
+    line = Line("aabbaacb", b=4)
+    assert line.run(1) == line.ids
 
 
-def test_a_busy_target_holds_up_no_other() -> None:
-    line = Line("aaaab", {"a": 1, "b": 1})
+def test_a_busy_target_does_not_hold_up_others() -> None:
+    line = Line("aaaab")
 
     async def main() -> list[str]:
         return [trial.case.id for _ in range(2) if (trial := await line.schedule.next()) is not None]
@@ -88,30 +183,30 @@ def test_a_busy_target_holds_up_no_other() -> None:
 
 
 @given(st.text("abc", min_size=1, max_size=30), st.integers(1, 6), st.integers(0, 99))
-def test_everything_is_handed_out_once_whatever_the_limits_are(targets: str, workers: int, seed: int) -> None:
-    line = Line(targets, {"a": 1, "b": 2, "c": 3})
-    assert sorted(run_all(line, workers, seed)) == sorted(line.ids)
+def test_every_case_is_taken_once(targets: str, workers: int, seed: int) -> None:
+    line = Line(targets, b=2, c=3)
+    assert sorted(line.run(workers, seed)) == sorted(line.ids)
 
 
-def test_suites_without_money_left_are_passed_over() -> None:
-    line = Line("aaaa", {"a": 2}, spent_on=[0, 2, 3])
+def test_suites_without_a_budget_left_are_skipped() -> None:
+    line = Line("aaaa", spent_on=[0, 2, 3], a=2)
     assert [trial.case.id for trial in line.schedule.first("a")] == ["a1"]
-    assert run_all(line, 3) == ["a1"]
+    assert line.run(3) == ["a1"]
     assert line.schedule.stopped == "budget"
 
 
 @pytest.mark.parametrize("waiting", [False, True])
-def test_nothing_more_is_handed_out_when_it_is_stopped(waiting: bool) -> None:
-    line = Line("aaa", {"a": 1})
+def test_a_stopped_schedule_hands_out_nothing_more(waiting: bool) -> None:
+    line = Line("aaa")
 
     async def main() -> tuple[object, object]:
         first = await line.schedule.next()
         assert first is not None
-        next_one = asyncio.create_task(line.schedule.next())
+        second = asyncio.create_task(line.schedule.next())
         if waiting:
             await asyncio.sleep(0)
-        line.finish(first, "fail")
-        return await asyncio.wait_for(next_one, 10), await line.schedule.next()
+        line.schedule.finish(first, row("fail", of=first.case))
+        return await asyncio.wait_for(second, 10), await line.schedule.next()
 
     assert asyncio.run(main()) == (None, None)
     assert line.schedule.stopped == "fail-fast"

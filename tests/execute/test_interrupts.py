@@ -1,0 +1,221 @@
+"""Runs that signals end: rows are kept, the report is written, and no process is left."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentv_ci.app.report_files import RunOutcome
+from agentv_ci.results.files import read_rows
+from tests.servers.chat_api import Reply, chat_api, fails, says
+from tests.support import clean_environment, has_ended
+from tests.support.evals import KEY, Run, documents, gpt, mock, real_time, tool
+
+CASES = [f"case-{number:02}" for number in range(3)]
+IGNORES_SIGNALS = (
+    "trap '' TERM INT HUP; echo $$ > {EVAL_ID}.pid; (sleep 60; sleep 60) & echo $! > {EVAL_ID}.child.pid; "
+)
+MODULE = (sys.executable, "-m", "agentv_ci")
+
+
+@dataclass(slots=True)
+class Started:
+    """`agentv-ci eval` in a process of its own."""
+
+    repository: Path
+    process: subprocess.Popen[str]
+
+    @property
+    def results(self) -> Path:
+        return self.repository / "r.jsonl"
+
+    def wait_until(self, is_so: Callable[[], bool]) -> None:
+        """Wait until something is so; fails instead of hanging."""
+        deadline = time.monotonic() + 60
+        while not is_so():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+    def has_rows(self) -> bool:
+        return self.results.exists() and bool(self.results.read_bytes())
+
+    def pids(self) -> list[int]:
+        """Return the process ids that commands have left in files."""
+        texts = [path.read_text(encoding="utf-8") for path in (self.repository / "evals").glob("*.pid")]
+        return [int(text) for text in texts if text.strip()]
+
+    def end(self, *numbers: signal.Signals) -> tuple[int, str, str]:
+        """Send signals; return the exit status and what the run printed."""
+        for number in numbers:
+            self.process.send_signal(number)
+            time.sleep(0.02)
+        out, err = self.process.communicate(timeout=60)
+        return self.process.returncode, out or "", err or ""
+
+
+@contextmanager
+def started(
+    repository: Path, *arguments: str, program: Sequence[str] = MODULE, stderr: int = subprocess.PIPE
+) -> Iterator[Started]:
+    """Start a run; its commands end with the block."""
+    process = subprocess.Popen(
+        [*program, "eval", "evals", "--out", "r.jsonl", *arguments],
+        cwd=repository,
+        env=clean_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+        start_new_session=True,
+    )
+    run = Started(repository, process)
+    try:
+        yield run
+    finally:
+        for pid in (process.pid, *run.pids()):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.communicate()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_a_signal_keeps_rows_writes_the_report_and_leaves_no_process(number: signal.Signals, repository: Path) -> None:
+    hanging = [{"id": f"hangs-{each}", "execution": {"target": "hangs"}} for each in range(2)]
+    documents(repository, [*CASES, *hanging], mock(), tool(f"{IGNORES_SIGNALS}wait; sleep 60", name="hangs"))
+    with started(repository, "--workers", "4") as run:
+        run.wait_until(lambda: len(run.pids()) == 4 and run.results.read_bytes().count(b"\n") == 3)
+        pids = run.pids()
+        code, out, err = run.end(number)
+        assert (code, err) == (130, "error: interrupted; finished rows are kept\n")
+        assert all(map(has_ended, pids))
+    assert [row.eval_id for row in read_rows(run.results, "jsonl")] == CASES
+    report = json.loads((repository / "r.report.json").read_text(encoding="utf-8"))
+    assert (report["stopped"], report["gate"]["exit_code"]) == ("interrupted", 130)
+    assert "interrupted: 2 of 5 cases never ran" in out
+
+
+@pytest.mark.slow
+def test_a_second_signal_leaves_no_process_either(repository: Path) -> None:
+    documents(repository, CASES[:2], tool(f"{IGNORES_SIGNALS}wait; sleep 60"))
+    with started(repository, "--workers", "2") as run:
+        run.wait_until(lambda: len(run.pids()) == 4)
+        pids = run.pids()
+        code, _, err = run.end(signal.SIGTERM, signal.SIGTERM)
+        # The process may be ending already when the second one comes.
+        assert (code in (130, -signal.SIGTERM), "Traceback" in err) == (True, False)
+        assert all(map(has_ended, pids))
+
+
+@pytest.mark.slow
+def test_a_signal_ends_a_run_whose_target_answers_without_waiting(repository: Path) -> None:
+    documents(repository, CASES[:1], mock(), repeat=100_000_000)
+    with started(repository) as run:
+        run.wait_until(run.has_rows)
+        code, out, _ = run.end(signal.SIGTERM)
+    assert (code, "interrupted: every case ran, but not every trial" in out) == (130, True)
+    (repeated,) = json.loads((repository / "r.report.json").read_text(encoding="utf-8"))["repeated"]
+    assert len(repeated["pass_at_k"]) == min(repeated["trials"], 20)
+
+
+@pytest.mark.slow
+def test_a_signal_that_is_ignored_from_the_start_stays_ignored(repository: Path) -> None:
+    documents(repository, CASES[:2], tool("while ! test -e go; do sleep 0.05; done; echo 42"))
+    with started(repository, program=["nohup", *MODULE]) as run:
+        run.wait_until(run.results.exists)
+        run.process.send_signal(signal.SIGHUP)
+        (repository / "evals" / "go").touch()
+        assert run.end()[0] == 0
+    assert len(list(read_rows(run.results, "jsonl"))) == 2
+
+
+DETACHED = {
+    "timeout": "timeout 60 sh -c 'echo $$ > timeout.pid; exec sleep 60' | cat",
+    "job control": "bash -c 'set -m; sleep 60 & echo $! > job.pid; wait'",
+    "session": "setsid sh -c 'echo $$ > stays.pid; exec sleep 60' & sleep 60",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("setsid") is None, reason="needs setsid")
+@pytest.mark.parametrize("end", [signal.SIGTERM, None], ids=["signal", "time-out"])
+def test_processes_in_other_groups_and_sessions_end_with_their_command(
+    end: signal.Signals | None, repository: Path
+) -> None:
+    cases = [{"id": f"case-{number}", "execution": {"target": name}} for number, name in enumerate(DETACHED)]
+    documents(repository, cases, *(tool(command, name=name) for name, command in DETACHED.items()))
+    flags = ["--workers", "3", *([] if end else ["--agent-timeout", "1", "--max-retries", "0"])]
+    with started(repository, *flags) as run:
+        run.wait_until(lambda: len(run.pids()) == len(DETACHED))
+        pids = run.pids()
+        assert run.end(*([end] if end else []))[0] == (130 if end else 4)
+        assert all(map(has_ended, pids))
+
+
+EARLY = """
+    import os, signal, sys
+    from agentv_ci.__main__ import main
+
+    def end(event, arguments):
+        if event == "open" and str(arguments[0]).endswith("a.yaml"):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    sys.addaudithook(end)
+    main()
+"""
+
+
+@pytest.mark.slow
+def test_a_signal_while_documents_are_read_is_an_interruption(repository: Path) -> None:
+    documents(repository, CASES[:1], mock())
+    with started(repository, program=[sys.executable, "-c", textwrap.dedent(EARLY)]) as run:
+        code, _, err = run.end()
+    assert (code, err.strip()) == (130, "error: interrupted")
+
+
+@pytest.mark.slow
+def test_a_terminal_that_is_closed_is_an_interruption(repository: Path) -> None:
+    hangs = {"id": "hangs", "execution": {"target": "hangs"}}
+    documents(repository, [CASES[0], hangs], mock(), tool("sleep 60", name="hangs"))
+    terminal, end = pty.openpty()
+    with started(repository, stderr=end) as run:
+        os.close(end)
+        run.wait_until(run.has_rows)
+        os.close(terminal)
+        assert run.end(signal.SIGHUP)[0] == 130
+
+
+def test_a_run_that_waits_for_a_server_ends_at_once_when_it_is_cancelled(repository: Path) -> None:
+    run = Run(repository, environment=real_time(clean_environment({"MOCK_KEY": KEY})))
+    replies = iter([says("42")])
+
+    def reply(_: dict[str, Any]) -> Reply:
+        return next(replies, fails(429, retry_after="50"))
+
+    async def main() -> RunOutcome:
+        running = asyncio.ensure_future(run.start(workers=3))
+        async with asyncio.timeout(60):
+            while not (run.results.exists() and run.results.read_bytes() and len(api.requests) >= 3):  # noqa: ASYNC110  # threads and files
+                await asyncio.sleep(0.01)
+            running.cancel()
+            return await running
+
+    with chat_api(reply) as api:
+        run.documents(CASES, gpt(api.base_url))
+        report = asyncio.run(main()).report
+    assert (report.stopped, report.gate.exit_code, len(run.written())) == ("interrupted", 130, 1)
