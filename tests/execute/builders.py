@@ -1,4 +1,4 @@
-"""What tests of providers are built from."""
+"""Questions, providers and their services."""
 
 from __future__ import annotations
 
@@ -6,12 +6,26 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
 
 from agentv_ci.contracts.exchange import Environment, ProviderError, Request, Response
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.execute.providers import open_provider
 from tests.support import FakeClock
+
+
+def question(**given: Any) -> Request:
+    """Return a question; `given` replaces its fields."""
+    plain = {"case_id": "one", "prompt": "6 × 7?", "guidelines": "", "chat": (), "timeout_s": 30, "cwd": Path("/")}
+    return Request(**{**plain, **given})
+
+
+def target(**settings: Any) -> Target:
+    """Return a resolved target."""
+    return TypeAdapter[Target](Target).validate_python({"name": "it", **settings})
 
 
 def context(
@@ -22,7 +36,7 @@ def context(
     warned: list[str] | None = None,
     redact: Callable[[str], str] = lambda text: text,
 ) -> ProviderServices:
-    """What providers work with; lines and warnings go into the lists."""
+    """Return services of providers; lines and warnings go into the lists."""
     known = environment or FakeClock().environment()
     return ProviderServices(
         root=root,
@@ -38,7 +52,7 @@ def context(
 def ask_all(
     asked: Target, requests: Sequence[Request], context: ProviderServices
 ) -> Sequence[Response | ProviderError]:
-    """Open a target, ask one question after the other, close it; return answers and failures."""
+    """Ask one question after the other; return answers and failures."""
 
     async def main() -> Sequence[Response | ProviderError]:
         provider = open_provider(asked, context)

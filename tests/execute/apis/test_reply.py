@@ -1,4 +1,4 @@
-"""An answer is the same however its bytes are cut, and one that is no answer is refused."""
+"""Replies of HTTP/1.1 are the same however their bytes are cut, and invalid ones are refused."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def read(*pieces: bytes, most_bytes: int = MANY) -> Reply:
     return reply
 
 
-def told(reply: Reply) -> tuple[int, dict[str, str], bytes, bool]:
+def parts_of(reply: Reply) -> tuple[int, dict[str, str], bytes, bool]:
     return reply.status, reply.headers, reply.take_body(), reply.is_complete
 
 
 @st.composite
 def answers(draw: st.DrawFn) -> bytes:
-    """The bytes of an answer that HTTP allows, with or without a length."""
+    """Bytes of valid replies, with or without a length."""
     status = draw(st.sampled_from([200, 201, 204, 302, 304, 400, 404, 429, 500, 529]))
     names = draw(st.lists(st.sampled_from([b"Retry-After", b"x-a", b"Content-Type", b"DATE"]), unique=True, max_size=4))
     lines = [b"%s:%s%s" % (name, draw(st.sampled_from([b"", b" ", b"\t "])), b"v%d" % len(name)) for name in names]
@@ -74,15 +74,15 @@ def as_h11_reads(data: bytes) -> tuple[int, dict[str, str], bytes, bool]:
 
 @settings(deadline=None, max_examples=200)
 @given(answers(), st.data())
-def test_an_answer_is_what_another_reader_says_however_it_is_cut(data: bytes, draw: st.DataObject) -> None:
+def test_a_reply_is_read_as_h11_reads_it_however_it_is_cut(data: bytes, draw: st.DataObject) -> None:
     cuts = sorted(draw.draw(st.lists(st.integers(0, len(data)), max_size=6)))
     reply = read(*(data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)))
     reply.end()
-    assert told(reply) == as_h11_reads(data)
+    assert parts_of(reply) == as_h11_reads(data)
 
 
-def test_lines_may_end_as_those_of_a_simple_server_do() -> None:
-    assert told(read(b"HTTP/1.1 200 OK\nA: b\ncontent-length: 2\n\nhi"))[2:] == (b"hi", True)
+def test_lines_may_end_with_a_line_feed_alone() -> None:
+    assert parts_of(read(b"HTTP/1.1 200 OK\nA: b\ncontent-length: 2\n\nhi"))[2:] == (b"hi", True)
 
 
 @pytest.mark.parametrize(
@@ -95,17 +95,17 @@ def test_lines_may_end_as_those_of_a_simple_server_do() -> None:
         (b"HTTP/1.1 204 No\r\n\r\n", True),
     ],
 )
-def test_a_connection_is_kept_where_the_server_keeps_it(head: bytes, keeps: bool) -> None:
+def test_a_connection_is_kept_if_the_server_keeps_it(head: bytes, keeps: bool) -> None:
     reply = read(head)
     assert (reply.is_complete, reply.keeps_connection) == (True, keeps)
 
 
 @pytest.mark.parametrize("more", [b"x", OK, OK + b"content-length: 1\r\n\r\n!", b"\0" * 100_000])
 @pytest.mark.parametrize("together", [True, False])
-def test_what_follows_an_answer_ends_the_connection_and_is_not_part_of_it(more: bytes, together: bool) -> None:
+def test_bytes_after_a_reply_end_the_connection_and_are_not_part_of_it(more: bytes, together: bool) -> None:
     answer = OK + b"content-length: 2\r\n\r\nhi"
     reply = read(answer + more) if together else read(answer, more)
-    assert told(reply) == (200, {"content-length": "2"}, b"hi", True)
+    assert parts_of(reply) == (200, {"content-length": "2"}, b"hi", True)
     assert not reply.keeps_connection
 
 
@@ -127,7 +127,7 @@ def test_what_follows_an_answer_ends_the_connection_and_is_not_part_of_it(more: 
         OK + b"transfer-encoding: chunked\r\n\r\n1;" + b"x" * 2 * MOST_QUIET_BYTES,
     ],
 )
-def test_what_is_no_answer_is_refused(data: bytes) -> None:
+def test_an_invalid_reply_is_refused(data: bytes) -> None:
     with pytest.raises(ProviderError, match="RemoteProtocolError"):
         read(data)
 
@@ -142,7 +142,7 @@ def test_what_is_no_answer_is_refused(data: bytes) -> None:
         OK + b"transfer-encoding: chunked\r\n\r\n2\r\nhi\r\n",
     ],
 )
-def test_half_an_answer_is_none(data: bytes) -> None:
+def test_an_incomplete_reply_is_refused_at_its_end(data: bytes) -> None:
     reply = read(data)
     assert not reply.is_complete
     with pytest.raises(ProviderError, match="RemoteProtocolError"):
@@ -150,13 +150,13 @@ def test_half_an_answer_is_none(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("frame", [b"content-length: 11\r\n\r\n", b"\r\n", b"transfer-encoding: chunked\r\n\r\nb\r\n"])
-def test_a_body_is_bounded_while_it_comes(frame: bytes) -> None:
+def test_a_body_has_a_limit(frame: bytes) -> None:
     assert read(OK + frame + b"x" * 10, most_bytes=10).take_body() == b"x" * 10
     with pytest.raises(ProviderError, match="the answer is larger than"):
         read(OK + frame + b"x" * 11, most_bytes=10)
 
 
-def test_an_answer_goes_when_nobody_holds_it_any_more() -> None:
+def test_a_reply_is_freed_without_the_garbage_collector() -> None:
     gc.disable()
     try:
         reply = read(OK + b"content-length: 2\r\n\r\nhi")
@@ -167,6 +167,6 @@ def test_an_answer_goes_when_nobody_holds_it_any_more() -> None:
         gc.enable()
 
 
-def test_trailers_are_no_headers() -> None:
+def test_trailers_are_not_headers() -> None:
     reply = read(OK + b"transfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nretry-after: 5\r\n\r\n")
-    assert told(reply) == (200, {"transfer-encoding": "chunked"}, b"hi", True)
+    assert parts_of(reply) == (200, {"transfer-encoding": "chunked"}, b"hi", True)

@@ -2,44 +2,40 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agentv_ci.contracts.api_targets import GeminiTarget
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.exchange import ChatMessage, ProviderError, Request
+from agentv_ci.contracts.exchange import ChatMessage, ProviderError
 from agentv_ci.contracts.results import ToolCall, Usage
 from agentv_ci.execute.apis.provider import Api
 from agentv_ci.execute.providers.gemini import gemini_api
+from tests.execute.builders import question
 
 
 def api(model: str = "gemini-mock", **given: Any) -> Api:
-    settings = {"name": "g", "provider": "gemini", "base_url": "http://127.0.0.1:1", "api_key": "k", "model": model}
+    settings = {"name": "g", "provider": "gemini", "base_url": "http://127.0.0.1:1", "model": model}
     return gemini_api(GeminiTarget.model_validate({**settings, **given}))
-
-
-def question(*chat: ChatMessage, **given: Any) -> Request:
-    return Request("one", "", "", chat or (ChatMessage("user", "hi"),), timeout_s=30, cwd=Path("/"), **given)
 
 
 @pytest.mark.parametrize(
     ("model", "version", "path"),
     [
-        ("gemini-x", None, "/v1beta/models/gemini-x:generateContent"),
-        ("models/gemini-x", "v1", "/v1/models/gemini-x:generateContent"),
-        ("tunedModels/mine", None, "/v1beta/tunedModels/mine:generateContent"),
-        ("odd name", None, "/v1beta/models/odd%20name:generateContent"),
+        ("gemini-x", {}, "/v1beta/models/gemini-x:generateContent"),
+        ("models/gemini-x", {"api_version": "v1"}, "/v1/models/gemini-x:generateContent"),
+        ("tunedModels/mine", {}, "/v1beta/tunedModels/mine:generateContent"),
+        ("odd name", {}, "/v1beta/models/odd%20name:generateContent"),
     ],
 )
-def test_model_stands_in_the_path(model: str, version: str | None, path: str) -> None:
-    assert api(model, **({"api_version": version} if version else {})).path == path
+def test_the_model_is_in_the_path(model: str, version: dict[str, str], path: str) -> None:
+    assert api(model, **version).path == path
 
 
-def test_turns_have_the_roles_of_the_api() -> None:
+def test_a_body_has_the_roles_of_the_api_and_its_settings_in_one_place() -> None:
     chat = (ChatMessage("system", "S"), ChatMessage("user", "u"), ChatMessage("assistant", "a"))
-    assert api().body(question(*chat)) == {
+    body: JsonObject = {
         "systemInstruction": {"parts": [{"text": "S"}]},
         "contents": [
             {"role": "user", "parts": [{"text": "u"}]},
@@ -47,11 +43,11 @@ def test_turns_have_the_roles_of_the_api() -> None:
             {"role": "user", "parts": [{"text": "Continue."}]},
         ],
     }
-
-
-def test_settings_stand_in_one_place() -> None:
-    body = api(temperature=0.5, max_output_tokens=9).body(question(seed=7))
-    assert body["generationConfig"] == {"temperature": 0.5, "maxOutputTokens": 9, "seed": 7}
+    assert api().body(question(chat=chat)) == body
+    settings: JsonObject = {"temperature": 0.5, "maxOutputTokens": 9, "seed": 7}
+    given = api(temperature=0.5, max_output_tokens=9)
+    assert given.body(question(chat=chat, seed=7)) == {**body, "generationConfig": settings}
+    assert (api().headers, api(api_key="k").headers) == ({}, {"x-goog-api-key": "k"})
 
 
 @pytest.mark.parametrize(
@@ -59,30 +55,31 @@ def test_settings_stand_in_one_place() -> None:
     [
         ("gemini-2.5-pro", 0, {"thinkingBudget": 0}),
         ("gemini-2.5-pro", 5000, {"thinkingBudget": 5000}),
-        ("gemini-3.5-flash-lite", 0, {"thinkingLevel": "MINIMAL"}),
-        ("gemini-3-pro", 4000, {"thinkingLevel": "LOW"}),
-        ("gemini-3-pro", 16_384, {"thinkingLevel": "MEDIUM"}),
-        ("gemini-4-pro", 50_000, {"thinkingLevel": "HIGH"}),
         ("tunedModels/mine", 5000, {"thinkingBudget": 5000}),
+        ("gemini-3.5-flash-lite", 512, {"thinkingLevel": "MINIMAL"}),
+        ("gemini-3-pro", 513, {"thinkingLevel": "LOW"}),
+        ("gemini-3-pro", 16_384, {"thinkingLevel": "MEDIUM"}),
+        ("gemini-4-pro", 16_385, {"thinkingLevel": "HIGH"}),
     ],
 )
-def test_budget_of_thought_is_sent_as_the_model_takes_it(model: str, budget: int, sent: JsonObject) -> None:
+def test_a_thinking_budget_is_sent_as_the_model_supports_it(model: str, budget: int, sent: JsonObject) -> None:
     assert api(model, thinking_budget=budget).body(question())["generationConfig"] == {"thinkingConfig": sent}
 
 
-def test_thoughts_are_no_part_of_the_answer_and_calls_are_a_trace() -> None:
-    parts: Any = [
-        {"text": "hm", "thought": True},
-        {"text": "4"},
-        {"functionCall": {"name": "add", "args": {"a": 1}}},
-        {"text": "2"},
-    ]
-    found = api().response({"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]})
+def answered(*parts: object, usage: object = None) -> JsonObject:
+    candidate: Any = {"content": {"parts": [*parts]}, "finishReason": "STOP"}
+    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "m"}  # type: ignore[dict-item]  # as JSON
+
+
+def test_thoughts_are_not_part_of_the_answer_and_calls_are_a_trace() -> None:
+    call = {"functionCall": {"name": "add", "args": {"a": 1}}}
+    found = api().response(answered({"text": "hm", "thought": True}, {"text": "4"}, call, {"text": "2"}))
     assert (found.answer, found.calls) == ("42", (ToolCall(tool="add", input={"a": 1}),))
+    assert (found.has_trace, found.model, found.finish_reason) == (True, "m", "STOP")
 
 
 @pytest.mark.parametrize(
-    ("body", "kind", "said"),
+    ("body", "kind", "detail"),
     [
         ({"promptFeedback": {"blockReason": "SAFETY"}}, "request", "the API blocked the prompt: SAFETY"),
         (
@@ -91,7 +88,7 @@ def test_thoughts_are_no_part_of_the_answer_and_calls_are_a_trace() -> None:
             "the API blocked the prompt: OTHER: Sorry",
         ),
         ({}, "malformed", "candidates are missing in the answer"),
-        ({"candidates": []}, "malformed", "candidates are missing in the answer"),
+        ({"candidates": ["42"]}, "malformed", "candidates are missing in the answer"),
         ({"candidates": [{"finishReason": "RECITATION"}]}, "request", "the answer was stopped: RECITATION"),
         (
             {"candidates": [{"finishReason": "SAFETY", "content": {"parts": [{"text": "half"}]}}]},
@@ -105,10 +102,10 @@ def test_thoughts_are_no_part_of_the_answer_and_calls_are_a_trace() -> None:
         ),
     ],
 )
-def test_answer_that_was_withheld_is_an_error(body: JsonObject, kind: str, said: str) -> None:
+def test_a_withheld_answer_is_an_error(body: JsonObject, kind: str, detail: str) -> None:
     with pytest.raises(ProviderError) as caught:
         api().response(body)
-    assert (caught.value.kind, caught.value.detail) == (kind, said)
+    assert (caught.value.kind, caught.value.detail) == (kind, detail)
 
 
 @pytest.mark.parametrize(
@@ -116,13 +113,12 @@ def test_answer_that_was_withheld_is_an_error(body: JsonObject, kind: str, said:
     [
         (None, None),
         ({}, Usage()),
+        ({"promptTokenCount": "many"}, Usage()),
         (
             {"promptTokenCount": 3, "toolUsePromptTokenCount": 4, "thoughtsTokenCount": 5},
             Usage(input_tokens=7, output_tokens=5),
         ),
-        ({"promptTokenCount": "many"}, Usage()),
     ],
 )
-def test_usage_adds_what_belongs_together(block: JsonObject | None, usage: Usage | None) -> None:
-    candidate: Any = [{"content": {"parts": [{"text": "42"}]}, "finishReason": "STOP"}]
-    assert api().response({"candidates": candidate, "usageMetadata": block}).usage == usage
+def test_usage_adds_thoughts_and_prompts_of_tools(block: JsonObject | None, usage: Usage | None) -> None:
+    assert api().response(answered({"text": "42"}, usage=block)).usage == usage
