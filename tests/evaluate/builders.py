@@ -1,4 +1,4 @@
-"""A case, an answer and a judge, as small as a test needs them."""
+"""Cases, evaluators, answers and judges for tests of scoring."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from agentv_ci.app.workspace import read_yaml
 from agentv_ci.contracts.evaluators import ContainsEvaluator
@@ -20,6 +22,13 @@ from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 from tests.support import clean_environment
 
 DIGEST = "0" * 64
+
+_EVALUATORS: TypeAdapter[PlanEvaluator] = TypeAdapter(PlanEvaluator)
+
+
+def evaluator(kind: str, **given: Any) -> PlanEvaluator:
+    """An evaluator of a type, by default with the type as its name; `given` are its settings."""
+    return _EVALUATORS.validate_python({"name": kind, "type": kind, **given})
 
 
 def plan_case(*evaluators: PlanEvaluator, **given: Any) -> PlanCase:
@@ -70,7 +79,7 @@ def submission(
 
 @dataclass(slots=True)
 class Judge:
-    """Gives its replies one after the other and keeps what it was asked; see Ask."""
+    """Returns its replies in order, and keeps the questions; see Ask."""
 
     replies: Sequence[str | ProviderError]
     usage: Usage | None = None
@@ -89,7 +98,7 @@ class Judge:
 def tools(
     *, ask: Ask | None = None, root: Path = Path(), environ: Mapping[str, str] | None = None, log: Log = print
 ) -> EvaluatorServices:
-    """What evaluators may use; without `ask` nobody may be asked."""
+    """Services of evaluators; without `ask` there is no judge."""
     return EvaluatorServices(
         ask=ask or Judge([]),
         locate=lambda reference: root / reference.path,
@@ -109,13 +118,13 @@ def grade(case: PlanCase, answer: str | Response, means: EvaluatorServices | Non
 
 
 def assess(evaluator: PlanEvaluator, answer: str | Response, means: EvaluatorServices | None = None) -> EvaluatorResult:
-    """Return what one evaluator makes of an answer."""
+    """Return the result of one evaluator."""
     (result,) = grade(plan_case(evaluator), answer, means).results
     return result
 
 
 def fails_case(evaluator: PlanEvaluator, answer: str, means: EvaluatorServices | None = None) -> bool:
-    """Whether the case fails by what one evaluator makes of an answer, whatever the mean."""
+    """Whether one evaluator alone fails the case."""
     (assessment,) = asyncio.run(evaluators.assess([evaluator], submission(answer), means or tools()))
     return assessment.fails_case
 
@@ -127,12 +136,12 @@ class Texts:
     by_digest: dict[str, FileText] = field(default_factory=dict)
 
     def add(self, path: str, text: str) -> FileReference:
-        """Take in a file."""
+        """Add a file."""
         digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
         self.by_digest[digest] = FileText(path=path, text=text)
         return FileReference(path=path, sha256=digest)
 
     def part(self, path: str, text: str, *, is_guideline: bool = False) -> FilePart:
-        """Take in a file that stands in a message or holds a prompt."""
+        """Add a file of a message or with a prompt."""
         reference = self.add(path, text)
         return FilePart(type="guideline" if is_guideline else "file", path=reference.path, sha256=reference.sha256)

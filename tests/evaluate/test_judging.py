@@ -1,4 +1,4 @@
-"""Asking judges until they can be understood, and keeping count of it."""
+"""Judges are asked until a reply can be read, and their tokens and costs are counted."""
 
 from __future__ import annotations
 
@@ -9,33 +9,24 @@ from dataclasses import replace
 import pytest
 
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.exchange import Grade, JudgeQuestion, ProviderError, Response, Score
-from agentv_ci.contracts.plan import (
-    PlanCompositeEvaluator,
-    PlanEvaluator,
-    PlanLlmJudgeAggregator,
-    PlanLlmJudgeEvaluator,
-    PlanRubric,
-    PlanRubricEvaluator,
-)
+from agentv_ci.contracts.plan import PlanEvaluator
 from agentv_ci.contracts.results import OutputMessage, Usage
 from agentv_ci.evaluate.judging import judge_score
-from tests.evaluate.builders import Judge, grade, plan_case, tools
+from tests.evaluate.builders import Judge, evaluator, grade, plan_case, tools
 
 QUESTION = JudgeQuestion("system", "user", "{}", temperature=0.5, max_output_tokens=7)
 AGAIN = "Your last reply was not the JSON object that is asked for. Reply with that object and nothing else."
 
 
 def read(reply: JsonObject) -> Score | None:
-    """Only a reply with `ok` can be read."""
     return Score(1.0, reasoning=str(reply["ok"])) if "ok" in reply else None
 
 
 def score(judge: Judge, *, retries: int = 2) -> tuple[Score, list[str]]:
-    told: list[str] = []
-    services = tools(ask=judge, log=told.append)
-    return asyncio.run(judge_score(services, "judge", QUESTION, read, retries=retries, label="case: name")), told
+    log: list[str] = []
+    services = tools(ask=judge, log=log.append)
+    return asyncio.run(judge_score(services, "judge", QUESTION, read, retries=retries, label="case: name")), log
 
 
 def test_first_readable_reply_is_the_score() -> None:
@@ -44,40 +35,34 @@ def test_first_readable_reply_is_the_score() -> None:
     assert (judge.targets, judge.asked) == (["judge"], [QUESTION])
 
 
-@pytest.mark.parametrize("reply", ["", "no JSON", "[1]", "{}", '{"no": 1}', '{"no": {"ok": 1}}', '{"ok": 1'])
-def test_judge_is_asked_again_when_the_reply_cannot_be_read(reply: str) -> None:
-    judge = Judge([reply, '{"ok": 2}'])
-    found, told = score(judge)
+@pytest.mark.parametrize("reply", ["", "no JSON", "[1]", "{}", '{"no": {"ok": 1}}', '{"ok": 1', '{"no": 1} {"ok": 1}'])
+def test_question_is_repeated_with_a_reminder(reply: str) -> None:
+    judge = Judge([reply, reply, '{"ok": 2}'])
+    found, log = score(judge)
     assert found == Score(1.0, reasoning="2", raw_response='{"ok": 2}')
-    assert told == [f"case: name: unreadable reply 1: {reply!r}"]
-
-
-def test_only_the_first_object_is_offered() -> None:
-    assert score(Judge(['{"no": 1} {"ok": 1}']), retries=0)[0].error is not None
-
-
-def test_every_repeated_question_is_the_first_one_with_one_reminder() -> None:
-    judge = Judge(["x", "y", '{"ok": 1}'])
-    score(judge)
+    assert log == [f"case: name: unreadable reply {number}: {reply!r}" for number in (1, 2)]
     repeated = replace(QUESTION, user=f"user\n\n{AGAIN}")
     assert judge.asked == [QUESTION, repeated, repeated]
 
 
-@pytest.mark.parametrize(("retries", "tries"), [(0, "1 try"), (1, "2 tries"), (4, "5 tries")])
-def test_error_tells_how_often_was_asked_and_keeps_the_last_reply(retries: int, tries: str) -> None:
-    replies = [str(number) for number in range(retries + 1)]
-    found, told = score(Judge(replies), retries=retries)
-    assert found == Score(
-        error=f"judge 'judge' did not reply in the required form in {tries}; its last reply is '{replies[-1]}'",
-        raw_response=replies[-1],
-    )
-    assert len(told) == retries + 1
-
-
 @pytest.mark.parametrize(
-    ("before", "raw"), [([], None), (["unreadable"], "unreadable"), (["a", "b"], "b"), ([""], None)]
+    ("replies", "tries", "last"),
+    [
+        (["none"], "1 try", "'none'"),
+        (["a", " "], "2 tries", "empty"),
+        (["a", "b", "c\n d"], "3 tries", "'c d'"),
+        (["x" * 90], "1 try", f"'{'x' * 32} … {'x' * 45}'"),
+    ],
 )
-def test_judge_that_fails_is_asked_no_more_and_keeps_what_it_said_before(before: list[str], raw: str | None) -> None:
+def test_error_has_the_number_of_tries_and_the_last_reply(replies: list[str], tries: str, last: str) -> None:
+    found, log = score(Judge(replies), retries=len(replies) - 1)
+    reason = f"judge 'judge' did not reply in the required form in {tries}; its last reply is {last}"
+    assert found == Score(error=reason, raw_response=replies[-1])
+    assert len(log) == len(replies)
+
+
+@pytest.mark.parametrize(("before", "raw"), [([], None), (["a", "b"], "b"), ([""], None)])
+def test_judge_that_fails_is_not_asked_again(before: list[str], raw: str | None) -> None:
     judge = Judge([*before, ProviderError("server", "gone"), '{"ok": 1}'])
     found, _ = score(judge)
     assert found == Score(error="judge 'judge': server: gone", raw_response=raw)
@@ -85,25 +70,20 @@ def test_judge_that_fails_is_asked_no_more_and_keeps_what_it_said_before(before:
 
 
 class Priced:
-    """A judge whose replies say what they cost; see Ask."""
+    """A judge whose replies have costs; see Ask."""
 
     def __init__(self, costs: Sequence[float | None], reply: str = '{"score": 1}') -> None:
         self.costs = list(costs)
         self.reply = reply
 
     async def __call__(self, target: str, question: JudgeQuestion) -> Response:
-        cost = self.costs.pop(0)
-        return Response(
-            self.reply,
-            (OutputMessage(role="assistant", content=self.reply),),
-            has_trace=False,
-            cost_usd=cost,
-            usage=Usage(input_tokens=1, output_tokens=1, total_tokens=2),
-        )
+        messages = (OutputMessage(role="assistant", content=self.reply),)
+        usage = Usage(input_tokens=1, output_tokens=1, total_tokens=2)
+        return Response(self.reply, messages, has_trace=False, cost_usd=self.costs.pop(0), usage=usage)
 
 
-def judge(name: str = "j") -> PlanLlmJudgeEvaluator:
-    return PlanLlmJudgeEvaluator(name=name, target="judge")
+def judge_named(name: str) -> PlanEvaluator:
+    return evaluator("llm_judge", name=name, target="judge")
 
 
 def graded(ask: Priced, *evaluators: PlanEvaluator) -> Grade:
@@ -111,38 +91,26 @@ def graded(ask: Priced, *evaluators: PlanEvaluator) -> Grade:
 
 
 @pytest.mark.parametrize(
-    ("costs", "total"),
-    [([0.1], 0.1), ([0.1, 0.2, 0.3], 0.6), ([0.0, 0.0], 0.0), ([None], None), ([0.1, None], None), ([None, 0.1], None)],
+    ("costs", "total"), [([], None), ([0.1, 0.2, 0.3], 0.6), ([0.0, 0.0], 0.0), ([None], None), ([0.1, None], None)]
 )
-def test_cost_is_summed_and_unknown_when_one_of_them_is(costs: list[float | None], total: float | None) -> None:
-    found = graded(Priced(costs), *(judge(f"j{number}") for number in range(len(costs)))).judge_cost_usd
-    assert found == (None if total is None else pytest.approx(total))
-
-
-def test_nothing_is_counted_when_nobody_judges() -> None:
-    found = graded(Priced([]), ContainsEvaluator(name="c", type="contains", value="x"))
-    assert (found.judge_cost_usd, found.judge_usage) == (None, None)
+def test_cost_is_summed_and_unknown_when_one_is(costs: list[float | None], total: float | None) -> None:
+    judges = [judge_named(f"j{number}") for number in range(len(costs))]
+    found = graded(Priced(costs), *judges)
+    assert found.judge_cost_usd == (None if total is None else pytest.approx(total))
+    assert (found.judge_usage is None) == (not costs)
 
 
 def test_unreadable_replies_cost_too() -> None:
-    found = graded(Priced([0.1, 0.1, 0.1], reply="unreadable"), judge())
-    assert (found.verdict, found.judge_usage) == ("error", Usage(input_tokens=3, output_tokens=3, total_tokens=6))
-    assert found.judge_cost_usd == pytest.approx(0.3)
+    found = graded(Priced([0.25] * 3, reply="unreadable"), judge_named("j"))
+    assert found.judge_usage == Usage(input_tokens=3, output_tokens=3, total_tokens=6)
+    assert (found.verdict, found.judge_cost_usd) == ("error", 0.75)
 
 
-def test_judges_inside_combinations_and_their_aggregators_are_counted() -> None:
+def test_judges_of_composites_are_counted() -> None:
+    members = [judge_named("j"), evaluator("rubric", target="judge", rubrics=[{"id": "a", "description": "d"}])]
+    aggregator = {"type": "llm_judge", "target": "judge"}
+    combined = evaluator("composite", evaluators=members, aggregator=aggregator)
     reply = '{"score": 1, "checks": [{"id": "a", "satisfied": true}]}'
-    combined = PlanCompositeEvaluator(
-        name="together",
-        evaluators=(
-            judge(),
-            PlanRubricEvaluator(name="r", target="judge", rubrics=(PlanRubric(id="a", description="d"),)),
-        ),
-        aggregator=PlanLlmJudgeAggregator(target="judge"),
-    )
-    found = graded(Priced([0.25] * 4, reply), combined, judge("beside"))
-    assert (found.verdict, found.judge_cost_usd, found.judge_usage) == (
-        "pass",
-        1.0,
-        Usage(input_tokens=4, output_tokens=4, total_tokens=8),
-    )
+    found = graded(Priced([0.25] * 4, reply), combined, judge_named("beside"))
+    assert (found.verdict, found.judge_cost_usd) == ("pass", 1.0)
+    assert found.judge_usage == Usage(input_tokens=4, output_tokens=4, total_tokens=8)

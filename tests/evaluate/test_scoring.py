@@ -10,147 +10,136 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.base import Verdict
-from agentv_ci.contracts.evaluators import ContainsEvaluator, RegexEvaluator, ToolTrajectoryEvaluator
 from agentv_ci.contracts.exchange import Grade, Score
-from agentv_ci.contracts.plan import PlanCodeEvaluator, PlanLlmJudgeEvaluator, PlanSchemaEvaluator
 from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.evaluate.scoring import Assessment, assessment_of, combine, verdict_of_score
-from tests.evaluate.builders import Judge, grade, plan_case, tools
+from tests.evaluate.builders import Judge, evaluator, grade, plan_case, tools
 
-THRESHOLD = 0.8
-
-scores = st.floats(0, 1)
-weights = st.floats(0.001, 1000)
+SCORES = st.floats(0, 1)
+PARTS = st.lists(st.tuples(SCORES, st.floats(0.001, 1000)), min_size=1, max_size=8)
 
 
 def assessed(score: float | Score, name: str = "c", **given: Any) -> Assessment:
-    """What an evaluator's score means; `given` are its settings."""
-    evaluator = ContainsEvaluator(name=name, type="contains", value="x", **given)
-    return assessment_of(evaluator, score if isinstance(score, Score) else Score(score), THRESHOLD)
+    """The assessment of a score; `given` are settings of its evaluator."""
+    score = score if isinstance(score, Score) else Score(score)
+    return assessment_of(evaluator("contains", name=name, value="x", **given), score, 0.8)
 
 
 def found(score: float | Score, **given: Any) -> EvaluatorResult:
     return assessed(score, **given).result
 
 
-def combined(*assessments: Assessment, threshold: float = THRESHOLD) -> Grade:
+def combined(*assessments: Assessment, threshold: float = 0.8) -> Grade:
     return combine(assessments, threshold)
-
-
-def contains(value: str, **given: Any) -> ContainsEvaluator:
-    return ContainsEvaluator(name=value, type="contains", value=value, **given)
 
 
 @pytest.mark.parametrize(
     ("score", "threshold", "verdict"),
     [
-        (1.0, 0.8, "pass"),
         (0.8, 0.8, "pass"),
         (0.1 + 0.7, 0.8, "pass"),
         (0.79, 0.8, "borderline"),
         (0.6, 0.8, "borderline"),
         (1 - 0.1 - 0.1 - 0.1 - 0.1, 0.8, "borderline"),
         (0.59, 0.8, "fail"),
-        (0.0, 0.8, "fail"),
         (0.5, 0.5, "pass"),
         (0.49, 0.5, "fail"),
-        (0.65, 0.7, "borderline"),
         (0.95, 1.0, "borderline"),
-        (1.0, 1.0, "pass"),
         (0.0, 0.0, "pass"),
     ],
 )
 def test_verdict_follows_the_score_and_the_threshold(score: float, threshold: float, verdict: Verdict) -> None:
     assert verdict_of_score(score, threshold) == verdict
+    assert found(score, min_score=threshold).verdict == verdict
 
 
-@pytest.mark.parametrize(("score", "kept"), [(1.7, 1.0), (-0.2, 0.0), (0.3, 0.3)])
-def test_score_is_clamped_when_it_leaves_the_range(score: float, kept: float) -> None:
-    assert found(score).score == kept
-
-
-@pytest.mark.parametrize(
-    ("score", "min_score", "verdict"),
-    [
-        (0.5, 0.5, "pass"),
-        (0.9, 0.95, "borderline"),
-        (0.5, 0.9, "fail"),
-        (0.0, 0.0, "pass"),
-    ],
-)
-def test_min_score_moves_an_evaluators_own_pass_line(score: float, min_score: float, verdict: Verdict) -> None:
-    assert found(score, min_score=min_score).verdict == verdict
+@given(SCORES, SCORES)
+def test_score_passes_at_or_above_the_threshold(score: float, threshold: float) -> None:
+    if not math.isclose(score, threshold, abs_tol=1e-9):
+        assert (verdict_of_score(score, threshold) == "pass") == (score > threshold)
 
 
 @pytest.mark.parametrize(("score", "verdict"), [(0.8, "pass"), (0.7, "borderline"), (0.1, "fail")])
-def test_pass_line_of_an_evaluator_is_the_threshold_when_it_has_none(score: float, verdict: Verdict) -> None:
+def test_threshold_of_the_case_is_the_default_of_evaluators(score: float, verdict: Verdict) -> None:
     assert found(score).verdict == verdict
 
 
-def test_negate_turns_the_score_and_swaps_hits_and_misses() -> None:
-    outcome = found(Score(0.25, hits=("there",), misses=("gone",), reasoning="why"), negate=True)
-    assert (outcome.score, outcome.verdict, outcome.hits, outcome.misses, outcome.reasoning) == (
-        0.75,
-        "borderline",
-        ("negated: gone",),
-        ("negated: there",),
-        "why",
-    )
+@pytest.mark.parametrize(
+    ("score", "given", "kept"),
+    [
+        (1.7, {}, "1.0"),
+        (-0.2, {}, "0.0"),
+        (0.3, {}, "0.3"),
+        (-0.0, {}, "0.0"),
+        (float("nan"), {}, "0.0"),
+        (float("-inf"), {}, "0.0"),
+        (1.0, {"negate": True}, "0.0"),
+    ],
+)
+def test_score_is_clamped(score: float, given: dict[str, Any], kept: str) -> None:
+    assert str(found(score, **given).score) == kept
 
 
-def test_error_stays_an_error_when_negated() -> None:
-    outcome = found(Score(error="it broke", raw_response="?"), negate=True)
-    assert (outcome.status, outcome.verdict, outcome.score, outcome.reasoning, outcome.raw_response) == (
-        "error",
-        "error",
-        0.0,
-        "it broke",
-        "?",
-    )
+def test_negate_inverts_the_score_and_swaps_findings() -> None:
+    result = found(Score(0.25, hits=("there",), misses=("gone",), reasoning="why"), negate=True)
+    assert (result.score, result.verdict, result.reasoning) == (0.75, "borderline", "why")
+    assert (result.hits, result.misses) == (("negated: gone",), ("negated: there",))
 
 
-def test_error_has_no_score_when_one_is_given_besides() -> None:
-    assert found(Score(0.9, error="it broke")).score == 0.0
+@pytest.mark.parametrize("negate", [True, False])
+def test_error_has_no_score(negate: bool) -> None:
+    result = found(Score(0.9, error="no reply", raw_response="?"), negate=negate)
+    assert (result.status, result.verdict, result.score) == ("error", "error", 0.0)
+    assert (result.reasoning, result.raw_response) == ("no reply", "?")
 
 
 @pytest.mark.parametrize(
     ("parts", "score", "verdict"),
     [
-        ([(1.0, 1.0)], 1.0, "pass"),
         ([(1.0, 1.0), (0.0, 1.0)], 0.5, "fail"),
         ([(1.0, 3.0), (0.0, 1.0)], 0.75, "borderline"),
         ([(1.0, 4.0), (0.0, 1.0)], 0.8, "pass"),
         ([(0.1, 1.0), (0.2, 1.0), (0.3, 1.0)], 0.2, "fail"),
-        ([(0.8, 0.1)] * 3, 0.8, "pass"),
         ([(0.8, 0.1)] * 10, 0.8, "pass"),
         ([(0.6, 1 / 3)] * 7, 0.6, "borderline"),
         ([(1.0, 0.0), (0.5, 2.0)], 0.5, "fail"),
+        ([(1.0, 1e308), (0.5, 1e308), (0.0, 1e308)], 0.5, "fail"),
     ],
 )
-def test_case_score_is_the_weighted_mean(parts: list[tuple[float, float]], score: float, verdict: Verdict) -> None:
-    grade = combined(*(assessed(each, weight=weight) for each, weight in parts))
-    assert (grade.score, grade.verdict) == (score, verdict)
+def test_score_of_the_case_is_the_weighted_mean(
+    parts: list[tuple[float, float]], score: float, verdict: Verdict
+) -> None:
+    grade_ = combined(*(assessed(each, weight=weight) for each, weight in parts))
+    assert (grade_.score, grade_.verdict, grade_.error) == (score, verdict, None)
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.8])
-def test_case_fails_with_score_zero_when_all_weights_are_zero(threshold: float) -> None:
-    grade = combined(assessed(1.0, weight=0), assessed(1.0, weight=0), threshold=threshold)
-    assert (grade.score, grade.verdict) == (0.0, "fail")
+def test_case_without_weight_fails(threshold: float) -> None:
+    grade_ = combined(assessed(1.0, weight=0), assessed(1.0, weight=0), threshold=threshold)
+    assert (grade_.score, grade_.verdict) == (0.0, "fail")
+    assert grade_.misses == ("all weights are 0, so the score is 0",)
 
 
-def test_evaluator_without_weight_still_tells_what_it_assessed() -> None:
-    grade = combined(assessed(Score(1.0, hits=("seen",)), weight=0), assessed(Score(1.0, hits=("counted",))))
-    assert grade.hits == ("seen", "counted")
+@settings(max_examples=50)
+@given(PARTS, st.randoms(use_true_random=False), st.sampled_from([0.25, 2.0, 1024.0]))
+def test_mean_is_bounded_and_independent_of_order_and_scale(
+    parts: list[tuple[float, float]], random: Any, factor: float
+) -> None:
+    score = combined(*(assessed(each, weight=weight) for each, weight in parts)).score
+    shuffled = random.sample(parts, len(parts))
+    assert combined(*(assessed(each, weight=weight * factor) for each, weight in shuffled)).score == score
+    assert min(parts)[0] - 1e-12 <= score <= max(parts)[0] + 1e-12
 
 
-def test_weights_near_the_largest_float_give_their_mean() -> None:
-    assert combined(*(assessed(score, weight=1e308) for score in (1.0, 0.5, 0.0))).score == 0.5
+@settings(max_examples=50)
+@given(st.lists(st.tuples(SCORES, st.floats(0, 1.7e308)), min_size=1, max_size=5))
+def test_any_weights_have_a_mean(parts: list[tuple[float, float]]) -> None:
+    assert 0.0 <= combined(*(assessed(score, weight=weight) for score, weight in parts)).score <= 1.0
 
 
 @pytest.mark.parametrize(
     ("score", "given", "verdict"),
     [
-        (0.0, {}, "fail"),
         (0.7, {}, "fail"),
         (0.0, {"weight": 0}, "fail"),
         (0.7, {"min_score": 0.7}, "pass"),
@@ -158,130 +147,82 @@ def test_weights_near_the_largest_float_give_their_mean() -> None:
         (1.0, {}, "pass"),
         (1.0, {"negate": True}, "fail"),
         (0.0, {"negate": True}, "pass"),
+        (0.0, {"required": False}, "pass"),
     ],
 )
 def test_required_evaluator_decides_whatever_the_mean(score: float, given: dict[str, Any], verdict: Verdict) -> None:
-    assert combined(assessed(1.0, weight=99), assessed(score, required=True, **given)).verdict == verdict
+    grade_ = combined(assessed(1.0, weight=99), assessed(score, **{"required": True, **given}))
+    assert grade_.verdict == verdict
+    assert grade_.score > 0.9
 
 
-def test_score_stays_the_mean_when_a_required_evaluator_fails() -> None:
-    assert combined(assessed(1.0, weight=3), assessed(0.0, required=True)).score == 0.75
-
-
-def test_evaluator_that_is_not_required_may_fail_when_the_mean_passes() -> None:
-    assert combined(assessed(1.0, weight=9), assessed(0.0)).verdict == "pass"
+@pytest.mark.parametrize(("negate", "fails"), [(False, True), (True, False)])
+def test_requirement_inside_an_evaluator_fails_the_case_unless_negated(negate: bool, fails: bool) -> None:
+    assessment = assessed(Score(0.9 if not negate else 0.1, misses_required=True), negate=negate)
+    assert (assessment.result.verdict, assessment.fails_case) == ("fail" if fails else "pass", fails)
 
 
 def test_findings_are_joined_in_the_order_of_the_evaluators() -> None:
-    grade = combined(
-        assessed(Score(1.0, hits=("one", "two"), reasoning="fine"), "a"),
+    grade_ = combined(
+        assessed(Score(1.0, hits=("one", "two"), reasoning="fine"), "a", weight=0),
         assessed(Score(0.0, misses=("three",)), "b"),
         assessed(Score(0.5, hits=("four",), misses=("five",), reasoning="so so"), "c"),
     )
-    assert (grade.hits, grade.misses, grade.reasoning) == (
-        ("one", "two", "four"),
-        ("three", "five"),
-        "a: fine | c: so so",
-    )
+    assert (grade_.hits, grade_.misses) == (("one", "two", "four"), ("three", "five"))
+    assert grade_.reasoning == "a: fine | c: so so"
 
 
-def test_one_broken_evaluator_makes_the_verdict_an_error_and_leaves_the_others_scores() -> None:
-    grade = combined(
+def test_one_error_makes_the_verdict_an_error_and_keeps_the_other_scores() -> None:
+    grade_ = combined(
         assessed(Score(1.0, hits=("one",)), "a", weight=3),
-        assessed(Score(error="it broke", hits=("lost",)), "b", weight=99),
-        assessed(Score(0.0, misses=("two",)), "c"),
+        assessed(Score(error="no reply", hits=("lost",)), "b", weight=99),
+        assessed(Score(0.0, misses=("two",)), "c", required=True),
     )
-    assert (grade.verdict, grade.score, grade.hits, grade.misses, grade.error) == (
-        "error",
-        0.75,
-        ("one",),
-        ("two",),
-        "evaluator 'b': it broke",
-    )
-    assert [each.verdict for each in grade.results] == ["pass", "error", "fail"]
+    assert (grade_.verdict, grade_.score, grade_.error) == ("error", 0.75, "evaluator 'b': no reply")
+    assert (grade_.hits, grade_.misses) == (("one",), ("two",))
+    assert [each.verdict for each in grade_.results] == ["pass", "error", "fail"]
+    only = combined(assessed(Score(error="one"), "a"), assessed(Score(error="two"), "b"))
+    assert (only.score, only.verdict, only.error) == (0.0, "error", "evaluator 'a': one; evaluator 'b': two")
 
 
-def test_verdict_is_an_error_when_a_required_evaluator_fails_beside_a_broken_one() -> None:
-    assert combined(assessed(0.0, required=True), assessed(Score(error="it broke"))).verdict == "error"
+UNMEASURED = Score(unmeasured="tokens")
 
 
-def test_score_is_zero_when_every_evaluator_is_broken() -> None:
-    grade = combined(assessed(Score(error="one"), "a"), assessed(Score(error="two"), "b"))
-    assert (grade.score, grade.verdict, grade.error) == (0.0, "error", "evaluator 'a': one; evaluator 'b': two")
+@pytest.mark.parametrize(
+    ("assessments", "verdict"),
+    [
+        ([assessed(UNMEASURED), assessed(1.0)], "pass"),
+        ([assessed(UNMEASURED)], "error"),
+        ([assessed(UNMEASURED, required=True), assessed(1.0)], "error"),
+        ([assessed(UNMEASURED), assessed(1.0, weight=0)], "error"),
+        ([assessed(UNMEASURED, weight=0), assessed(1.0, weight=0)], "fail"),
+        ([assessed(UNMEASURED), assessed(Score(error="no reply"))], "error"),
+    ],
+)
+def test_missing_measure_is_an_error_when_nothing_else_counts(assessments: list[Assessment], verdict: Verdict) -> None:
+    assert combined(*assessments).verdict == verdict
 
 
-def test_nothing_is_wrong_when_every_evaluator_scored() -> None:
-    assert combined(assessed(0.0)).error is None
-
-
-@settings(deadline=None, derandomize=True, max_examples=50)
-@given(st.lists(st.tuples(scores, weights), min_size=1, max_size=8), st.randoms(use_true_random=False))
-def test_score_does_not_depend_on_the_order_of_the_evaluators(parts: list[tuple[float, float]], random: Any) -> None:
-    outcomes = [assessed(score, weight=weight) for score, weight in parts]
-    shuffled = random.sample(outcomes, len(outcomes))
-    assert combined(*shuffled).score == combined(*outcomes).score
-
-
-@settings(deadline=None, derandomize=True, max_examples=50)
-@given(st.lists(st.tuples(scores, weights), min_size=1, max_size=8))
-def test_score_lies_between_the_lowest_and_the_highest(parts: list[tuple[float, float]]) -> None:
-    score = combined(*(assessed(each, weight=weight) for each, weight in parts)).score
-    lowest, highest = min(each for each, _ in parts), max(each for each, _ in parts)
-    assert lowest - 1e-12 <= score <= highest + 1e-12
-
-
-@settings(deadline=None, derandomize=True, max_examples=50)
-@given(st.lists(st.tuples(scores, weights), min_size=1, max_size=8), st.sampled_from([0.25, 2.0, 1024.0]))
-def test_score_stays_when_all_weights_grow_alike(parts: list[tuple[float, float]], factor: float) -> None:
-    plain = combined(*(assessed(score, weight=weight) for score, weight in parts)).score
-    assert combined(*(assessed(score, weight=weight * factor) for score, weight in parts)).score == plain
-
-
-@settings(deadline=None, derandomize=True, max_examples=50)
-@given(scores, scores)
-def test_verdict_is_pass_from_the_threshold_on(score: float, threshold: float) -> None:
-    if not math.isclose(score, threshold, abs_tol=1e-9):
-        assert (verdict_of_score(score, threshold) == "pass") == (score > threshold)
-
-
-def test_every_evaluator_of_a_case_is_heard_in_its_order() -> None:
-    grade_ = grade(plan_case(contains("a"), contains("b", weight=3), contains("c")), "only a and b")
-    assert [(each.name, each.type, each.score, each.weight) for each in grade_.results] == [
-        ("a", "contains", 1.0, 1.0),
-        ("b", "contains", 1.0, 3.0),
-        ("c", "contains", 0.0, 1.0),
-    ]
-    assert (grade_.score, grade_.verdict) == (0.8, "pass")
-
-
-def test_threshold_of_the_case_moves_its_pass_line() -> None:
-    case = plan_case(contains("a"), contains("b"), threshold=0.5)
-    assert grade(case, "only a").verdict == "pass"
-
-
-def test_outcome_names_the_kind_of_every_evaluator() -> None:
+def test_results_are_those_of_all_evaluators_in_their_order() -> None:
     case = plan_case(
-        contains("a"),
-        RegexEvaluator(name="r", type="regex", value="a"),
-        PlanSchemaEvaluator(name="s", schema_=True, format="json"),
-        ToolTrajectoryEvaluator(name="t", type="tool_trajectory", mode="any_order", minimums={"x": 1}),
-        PlanCodeEvaluator(name="c", command="echo '{\"score\": 1}'"),
-        PlanLlmJudgeEvaluator(name="j", target="judge"),
+        evaluator("contains", value="a", weight=3),
+        evaluator("regex", value="x", required=True),
+        evaluator("schema", schema=False, format="json"),
+        evaluator("tool_trajectory", mode="any_order", minimums={"x": 1}),
+        evaluator("code", command="echo '{\"score\": 1.5}'"),
+        evaluator("llm_judge", target="judge"),
+        threshold=0.5,
     )
-    outcomes = grade(case, "a", tools(ask=Judge(['{"score": 1}']))).results
-    assert [each.type for each in outcomes] == ["contains", "regex", "schema", "tool_trajectory", "code", "llm_judge"]
-
-
-def test_an_evaluator_that_breaks_leaves_the_others_their_scores() -> None:
-    case = plan_case(contains("a"), PlanCodeEvaluator(name="script", command="exit 3"), contains("b"))
-    grade_ = grade(case, "only a")
-    assert [(each.name, each.status, each.score) for each in grade_.results] == [
-        ("a", "ok", 1.0),
-        ("script", "error", 0.0),
-        ("b", "ok", 0.0),
+    warnings: list[str] = []
+    grade_ = grade(case, "a", tools(ask=Judge(['{"score": 1}']), log=warnings.append))
+    assert [(each.name, each.status, each.score, each.weight, each.required) for each in grade_.results] == [
+        ("contains", "ok", 1.0, 3.0, False),
+        ("regex", "ok", 0.0, 1.0, True),
+        ("schema", "ok", 0.0, 1.0, False),
+        ("tool_trajectory", "error", 0.0, 1.0, False),
+        ("code", "ok", 1.0, 1.0, False),
+        ("llm_judge", "ok", 1.0, 1.0, False),
     ]
-    assert (grade_.verdict, grade_.score, grade_.error) == (
-        "error",
-        0.5,
-        "evaluator 'script': the script exited with code 3: no output",
-    )
+    assert warnings == ["evaluator 'code' scored 1.5, which is outside 0 to 1; it counts as 1"]
+    assert (grade_.verdict, round(grade_.score, 6)) == ("error", 0.714286)
+    assert grade(plan_case(*case.evaluators[:1], threshold=1.0), "a").verdict == "pass"
