@@ -113,7 +113,7 @@ def _address(comment: JsonValue) -> str:
     """Return the address of a comment just written; raises ProviderError if the response is not a comment."""
     if count_at(comment, "id") is None:
         # Another page, such as a login, is not a success.
-        raise ProviderError("malformed", "what answers is not GitHub's API", retryable=True)
+        raise ProviderError("malformed", "the response is not from GitHub's API", retryable=True)
     return text_at(comment, "html_url") or ""
 
 
@@ -159,7 +159,7 @@ class _Api:
             asked = {**(query or {}), "per_page": str(PAGE), "page": str(page)}
             answer = await self.ask("GET", path, query=asked)
             if not isinstance(answer, list):
-                raise ProviderError("malformed", "what answers is not GitHub's API", retryable=True)
+                raise ProviderError("malformed", "the response is not from GitHub's API", retryable=True)
             found = objects_at(answer)
             for each in found:
                 yield each

@@ -122,7 +122,7 @@ class TestMerge:
 
     def merge(self, parts: Path, **env: str) -> tuple[str, CommandResult]:
         """Run both steps, and return what the second one said."""
-        done = run(script(SHARDED, "Put the parts together"), parts, {"SHARDS": "2", "BASELINE": "", **env})
+        done = run(script(SHARDED, "Merge the parts"), parts, {"SHARDS": "2", "BASELINE": "", **env})
         assert done.code == 0, done.err
         folder = outputs(parts)["folder"]
         (parts / "outputs").unlink()
@@ -152,7 +152,7 @@ class TestMerge:
         assert "shard 2/2 missing" in said.out
 
     def test_what_cannot_be_compared_with_is_red_at_once(self, parts: Path) -> None:
-        done = run(script(SHARDED, "Put the parts together"), parts, {"SHARDS": "2", "BASELINE": "nope.json"})
+        done = run(script(SHARDED, "Merge the parts"), parts, {"SHARDS": "2", "BASELINE": "nope.json"})
         assert done.code == 2
         assert "cannot read" in done.err
         assert not (parts / "outputs").exists()

@@ -1,18 +1,23 @@
-"""A fork's code is not run where secrets are in reach; checkouts are real ones."""
+"""A fork's code is not run with access to secrets; the checkouts are real ones."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import subprocess
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from agentv_ci.publish.checkout import refusal
-from agentv_ci.publish.workflow import Head, Workflow
-from tests.publish.workflows import FORK, PULL_REQUEST
+from agentv_ci.errors import UsageError
+from agentv_ci.publish.checkout import refusal, refuse_fork_code
+from agentv_ci.publish.workflow import Workflow, workflow_of
+from tests.action import events
+from tests.support import write
+
+OTHER = "5" * 40
 
 
 def git(folder: Path, *words: str) -> str:
@@ -21,85 +26,146 @@ def git(folder: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    """A repository with one commit, fetched from acme/demo."""
-    git(tmp_path, "init", "-q", "-b", "main")
-    git(tmp_path, "remote", "add", "origin", "https://github.com/acme/demo")
-    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "start")
-    return tmp_path
+@dataclass(frozen=True, slots=True)
+class Checkouts:
+    """A checkout of the base, and one of a fork, with their commits."""
+
+    base: Path
+    fork: Path
+    base_commit: str
+    fork_commit: str
+
+    def target(self, head: str | None = None, *, commit: str | None = None, **given: Any) -> Workflow:
+        """A `pull_request_target` for the fork's commit, or another head."""
+        payload = events.pull_request(head or self.fork_commit, fork=True, **given)
+        return flow("pull_request_target", payload, commit or self.base_commit)
 
 
-def refused(flow: Workflow, folder: Path) -> str | None:
-    return asyncio.run(refusal(flow, [folder, folder], os.environ))
+@pytest.fixture(scope="module")
+def checkouts(tmp_path_factory: pytest.TempPathFactory) -> Checkouts:
+    folder = tmp_path_factory.mktemp("checkouts")
+    commits = []
+    for name, address in (("base", "https://github.com/acme/demo"), ("fork", "git@github.com:Stranger/demo.git")):
+        (folder / name).mkdir()
+        git(folder / name, "init", "-q", "-b", "main")
+        git(folder / name, "remote", "add", "origin", address)
+        git(folder / name, "commit", "-q", "--allow-empty", "-m", name)
+        commits.append(git(folder / name, "rev-parse", "HEAD"))
+    return Checkouts(folder / "base", folder / "fork", *commits)
 
 
-def guarded(*, head: str | None = None, base: str | None = None, event: str = "pull_request_target") -> Workflow:
-    """A workflow of the base whose fork's head, and own commit, may be what is checked out."""
-    return replace(
-        FORK,
-        event=event,
-        commit=base or "4" * 40,
-        head=Head(head or "5" * 40, "stranger/demo", "stranger", "feat"),
+def flow(event: str, payload: Any, commit: str) -> Workflow:
+    return workflow_of(
+        {"GITHUB_EVENT_NAME": event, "GITHUB_REPOSITORY": "acme/demo", "GITHUB_SHA": commit},
+        payload,
     )
 
 
-@pytest.mark.parametrize("event", ["pull_request_target", "workflow_run"])
-class TestGuardedEvents:
-    def test_head_of_the_fork(self, checkout: Path, event: str) -> None:
-        said = refused(guarded(head=git(checkout, "rev-parse", "HEAD"), event=event), checkout)
-        assert said is not None
-        assert said.endswith("is a fork's code")
-        assert event in said
-
-    def test_base(self, checkout: Path, event: str) -> None:
-        assert refused(guarded(base=git(checkout, "rev-parse", "HEAD"), event=event), checkout) is None
-
-    def test_commit_that_nobody_knows_such_as_a_merge(self, checkout: Path, event: str) -> None:
-        said = refused(guarded(event=event), checkout)
-        assert said is not None
-        assert "may be a fork's code" in said
-
-    def test_branch_of_the_fork_that_has_moved_on(self, checkout: Path, event: str) -> None:
-        git(checkout, "remote", "set-url", "origin", "git@github.com:Stranger/demo.git")
-        said = refused(guarded(event=event), checkout)
-        assert said is not None
-        assert said.endswith("is a fork's code")
-
-    def test_repository_that_has_nothing_to_do_with_it(self, checkout: Path, event: str) -> None:
-        git(checkout, "remote", "set-url", "origin", "https://github.com/acme/evals")
-        assert refused(guarded(event=event), checkout) is None
-
-    def test_folder_that_is_no_checkout(self, tmp_path: Path, event: str) -> None:
-        said = refused(guarded(event=event), tmp_path)
-        assert said is not None
-        assert "it is not a git checkout" in said
+def refused(workflow: Workflow, folder: Path, **environ: str) -> str:
+    return asyncio.run(refusal(workflow, [folder], {**os.environ, **environ})) or ""
 
 
-def test_base_that_the_event_names(checkout: Path) -> None:
-    flow = replace(guarded(), base_commit=git(checkout, "rev-parse", "HEAD"))
-    assert refused(flow, checkout) is None
+@pytest.mark.parametrize("event", ["pull_request", "pull_request_target", "pull_request_review", "push"])
+def test_after_the_run_of_a_fork(checkouts: Checkouts, event: str) -> None:
+    payload = events.workflow_run(checkouts.fork_commit)
+    payload["workflow_run"]["event"] = event
+    after = flow("workflow_run", payload, checkouts.base_commit)
+    said = refused(after, checkouts.fork)
+    assert said == f"`workflow_run` gives access to secrets, and '{checkouts.fork}' is a fork's code"
+    assert refused(after, checkouts.base) == ""
 
 
-def test_workspace_that_holds_checkouts_and_is_none(tmp_path: Path) -> None:
-    for name in ("base", "pr"):
-        (tmp_path / name).mkdir()
-        git(tmp_path / name, "init", "-q", "-b", "main")
-        git(tmp_path / name, "commit", "-q", "--allow-empty", "-m", name)
-    base, head = (git(tmp_path / name, "rev-parse", "HEAD") for name in ("base", "pr"))
-    flow = guarded(head=head, base=base)
-    environ = {**os.environ, "GITHUB_WORKSPACE": str(tmp_path)}
-    said = asyncio.run(refusal(flow, [tmp_path / "base"], environ))
-    assert said is not None
-    assert f"'{tmp_path / 'pr'}' is a fork's code" in said
-    (tmp_path / "pr").rename(tmp_path.parent / f"{tmp_path.name}-elsewhere")
-    assert asyncio.run(refusal(flow, [tmp_path / "base"], environ)) is None
+def test_head_of_the_fork(checkouts: Checkouts) -> None:
+    assert refused(checkouts.target(), checkouts.fork).endswith("is a fork's code")
+    assert refused(checkouts.target(), checkouts.base) == ""
 
 
-def test_own_branches_may_run(checkout: Path) -> None:
-    flow = replace(PULL_REQUEST, event="pull_request_target")
-    assert refused(flow, checkout) is None
+def test_fork_that_has_moved_on(checkouts: Checkouts) -> None:
+    assert refused(checkouts.target(OTHER), checkouts.fork).endswith("is a fork's code")
 
 
-def test_forks_may_run_where_there_are_no_secrets(checkout: Path) -> None:
-    assert refused(replace(guarded(), event="pull_request"), checkout) is None
+@pytest.mark.parametrize("repository", [None, {"full_name": "stranger/renamed", "owner": {"login": "stranger"}}])
+def test_fork_that_was_deleted_or_renamed(checkouts: Checkouts, repository: Any) -> None:
+    payload = events.pull_request(OTHER, fork=True)
+    payload["pull_request"]["head"]["repo"] = repository
+    said = refused(flow("pull_request_target", payload, checkouts.base_commit), checkouts.fork)
+    assert said.endswith("may be a fork's code: it comes from stranger/demo")
+
+
+def test_unknown_commit_such_as_a_merge(checkouts: Checkouts) -> None:
+    said = refused(checkouts.target(OTHER, commit="4" * 40), checkouts.base)
+    assert said.endswith(f"may be a fork's code: commit {checkouts.base_commit} is not the base's")
+
+
+def test_base_commit_of_the_event(checkouts: Checkouts) -> None:
+    assert refused(checkouts.target(OTHER, commit="4" * 40, base=checkouts.base_commit), checkouts.base) == ""
+
+
+def test_base_branch_that_has_moved_on(checkouts: Checkouts, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "-q", str(checkouts.base), ".")
+    git(tmp_path, "remote", "set-url", "origin", "https://github.com/acme/demo")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "later")
+    git(tmp_path, "update-ref", "refs/remotes/origin/main", "HEAD")
+    assert refused(checkouts.target(OTHER), tmp_path) == ""
+
+
+@pytest.mark.parametrize(("source", "is_refused"), [("acme/evals", False), ("acme-2/evals", True)])
+def test_another_repository_of_the_same_owner(tmp_path: Path, source: str, is_refused: bool) -> None:
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "remote", "add", "origin", f"https://github.com/{source}")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "start")
+    said = refused(flow("pull_request_target", events.pull_request(OTHER, fork=True), "4" * 40), tmp_path)
+    assert said.endswith(f"it comes from {source}" if is_refused else "")
+    assert bool(said) == is_refused
+
+
+def test_folder_without_git(checkouts: Checkouts, tmp_path: Path) -> None:
+    assert refused(checkouts.target(), tmp_path).endswith("may be a fork's code: it is not a git checkout")
+
+
+def test_broken_checkout(checkouts: Checkouts, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    assert refused(checkouts.target(), tmp_path).endswith("may be a fork's code: git cannot read it")
+
+
+def test_files_that_look_like_a_bare_repository(checkouts: Checkouts, tmp_path: Path) -> None:
+    config = '[core]\nbare = true\n[remote "origin"]\nurl = https://github.com/acme/demo\n'
+    write(tmp_path, {"HEAD": f"{checkouts.base_commit}\n", "config": config, "objects/x": "", "refs/x": "", ".git": ""})
+    assert refused(checkouts.target(OTHER), tmp_path)
+
+
+def test_all_checkouts_in_the_workspace(checkouts: Checkouts) -> None:
+    workspace = str(checkouts.base.parent)
+    said = refused(checkouts.target(), checkouts.base, GITHUB_WORKSPACE=workspace)
+    assert said.endswith(f"'{checkouts.fork}' is a fork's code")
+
+
+def test_worktree(checkouts: Checkouts, tmp_path: Path) -> None:
+    git(checkouts.fork, "worktree", "add", "-q", "--detach", str(tmp_path / "tree"))
+    assert refused(checkouts.target(), tmp_path / "tree")
+
+
+def test_git_variables_select_no_other_checkout(checkouts: Checkouts) -> None:
+    assert refused(checkouts.target(), checkouts.fork, GIT_DIR=str(checkouts.base / ".git"))
+
+
+@pytest.mark.parametrize("payload", [None, [], {}, {"pull_request": {"head": {"sha": "main"}}}])
+def test_event_without_a_readable_head(checkouts: Checkouts, payload: Any) -> None:
+    assert refused(flow("pull_request_target", payload, checkouts.base_commit), checkouts.fork)
+
+
+@pytest.mark.parametrize("event", ["push", "schedule", "merge_group", "pull_request"])
+def test_other_events_run_any_checkout(checkouts: Checkouts, event: str) -> None:
+    payload = events.pull_request(OTHER, fork=True) if event == "pull_request" else events.push(OTHER)
+    asyncio.run(refuse_fork_code(flow(event, payload, OTHER), [checkouts.fork], os.environ))
+
+
+def test_branches_of_the_same_repository_run(checkouts: Checkouts) -> None:
+    own = flow("pull_request_target", events.pull_request(OTHER), "4" * 40)
+    assert refused(own, checkouts.fork) == ""
+
+
+def test_refusal_is_an_error_with_a_hint(checkouts: Checkouts) -> None:
+    with pytest.raises(UsageError, match="is a fork's code") as error:
+        asyncio.run(refuse_fork_code(checkouts.target(), [checkouts.fork], os.environ))
+    assert "run evals under `pull_request`" in (error.value.hint or "")

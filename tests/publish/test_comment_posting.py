@@ -1,24 +1,43 @@
-"""Comments against a double of GitHub's API that checks every request against GitHub's own description."""
+"""Commenting through a double of GitHub's API, and through servers that answer anything."""
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+import httpx
 import pytest
 
-from agentv_ci.app.environment import system_environment
+from agentv_ci.publish import comment_posting
 from agentv_ci.publish.comment import Comment, NotCommented
 from agentv_ci.publish.comment_posting import comment_on
 from agentv_ci.publish.workflow import Head, Workflow
 from tests.action.github_api import BOT, Failure, FakeGitHub, Pull
 from tests.publish.workflows import HEAD, PULL_REQUEST, past
-from tests.support import NOW
+from tests.support import FakeClock
 
 TOKEN = "ghs_testtoken0123456789"
+MARKER = "<!-- agentv-ci:k -->"
+
+
+def commented(workflow: Workflow, clock: FakeClock | None = None, *, token: str = TOKEN, **given: Any) -> str:
+    """Comment, and return the address."""
+    body = given.get("body", "## Passed")
+    comment = Comment(given.get("key", "k"), lambda limit: body[:limit], past(given.get("run_id", 5)), workflow)
+    return asyncio.run(comment_on(comment, workflow, token, (clock or FakeClock()).environment()))
+
+
+def refused(workflow: Workflow, *, token: str = TOKEN) -> str:
+    with pytest.raises(NotCommented) as error:
+        commented(workflow, token=token)
+    assert token not in str(error.value)
+    assert 0 < len(str(error.value)) < 500
+    return str(error.value)
 
 
 @dataclass(slots=True)
@@ -27,21 +46,13 @@ class Site:
 
     github: FakeGitHub
     workflow: Workflow
-    slept: list[float] = field(default_factory=list)
+    clock: FakeClock = field(default_factory=FakeClock)
 
-    def comment(self, body: str = "## Passed", run_id: int = 5, key: str = "Evals/evals", token: str = TOKEN) -> str:
-        comment = Comment(key, lambda limit: body[:limit], past(run_id), self.workflow)
-        environment = replace(
-            system_environment({}), now=lambda: NOW, sleep=self._sleep, uniform=lambda _low, _high: 1.0
-        )
-        return asyncio.run(comment_on(comment, self.workflow, token, environment))
-
-    async def _sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
+    def comment(self, *run_ids: int, **given: Any) -> str:
+        return [commented(self.workflow, self.clock, run_id=each, **given) for each in run_ids or (5,)][-1]
 
     @property
     def methods(self) -> list[str]:
-        """What was written, and how."""
         return [call.method for call in self.github.writes()]
 
 
@@ -55,162 +66,255 @@ def site() -> Iterator[Site]:
 
 def test_first_run_writes_a_comment(site: Site) -> None:
     assert site.comment().startswith("https://")
-    (comment,) = site.github.comments
-    assert comment.body.startswith("<!-- agentv-ci:Evals/evals -->\n## Passed")
+    assert site.github.comments[0].body.startswith(f"{MARKER}\n## Passed")
     assert {call.token for call in site.github.calls} == {TOKEN}
 
 
 def test_next_run_updates_it(site: Site) -> None:
-    site.comment(run_id=1)
-    site.comment("## Not passed", run_id=2)
+    site.comment(1)
+    site.comment(2, body="## Not passed")
     (comment,) = site.github.comments
     assert "## Not passed" in comment.body
     assert "The last 2 runs" in comment.body
     assert site.methods == ["POST", "PATCH"]
 
 
-def test_keys_have_comments_of_their_own(site: Site) -> None:
-    site.comment(key="gpt")
-    site.comment(key="claude")
-    site.comment(key="gpt", run_id=6)
-    assert len(site.github.comments) == 2
+def test_every_key_has_its_own_comment(site: Site) -> None:
+    for key in ("gpt", "claude", "gpt"):
+        site.comment(key=key)
+    assert site.methods == ["POST", "POST", "PATCH"]
 
 
-def test_comment_of_somebody_else_is_left_alone(site: Site) -> None:
-    planted = site.github.plant("<!-- agentv-ci:Evals/evals -->\nmine", author="mallory")
+@pytest.mark.parametrize(
+    ("body", "author"),
+    [(f"{MARKER}\nmine", "mallory"), (f"{MARKER}\nmine", "github-actions"), (f"> {MARKER}", BOT)],
+)
+def test_other_comments_are_not_touched(site: Site, body: str, author: str) -> None:
+    planted = site.github.plant(body, author=author)
     site.comment()
-    assert planted.body == "<!-- agentv-ci:Evals/evals -->\nmine"
+    assert planted.body == body
     assert site.methods == ["POST"]
 
 
-def test_own_comment_that_only_quotes_the_marker_is_another_one(site: Site) -> None:
-    site.github.plant("> <!-- agentv-ci:Evals/evals -->", author=BOT)
-    site.comment()
-    assert site.methods == ["POST"]
-
-
-def test_is_found_behind_many_others(site: Site) -> None:
+def test_comment_is_found_among_many(site: Site) -> None:
     for number in range(250):
         site.github.plant(f"comment {number}")
-    site.comment(run_id=1)
-    site.comment(run_id=2)
+    site.comment(1, 2)
     assert site.methods == ["POST", "PATCH"]
 
 
-def test_app_with_a_token_of_its_own_finds_its_comment(site: Site) -> None:
-    site.github.viewer, site.github.login = "acme-evals", "acme-evals[bot]"
-    site.comment(run_id=1)
-    site.comment(run_id=2)
+@pytest.mark.parametrize(
+    ("viewer", "login"), [("acme-evals", "acme-evals[bot]"), (None, BOT)], ids=["app", "server that does not report it"]
+)
+def test_own_comment_is_found_by_its_author(site: Site, viewer: str | None, login: str) -> None:
+    site.github.viewer, site.github.login = viewer, login
+    site.comment(1, 2)
     assert site.methods == ["POST", "PATCH"]
 
 
-def test_server_that_does_not_say_whose_token_it_is(site: Site) -> None:
-    site.github.viewer = None
-    site.comment(run_id=1)
-    site.comment(run_id=2)
-    assert site.methods == ["POST", "PATCH"]
-
-
-def test_later_run_has_the_last_word(site: Site) -> None:
-    site.comment("later", run_id=9)
+def test_comment_of_a_later_run_is_kept(site: Site) -> None:
+    site.comment(9, body="later")
     with pytest.raises(NotCommented, match="a later run has already commented"):
-        site.comment("earlier", run_id=8)
+        site.comment(8, body="earlier")
     assert "later" in site.github.comments[0].body
 
 
-def test_token_that_may_only_read(site: Site) -> None:
+def test_token_without_write_access(site: Site) -> None:
     site.github.permissions = {}
-    with pytest.raises(NotCommented, match="403: Resource not accessible by integration"):
-        site.comment()
+    said = refused(site.workflow)
+    assert said.startswith("GitHub returned 403: Resource not accessible by integration (the job needs")
     assert len(site.methods) == 1
 
 
-@pytest.mark.parametrize("status", [500, 502, 503, 429])
-def test_failure_that_passes_is_tried_again(site: Site, status: int) -> None:
+@pytest.mark.parametrize("status", [500, 503, 429, 408])
+def test_temporary_failures_are_retried(site: Site, status: int) -> None:
     site.github.failures = [Failure(status, method="GET"), Failure(status, method="POST")]
     site.comment()
     assert len(site.github.comments) == 1
 
 
-def test_lost_answer_does_not_make_a_second_comment(site: Site) -> None:
+def test_lost_response_to_an_update_adds_no_comment(site: Site) -> None:
     site.github.viewer = None
     site.github.failures = [Failure(502, method="PATCH"), Failure(502, method="GET", done=True)]
-    site.comment(run_id=1)
-    site.comment(run_id=2)
+    site.comment(1, 2)
     assert len(site.github.comments) == 1
 
 
-def test_posted_comment_whose_answer_was_lost_is_found_again(site: Site) -> None:
-    # The first POST of an attempt is the question whose token it is.
+def test_lost_response_to_a_post_adds_no_comment(site: Site) -> None:
+    # The first POST is the query for the author.
     site.github.failures = [Failure(403, method="POST"), Failure(502, method="POST", done=True)]
     site.comment()
     assert len(site.github.comments) == 1
     assert site.methods == ["POST", "PATCH"]
 
 
-def test_wait_that_is_asked_for_is_kept(site: Site) -> None:
-    site.github.failures = [Failure(403, "You have exceeded a secondary rate limit", "GET", {"Retry-After": "7"})]
+@pytest.mark.parametrize("seconds", [7, 60])
+def test_requested_wait_is_kept(site: Site, seconds: int) -> None:
+    limit = Failure(403, "You have exceeded a secondary rate limit", "GET", {"Retry-After": str(seconds)})
+    site.github.failures = [limit]
     site.comment()
-    assert site.slept == [7.0]
+    assert site.clock.slept == [seconds]
 
 
-def test_failure_that_stays_is_said(site: Site) -> None:
+def test_lasting_failure(site: Site) -> None:
     site.github.failures = [Failure(500, "Server Error", "GET")] * 9
-    with pytest.raises(NotCommented, match="GitHub returned 500: Server Error"):
-        site.comment()
+    assert refused(site.workflow) == "GitHub returned 500: Server Error"
 
 
-def test_nobody_there() -> None:
+def test_no_server() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
-        with pytest.raises(NotCommented, match="cannot reach GitHub: ConnectError"):
-            Site(FakeGitHub(), replace(PULL_REQUEST, api_url=url, graphql_url=url)).comment()
+        assert refused(replace(PULL_REQUEST, api_url=url, graphql_url=url)) == "cannot reach GitHub: ConnectError"
 
 
 @pytest.mark.parametrize("url", ["nonsense", "http://[", "ftp://x"])
-def test_address_that_is_none(url: str) -> None:
-    with pytest.raises(NotCommented, match="cannot reach GitHub"):
-        Site(FakeGitHub(), replace(PULL_REQUEST, api_url=url, graphql_url=url)).comment()
+def test_invalid_address(url: str) -> None:
+    assert refused(replace(PULL_REQUEST, api_url=url, graphql_url=url)).startswith("cannot reach GitHub: ")
 
 
 @pytest.mark.parametrize("token", ["a\nb", "ä", "a b"])
-def test_token_is_never_repeated(site: Site, token: str) -> None:
-    with pytest.raises(NotCommented) as refused:
-        site.comment(token=token)
-    assert token not in str(refused.value)
+def test_invalid_token_is_not_shown(site: Site, token: str) -> None:
+    assert refused(site.workflow, token=token)
 
 
-class TestWorkflowRun:
-    """A job of the base that comments for a fork's run."""
-
-    @pytest.fixture
-    def site(self, site: Site) -> Site:
-        head = Head(HEAD, "stranger/demo", "stranger", "feat")
-        site.workflow = replace(site.workflow, event="workflow_run", pull_request=None, head=head)
-        return site
-
-    def test_pull_request_is_found_by_its_head(self, site: Site) -> None:
-        site.github.pulls = [Pull(6, "stranger", "feat", "9" * 40), Pull(7, "stranger", "feat", HEAD)]
-        site.comment()
-        assert len(site.github.comments) == 1
-        (asked,) = [call for call in site.github.calls if call.path.endswith("/pulls")]
-        assert (asked.query["head"], asked.query["state"]) == ("stranger:feat", "open")
-
-    def test_head_that_has_moved_on(self, site: Site) -> None:
-        site.github.pulls = [Pull(7, "stranger", "feat", "9" * 40)]
-        with pytest.raises(NotCommented, match="no open pull request has commit 1111111 as its head"):
-            site.comment()
-
-    def test_fork_that_is_gone(self, site: Site) -> None:
-        site.workflow = replace(site.workflow, head=Head(HEAD, None, None, "feat"))
-        with pytest.raises(NotCommented, match="no open pull request"):
-            site.comment()
+@pytest.mark.parametrize(("name", "value"), [("NO_PROXY", "http://[::1"), ("HTTP_PROXY", "http://x:y")])
+def test_invalid_proxy(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for each in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(each, raising=False)
+    monkeypatch.setenv(name, value)
+    assert refused(replace(PULL_REQUEST, api_url="http://github.invalid", graphql_url="http://github.invalid"))
 
 
-def test_markers_survive_what_github_does_to_texts(site: Site) -> None:
-    """GitHub answers with the line breaks it was given, and counts characters as we do."""
-    site.comment("ä€😀" * 30_000, run_id=1)
-    site.comment(run_id=2)
+def test_longest_text_is_accepted(site: Site) -> None:
+    site.comment(1, body="ä€😀" * 30_000)
+    site.comment(2)
     assert site.methods == ["POST", "PATCH"]
-    assert json.loads(site.github.calls[-1].text)["body"].startswith("<!-- agentv-ci:")
+    assert json.loads(site.github.calls[-1].text)["body"].startswith(MARKER)
+
+
+@pytest.fixture
+def after_a_fork(site: Site) -> Site:
+    """A `workflow_run` of the base that comments for a fork's run."""
+    head = Head(HEAD, "stranger/demo", "stranger", "feat")
+    site.workflow = replace(site.workflow, event="workflow_run", pull_request=None, head=head)
+    return site
+
+
+def test_pull_request_of_a_workflow_run_is_found_by_its_head(after_a_fork: Site) -> None:
+    github = after_a_fork.github
+    github.pulls = [Pull(6, "stranger", "feat", "9" * 40), Pull(7, "stranger", "feat", HEAD)]
+    after_a_fork.comment()
+    assert len(github.comments) == 1
+    (asked,) = [call for call in github.calls if call.path.endswith("/pulls")]
+    assert (asked.query["head"], asked.query["state"]) == ("stranger:feat", "open")
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        (Head(HEAD, "stranger/demo", "stranger", "feat"), "no open pull request has commit 1111111 as its head"),
+        (Head(HEAD, None, None, "feat"), "no open pull request has commit 1111111 as its head"),
+        (None, "this run does not belong to a pull request"),
+    ],
+    ids=["moved on", "deleted", "unknown"],
+)
+def test_workflow_run_without_an_open_pull_request(after_a_fork: Site, head: Head | None, said: str) -> None:
+    after_a_fork.github.pulls = [Pull(7, "stranger", "feat", "9" * 40)]
+    assert refused(replace(after_a_fork.workflow, head=head)) == said
+
+
+Answer = Callable[[httpx.Request], httpx.Response]
+LOGIN = httpx.Response(200, json={"data": {"viewer": {"login": "github-actions[bot]"}}})
+POSTED = httpx.Response(201, json={"id": 1, "html_url": "https://github.com/acme/demo/pull/7#issuecomment-1"})
+
+
+@pytest.fixture
+def answering(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], list[httpx.Request]]:
+    """Let a function answer all requests; returns the requests so far."""
+
+    def install(answer: Answer) -> list[httpx.Request]:
+        requests: list[httpx.Request] = []
+
+        def respond(request: httpx.Request) -> httpx.Response:
+            requests.append(request)
+            return answer(request)
+
+        transport = httpx.MockTransport(respond)
+        monkeypatch.setattr(httpx, "AsyncClient", functools.partial(httpx.AsyncClient, transport=transport))
+        return requests
+
+    return install
+
+
+def hub(request: httpx.Request, *, planted: Mapping[str, Any] | None = None) -> httpx.Response:
+    """GitHub with at most one comment, which was deleted before it is updated."""
+    if request.url.path == "/graphql":
+        return LOGIN
+    if request.method == "GET":
+        return httpx.Response(200, json=[planted] if planted else [])
+    return httpx.Response(404) if request.method == "PATCH" else POSTED
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        httpx.Response(401, json={"message": "Bad credentials"}),
+        httpx.Response(404, json={"message": ["not", "text"]}),
+        httpx.Response(422, content=b"<html>"),
+        *(httpx.Response(429, headers={"Retry-After": each}) for each in ("9" * 400, "soon", "86400")),
+        *(httpx.Response(307, headers={"Location": each}) for each in ("ftp://x/", "http://127.0.0.1:99999999/", "/")),
+        httpx.Response(200, headers={"Content-Type": "application/json; charset=base64"}),
+        httpx.Response(200, headers=[(b"Set-Cookie", b"a=\xff")]),
+        httpx.Response(200, content=b"<html>Please log in</html>"),
+        httpx.Response(204),
+    ],
+    ids=str,
+)
+def test_any_response_is_explained(answering: Any, response: httpx.Response) -> None:
+    answering(lambda _: response)
+    refused(PULL_REQUEST)
+
+
+def test_response_with_a_broken_encoding(answering: Any) -> None:
+    answering(lambda _: httpx.Response(200, headers={"Content-Encoding": "gzip"}, stream=httpx.ByteStream(b"no gzip")))
+    assert refused(PULL_REQUEST) == "cannot reach GitHub: DecodingError"
+
+
+def test_large_response_is_not_read(answering: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comment_posting, "MAX_BYTES", 1_000)
+    answering(lambda request: httpx.Response(200, content=b" " * 999 + b"[]") if request.method == "GET" else POSTED)
+    assert refused(PULL_REQUEST) == "the response is not from GitHub's API"
+
+
+def test_response_that_never_ends(answering: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comment_posting, "TIMEOUT_S", 0.05)
+    answering(lambda _: asyncio.sleep(9))
+    assert "no answer within 0.05 s" in refused(PULL_REQUEST)
+
+
+def test_token_is_not_sent_to_another_server(answering: Any) -> None:
+    def moved(request: httpx.Request) -> httpx.Response:
+        elsewhere = httpx.Response(307, headers={"Location": f"https://other.example{request.url.path}"})
+        return elsewhere if request.url.host == "api.github.com" else hub(request)
+
+    requests = answering(moved)
+    commented(PULL_REQUEST)
+    assert {each.headers.get("Authorization") for each in requests if each.url.host == "other.example"} == {None}
+
+
+@pytest.mark.parametrize(
+    ("planted", "written"),
+    [
+        ({}, ["PATCH", "POST"]),
+        ({"user": {"login": "github-actions", "type": "User"}}, ["POST"]),
+        *(({each: None}, ["POST"]) for each in ("body", "user")),
+        ({"user": [BOT]}, ["POST"]),
+    ],
+    ids=str,
+)
+def test_comment_that_is_deleted_or_malformed(answering: Any, planted: Mapping[str, Any], written: list[str]) -> None:
+    ours = {"id": 66, "body": f"{MARKER}\nbefore", "user": {"login": BOT, "type": "Bot"}, **planted}
+    requests = answering(lambda request: hub(request, planted=ours))
+    commented(PULL_REQUEST)
+    assert [each.method for each in requests if each.method != "GET" and each.url.path != "/graphql"] == written

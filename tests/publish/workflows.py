@@ -1,4 +1,4 @@
-"""Workflows for tests."""
+"""Workflows, and the runs that their comments store."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ PULL_REQUEST = Workflow(
     base_branches=("main",),
     is_of_pull_request=True,
 )
+PUSH = replace(PULL_REQUEST, event="push", pull_request=None, head=None, is_of_pull_request=False)
 FORK = replace(PULL_REQUEST, head=Head(HEAD, "stranger/demo", "stranger", "feat"))
 
 
 def past(run_id: int = 5, **given: Any) -> PastRun:
-    """A run in figures."""
     plain = PastRun(run_id=run_id, attempt=1, sha=HEAD, at="2030-01-02 03:04", verdict="fail", passed=1, total=2)
     return plain.model_copy(update=given)

@@ -1,7 +1,8 @@
-"""Plans and rows, as small as a test needs them."""
+"""Minimal plans, rows and runs."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
@@ -9,6 +10,13 @@ from hypothesis import strategies as st
 
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
 from agentv_ci.analysis.run_report import report, run_report_of
+from agentv_ci.contracts.diagnostics import Severity
+from agentv_ci.contracts.diagnostics_document import (
+    DiagnosticRecord,
+    DiagnosticsDocument,
+    DiagnosticsSummary,
+    FileRecord,
+)
 from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanGate, PlanSource, PlanSuite
 from agentv_ci.contracts.report import Ending, GateSettings, RunReport
@@ -29,21 +37,21 @@ NASTY = (
     "  ", ": ", " #", "- ", "---", "...", "|", ">", "%", "@", "`", "!", "&a", "*a", "{", "}", "[", "]", ",", "?", '"',
     "'", "\\", "<", ">", "&", "]]>", "<!--", "0", "1e3", "0x1f", "yes", "null", "~", "=", "<<", "2030-01-01", "😀", "é",
 )  # fmt: skip
-"""Pieces that some format or other stumbles over."""
+"""Pieces that are special in some format."""
 
 any_text = st.text(st.characters(exclude_categories=()), max_size=30) | st.lists(
     st.sampled_from(NASTY) | st.text(max_size=3), max_size=8
 ).map("".join)
-"""Every text there is, lone surrogates included."""
+"""Any text, including lone surrogates."""
 
 
 def well_formed(text: str) -> str:
-    """What remains of a text where lone surrogates cannot be written: U+FFFD in their place."""
+    """Return a text with U+FFFD for lone surrogates."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 well_formed_text = any_text.map(well_formed)
-"""Every text that can be an id."""
+"""Any text that can be an id."""
 
 
 def case(id: str = "one", *, suite: str = SUITE, line: int = 3, **given: Any) -> PlanCase:  # noqa: A002  # its name
@@ -72,12 +80,12 @@ def case(id: str = "one", *, suite: str = SUITE, line: int = 3, **given: Any) ->
 
 
 def suite(path: str = SUITE, **gate: Any) -> PlanSuite:
-    """A suite with these thresholds."""
+    """A suite with these settings of the gate."""
     return PlanSuite(path=path, dataset="a", gate=PlanGate(**gate))
 
 
 def plan(*cases: PlanCase, suites: Iterable[PlanSuite] | None = None) -> Plan:
-    """A plan of these cases; without `suites` theirs have the gate's defaults."""
+    """A plan of these cases; by default their suites have the default gate."""
     return Plan(
         schema_=schema_id("plan-v1"),
         digest=DIGEST,
@@ -129,47 +137,48 @@ def row(
 
 
 def rows_of(of: PlanCase, *verdicts: Verdict) -> list[ResultRow]:
-    """One trial after the other of a case."""
+    """The trials of a case."""
     return [row(verdict, of=of, trial=number) for number, verdict in enumerate(verdicts, 1)]
 
 
 def outcomes_of(of: Plan, rows: Iterable[ResultRow]) -> tuple[CaseOutcome, ...]:
-    """What became of the cases of a plan."""
+    """The outcomes of the cases of a plan."""
     return report(of, rows, Ending())[1]
 
 
 def whole(rows: Iterable[ResultRow], ending: Ending | None = None) -> tuple[RunReport, tuple[CaseOutcome, ...]]:
-    """What rows come to, of whatever plan they are."""
+    """The report and the outcomes of rows without a plan."""
     tally = Tally()
     for each in rows:
         tally.add(each)
-    suites = dict.fromkeys(outcome.case.suite for outcome in tally.outcomes())
-    settings = [
-        GateSettings(suite=name, cases=sum(each.case.suite == name for each in tally.outcomes())) for name in suites
-    ]
     outcomes = tally.outcomes()
-    ended = ending or Ending()
-    found = run_report_of(tally, outcomes, settings, ended, plan_digest=None, scenarios=(), comparison=None)
+    suites = Counter(each.case.suite for each in outcomes)
+    settings = [GateSettings(suite=name, cases=number) for name, number in suites.items()]
+    found = run_report_of(
+        tally, outcomes, settings, ending or Ending(), plan_digest=None, scenarios=(), comparison=None
+    )
     return found, outcomes
 
 
 def reported(rows: Sequence[ResultRow], ending: Ending | None = None) -> RunView:
-    """The same as renderers get it."""
+    """The view of rows that renderers get."""
     return RunView(*whole(rows, ending), lambda: rows)
 
 
-def finding(text: str) -> EvaluatorResult:
-    """An evaluator's result that says `text` wherever it can say something."""
-    return EvaluatorResult(
-        name="c",
-        type="contains",
-        status="ok",
-        score=0.5,
-        weight=1.0,
-        required=False,
-        verdict="fail",
-        hits=(text,),
-        misses=(text,),
-        reasoning=text,
-        raw_response=text,
-    )
+def finding(text: str, **given: Any) -> EvaluatorResult:
+    """A failed evaluator's result with `text` in every text."""
+    plain: dict[str, Any] = {"name": "c", "type": "contains", "status": "ok", "score": 0.5, "verdict": "fail"}
+    plain |= {"weight": 1.0, "required": False, "hits": (text,), "misses": (text,)}
+    return EvaluatorResult(**{**plain, "reasoning": text, "raw_response": text, **given})
+
+
+def diagnostics_of(*messages: str, severity: Severity = "error", **given: Any) -> DiagnosticsDocument:
+    """A document with these diagnostics in one file."""
+    plain: dict[str, Any] = {"rule": "AV202", "severity": severity, "path": "/home/ada/shop/evals/a.yaml"}
+    plain |= {"line": 9, "column": 11, "end_line": 9, "end_column": 20, "pointer": None, "case": None, "target": None}
+    plain |= {"hint": "write `evaluators`", **given}
+    found = tuple(DiagnosticRecord(**plain, message=message) for message in messages)
+    errors = len(messages) if severity == "error" else 0
+    summary = DiagnosticsSummary(files=1, passed=0, failed=1, skipped=0, errors=errors, warnings=len(messages) - errors)
+    file = FileRecord(path=plain["path"], kind="eval", valid=not errors, diagnostics=found)
+    return DiagnosticsDocument(schema_="x", files=(file,), summary=summary)

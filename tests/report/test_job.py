@@ -5,98 +5,75 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agentv_ci.contracts.action import ActionRun, ActionVerdict
-from agentv_ci.contracts.diagnostics_document import (
-    DiagnosticRecord,
-    DiagnosticsDocument,
-    DiagnosticsSummary,
-    FileRecord,
-)
 from agentv_ci.contracts.plan_summaries import ChangedCase, NamedCase, PlanDiff
 from agentv_ci.report.job import Job, text
 from agentv_ci.report.view import NO_LINKS, Links
-from tests.report.builders import reported, row
+from tests.report.builders import diagnostics_of, reported, row
+from tests.support.markdown import MARKDOWN_ATTACKS, MARKUP, MarkdownPage
 
 LIMIT = 60_000
 
 
-def ended(verdict: ActionVerdict = "pass", **given: Any) -> ActionRun:
-    return ActionRun(exit_code=0, verdict=verdict, root="/home/ada/shop", **given)
-
-
-def job(run: ActionRun | None = None, **given: Any) -> Job:
+def job(verdict: ActionVerdict = "pass", *, limit: int = LIMIT, **given: Any) -> str:
+    """The text of a job; fields of its run may be given, too."""
+    about_run = {name: given.pop(name) for name in ("reason", "hint", "validate_only") if name in given}
+    run = ActionRun(exit_code=0, verdict=verdict, root="/home/ada/shop", **about_run)
     plain: dict[str, Any] = {"reported": None, "diagnostics": None, "changes": None, "links": NO_LINKS}
-    return Job(run or ended(), relative=lambda path: path.removeprefix("/home/ada/shop/"), **{**plain, **given})
+    return text(Job(run, relative=lambda path: path.removeprefix("/home/ada/shop/"), **{**plain, **given}), limit)
 
 
-def wrong(*messages: str, severity: Any = "error") -> DiagnosticsDocument:
-    found = tuple(
-        DiagnosticRecord(
-            rule="AV202",
-            severity=severity,
-            message=message,
-            path="/home/ada/shop/evals/a.yaml",
-            line=9,
-            column=11,
-            end_line=9,
-            end_column=20,
-            pointer=None,
-            case=None,
-            target=None,
-            hint="write `evaluators`",
-        )
-        for message in messages
-    )
-    errors = len(messages) if severity == "error" else 0
-    summary = DiagnosticsSummary(files=1, passed=0, failed=1, skipped=0, errors=errors, warnings=len(messages) - errors)
-    file = FileRecord(path="/home/ada/shop/evals/a.yaml", kind="eval", valid=not errors, diagnostics=found)
-    return DiagnosticsDocument(schema_="x", files=(file,), summary=summary)
+@pytest.mark.parametrize(
+    ("verdict", "title"),
+    [
+        ("pass", "✅ Evaluations: passed"),
+        ("fail", "❌ Evaluations: not passed"),
+        ("error", "⚠️ Evaluations: no verdict"),
+        ("invalid", "❌ Evaluations: invalid"),
+        ("nothing", "➖ Evaluations: nothing ran"),
+        ("budget", "⛔ Evaluations: budget used up"),
+    ],
+)
+def test_job_without_a_run_shows_the_reason(verdict: ActionVerdict, title: str) -> None:
+    said = job(verdict, reason="because\nof this", hint="do that")
+    assert said == f"## {title}\n\n```text\nbecause\nof this\n```\n\n`do that`\n"
 
 
-TITLES = {
-    "pass": "✅ Evaluations: passed",
-    "fail": "❌ Evaluations: not passed",
-    "error": "⚠️ Evaluations: no verdict",
-    "invalid": "❌ Evaluations: invalid",
-    "nothing": "➖ Evaluations: nothing ran",
-    "budget": "⛔ Evaluations: budget used up",
-}
-
-
-@pytest.mark.parametrize("verdict", [*TITLES])
-def test_job_without_a_run_says_why(verdict: ActionVerdict) -> None:
-    said = text(job(ended(verdict, reason="because\nof this", hint="do that")), LIMIT)
-    assert said == f"## {TITLES[verdict]}\n\n```text\nbecause\nof this\n```\n\n`do that`\n"
-
-
-def test_documents_are_named_with_their_lines() -> None:
+def test_diagnostics_link_to_their_lines() -> None:
     links = Links.of_commit("https://github.com", "acme/shop", "abc")
-    said = text(job(ended("invalid"), diagnostics=wrong("unknown field 'x'"), links=links), LIMIT)
+    said = job("invalid", diagnostics=diagnostics_of("unknown field 'x'"), links=links)
     address = "https://github.com/acme/shop/blob/abc/evals/a.yaml#L9"
     assert f"- ❌ [`evals/a.yaml:9:11`]({address}) `unknown field 'x'` AV202; `` write `evaluators` ``" in said
 
 
-def test_validation_alone_has_its_own_words() -> None:
-    said = text(job(ended("invalid", validate_only=True), diagnostics=wrong("x")), LIMIT)
+def test_validation_without_a_run() -> None:
+    said = job("invalid", validate_only=True, diagnostics=diagnostics_of("x"))
     assert said.startswith("## ❌ Documents: invalid\n\n**1 file checked: 1 error, 0 warnings**\n\n- ❌")
-    assert text(job(ended(validate_only=True)), LIMIT).startswith("## ✅ Documents: valid\n")
+    assert job(validate_only=True) == "## ✅ Documents: valid\n"
 
 
 def test_warnings_of_a_run_are_folded() -> None:
-    said = text(job(reported=reported([row()]), diagnostics=wrong("empty", severity="warning")), LIMIT)
+    said = job(reported=reported([row()]), diagnostics=diagnostics_of("empty", severity="warning"))
     assert said.startswith("## ✅ Evaluations: passed")
-    assert "<summary>Documents: 0 errors, 1 warning</summary>" in said
+    assert "<summary>Documents: 0 errors, 1 warning</summary>\n\n- 🟡" in said
 
 
 def test_changes_since_a_plan() -> None:
     changed = ChangedCase(id="a", suite="s.yaml", reasons=tuple(f"reason {number}" for number in range(7)))
-    changes = PlanDiff(added=(NamedCase(id="b", suite="s.yaml"),), removed=(), changed=(changed,))
-    said = text(job(changes=changes), LIMIT)
+    said = job(changes=PlanDiff(added=(NamedCase(id="b", suite="s.yaml"),), removed=(), changed=(changed,)))
     assert "<summary>Since the older plan: 1 case changed, 1 added, 0 removed</summary>" in said
     assert "- changed `a` in `s.yaml`: `reason 0`, `reason 1`, `reason 2`, `reason 3`, `reason 4`, 2 more" in said
     assert "- added `b` in `s.yaml`" in said
-    assert "No case has changed" in text(job(changes=PlanDiff(added=(), removed=(), changed=())), LIMIT)
+    assert "No case has changed" in job(changes=PlanDiff(added=(), removed=(), changed=()))
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_changes_come_first_if_nothing_ran(is_empty: bool) -> None:
+    said = job(changes=PlanDiff(added=(), removed=(), changed=()), reported=reported([] if is_empty else [row()]))
+    assert said.startswith("No case has changed") == is_empty
 
 
 @pytest.mark.parametrize("limit", [20_000, LIMIT, 1_000_000])
@@ -104,5 +81,22 @@ def test_longest_job_fits(limit: int) -> None:
     rows = [row("fail", eval_id=f"case {number} " + "x" * 200, candidate_answer="y" * 5_000) for number in range(300)]
     many = tuple(ChangedCase(id="i" * 999, suite="s" * 999, reasons=("r" * 999,) * 9) for _ in range(99))
     changes = PlanDiff(added=(), removed=(), changed=many)
-    whole = job(reported=reported(rows), diagnostics=wrong(*["m" * 999] * 99), changes=changes)
-    assert len(text(whole, limit)) <= limit
+    said = job(reported=reported(rows), diagnostics=diagnostics_of(*["m" * 999] * 99), changes=changes, limit=limit)
+    assert limit // 2 < len(said) <= limit or limit == 1_000_000
+    assert len(job(diagnostics=diagnostics_of("x", path="p" * 500_000), limit=limit)) <= limit
+
+
+attacks = st.lists(st.sampled_from(MARKDOWN_ATTACKS), max_size=4).map("".join)
+
+
+@settings(max_examples=25)
+@given(attacks, attacks)
+def test_foreign_text_is_shown_as_text(one: str, other: str) -> None:
+    named = NamedCase(id=one or "x", suite=other or "x")
+    changed = ChangedCase(id=other or "x", suite=one or "x", reasons=(one, other))
+    changes = PlanDiff(added=(named,), removed=(named,), changed=(changed,))
+    found = diagnostics_of(one, hint=other, path=f"/home/ada/shop/{other}", case=one, target=other)
+    page = MarkdownPage(job("invalid", reason=one, hint=other, diagnostics=found, changes=changes))
+    assert page.tags <= MARKUP
+    assert page.comments == []
+    assert not any(each in page.loose for each in ("@octocat", "evil.example", "#123"))

@@ -1,4 +1,4 @@
-"""Commands that people are told to type mean the one case."""
+"""The command that reruns a case, and addresses of lines."""
 
 from __future__ import annotations
 
@@ -8,18 +8,34 @@ import pytest
 from hypothesis import given
 
 from agentv_ci.compile.overrides import is_selected
-from agentv_ci.report.view import rerun_command
+from agentv_ci.report.view import Links, rerun_command
 from tests.report.builders import well_formed_text
 
 
 @pytest.mark.parametrize(("target", "ending"), [("default", ""), ("gpt", " --target=gpt"), ("-a", " --target=-a")])
-def test_the_target_is_named_unless_it_is_everybodys(target: str, ending: str) -> None:
+def test_rerun_command_names_a_target_that_is_not_the_default(target: str, ending: str) -> None:
     assert rerun_command("evals/a.yaml", "one", target) == f"agentv-ci eval evals/a.yaml --eval-id=one{ending}"
 
 
 @given(well_formed_text)
-def test_a_shell_and_the_glob_come_back_to_the_id(case_id: str) -> None:
+def test_rerun_command_selects_the_case_alone(case_id: str) -> None:
     words = shlex.split(rerun_command("a.yaml", case_id, "default"))
     pattern = words[3].removeprefix("--eval-id=")
     assert is_selected(case_id, [pattern])
     assert not is_selected(f"{case_id}x", [pattern])
+
+
+@pytest.mark.parametrize(
+    ("server", "repository", "commit", "address"),
+    [
+        ("https://github.com", "o/r", "abc", "https://github.com/o/r/blob/abc/a%20b.yaml#L7"),
+        ("https://ghe:8443/x", "o/\udcff", "a b", "https://ghe:8443/x/o/%FF/blob/a%20b/a%20b.yaml#L7"),
+        *((server, "o/r", "abc", None) for server in ("http://", 'https://x" y', "https://x) <b>", "ftp://x")),
+        ("https://github.com", "", "abc", None),
+        ("https://github.com", "o/r", "", None),
+    ],
+)
+def test_links(server: str, repository: str, commit: str, address: str | None) -> None:
+    links = Links.of_commit(server, repository, commit)
+    assert links.to("a b.yaml", 7) == address
+    assert links.to("/a b.yaml", 7) is None

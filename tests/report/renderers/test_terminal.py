@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
+from agentv_ci.analysis.outcomes import MAX_FINDING
 from agentv_ci.analysis.run_report import report
+from agentv_ci.cli.console import one_line
 from agentv_ci.contracts.plan import PlanCase, PlanSuite
 from agentv_ci.contracts.report import Ending
-from agentv_ci.contracts.results import ResultRow, Usage
+from agentv_ci.contracts.results import EvaluatorResult, ResultRow, Usage
 from agentv_ci.report.lines import Line
-from agentv_ci.report.renderers.terminal import render
+from agentv_ci.report.renderers.terminal import WIDTH, render
 from agentv_ci.report.view import RunView
-from tests.report.builders import any_text, case, plan, row, suite, well_formed
+from tests.report.builders import any_text, case, finding, outcomes_of, plan, row, suite, well_formed
 
-LONG = "a sentence that goes on and on without coming to its end, although nobody wants it"
-COMMANDS = (
-    "\x1b[2J\x1b[Hclear \x1b]0;title\x07 \x1b]8;;https://example.com\x1b\\ \x08 \x9b31m \x00 \x7f \u202eback\u202c"
-)
-COMMANDING = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+LONG = "a sentence that goes on and on without coming to its end, which takes more than a line"
+CONTROLS = "\x1b[2J\x1b[H \x1b]0;title\x07 \x1b]8;;https://example.com\x1b\\ \x08 \x9b31m \x00 \x7f \u202eback\u202c"
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def rendered(
@@ -31,20 +32,30 @@ def rendered(
     return list(render(RunView(*report(plan(*cases, suites=suites), rows, Ending(**given)))))
 
 
-def printed(
-    cases: Sequence[PlanCase], rows: Sequence[ResultRow], *, suites: Sequence[PlanSuite] | None = None, **given: Any
-) -> str:
-    return "".join(f"{line.text}\n" for line in rendered(cases, rows, suites=suites, **given))
+def printed(*rows: ResultRow, cases: Sequence[PlanCase] | None = None) -> list[str]:
+    """The lines of the summary; by default every row is the only one of its case."""
+    of = cases or [case(each.eval_id, suite=each.suite, line=each.source.line) for each in rows]
+    return [line.text for line in rendered(of, rows)]
 
 
-def test_summary_tells_errors_failures_figures_and_the_gate() -> None:
+def result(name: str = "c", verdict: str = "fail", score: float = 0.0, **given: Any) -> EvaluatorResult:
+    status = verdict if verdict in ("error", "skipped") else "ok"
+    plain = {"status": status, "verdict": verdict, "score": score, "hits": (), "misses": (), "reasoning": ""}
+    return finding("", name=name, **{**plain, **given})
+
+
+def listed(*results: EvaluatorResult, of: ResultRow | None = None) -> list[str]:
+    """The lines below a failed case with these results."""
+    failed = (of or row("fail")).model_copy(update={"evaluator_results": results, "candidate_answer": ""})
+    *found, again = [line[4:] for line in printed(failed) if line.startswith("    ")]
+    assert again == "again: agentv-ci eval evals/a.yaml --eval-id=one"
+    return found
+
+
+def test_whole_summary() -> None:
     cases = [
-        case("greets", line=3),
-        case("apologises", line=9),
-        case("explains", line=15),
-        case("refuses", line=21),
-        case("counts", line=27, trials=3),
-        case("waits", line=33),
+        case(name, line=3 + 6 * number, trials=3 if name == "counts" else 1)
+        for number, name in enumerate(["greets", "apologises", "explains", "refuses", "counts", "waits"])
     ]
     rows = [
         row("pass", 0.95, of=cases[0], usage=Usage(input_tokens=1200, output_tokens=34, total_tokens=1234)),
@@ -55,7 +66,7 @@ def test_summary_tells_errors_failures_figures_and_the_gate() -> None:
         row("pass", 1.0, of=cases[4], trial=2),
         row("fail", 0.4, of=cases[4], trial=3, misses=("lost count",)),
     ]
-    assert printed(cases, rows) == (
+    assert "\n".join(printed(*rows, cases=cases)) == (
         """\
 errors:
   error  refuses  (evals/a.yaml:21)
@@ -67,10 +78,10 @@ errors:
 
 failures, worst first:
   fail 0.250  explains  (evals/a.yaml:15)
-    a sentence that goes on and on without coming to its end, although nobody
-    wants it
-    answer: First, a sentence that goes on and on without co … hat goes on and
-      on without coming to its end, although nobody wants it, and last.
+    a sentence that goes on and on without coming to its end, which takes more
+    than a line
+    answer: First, a sentence that goes on and on without co … goes on and on
+      without coming to its end, which takes more than a line, and last.
     again: agentv-ci eval evals/a.yaml --eval-id=explains
   borderline 0.700  apologises  (evals/a.yaml:9)
     too long; no apology
@@ -90,96 +101,81 @@ mean 0.675  median 0.750  min 0.250  max 0.950  stdev 0.261
 tokens: 2,000 in, 34 out, 2,034 total
 gate: not passed
   pass rate 50.0% is below 100.0%
-  2 errors, at most 0 allowed
-"""
+  2 errors, at most 0 allowed"""
     )
 
 
-def test_summary_is_short_when_everything_passed() -> None:
-    one = case()
-    assert printed([one], [row(of=one)]) == (
-        """\
-1 case: 1 passed, 0 failed, 0 errors
-mean 1.000  median 1.000  min 1.000  max 1.000  stdev 0.000
-[0.0, 0.2)      0
-[0.2, 0.4)      0
-[0.4, 0.6)      0
-[0.6, 0.8)      0
-[0.8, 1.0]      1  ##############################
-gate: passed
-"""
-    )
+def test_passed_run_has_only_figures() -> None:
+    summary = printed(row())
+    assert (summary[0], summary[-1], len(summary)) == ("1 case: 1 passed, 0 failed, 0 errors", "gate: passed", 8)
 
 
-def test_summary_has_no_figures_when_nothing_was_graded() -> None:
-    one = case()
-    assert printed([one], [row("error", of=one, candidate_answer="")]) == (
-        """\
-errors:
-  error  one  (evals/a.yaml:3)
-    process: it broke
-    again: agentv-ci eval evals/a.yaml --eval-id=one
-
-1 case: 0 passed, 0 failed, 1 error
-gate: not passed
-  1 error, at most 0 allowed
-  no case was graded
-"""
-    )
+def test_no_figures_if_nothing_was_graded() -> None:
+    assert printed(row("error", candidate_answer=""))[-4:] == [
+        "1 case: 0 passed, 0 failed, 1 error",
+        "gate: not passed",
+        "  1 error, at most 0 allowed",
+        "  no case was graded",
+    ]
 
 
-def test_dry_run_is_said_first_and_not_gated() -> None:
-    one = case()
-    lines = rendered([one], [row("fail", of=one)], dry_run=True)
-    assert lines[0] == Line("dry run: the mock answered; the scores below are meaningless", "warn")
-    assert lines[-1] == Line("gate: not applied to a dry run", "warn")
+@pytest.mark.parametrize(
+    ("verdict", "ending", "last"),
+    [
+        ("fail", {"dry_run": True}, Line("gate: not applied to a dry run", "warn")),
+        ("pass", {"write_error": "disk full"}, Line("  results could not be written: disk full", "bad")),
+        ("pass", {}, Line("gate: passed", "good")),
+    ],
+)
+def test_gate(verdict: Any, ending: dict[str, Any], last: Line) -> None:
+    lines = rendered([case()], [row(verdict)], **ending)
+    assert lines[-1] == last
+    dry = Line("dry run: the mock answered; the scores below are meaningless", "warn")
+    assert (lines[0] == dry) == bool(ending.get("dry_run"))
 
 
-def test_reasons_name_the_suite_when_there_are_several() -> None:
+def test_reasons_of_several_suites() -> None:
     cases = [case("one"), case("two", suite="evals/b.yaml")]
     lines = rendered(cases, [row("pass", of=cases[0]), row("fail", of=cases[1])])
     assert lines[-2:] == [
         Line("gate: not passed", "bad"),
         Line("  evals/b.yaml: pass rate 0.0% is below 100.0%", "bad"),
     ]
-
-
-def test_results_that_could_not_be_written_are_told() -> None:
-    one = case()
-    assert rendered([one], [row(of=one)], write_error="disk full")[-1] == Line(
-        "  results could not be written: disk full", "bad"
-    )
+    allowed = [suite(min_pass_rate=0.0), suite("evals/b.yaml", min_pass_rate=0.0)]
+    assert rendered(cases, [row("pass", of=cases[0]), row("fail", of=cases[1])], suites=allowed)[-1].style == "good"
 
 
 @pytest.mark.parametrize(
-    ("failing", "shown", "last"), [(10, 10, ""), (11, 10, "  … and 1 more"), (99, 10, "  … and 89 more")]
+    ("failing", "shown", "last"), [(10, 10, []), (11, 10, ["  … and 1 more"]), (99, 10, ["  … and 89 more"])]
 )
-def test_at_most_ten_cases_are_listed(failing: int, shown: int, last: str) -> None:
-    cases = [case(f"case-{number}") for number in range(failing)]
-    lines = [line.text for line in rendered(cases, [row("fail", of=each) for each in cases])]
-    listed = [text for text in lines if text.startswith("  fail ")]
-    assert len(listed) == shown
-    assert [text for text in lines if "more" in text] == ([last] if last else [])
+def test_ten_cases_are_listed(failing: int, shown: int, last: list[str]) -> None:
+    lines = printed(*(row("fail", of=case(f"case-{number}")) for number in range(failing)))
+    assert len([text for text in lines if text.startswith("  fail ")]) == shown
+    assert [text for text in lines if "more" in text] == last
+
+
+def test_reasons_of_many_suites_are_cut() -> None:
+    lines = printed(*(row("fail", of=case(suite=f"evals/{number}.yaml")) for number in range(60)))
+    assert "  … and 50 more" in lines[lines.index("gate: not passed") :]
 
 
 def test_worst_cases_come_first() -> None:
-    cases = [case(name) for name in "abcd"]
     scores = {"a": 0.5, "b": 0.7, "c": 0.1, "d": 0.5}
-    lines = rendered(cases, [row("fail", scores[each.id], of=each) for each in cases])
-    assert [line.text.split()[2] for line in lines if line.text.startswith("  fail ")] == ["c", "a", "d", "b"]
+    lines = printed(*(row("fail", score, of=case(name)) for name, score in scores.items()))
+    assert [line.split()[2] for line in lines if line.startswith("  fail ")] == ["c", "a", "d", "b"]
 
 
-def test_lines_are_coloured_by_what_they_say() -> None:
+def test_styles() -> None:
     cases = [case(name) for name in "abcd"]
     rows = [row("pass", of=cases[0]), row("borderline", of=cases[1]), row("fail", of=cases[2])]
-    told = rendered(cases, rows)
+    lines = rendered(cases, rows)
     place = ("  (evals/a.yaml:3)", "faint")
-    assert [line.parts[:3] for line in told if line.text.endswith("(evals/a.yaml:3)")] == [
+    assert [line.parts[:3] for line in lines if line.text.endswith("(evals/a.yaml:3)")] == [
         (("  error  ", "bad"), ("d", "strong"), place),
         (("  fail 0.200  ", "bad"), ("c", "strong"), place),
         (("  borderline 0.700  ", "warn"), ("b", "strong"), place),
     ]
-    assert [line for line in told if line.style != "plain"] == [
+    assert [line for line in lines if line.style != "plain"] == [
         Line("errors:", "title"),
         Line("failures, worst first:", "title"),
         Line("    answer: Hello", "faint"),
@@ -191,95 +187,142 @@ def test_lines_are_coloured_by_what_they_say() -> None:
     ]
 
 
-@given(any_text)
-def test_pieces_of_a_line_are_the_line(text: str) -> None:
-    one = case(well_formed(text) or "x")
-    for line in rendered([one], [row("fail", of=one, candidate_answer=text)]):
-        assert not line.parts or "".join(part for part, _ in line.parts).rstrip() == line.text
-
-
-def test_gate_is_good_when_it_is_passed() -> None:
-    one = case()
-    assert rendered([one], [row(of=one)])[-1] == Line("gate: passed", "good")
-
-
 @pytest.mark.parametrize(
-    ("usage", "told"),
+    ("usage", "shown"),
     [
-        (Usage(input_tokens=1, output_tokens=2, total_tokens=3), "tokens: 1 in, 2 out, 3 total"),
-        (Usage(total_tokens=1_000_000), "tokens: 0 in, 0 out, 1,000,000 total"),
-        (Usage(), None),
-        (None, None),
+        (Usage(total_tokens=1_000_000), ["tokens: 0 in, 0 out, 1,000,000 total"]),
+        (Usage(input_tokens=1), ["tokens: 1 in, 0 out, 0 total"]),
+        (Usage(), []),
+        (None, []),
     ],
 )
-def test_tokens_are_told_when_somebody_counted_them(usage: Usage | None, told: str | None) -> None:
-    one = case()
-    lines = [line.text for line in rendered([one], [row(of=one, usage=usage)])]
-    assert [text for text in lines if text.startswith("tokens")] == ([told] if told else [])
+def test_tokens_are_shown_if_they_were_counted(usage: Usage | None, shown: list[str]) -> None:
+    assert [text for text in printed(row(usage=usage)) if text.startswith("tokens")] == shown
 
 
 @pytest.mark.parametrize(
     ("counts", "bars"),
     [((1, 1), (30, 30)), ((1, 2), (15, 30)), ((1, 100), (1, 30)), ((0, 5), (0, 30)), ((29, 30), (29, 30))],
 )
-def test_longest_bar_is_the_fullest_bin_and_no_case_is_without_a_mark(
-    counts: tuple[int, int], bars: tuple[int, int]
-) -> None:
+def test_bars_are_scaled_to_the_fullest_bin(counts: tuple[int, int], bars: tuple[int, int]) -> None:
     scores = [0.1] * counts[0] + [0.9] * counts[1]
-    cases = [case(f"case-{number}") for number in range(len(scores))]
-    rows = [row("fail", score, of=each) for each, score in zip(cases, scores, strict=True)]
-    lines = [line.text for line in rendered(cases, rows) if line.text.startswith("[")]
-    assert (lines[0].count("#"), lines[-1].count("#")) == bars
+    lines = printed(*(row("fail", score, of=case(f"case-{number}")) for number, score in enumerate(scores)))
+    histogram = [line.count("#") for line in lines if line.startswith("[")]
+    assert (histogram[0], histogram[-1]) == bars
 
 
-def test_long_sentence_keeps_its_beginning_and_its_end_where_causes_stand() -> None:
-    said = f"it began so {'and went on ' * 100}until the cause"
-    text = printed([case("one")], [row("error", of=case("one"), error=said, candidate_answer="")])
-    *lines, _again = [line for line in text.splitlines() if line.startswith("    ")]
+def test_long_error_keeps_its_beginning_and_its_end() -> None:
+    error = f"it began so {'and went on ' * 100}until the cause"
+    summary = printed(row("error", error=error, candidate_answer=""))
+    *lines, _again = [line for line in summary if line.startswith("    ")]
     assert lines[0].startswith("    process: it began so")
     assert lines[-1].endswith("until the cause")
     assert len(lines) <= 5
 
 
-@settings(deadline=None, derandomize=True, max_examples=50)
-@given(any_text, any_text)
-def test_no_text_leaves_its_line_or_the_80_columns(text: str, other: str) -> None:
-    one = case()
-    lines = [line.text for line in rendered([one], [row("fail", of=one, misses=(text * 20, other))])]
-    assert all(len(line) <= 80 and line.splitlines() in ([], [line]) for line in lines)
-
-
-@pytest.mark.parametrize(
-    ("where", "found"),
-    [
-        ("misses", row("fail", misses=(COMMANDS,))),
-        ("reasoning", row("fail", reasoning=COMMANDS)),
-        ("error", row("error", error=COMMANDS)),
-        ("id", row("fail", of=case(COMMANDS))),
-    ],
-)
-def test_nothing_from_outside_commands_the_terminal(where: str, found: ResultRow) -> None:
-    one = case(COMMANDS if where == "id" else "one")
-    assert [line.text for line in rendered([one], [found]) if COMMANDING.search(line.text)] == []
-
-
-def test_thresholds_do_not_change_the_figures() -> None:
-    one = case()
-    lines = rendered([one], [row("fail", of=one)], suites=[suite(min_pass_rate=0.0)])
-    assert lines[-1] == Line("gate: passed", "good")
-
-
-def test_trial_without_a_verdict_is_named_where_its_case_has_one() -> None:
+def test_trial_without_a_verdict_of_a_passed_case() -> None:
     of = case("moody", trials=3)
     rows = [row("pass", of=of), row("error", of=of, trial=2, error="no answer"), row("pass", of=of, trial=3)]
-    text = printed([of], rows)
-    assert text.startswith(
-        """\
-trials without a verdict:
-  error  trial 2 of 3  moody  (evals/a.yaml:3)
-    process: no answer
+    summary = printed(*rows, cases=[of])
+    assert summary[:5] == [
+        "trials without a verdict:",
+        "  error  trial 2 of 3  moody  (evals/a.yaml:3)",
+        "    process: no answer",
+        "",
+        "1 case: 1 passed, 0 failed, 0 errors, 1 trial without a verdict",
+    ]
+    assert summary[-2:] == ["gate: not passed", "  1 error, at most 0 allowed"]
 
-1 case: 1 passed, 0 failed, 0 errors, 1 trial without a verdict
-"""
-    )
-    assert text.endswith("gate: not passed\n  1 error, at most 0 allowed\n")
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_worst_case_keeps_its_answer_among_many(is_first: bool) -> None:
+    why = (finding("why"),) * 100
+    rows = [row("fail", score=0.5, of=case(f"{each}", line=each), evaluator_results=why) for each in range(1, 102)]
+    worst = row("fail", score=0.0, of=case("worst"), candidate_answer="nonsense", evaluator_results=why)
+    assert "    answer: nonsense" in printed(*([worst, *rows] if is_first else [*rows, worst]))
+
+
+def test_every_evaluator_of_a_failed_case_has_a_line() -> None:
+    assert listed(
+        result("greets", "pass", 1.0, hits=("contains 'hi'", "in time"), misses=("unsaid",)),
+        result("thanks", "borderline", 0.7, hits=("unsaid",), misses=("no thanks", "too short")),
+        result("cost", "skipped", reasoning="the target does not report a cost"),
+        result("judge", "error", reasoning="it broke"),
+        result("near", "fail", 0.25, reasoning="rouge_l 0.250"),
+        result("silent", "fail", 0.0),
+    ) == [
+        "pass       1.000  greets: contains 'hi'; in time",
+        "borderline 0.700  thanks: no thanks; too short",
+        "skipped           cost: the target does not report a cost",
+        "error             judge: it broke",
+        "fail       0.250  near: rouge_l 0.250",
+        "fail       0.000  silent",
+    ]
+
+
+def test_single_evaluator_gives_only_its_reason() -> None:
+    assert listed(result(misses=("unsaid",)), of=row("fail", misses=("of the row",))) == ["of the row"]
+    assert listed(of=row("fail", reasoning="because")) == ["because"]
+
+
+@pytest.mark.parametrize(("kind", "verdict"), [("schema", "fail"), ("contains", "pass")])
+def test_schema_violations_and_passed_evaluators_take_one_line(kind: str, verdict: str) -> None:
+    said: dict[str, Any] = {"hits" if verdict == "pass" else "misses": ("word " * 50,)}
+    first, second = listed(result("a", verdict, type=kind, **said), result("b", misses=("x",)))
+    assert first.endswith("…")
+    assert second == "fail       0.000  b: x"
+
+
+def test_long_miss_keeps_its_beginning_and_its_end() -> None:
+    shown = listed(result("a", misses=("begin " + "word " * 10_000 + "end",)), result("b"))
+    assert shown[0].startswith("fail       0.000  a: begin")
+    assert any(line.endswith("end") for line in shown)
+    assert 1 < len(shown) < 10
+
+
+def test_findings_are_those_of_the_worst_trial() -> None:
+    one = case(trials=3)
+    rows = [
+        row("pass", of=one, trial=1, evaluator_results=(result("a", "pass", 1.0),)),
+        row("error", of=one, trial=2, evaluator_results=(result("b", "error"),)),
+        row("fail", of=one, trial=3, evaluator_results=(result("c", misses=("x" * 1000,)),)),
+    ]
+    (found,) = outcomes_of(plan(one), rows)[0].findings
+    assert (found.name, found.verdict, len(found.text)) == ("c", "fail", MAX_FINDING)
+    assert outcomes_of(plan(case()), [row(evaluator_results=(result("a", "pass", 1.0),))])[0].findings == ()
+
+
+@settings(max_examples=50)
+@given(any_text, any_text)
+def test_any_text_stays_inert_within_80_columns(text: str, other: str) -> None:
+    clean = well_formed(text) or "x"
+    both = (result(clean, misses=(text * 20, other), reasoning=text), result("b", hits=(other,)))
+    failed = row("fail", of=case(clean[:20]), misses=(text * 20, other), candidate_answer=text, evaluator_results=both)
+    for line in rendered([case(clean[:20])], [failed, failed.model_copy(update={"evaluator_results": ()})]):
+        assert not CONTROL.search(line.text)
+        assert line.text.splitlines() in ([], [line.text])
+        assert not line.parts or "".join(part for part, _ in line.parts).rstrip() == line.text
+        assert line.parts or len(line.text) <= WIDTH
+
+
+@pytest.mark.parametrize("field", ["misses", "reasoning", "error", "id"])
+def test_control_characters_are_removed(field: str) -> None:
+    given: dict[str, Any] = {field: (CONTROLS,) if field == "misses" else CONTROLS} if field != "id" else {}
+    of = case(CONTROLS if field == "id" else "one")
+    lines = printed(row("error" if field == "error" else "fail", of=of, **given))
+    assert [line for line in lines if CONTROL.search(line)] == []
+
+
+def test_wide_characters_fit_80_columns() -> None:
+    cases = [case(suite=f"evals/billing-and-payments/{name * 20}.yaml") for name in "ab"]
+    rows = [row("fail", of=each, misses=("错误" * 100,), candidate_answer="答案" * 200) for each in cases]
+    lines = [line.text for line in rendered(cases, rows) if not line.parts]
+    widths = [sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in line) for line in lines]
+    assert 76 <= max(widths) <= WIDTH
+
+
+@pytest.mark.parametrize("padding", [*range(58, 72)])
+def test_wrapped_answers_and_names_are_not_runner_commands(padding: int) -> None:
+    results = (finding("no", name="::stop-commands::x"), finding("no", name="other"))
+    failed = row("fail", candidate_answer=f"{'x' * padding} ::add-mask::e", evaluator_results=results)
+    assert not [line for line in printed(failed) if one_line(line).lstrip().startswith("::")]

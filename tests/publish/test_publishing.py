@@ -1,0 +1,145 @@
+"""Which annotations are shown, and what is written to the runner's files."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv_ci.contracts.action import Annotation, Level
+from agentv_ci.publish.publishing import (
+    MAX_SUMMARY_BYTES,
+    Publication,
+    PublishOptions,
+    limited,
+    outputs,
+    publish,
+    summary,
+)
+from tests.action.github_api import FakeGitHub
+from tests.publish.workflows import PULL_REQUEST, PUSH, past
+from tests.support import FakeClock
+
+TOKEN = "ghs_tokenofthejob0123456789"
+
+
+def annotations(level: Level, number: int) -> list[Annotation]:
+    return [Annotation(level, str(each), "m", "a.yaml", each + 1) for each in range(number)]
+
+
+@pytest.mark.parametrize(
+    ("number", "more"),
+    [
+        *((each, None) for each in (0, 1, 9)),
+        (10, "1 more error: see the job summary and the reports"),
+        (120, "111 more errors: see the job summary and the reports"),
+    ],
+)
+def test_errors_beyond_nine_are_counted(number: int, more: str | None) -> None:
+    shown = [*limited(annotations("error", number), "all")]
+    assert shown[:9] == annotations("error", min(number, 9))
+    assert shown[9:] == ([Annotation("notice", "Some annotations are not shown", more)] if more else [])
+
+
+@given(st.lists(st.sampled_from(["error", "warning", "notice"])))
+def test_github_shows_all_that_are_written(levels: list[Level]) -> None:
+    shown = [*limited([Annotation(level, "t", "m") for level in levels], "all")]
+    assert all(sum(each.level == level for each in shown) <= 10 for level in levels)
+    assert sum(each.level == "error" for each in shown) <= 9
+
+
+def test_annotation_modes() -> None:
+    warning, error = annotations("warning", 1), annotations("error", 1)
+    failure = [replace(warning[0], is_failure=True)]
+    assert [*limited([*warning, *error, *failure], "failures")] == [*error, *failure]
+    assert [*limited(error * 20, "none")] == []
+
+
+@pytest.mark.parametrize(
+    ("character", "before", "written"),
+    [("ä", 0, 800_000), ("€", 500_000, 400_000), ("€", MAX_SUMMARY_BYTES, 0), ("\ud800", 0, 500_000)],
+)
+def test_summary_is_measured_in_bytes(character: str, before: int, written: int) -> None:
+    made = summary(lambda limit: character * limit, before)
+    assert written <= len(made) <= MAX_SUMMARY_BYTES - before
+
+
+def test_output_values_cannot_add_outputs() -> None:
+    text = outputs({"plan": "a\nEOF\nverdict=pass", "verdict": "fail"}, "random")
+    assert text == "plan<<random\na\nEOF\nverdict=pass\nrandom\nverdict<<random\nfail\nrandom\n"
+
+
+def published(folder: Path | None = None, *, workflow: Any = PULL_REQUEST, **given: Any) -> tuple[list[str], str]:
+    """Publish without a token; returns what the runner was told, and the comment."""
+    options = PublishOptions(
+        given.pop("annotations", "all"),
+        given.pop("comment", "auto"),
+        "key",
+        folder and folder / "summary",
+        folder and folder / "outputs",
+        "random",
+    )
+    token = given.pop("token", None)
+    plain = {"text": lambda limit: "the text"[:limit], "outputs": {"verdict": "fail"}, "run": past(), "is_part": False}
+    publication = Publication(given.pop("shown", annotations("error", 1)), **{**plain, **given})
+    lines: list[str] = []
+    environment = FakeClock().environment()
+    done = publish(publication, workflow, options, token=token, environment=environment, say=lines.append)
+    text, _ = asyncio.run(done)
+    return lines, text
+
+
+def test_annotations_summary_outputs_and_comment(tmp_path: Path) -> None:
+    (tmp_path / "summary").write_text("before\n")
+    (tmp_path / "outputs").write_text("before=1\n")
+    lines, comment = published(tmp_path, comment="never")
+    assert lines == ["::error file=a.yaml,line=1,title=0::m"]
+    assert (tmp_path / "summary").read_text() == "before\nthe text"
+    assert (tmp_path / "outputs").read_text() == "before=1\nverdict<<random\nfail\nrandom\n"
+    assert comment.startswith("<!-- agentv-ci:key -->\nthe text\n")
+
+
+def test_summary_that_was_begun_stays_small_enough(tmp_path: Path) -> None:
+    (tmp_path / "summary").write_bytes(b"x" * 900_000)
+    published(tmp_path, text=lambda limit: "y" * limit, comment="never")
+    assert (tmp_path / "summary").stat().st_size == MAX_SUMMARY_BYTES
+
+
+def test_without_the_runners_files() -> None:
+    assert published(comment="never", annotations="none")[0] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "notice"),
+    [
+        ({}, "GITHUB_TOKEN is not set; pass it to this step in `env:`; see the job summary or comment.md instead"),
+        ({"is_part": True}, None),
+        ({"is_part": True, "comment": "always"}, "GITHUB_TOKEN is not set"),
+        ({"workflow": PUSH}, None),
+        ({"workflow": PUSH, "comment": "always"}, "this run does not belong to a pull request; see"),
+    ],
+)
+def test_missing_comment_is_explained_if_it_was_expected(given: dict[str, Any], notice: str | None) -> None:
+    lines, _ = published(annotations="none", **given)
+    assert len(lines) == (notice is not None)
+    assert all(line.startswith(f"::notice title=No comment on the pull request::{notice}") for line in lines)
+
+
+def test_token_of_the_job_is_redacted(tmp_path: Path) -> None:
+    header = base64.b64encode(f"x-access-token:{TOKEN}".encode()).decode()
+    github = FakeGitHub()
+    with github.running() as url:
+        workflow = replace(PULL_REQUEST, api_url=url, graphql_url=f"{url}/graphql")
+        text = f"`basic {header}` `{TOKEN}`"
+        lines, _ = published(
+            tmp_path, workflow=workflow, token=TOKEN, text=lambda _: text, shown=[Annotation("error", "t", text)]
+        )
+    for said in (*lines, (tmp_path / "summary").read_text(), github.comments[0].body):
+        assert TOKEN not in said
+        assert header not in said
