@@ -29,7 +29,7 @@ from tests.support import FakeClock
 TOKEN = "ghs_tokenofthejob0123456789"
 
 
-def annotations(level: Level, number: int) -> list[Annotation]:
+def remarks(level: Level, number: int) -> list[Annotation]:
     return [Annotation(level, str(each), "m", "a.yaml", each + 1) for each in range(number)]
 
 
@@ -42,8 +42,8 @@ def annotations(level: Level, number: int) -> list[Annotation]:
     ],
 )
 def test_errors_beyond_nine_are_counted(number: int, more: str | None) -> None:
-    shown = [*limited(annotations("error", number), "all")]
-    assert shown[:9] == annotations("error", min(number, 9))
+    shown = [*limited(remarks("error", number), "all")]
+    assert shown[:9] == remarks("error", min(number, 9))
     assert shown[9:] == ([Annotation("notice", "Some annotations are not shown", more)] if more else [])
 
 
@@ -55,7 +55,7 @@ def test_github_shows_all_that_are_written(levels: list[Level]) -> None:
 
 
 def test_annotation_modes() -> None:
-    warning, error = annotations("warning", 1), annotations("error", 1)
+    warning, error = remarks("warning", 1), remarks("error", 1)
     failure = [replace(warning[0], is_failure=True)]
     assert [*limited([*warning, *error, *failure], "failures")] == [*error, *failure]
     assert [*limited(error * 20, "none")] == []
@@ -87,7 +87,7 @@ def published(folder: Path | None = None, *, workflow: Any = PULL_REQUEST, **giv
     )
     token = given.pop("token", None)
     plain = {"text": lambda limit: "the text"[:limit], "outputs": {"verdict": "fail"}, "run": past(), "is_part": False}
-    publication = Publication(given.pop("shown", annotations("error", 1)), **{**plain, **given})
+    publication = Publication(given.pop("shown", remarks("error", 1)), **{**plain, **given})
     lines: list[str] = []
     environment = FakeClock().environment()
     done = publish(publication, workflow, options, token=token, environment=environment, say=lines.append)

@@ -1,4 +1,4 @@
-"""What others' standards say of files that we write."""
+"""Schemas of others for files that we write."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
 
-def what_sarif_forbids(log: Any) -> list[str]:
-    """Return what the official schema of SARIF 2.1.0 has against a log."""
+def sarif_violations(log: Any) -> list[str]:
+    """Return what the official schema of SARIF 2.1.0 reports for a log; skips if the schema is missing."""
     path = os.environ.get("SARIF_SCHEMA")
     if path is None:
         pytest.skip(
-            "SARIF_SCHEMA names no schema; npm's @microsoft/sarif-multitool-ts has it: assets/sarif-2.1.0.schema.json"
+            "SARIF_SCHEMA is not set: npm install @microsoft/sarif-multitool-ts, "
+            "and set it to assets/sarif-2.1.0.schema.json in that package"
         )
     schema = json.loads(Path(path).read_text("utf-8"))
     validator = Draft202012Validator(schema, format_checker=FormatChecker())

@@ -1,4 +1,4 @@
-"""What other programs read: for GitHub, for code scanning, and our own JSON."""
+"""Diagnostics for GitHub, for code scanning, and as JSON."""
 
 from __future__ import annotations
 
@@ -8,62 +8,51 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.cli import run
 from agentv_ci.jsonschema.violations import violations
-from tests.report.standards import what_sarif_forbids
-from tests.support import write
+from tests.report.standards import sarif_violations
+from tests.support import run_command, write
 
-TARGETS = "$schema: agentv-targets-v2.2\ntargets:\n  - {name: default, provider: mock}\n"
-GREETS = """\
+HEAD = "$schema: agentv-eval-v2\nevalcases:\n"
+ROLE = """\
   - id: greets
     expected_outcome: A greeting
     input_messages: [{role: usr, content: Hello}]
     expected_messages: []
 """
-ASKS = (
-    GREETS.replace("greets", "asks, and: more")
-    .replace("[{role: usr, content: Hello}]", "5")
-    .replace("id: ", "id: '")
-    .replace("more\n", "more'\n")
-)
-HEAD = "$schema: agentv-eval-v2\nevalcases:\n"
+NUMBER = ROLE.replace("greets", "'asks, and: more'").replace("[{role: usr, content: Hello}]", "5")
+ROLES = "expected system, user, assistant, tool"
 
 
 @pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / ".git").mkdir()
-    write(tmp_path, {"evals/a b%.yaml": HEAD + GREETS + ASKS, "targets.yaml": TARGETS.split("\n", 1)[1]})
-    monkeypatch.chdir(tmp_path / "evals")
-    return tmp_path
+def documents(repository: Path) -> Path:
+    """A repository with two errors in an eval file and a warning in a targets file."""
+    targets = "targets:\n  - {name: default, provider: mock}\n"
+    write(repository, {"evals/a b%.yaml": HEAD + ROLE + NUMBER, "targets.yaml": targets})
+    return repository
 
 
-def validate(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    capsys.readouterr()
-    run(["validate", "a b%.yaml", "../targets.yaml", *arguments])
-    return capsys.readouterr().out
+def validated(repository: Path, form: str) -> str:
+    files = ("a b%.yaml", "../targets.yaml")
+    return run_command("validate", *files, "--format", form, cwd=repository / "evals").out
 
 
-def sarif(capsys: pytest.CaptureFixture[str]) -> Any:
-    return json.loads(validate(capsys, "--format", "sarif"))
+def sarif(repository: Path) -> Any:
+    return json.loads(validated(repository, "sarif"))
 
 
-def test_json_is_what_its_schema_says(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    written = json.loads(validate(capsys, "--format", "json"))
+def test_json_follows_its_schema(documents: Path) -> None:
+    written = json.loads(validated(documents, "json"))
     assert violations("diagnostics-v1", written) == []
     assert written["summary"] == {"files": 2, "passed": 1, "failed": 1, "skipped": 0, "errors": 2, "warnings": 1}
-    assert [file["path"] for file in written["files"]] == [
-        str(repository / "evals/a b%.yaml"),
-        str(repository / "targets.yaml"),
-    ]
+    paths = [str(documents / name) for name in ("evals/a b%.yaml", "targets.yaml")]
+    assert [file["path"] for file in written["files"]] == paths
 
 
-def test_github_gets_a_command_per_diagnostic_errors_first(
-    repository: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert validate(capsys, "../targets.yaml", "--format", "github").splitlines() == [
+def test_github_gets_a_command_per_diagnostic_errors_first(documents: Path) -> None:
+    assert validated(documents, "github").splitlines()[:-1] == [
         (
             "::error file=evals/a b%25.yaml,line=5,endLine=5,col=29,endColumn=32,title=AV205 invalid-role::"
-            "unknown role 'usr'; expected system, user, assistant, tool (greets)"
+            f"unknown role 'usr'; {ROLES} (greets)"
         ),
         (
             "::error file=evals/a b%25.yaml,line=9,endLine=9,col=21,endColumn=22,title=AV203 wrong-type::"
@@ -71,36 +60,30 @@ def test_github_gets_a_command_per_diagnostic_errors_first(
         ),
         (
             "::warning file=targets.yaml,line=1,endLine=1,col=1,endColumn=1,title=AV102 missing-schema::"
-            "$schema is missing; read as 'agentv-targets-v2.2'"
+            "no $schema; read as 'agentv-targets-v2.2'"
         ),
-        "2 files checked, 1 passed, 1 failed, 2 errors, 1 warning",
     ]
 
 
-def test_github_gets_no_columns_for_several_lines_and_no_command_from_a_document(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    case = GREETS.replace("usr", '"a\\n::set-output name=x::y"').replace("[{role", "\n      - {role").replace("}]", "}")
-    write(tmp_path, {"x.yaml": HEAD + case + "    note:\n      - a\n      - b\n"})
-    monkeypatch.chdir(tmp_path)
-    run(["validate", "x.yaml", "--format", "github"])
-    first, second, *_ = capsys.readouterr().out.splitlines()
-    roles = "expected system, user, assistant, tool"
-    assert first.endswith(f"unknown role 'a%0A: :set-output name=x::y'; {roles} (greets)")
+def test_github_gets_no_columns_for_several_lines_and_no_command_from_a_document(tmp_path: Path) -> None:
+    role = '"a\\n::set-output name=x::y"'
+    case = ROLE.replace("usr", role).replace("[{role", "\n      - {role").replace("}]", "}")
+    write(tmp_path, {"x.yaml": f"{HEAD}{case}    note:\n      - a\n      - b\n"})
+    first, second, *_ = run_command("validate", "x.yaml", "--format", "github", cwd=tmp_path).out.splitlines()
+    assert first.endswith(f"unknown role 'a%0A: :set-output name=x::y'; {ROLES} (greets)")
     assert second.startswith("::error file=x.yaml,line=9,endLine=10,title=AV203 wrong-type::'note' must be a string")
 
 
-def test_sarif_is_what_the_standard_says(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert what_sarif_forbids(sarif(capsys)) == []
-    assert what_sarif_forbids({"version": "2.1.0", "runs": [{}]}), "the schema refuses what is wrong"
+def test_sarif_follows_the_standard(documents: Path) -> None:
+    assert sarif_violations(sarif(documents)) == []
+    assert sarif_violations({"version": "2.1.0", "runs": [{}]})
 
 
-def test_sarif_says_rule_level_place_and_pointer(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (log_run,) = sarif(capsys)["runs"]
-    rules = log_run["tool"]["driver"]["rules"]
-    first, second, third = log_run["results"]
-    assert [each["level"] for each in (first, second, third)] == ["error", "error", "warning"]
-    assert rules[first["ruleIndex"]] == {
+def test_sarif_has_rule_level_place_and_pointer(documents: Path) -> None:
+    (log_run,) = sarif(documents)["runs"]
+    first, *others = log_run["results"]
+    assert [each["level"] for each in (first, *others)] == ["error", "error", "warning"]
+    assert log_run["tool"]["driver"]["rules"][first["ruleIndex"]] == {
         "id": "AV205",
         "name": "InvalidRole",
         "shortDescription": {"text": "A role that is not system, user, assistant or tool."},
@@ -117,23 +100,18 @@ def test_sarif_says_rule_level_place_and_pointer(repository: Path, capsys: pytes
     ]
 
 
-def fingerprints(log: Any) -> list[str]:
-    return [each["partialFingerprints"]["agentvCi/v1"] for each in log["runs"][0]["results"]]
+def test_fingerprints_do_not_depend_on_places(documents: Path) -> None:
+    def fingerprints() -> set[str]:
+        return {each["partialFingerprints"]["agentvCi/v1"] for each in sarif(documents)["runs"][0]["results"]}
 
-
-def test_fingerprints_stay_when_cases_move_and_differ_between_mistakes(
-    repository: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = fingerprints(sarif(capsys))
-    write(repository, {"evals/a b%.yaml": "# a line more\n" + HEAD + ASKS + GREETS})
-    assert sorted(fingerprints(sarif(capsys))) == sorted(before)
-    assert len(set(before)) == 3
+    before = fingerprints()
+    write(documents, {"evals/a b%.yaml": f"# a comment\n{HEAD}{NUMBER}{ROLE}"})
+    assert fingerprints() == before
+    assert len(before) == 3
 
 
 @pytest.mark.parametrize("form", ["json", "sarif"])
-def test_nothing_to_check_is_a_document_too(
-    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run(["validate", ".", "--format", form]) == 3
-    assert isinstance(json.loads(capsys.readouterr().out), dict)
+def test_no_documents(form: str, tmp_path: Path) -> None:
+    done = run_command("validate", ".", "--format", form, cwd=tmp_path)
+    assert done.code == 3
+    assert isinstance(json.loads(done.out), dict)

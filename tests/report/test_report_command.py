@@ -35,8 +35,8 @@ def documents(
         "execution": {"target": targets[0], "evaluators": checks},
         "evalcases": [{**asked, "id": each} for each in ids or ("one",)],
     }
-    mocks = {"$schema": "agentv-targets-v2.2"}
-    mocks["targets"] = [{"name": name, "provider": "mock", "response": answer} for name in targets]
+    listed = [{"name": name, "provider": "mock", "response": answer} for name in targets]
+    mocks = {"$schema": "agentv-targets-v2.2", "targets": listed}
     write(folder, {suite: json.dumps(evals), ".agentv/targets.yaml": json.dumps(mocks)})
 
 

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given, settings
@@ -52,11 +53,10 @@ def test_errors_first_then_the_worst_failures() -> None:
 
 
 def test_one_failed_evaluator_is_annotated_on_its_line() -> None:
-    asked: list[tuple[str, ...]] = []
+    lines = {("evals/a.yaml", "one", "c"): 12}
     run = reported([row("fail", evaluator_results=(finding("no greeting"),))])
-    (one,) = annotate(run, lambda *place: asked.append(place) or 12)
+    (one,) = annotate(run, lambda *place: lines[place])
     assert (one.line, one.message) == (12, "c: no greeting\ntarget default")
-    assert asked == [("evals/a.yaml", "one", "c")]
 
 
 def test_several_failed_evaluators_are_one_annotation_on_the_case() -> None:
@@ -127,14 +127,14 @@ def test_messages_are_not_longer_than_the_runner_keeps(piece: str) -> None:
 
 
 def test_lines_of_many_cases_are_found_in_one_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lookups: list[Any] = []
-    monkeypatch.setattr("agentv_ci.app.github_publish.text_at", lambda *where: lookups.append(where) or text_at(*where))
+    looked_up = Mock(side_effect=text_at)
+    monkeypatch.setattr("agentv_ci.app.github_publish.text_at", looked_up)
     one = "  - id: case-{}\n    evaluators: [{{name: judge, type: contains, value: x}}]\n"
     cases = "".join(one.format(number) for number in range(200))
     write(tmp_path, {"evals/a.yaml": f"$schema: agentv-eval-v2\nevalcases:\n{cases}"})
     rows = [row("fail", of=case(f"case-{each}"), evaluator_results=(finding("no"),)) for each in range(200)]
     assert len([*limited(annotate(reported(rows), EvaluatorLines(tmp_path).find), "all")]) == 10
-    assert len(lookups) <= 2_000
+    assert looked_up.call_count <= 2_000
 
 
 @pytest.mark.parametrize("suite", ["a\0b", "/proc/self/environ", "/dev/zero", "../../etc/passwd", "fifo", "x" * 5_000])

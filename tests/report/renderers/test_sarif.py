@@ -1,8 +1,9 @@
-"""SARIF of results, held against the official schema."""
+"""SARIF of results, checked against the official schema."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,29 +11,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.report import Ending
-from agentv_ci.contracts.results import ResultRow
-from agentv_ci.report.renderers.sarif import MAX_RESULTS, render
+from agentv_ci.contracts.results import ResultRow, RowSource
+from agentv_ci.report.renderers import markdown, sarif
 from tests.report.builders import Verdict, any_text, case, reported, row, rows_of, well_formed_text
-from tests.report.standards import what_sarif_forbids
+from tests.report.standards import sarif_violations
 
 
-def log_run(rows: list[ResultRow], ending: Ending | None = None) -> Any:
-    """The only run of a log."""
+def log(rows: Sequence[ResultRow], ending: Ending | None = None) -> Any:
+    return json.loads(b"".join(sarif.render(reported(rows, ending))))
+
+
+def run_of(*rows: ResultRow, ending: Ending | None = None) -> Any:
     (found,) = log(rows, ending)["runs"]
     return found
 
 
-def log(rows: list[ResultRow], ending: Ending | None = None) -> Any:
-    return json.loads(b"".join(render(reported(rows, ending))))
+def fingerprints(*rows: ResultRow) -> dict[tuple[str, str], str]:
+    """The fingerprints of results by path and case."""
+    places = [(each["locations"][0], each["partialFingerprints"]["agentvCi/v1"]) for each in run_of(*rows)["results"]]
+    return {
+        (place["physicalLocation"]["artifactLocation"]["uri"], place["logicalLocations"][0]["name"]): found
+        for place, found in places
+    }
 
 
-def rules_of(rows: list[ResultRow], ending: Ending | None = None) -> list[tuple[str, str]]:
-    return [(each["ruleId"], each["level"]) for each in log_run(rows, ending)["results"]]
-
-
-def test_case_that_failed_is_a_result_on_its_line() -> None:
+def test_failed_case_is_a_result_on_its_line() -> None:
     of = case("a case", line=7, suite="evals/a b%.yaml", trials=3)
-    found = log_run(rows_of(of, "fail", "pass", "fail"))
+    found = run_of(*rows_of(of, "fail", "pass", "fail"))
     (result,) = found["results"]
     assert found["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == "case-failed"
     assert result["message"]["text"].splitlines() == [
@@ -58,96 +63,103 @@ def test_case_that_failed_is_a_result_on_its_line() -> None:
     }
 
 
-def test_worst_come_first_and_what_passed_is_not_there() -> None:
-    verdicts: list[Verdict] = ["borderline", "pass", "error", "fail"]
-    assert rules_of([row(each, of=case(each)) for each in verdicts]) == [
-        ("case-failed", "error"),
-        ("case-errored", "error"),
-        ("case-borderline", "warning"),
-    ]
+def test_line_zero_becomes_the_first_line() -> None:
+    (result,) = run_of(row("fail", source=RowSource(path="/a.yaml", line=0)))["results"]
+    place = result["locations"][0]["physicalLocation"]
+    assert place == {"artifactLocation": {"uri": "file:///a.yaml"}, "region": {"startLine": 1}}
 
 
-def test_reason_is_told_and_is_no_link() -> None:
-    said = "see [here](https://evil.example)\x1b[2J"
-    (result,) = log_run([row("error", error=said, error_kind="process")])["results"]
+def test_reason_is_not_a_link() -> None:
+    (result,) = run_of(row("error", error="see [here](https://evil.example)\x1b[2J"))["results"]
     assert result["message"]["text"].splitlines()[1] == "process: see [here] (https://evil.example)"
 
 
+@pytest.mark.parametrize("case_id", ["a](b", "x[(y"])
+def test_command_is_that_of_the_markdown(case_id: str) -> None:
+    run = reported([row("fail", of=case(case_id))])
+    (result,) = json.loads(b"".join(sarif.render(run)))["runs"][0]["results"]
+    assert result["message"]["text"].rpartition("Run it again: ")[2] in markdown.text(run, 9_999)
+
+
 @pytest.mark.parametrize(
-    ("rows", "ending", "said"),
+    ("verdicts", "ending", "said"),
     [
-        ([row()], Ending(write_error="disk full"), [("gate-not-passed", "error")]),
-        ([row("borderline")], Ending(), [("case-borderline", "warning"), ("gate-not-passed", "error")]),
-        ([row()], Ending(stopped="budget"), [("gate-not-passed", "error")]),
-        ([row("fail")], Ending(stopped="budget"), [("case-failed", "error")]),
-        ([row("fail", dry_run=True)], Ending(dry_run=True), []),
-        ([row()], Ending(), []),
+        (["borderline", "pass", "error", "fail"], Ending(), ["case-failed", "case-errored", "case-borderline"]),
+        (["pass"], Ending(write_error="disk full"), ["gate-not-passed"]),
+        (["borderline"], Ending(), ["case-borderline", "gate-not-passed"]),
+        (["pass"], Ending(stopped="budget"), ["gate-not-passed"]),
+        (["fail"], Ending(stopped="budget"), ["case-failed"]),
+        (["fail"], Ending(dry_run=True), []),
+        (["pass"], Ending(), []),
         ([], Ending(), []),
     ],
 )
-def test_no_log_is_green_whose_run_is_not(rows: list[ResultRow], ending: Ending, said: list[tuple[str, str]]) -> None:
-    assert rules_of(rows, ending) == said
+def test_failed_runs_have_an_error(verdicts: list[Verdict], ending: Ending, said: list[str]) -> None:
+    rows = [row(each, of=case(each), dry_run=ending.dry_run) for each in verdicts]
+    levels = {"case-borderline": "warning"}
+    found = [(each["ruleId"], each["level"]) for each in run_of(*rows, ending=ending)["results"]]
+    assert found == [(rule, levels.get(rule, "error")) for rule in said]
 
 
-def test_run_says_how_it_ended() -> None:
-    (ended,) = log_run([row("error")])["invocations"]
+def test_invocation() -> None:
+    (ended,) = run_of(row("error"))["invocations"]
     assert (ended["executionSuccessful"], ended["exitCode"], ended["exitCodeDescription"]) == (False, 4, "error")
-    assert [each["message"]["text"] for each in ended["toolExecutionNotifications"]] == [
-        "1 error, at most 0 allowed",
-        "no case was graded",
+    assert [(each["level"], each["message"]["text"]) for each in ended["toolExecutionNotifications"]] == [
+        ("error", "1 error, at most 0 allowed"),
+        ("error", "no case was graded"),
     ]
-    (passed,) = log_run([row()])["invocations"]
+    (passed,) = run_of(row())["invocations"]
     assert (passed["executionSuccessful"], passed["exitCode"]) == (True, 0)
+    (dry,) = run_of(row(dry_run=True), ending=Ending(dry_run=True))["invocations"]
+    assert dry["toolExecutionNotifications"][0]["level"] == "note"
 
 
-def fingerprints(rows: list[ResultRow]) -> dict[str, str]:
-    return {
-        each["locations"][0]["logicalLocations"][0]["name"]: each["partialFingerprints"]["agentvCi/v1"]
-        for each in log_run(rows)["results"]
-    }
-
-
-def test_fingerprint_stays_while_the_case_does() -> None:
-    before = fingerprints([row("fail", of=case("one", digest="1" * 64)), row("fail", of=case("two", digest="2" * 64))])
-    moved = [
+def test_fingerprint_is_that_of_the_case() -> None:
+    before = fingerprints(
+        row("fail", of=case("one", digest="1" * 64)), row("fail", of=case("two", digest="2" * 64, suite="two.yaml"))
+    )
+    moved = fingerprints(
         row("fail", of=case("two", digest="2" * 64, suite="other.yaml", line=99), misses=("other words",)),
         row("fail", of=case("one", digest="3" * 64)),
-    ]
-    after = fingerprints(moved)
-    assert after["two"] == before["two"]
-    assert len({*before.values(), after["one"]}) == 3, "another question is another finding"
+    )
+    assert moved["other.yaml", "two"] == before["two.yaml", "two"]
+    assert len({*before.values(), *moved.values()}) == 3
 
 
-def test_copies_of_a_case_are_different_findings() -> None:
-    twins = [row("fail", of=case("one", suite=suite)) for suite in ("a.yaml", "b.yaml")]
-    found = [each["partialFingerprints"]["agentvCi/v1"] for each in log_run(twins)["results"]]
-    assert len({*found}) == 2
+@pytest.mark.parametrize("score", [0.2, 0.4])
+def test_copies_of_a_case_have_their_own_fingerprints(score: float) -> None:
+    def of_copies(first: float) -> dict[tuple[str, str], str]:
+        return fingerprints(row("fail", first, of=case(suite="a.yaml")), row("fail", 0.3, of=case(suite="b.yaml")))
+
+    assert len({*of_copies(score).values()}) == 2
+    assert of_copies(score) == of_copies(0.3)
 
 
-def test_of_a_great_run_the_worst_are_kept_and_the_rest_is_counted() -> None:
-    rows = [row("fail", score=0.1, of=case(f"bad-{number}")) for number in range(MAX_RESULTS)]
-    found = log_run([row("borderline", of=case("nearly")), *rows])
-    assert len(found["results"]) == MAX_RESULTS
-    assert {each["ruleId"] for each in found["results"]} == {"case-failed"}
+def test_most_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sarif, "MAX_RESULTS", 20)
+    rows = [row("fail", score=0.1, of=case(f"bad-{number}")) for number in range(20)]
+    found = run_of(row("borderline", of=case("nearly")), *rows)
+    assert [each["ruleId"] for each in found["results"]] == ["case-failed"] * 20
     notes = found["invocations"][0]["toolExecutionNotifications"]
     assert notes[0]["message"]["text"] == "1 more case did not pass"
 
 
+def test_trial_without_a_verdict_of_a_passed_case() -> None:
+    of = case("moody", trials=3, line=7)
+    rows = [row("pass", of=of), row("error", of=of, trial=2, error="no answer"), row("pass", of=of, trial=3)]
+    trial, gate = run_of(*rows)["results"]
+    assert (trial["ruleId"], trial["level"], gate["ruleId"]) == ("trial-errored", "warning", "gate-not-passed")
+    assert trial["message"]["text"] == "moody (default): trial 2 of 3 has no verdict\nprocess: no answer"
+    assert trial["locations"][0]["physicalLocation"]["region"] == {"startLine": 7}
+    assert gate["locations"][0]["physicalLocation"]["region"] == {"startLine": 1}
+    assert sarif_violations(log(rows)) == []
+
+
 @settings(max_examples=40)
 @given(st.lists(st.tuples(well_formed_text, any_text, st.sampled_from(["fail", "error", "pass"])), max_size=4))
-def test_log_is_what_the_standard_says(texts: list[tuple[str, str, Verdict]]) -> None:
+def test_any_text_gives_a_valid_log(texts: list[tuple[str, str, Verdict]]) -> None:
     rows = [
         row(verdict, of=case(f"{name} {number}", suite=text or "x"), misses=(text,), target=name or "t")
         for number, (name, text, verdict) in enumerate(texts)
     ]
-    assert what_sarif_forbids(log(rows)) == []
-
-
-def test_trial_without_a_verdict_is_a_result_where_its_case_has_a_verdict() -> None:
-    of = case("moody", trials=3, line=7)
-    rows = [row("pass", of=of), row("error", of=of, trial=2, error="no answer"), row("pass", of=of, trial=3)]
-    trial, gate = log_run(rows)["results"]
-    assert (trial["ruleId"], trial["level"], gate["ruleId"]) == ("trial-errored", "warning", "gate-not-passed")
-    assert trial["message"]["text"] == "moody (default): trial 2 of 3 has no verdict\nprocess: no answer"
-    assert trial["locations"][0]["physicalLocation"]["region"] == {"startLine": 7}
-    assert what_sarif_forbids(log(rows)) == []
+    assert sarif_violations(log(rows)) == []

@@ -1,4 +1,4 @@
-"""Figures and how people read them: what Python writes into a page, and what its scripts do."""
+"""Figures as the page shows them, by Python and by its scripts."""
 
 from __future__ import annotations
 
@@ -37,4 +37,4 @@ EXAMPLES: dict[str, tuple[tuple[float, str], ...]] = {
     "signed": ((0.123, "+12%"), (-1, "−100%"), (0.125, "+13%"), (-0.125, "−13%"), (0, "+0%")),
 }
 IN_SCRIPTS = {"signed": "signedPercent"}
-"""Names that are others there."""
+"""Functions with another name in the scripts."""

@@ -1,4 +1,4 @@
-"""Figures as people read them."""
+"""Formatting of figures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.report.renderers.html.figures import EXAMPLES
 
 
 @pytest.mark.parametrize(("name", "value", "text"), [(name, *each) for name in EXAMPLES for each in EXAMPLES[name]])
-def test_figures_are_for_people(name: str, value: float, text: str) -> None:
+def test_format(name: str, value: float, text: str) -> None:
     assert getattr(numbers, name)(value) == text
 
 
@@ -26,12 +26,16 @@ def test_figures_are_for_people(name: str, value: float, text: str) -> None:
         (0, 0, "–"),
     ],
 )
-def test_share_is_whole_only_when_it_is(part: int, whole: int, text: str) -> None:
+def test_share(part: int, whole: int, text: str) -> None:
     assert share(part, whole) == text
 
 
 @pytest.mark.parametrize(
-    ("number", "text"), [(999, "999"), (9_999, "9,999"), (12_345, "12.3 k"), (999_600, "1 M"), (1_500_000, "1.5 M")]
+    ("number", "text"),
+    [
+        *((999, "999"), (9_999, "9,999"), (12_345, "12.3 k"), (999_600, "1 M"), (1_500_000, "1.5 M")),
+        (999_600_000, "1,000 M"),
+    ],
 )
 def test_large(number: int, text: str) -> None:
     assert large(number) == text

@@ -1,0 +1,276 @@
+"""The HTML report without a browser: its contents, and that foreign text is only data."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import itertools
+import re
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentv_ci.analysis.comparison import BaselineComparison, Side
+from agentv_ci.analysis.run_report import report
+from agentv_ci.contracts.report import Ending, ShardRecord
+from agentv_ci.contracts.results import InputMessageRecord, ResultRow, RowSource, TraceSummary
+from agentv_ci.report.renderers import renderer
+from agentv_ci.report.renderers.html import document as html
+from agentv_ci.report.renderers.html import plots
+from agentv_ci.report.renderers.html.document import EARLY, SCRIPTS, TEMPLATES
+from agentv_ci.report.view import Links, RunView
+from tests.report.builders import NASTY, Verdict, any_text, case, finding, plan, reported, row, rows_of, well_formed
+from tests.report.renderers.html.pages import document_of, page, rendered
+from tests.report.shop import shop_run
+
+SHARD = ShardRecord(index=1, total=3, cases=9)
+NAMES = (
+    "__proto__", "constructor", "hasOwnProperty", "</script><script>window.pwned=1</script>", "<!--<script>",
+    "<!-- data -->", "]]>", "{{ 7 * 7 }}", "{% raw %}", "a\u2028b", "\u202etxt.exe", "nul\x00x", " ", "\n", "a", "A",
+    " a", "a ", "a\nb", "a\r\nb", "a\rb", "%41", "#", "&case=x", "a+b", "\u0430", "e\u0301", "é",
+)  # fmt: skip
+
+
+def digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def test_renderer_of_the_format() -> None:
+    assert renderer("html") is html.render
+
+
+def test_policy_allows_only_the_scripts_and_the_style_of_the_page() -> None:
+    document = page(row())
+    scripts, (style,) = document.parts["script"], document.parts["style"]
+    assert len(scripts) == 2
+    assert document.policy == (
+        f"default-src 'none'; script-src {' '.join(map(digest, scripts))}; style-src {digest(style)}; "
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+
+
+def test_page_loads_nothing() -> None:
+    document = document_of(shop_run())
+    names = {name for _, name, _ in document.attributes}
+    assert not names & {"src", "style", "action", "background", "srcset", "poster"}
+    assert not [name for name in names if name.startswith("on")]
+    assert not set(document.elements) & {"link", "img", "iframe", "object", "embed", "form", "base"}
+    links = {value for _, name, value in document.attributes if name == "href" and not value.startswith("#")}
+    commit = "https://github.com/example/shop/commit/4f2c9d1"
+    assert links <= {commit, *(each["link"] for each in document.data("cases"))}
+
+
+@pytest.mark.parametrize("name", [EARLY, *SCRIPTS])
+def test_scripts_build_no_markup(name: str) -> None:
+    script = (TEMPLATES / name).read_text("utf-8")
+    forbidden = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|</script|<!--"
+    assert re.search(forbidden, script) is None
+    assert script.startswith('"use strict";\n')
+
+
+@settings(max_examples=40)
+@given(any_text, any_text, st.sampled_from(["pass", "fail", "error"]))
+def test_texts_are_kept(text: str, other: str, verdict: Verdict) -> None:
+    document = page(
+        row(
+            verdict,
+            candidate_answer=text,
+            reference_answer=other,
+            error=f"x{other}",
+            evaluator_results=(finding(f"{text}x"),),
+            input_messages=(InputMessageRecord(role="user", content=f"{text}y"),),
+            metadata={"x": text},
+            target=f"{well_formed(other)}t",
+        )
+    )
+    trial = document.data("trial-0-1")
+    assert trial.get("candidate_answer", "") == well_formed(text)
+    assert trial.get("reference_answer", "") == well_formed(other)
+    assert trial["error"] == well_formed(f"x{other}")
+    assert trial["evaluator_results"][0]["misses"] == [well_formed(f"{text}x")]
+    assert trial["input_messages"] == [{"role": "user", "content": well_formed(f"{text}y")}]
+    assert document.data("run")["targets"] == [f"{well_formed(other)}t"]
+    assert len(document.parts["script"]) == 2
+
+
+@pytest.mark.parametrize("text", [*NASTY, "<img src=x onerror=alert(1)>"], ids=ascii)
+def test_special_texts_are_not_elements(text: str) -> None:
+    document = page(row("fail", candidate_answer=text, misses=(f"x{text}y",), of=case(f"{well_formed(text)}i")))
+    assert document.data("cases")[0]["id"] == f"{well_formed(text)}i"
+    assert document.elements.count("script") == 5
+    assert "img" not in document.elements
+
+
+def test_similar_names_are_distinguished() -> None:
+    places = itertools.product(NAMES, ("evals/a.yaml", "evals/A.yaml"), ("t", "t "))
+    rows = [
+        row(
+            "fail",
+            of=case(name, suite=suite, line=line),
+            target=target,
+            evaluator_results=(finding(name, name=f"x{name}", type=name),),
+            metadata={name: name},
+            trace_summary=TraceSummary.of([name, "__proto__"]),
+            model=name,
+        )
+        for line, (name, suite, target) in enumerate(places, 1)
+    ]
+    document = page(*rows)
+    names = document.data("run")
+    table = [
+        (each["id"], names["suites"][each["suite"]], names["targets"][each["target"]])
+        for each in document.data("cases")
+    ]
+    assert sorted(table) == sorted((each.eval_id, each.suite, each.target) for each in rows)
+    assert len(document.trials) == len(rows)
+    assert document.elements.count("script") == len(rows) + 4
+    assert not [name for _, name, _ in document.attributes if name.startswith("on")]
+
+
+def test_attributes_are_escaped() -> None:
+    run = reported([row("fail", of=case("a", suite='evals/"><script>.yaml'))])
+    document = document_of(replace(run, links=Links.of_commit("https://x", 'a/../"b', 'c?d#"e')))
+    assert not [name for _, name, _ in document.attributes if name.startswith("on")]
+    assert document.elements.count("script") == 5
+
+
+def test_numbers_that_json_cannot_hold_are_null() -> None:
+    trial = page(row(evaluator_results=(finding("x").model_copy(update={"weight": float("nan")}),))).data("trial-0-1")
+    assert trial["evaluator_results"][0]["weight"] is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "ending", "title", "said"),
+    [
+        ([row()], Ending(), "✓ Passed", []),
+        ([row("fail")], Ending(), "✗ Not passed", ["pass rate 0.0% is below 100.0%"]),
+        ([row("error")], Ending(), "! No verdict", ["no case was graded"]),
+        ([row()], Ending(dry_run=True), "! Dry run", ["the scores below are meaningless"]),
+        ([row("error")], Ending(stopped="interrupted"), "! Interrupted", ["the run was interrupted"]),
+        ([row()], Ending(stopped="budget"), "! Budget used up", ["the budget is used up: "]),
+        ([row("fail")], Ending(shard=SHARD), "✗ Not passed", ["shard 1 of 3", "Not enforced"]),
+        ([row()], Ending(write_error="disk full"), "! No verdict", ["results could not be written: disk full"]),
+        ([row()], Ending(unpriced_models=("gpt-9",)), "✓ Passed", ["no price is known for gpt-9"]),
+        ([row()], Ending(unrecorded=2), "! No verdict", ["2 requests without a recording"]),
+        ([row()], Ending(incomplete=("shard 2/2 is missing",)), "✗ Not passed", ["shard 2/2 is missing"]),
+        ([], Ending(), "! Nothing ran", ["no case was left to run"]),
+    ],
+)
+def test_gate(rows: list[ResultRow], ending: Ending, title: str, said: list[str]) -> None:
+    document = page(*rows, ending=ending)
+    assert title in document.text
+    assert document.title.startswith(f"{title}: ")
+    assert [document.text.count(each) for each in said] == [1] * len(said)
+
+
+def test_without_scripts_the_worst_cases_are_listed() -> None:
+    rows = [
+        row("fail", number / 100, of=case(f"case-{number}", line=number + 1), misses=("too long",))
+        for number in range(20)
+    ]
+    text = page(*rows).text
+    assert "the first 12 of 20" in text
+    assert "case-0 0.000" in text
+    assert "too long" in text
+    assert "case-12 " not in text
+
+
+def test_places_are_links_if_the_commit_is_known() -> None:
+    run = reported([row("fail", of=case("a", line=7))])
+    linked = document_of(replace(run, links=Links("https://github.com/o/r/blob/c")))
+    address = "https://github.com/o/r/blob/c/evals/a.yaml#L7"
+    assert ("a", "href", address) in linked.attributes
+    assert linked.data("cases")[0]["link"] == address
+    assert "link" not in document_of(run).data("cases")[0]
+
+
+def test_figures_are_those_of_the_run_report() -> None:
+    run = shop_run()
+    document = document_of(run)
+    counts, table, comparison = run.report.counts, document.data("cases"), run.report.comparison
+    verdicts = Counter(each["verdict"] for each in table)
+    assert (verdicts["pass"], verdicts["fail"] + verdicts["borderline"]) == (counts.passed, counts.failed)
+    assert (verdicts["error"], sum(each.get("flaky", False) for each in table)) == (counts.errored, counts.flaky)
+    assert sum(each.get("cost", 0) for each in table) == pytest.approx(run.report.cost_usd, abs=1e-5)
+    assert tuple(each.total() for each in plots.columns(run.outcomes)) == run.report.statistics.histogram
+    assert comparison is not None
+    assert Counter(each["change"] for each in table) == +Counter(comparison.counts)
+    assert "2 regressed 2 improved 3 flaky 17 unchanged 2 new 2 not enough evidence" in document.text
+    assert "pass rate80.0% → 76.0% p = 1" in document.text
+
+
+def test_case_in_the_table() -> None:
+    rows = [
+        each.model_copy(update={"cost_usd": 0.25, "duration_ms": 1000 * each.trial})
+        for each in rows_of(case("a [1]", line=7, trials=2), "pass", "fail")
+    ]
+    (found,) = page(*rows).data("cases")
+    assert found == {
+        "n": 0,
+        "id": "a [1]",
+        "suite": 0,
+        "target": 0,
+        "verdict": "borderline",
+        "score": 0.6,
+        "flaky": True,
+        "trials": [[1, "pass", 1.0, ""], [2, "fail", 0.2, ""]],
+        "require": "majority",
+        "line": 7,
+        "rerun": "agentv-ci eval evals/a.yaml --eval-id='a [[]1]'",
+        "ms": 1500,
+        "cost": 0.5,
+        "interval": [pytest.approx(0.0945, abs=1e-3), pytest.approx(0.9055, abs=1e-3)],
+    }
+    elsewhere = row(of=case("a"), source=RowSource(path="evals/b.yaml", line=9))
+    assert page(elsewhere).data("cases")[0]["path"] == "evals/b.yaml"
+
+
+def test_order_of_rows_does_not_matter() -> None:
+    run = shop_run()
+    assert rendered(replace(run, rows=lambda: list(run.rows())[::-1])) == rendered(run)
+    costs = (0.2667236, 0.8907681, 0.5644468)
+    trials = rows_of(case("a", trials=3), "pass", "pass", "pass")
+    rows = [each.model_copy(update={"cost_usd": cost}) for each, cost in zip(trials, costs, strict=True)]
+    assert len({rendered(reported(order)) for order in itertools.permutations(rows)}) == 1
+
+
+def test_rows_of_other_cases_are_ignored() -> None:
+    run = reported([row(of=case("a"))])
+    rows = [row(of=case("a")), row(of=case("other"))]
+    assert document_of(replace(run, rows=lambda: rows)).trials == {"trial-0-1"}
+
+
+@pytest.mark.parametrize("given", [{"cost_usd": 5e-324}, {"cost_usd": 4e-7}, {"duration_ms": 10**400}])
+def test_extreme_figures_are_drawn(given: dict[str, Any]) -> None:
+    document = page(*(row(of=case(name, line=line), **given) for line, name in enumerate("ab", 1)))
+    assert "svg" in document.elements
+    assert ("<$0.0001" in document.text) == (given.get("cost_usd") == 4e-7)
+
+
+@pytest.mark.parametrize("number", [30, 8])
+def test_unlisted_changes_are_counted(number: int) -> None:
+    cases = [case(f"case-{each:02}", line=each + 1) for each in range(number)]
+    base = Side("old.json", reported([row(of=each) for each in cases]).outcomes)
+    rows = [row("fail" if each.id < "case-08" else "pass", of=each) for each in cases[:20]]
+    against = BaselineComparison(base, "this run", datetime(2030, 1, 2, tzinfo=UTC))
+    found = report(plan(*cases[:20]), rows, Ending(), against=against)
+    text = document_of(RunView(*found, lambda: rows)).text
+    assert "… and 1 more; the table below filters by change" in text
+    assert ("… and 10 more removed" in text) == (number == 30)
+
+
+def test_second_trial_without_a_first() -> None:
+    document = page(row("fail", trial=2))
+    (entry,) = document.data("cases")
+    assert [number for number, *_ in entry["trials"]] == [2]
+    assert document.trials == {"trial-0-2"}
+
+
+def test_trial_that_occurs_twice_has_one_block() -> None:
+    # The parser of pages refuses a second block with the same id.
+    assert page(row(candidate_answer="one"), row("fail", candidate_answer="two")).trials == {"trial-0-1"}
