@@ -60,7 +60,7 @@ def test_github_gets_a_command_per_diagnostic_errors_first(documents: Path) -> N
         ),
         (
             "::warning file=targets.yaml,line=1,endLine=1,col=1,endColumn=1,title=AV102 missing-schema::"
-            "no $schema; read as 'agentv-targets-v2.2'"
+            "$schema is missing; read as 'agentv-targets-v2.2'"
         ),
     ]
 
