@@ -1,0 +1,240 @@
+"""`agentv-ci compile`: the plan, its diff and estimate, and the schemas."""
+
+from __future__ import annotations
+
+import errno
+import json
+import subprocess
+import sys
+
+import pytest
+
+from agentv_ci.cli.console import show_count
+from agentv_ci.jsonschema.schemas import TITLES, text
+from agentv_ci.jsonschema.violations import violations
+from tests.support import clean_environment
+from tests.support.projects import HELLO, Project
+
+WAVES = {"id": "waves", "input_messages": [{"role": "user", "content": "Wave"}]}
+
+
+@pytest.fixture(autouse=True)
+def documents(project: Project) -> None:
+    project.documents("greets", WAVES)
+
+
+def test_plan_goes_to_standard_output_or_a_file(project: Project) -> None:
+    printed = project.run("compile", "evals")
+    assert (printed.code, printed.err) == (0, "")
+    assert violations("plan-v1", json.loads(printed.out)) == []
+    assert project.run("compile", "evals", "--out", "out/plan.json").err == "2 cases compiled to out/plan.json\n"
+    assert project.text("out/plan.json") == printed.out
+
+
+@pytest.mark.parametrize(
+    ("redirection", "code", "error"),
+    [
+        ("| head -1 >/dev/null; exit ${PIPESTATUS[0]}", 141, ""),
+        (">&-", 2, "standard output is closed; use --out FILE"),
+        ("> /dev/full", 4, "error: cannot continue: [Errno 28] No space left on device"),
+        ("--out /dev/full", 4, "No space left on device"),
+        ("--out /dev/null", 0, "700 cases compiled to /dev/null"),
+    ],
+)
+def test_output_that_cannot_be_written_is_not_a_bug(redirection: str, code: int, error: str, project: Project) -> None:
+    project.documents(*map(str, range(700)))
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m agentv_ci compile evals {redirection}"],
+        cwd=project.folder,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == code
+    assert error in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_plan_is_replaced_completely_or_not_at_all(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert project.run("compile", "evals", "--out", "plan.json").code == 0
+    before = project.text("plan.json")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("shutil.copyfileobj", full)
+    assert project.run("compile", "evals", "--out", "plan.json").code == 4
+    assert project.text("plan.json") == before
+    assert {path.name for path in project.folder.iterdir()} == {".git", "evals", "plan.json", "targets.yaml"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "error"),
+    [
+        ([], 2, "PATH is missing\n    for example: agentv-ci compile evals/ --out plan.json\n"),
+        (["empty"], 3, "no eval document in empty"),
+        (["evals", "--format", "json"], 2, "--format requires --diff or --estimate"),
+        (["evals", "--workers", "2"], 2, "--workers requires --estimate"),
+        (["evals", "--diff", "plan.json", "--estimate"], 2, "--diff and --estimate cannot be combined"),
+        (["evals", "--diff", "missing.json"], 2, "cannot read"),
+        (["evals/x.yaml", "plan.json"], 2, "'plan.json' is a plan, which cannot be combined with other paths"),
+        (["evals", "--target", "defualt"], 2, "unknown target 'defualt' (did you mean 'default'?)"),
+        (["evals", "--target", "default"], 0, ""),
+        (["evals", "--eval-id", "nothing-*"], 3, "no case matches --eval-id nothing-*"),
+        (["evals", "--eval-id", "gr*"], 0, ""),
+        (["evals", "--out", "/proc/none/plan.json"], 2, "cannot write '/proc/none/plan.json'"),
+        (["evals", "--out", "evals/x.yaml"], 2, "would be overwritten"),
+        (["--schemas", "targets.yaml"], 2, "--schemas: 'targets.yaml' is not a directory"),
+        (["wrong"], 2, "wrong/x.yaml:1:"),
+        (["evals", "--targets", "wrong"], 2, "wrong/targets.yaml:1:"),
+        (["data/*"], 0, ""),
+        (["data"], 0, ""),
+    ],
+)
+def test_options_and_paths_are_checked(arguments: list[str], code: int, error: str, project: Project) -> None:
+    assert project.run("compile", "evals", "--out", "plan.json").code == 0
+    evals = project.text("evals/x.yaml")
+    project.write({"data/x.yaml": evals, "data/data.json": "{}", "empty/x.txt": ""})
+    project.write({"wrong/x.yaml": evals.replace("contains", "contians"), "wrong/targets.yaml": '{"targets": [{}]}'})
+    before = {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()}
+    done = project.run("compile", *arguments)
+    assert done.code == code
+    assert error in done.err.replace(f"{project.folder}/", "")
+    assert (done.out == "") == (code != 0)
+    assert {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()} == before
+
+
+def test_missing_targets_file_is_an_error_with_a_hint(project: Project) -> None:
+    project.path("targets.yaml").unlink()
+    done = project.run("compile", "evals")
+    assert done.code == 2
+    assert done.err.endswith("\n    create a targets.yaml, or use --targets FILE\n")
+
+
+class TestCount:
+    def test_long_work_is_counted_on_a_terminal(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+        clock = iter([0.0, 0.5, 1.5, 1.55, 1.7])
+        monkeypatch.setattr("time.monotonic", lambda: next(clock))
+        with show_count("cases compiled") as watch:
+            for number in (1, 2000, 2001, 3000):
+                watch(number)
+        assert capsys.readouterr().err == "\r2,000 cases compiled\r3,000 cases compiled\r\x1b[K"
+
+    def test_nothing_is_counted_elsewhere(self, capsys: pytest.CaptureFixture[str]) -> None:
+        with show_count("cases compiled") as watch:
+            watch(1)
+        assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("paths", [[], ["evals", "--out", "plan.json"]])
+def test_schemas_are_written_alone_or_beside_a_plan(paths: list[str], project: Project) -> None:
+    done = project.run("compile", *paths, "--schemas", "made/schemas")
+    assert (done.code, done.out) == (0, "")
+    assert done.err.startswith(f"{len(TITLES)} schemas written to made/schemas\n")
+    assert {name: project.text(f"made/schemas/{name}.schema.json") == text(name) for name in TITLES} == dict.fromkeys(
+        TITLES, True
+    )
+    assert project.path("plan.json").exists() == bool(paths)
+
+
+class TestDiff:
+    @pytest.fixture(autouse=True)
+    def changed(self, project: Project) -> None:
+        """One of two cases changed since `old.json`."""
+        assert project.run("compile", "evals", "--out", "old.json").code == 0
+        project.documents("greets", {**WAVES, "expected_outcome": "A wave"})
+
+    @pytest.mark.parametrize(
+        ("cases", "flags", "printed"),
+        [
+            (
+                ["greets", {**WAVES, "input_messages": [{"role": "user", "content": "Bow"}]}],
+                [],
+                "changed  waves  (evals/x.yaml)\n    input message 1 text changed\n1 changed, 0 added, 0 removed",
+            ),
+            (
+                ["greets", {**WAVES, "id": "nods"}],
+                [],
+                "added  nods  (evals/x.yaml)\nremoved  waves  (evals/x.yaml)\n0 changed, 1 added, 1 removed",
+            ),
+            (["greets", {"id": "waves"}], ["--eval-id", "greets"], "0 changed, 0 added, 0 removed"),
+        ],
+        ids=["changed", "added and removed", "selected"],
+    )
+    def test_changes_have_reasons(self, cases: list[str], flags: list[str], printed: str, project: Project) -> None:
+        project.documents(*cases)
+        done = project.run("compile", "evals", "--diff", "old.json", *flags)
+        assert (done.code, done.out, done.err) == (0, f"{printed}, 1 unchanged\n", "")
+
+    def test_json_is_for_programs(self, project: Project) -> None:
+        done = project.run("compile", "evals", "--diff", "old.json", "--format", "json")
+        changed = {"id": "waves", "suite": "evals/x.yaml", "reasons": ["expected outcome changed"]}
+        assert json.loads(done.out) == {"added": [], "removed": [], "changed": [changed]}
+
+    def test_new_plan_may_replace_the_old_one(self, project: Project) -> None:
+        done = project.run("compile", "evals", "--diff", "old.json", "--out", "old.json")
+        assert (done.out.splitlines()[-1], done.err) == (
+            "1 changed, 0 added, 0 removed, 1 unchanged",
+            "2 cases compiled to old.json\n",
+        )
+        assert project.run("compile", "evals", "--diff", "old.json").out.endswith(" 2 unchanged\n")
+
+    def test_only_changed_cases_run(self, project: Project) -> None:
+        project.documents({"id": "greets", "evaluators": [{**HELLO, "value": "Bye"}]}, name="evals/same.yaml")
+        assert project.run("compile", "evals/same.yaml", "--out", "same.json").code == 0
+        skipped = "1 of 2 cases skipped: unchanged since old.json"
+        done = project.run("eval", "evals/x.yaml", "--out", "r.jsonl", "--only-changed", "old.json")
+        assert (done.code, done.err, done.out.splitlines()[-1]) == (0, f"{skipped}\n", skipped)
+        assert [row["eval_id"] for row in project.rows()] == ["waves"]
+        # The gate of a suite without changed cases does not count.
+        assert project.eval("--only-changed", "old.json").code == 1
+        assert project.run("compile", "evals", "--out", "old.json").code == 0
+        project.documents("greets", WAVES)
+        assert project.eval("--only-changed", "old.json").code == 0
+
+    def test_run_without_changed_cases_passes(self, project: Project) -> None:
+        assert project.run("compile", "evals", "--out", "old.json").code == 0
+        project.write({"evals/x.yaml": f"# A remark\n{project.text('evals/x.yaml')}"})
+        done = project.eval("--only-changed", "old.json", "--junit", "j.xml")
+        assert done.code == 0
+        assert "gate: nothing ran: no case was left to run" in done.out
+        assert project.rows() == []
+        report = project.json("r.report.json")
+        assert violations("report-v1", report) == []
+        assert (report["gate"]["verdict"], report["gate"]["exit_code"]) == ("nothing", 0)
+
+    def test_old_plan_is_not_overwritten_by_results(self, project: Project) -> None:
+        before = project.text("old.json")
+        done = project.run("eval", "evals", "--only-changed", "old.json", "--out", "old.json")
+        assert (done.code, project.text("old.json")) == (2, before)
+        assert "would be overwritten" in done.err
+
+
+class TestEstimate:
+    def test_estimate_is_a_table(self, project: Project) -> None:
+        lines = project.run("compile", "evals", "--estimate", "--workers", "2").out.splitlines()
+        assert lines[1].split()[:3] == ["default", "(mock)", "2"]
+        assert "2 trials of 2 cases, about 0 s with 2 workers" in lines
+        assert not project.path(".agentv").exists()
+
+    def test_estimate_of_a_plan_is_that_of_its_documents(self, project: Project) -> None:
+        assert project.run("compile", "evals", "--out", "plan.json").code == 0
+        first, second = (
+            project.run("compile", path, "--estimate", "--format", "json") for path in ("evals", "plan.json")
+        )
+        assert first == second
+        assert json.loads(first.out)["requests"] == 2
+
+    @pytest.mark.parametrize(
+        ("model", "text"),
+        [("gpt-5", " $0.00"), ("mine", "unknown price of model 'mine' of target 'default': not in the cost")],
+    )
+    def test_cost_is_shown_and_unknown_prices_are_named(self, model: str, text: str, project: Project) -> None:
+        project.targets({"name": "default", "provider": "openai", "model": model, "api_key": "${{ KEY }}"})
+        done = project.run("compile", "evals", "--estimate")
+        assert (done.code, text in done.out) == (0, True)

@@ -1,0 +1,261 @@
+"""`agentv-ci eval`: options, plans, results, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from agentv_ci.jsonschema.violations import violations
+from tests.support import clean_environment
+from tests.support.projects import GREETS, HELLO, JUDGED, Project, shell
+
+FAILS = {"evaluators": [{**HELLO, "value": "Bye"}]}
+
+
+@pytest.fixture(autouse=True)
+def documents(project: Project) -> None:
+    project.documents("greets", "waves")
+
+
+class TestResults:
+    def test_every_run_has_a_file_of_its_own_by_default(self, project: Project) -> None:
+        printed = [project.run("run", "evals").out for _ in range(2)]
+        files = sorted(project.path(".agentv/results").glob("eval_*.jsonl"))
+        assert [out.splitlines()[-2] for out in printed] == [
+            f"results: {file.relative_to(project.folder)}" for file in files
+        ]
+        assert all(file.with_suffix(".report.json").exists() for file in files)
+
+    def test_yaml_has_the_same_rows(self, project: Project) -> None:
+        assert project.run("eval", "evals", "--out", "r.yaml", "--output-format", "yaml").code == 0
+        rows = YAML(typ="safe").load(project.text("r.yaml"))
+        assert [(row["eval_id"], violations("result-v1", row)) for row in rows] == [("greets", []), ("waves", [])]
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["eval", "evals", "--out", "evals/x.yaml"],
+            ["eval", "evals", "--out", "r.jsonl", "--junit", "targets.yaml"],
+            ["eval", "evals", "--out", "r.jsonl", "--junit", "./r.jsonl"],
+            ["eval", "evals", "--out", "r.jsonl", "--junit", "r.report.json"],
+            ["eval", "evals", "--out", "r.jsonl", "--junit", "evals"],
+            ["eval", "evals", "--out", "-"],
+            ["eval", "evals", "--out", "targets.yaml/r.jsonl"],
+            ["report", "before.jsonl", "--out", "-"],
+            ["report", "before.jsonl", "--out", "all.jsonl", "--junit", "all.jsonl"],
+            ["report", "before.jsonl", "--out", "all.jsonl", "--junit", "all.report.json"],
+        ],
+    )
+    def test_outputs_never_overwrite_inputs_or_each_other(self, arguments: list[str], project: Project) -> None:
+        assert project.run("eval", "evals", "--out", "before.jsonl").code == 0
+        before = {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()}
+        done = project.run(*arguments)
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith("error: ")
+        assert {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()} == before
+
+    @pytest.mark.parametrize(("form", "out"), [("jsonl", "r.yaml"), ("yaml", "r.jsonl")])
+    def test_format_must_match_the_name(self, form: str, out: str, project: Project) -> None:
+        done = project.run("eval", "evals", "--output-format", form, "--out", out)
+        assert done.code == 2
+        assert f"--output-format {form} does not match --out {out}" in done.err
+
+    def test_results_without_a_suffix_have_run_reports_of_their_own(self, project: Project) -> None:
+        assert project.run("eval", "evals", "--out", "part.1").code == 0
+        assert project.run("eval", "evals", "--out", "part.2").code == 0
+        assert {path.name for path in project.folder.glob("*.report.json")} == {
+            "part.1.report.json",
+            "part.2.report.json",
+        }
+
+    def test_missing_earlier_results_are_empty(self, project: Project) -> None:
+        assert project.eval("--resume", "gone.jsonl").code == 0
+        assert len(project.rows()) == 2
+        assert not project.path("gone.jsonl").exists()
+
+
+class TestOptions:
+    @pytest.mark.parametrize(
+        ("arguments", "error"),
+        [
+            (["--output-format", "xml"], "'xml' is not one of 'jsonl', 'yaml'"),
+            (["--workers", "0"], "0 is not in the range x>=1"),
+            (["--workers", "many"], "'many' is not a whole number of at least 1"),
+            (["--threshold", "2"], "0<=x<=1"),
+            (["--max-cost", "-1"], "--max-cost"),
+            (["--max-cost", "nan"], "--max-cost"),
+            (["--max-cost", "inf"], "--max-cost"),
+            (["--agent-timeout", "inf"], "--agent-timeout"),
+            *((["--shard", shard], "must be I/N with I from 1 to N") for shard in ("0/4", "5/4", "1", "-1/2")),
+            (["--balance", "r.jsonl"], "--balance requires --shard"),
+            (["--shard", "1/2", "--balance", "gone.jsonl"], "gone.jsonl"),
+            (["--shard", "1/2", "--balance", "evals/x.yaml"], "not a result row"),
+            (["--cache-dir", "x"], "--cache-dir requires --cache"),
+            (["--no-cache", "--cache-dir", "x"], "--cache-dir requires --cache"),
+            (["--cache", "--dry-run"], "--cache and --dry-run cannot be combined"),
+            (["--record", "x", "--replay", "evals"], "--record and --replay cannot be combined"),
+            (["--record", "x", "--dry-run"], "--record and --dry-run cannot be combined"),
+            (["--replay", "evals", "--dry-run"], "--replay and --dry-run cannot be combined"),
+            (["--replay", "evals", "--cache"], "--replay and --cache cannot be combined"),
+            (["--replay", "gone"], "--replay: 'gone' is not a directory\n    create it with --record"),
+            (["--record", "targets.yaml"], "--record: cannot create 'targets.yaml'"),
+            (["--dump-dir", "x"], "--dump-dir requires --dump-prompts or --dump-traces"),
+            (["--resume", "x.yaml"], "--resume and --out must use the same format"),
+            *(([flag, ""], "the name is empty") for flag in ("--replay", "--record", "--resume")),
+        ],
+    )
+    def test_invalid_options_run_nothing(self, arguments: list[str], error: str, project: Project) -> None:
+        done = project.eval(*arguments)
+        assert done.code == 2
+        assert error in done.err.replace(f"{project.folder}/", "")
+        assert not project.path("r.jsonl").exists()
+
+    @pytest.mark.parametrize(
+        ("flags", "code"),
+        [
+            ([], 1),
+            (["--min-pass-rate", "0.5"], 0),
+            (["--min-pass-rate", "0.5", "--min-mean-score", "0.6"], 1),
+            (["--threshold", "0"], 0),
+        ],
+    )
+    def test_options_override_the_gate(self, flags: list[str], code: int, project: Project) -> None:
+        project.documents("greets", FAILS)
+        assert project.eval(*flags).code == code
+
+    def test_trials_have_seeds(self, project: Project) -> None:
+        assert project.eval("--repeat", "2", "--seed", "7", "--eval-id", "greets").code == 0
+        assert [(row["eval_id"], row["trial"], row["seed"]) for row in project.rows()] == [
+            ("greets", 1, 7),
+            ("greets", 2, 8),
+        ]
+
+    def test_agent_timeout_ends_an_attempt(self, project: Project) -> None:
+        project.targets({**GREETS, "delay_ms": 60000})
+        assert project.eval("--agent-timeout", "0.05", "--max-retries", "1", "--eval-id", "greets").code == 4
+        (row,) = project.rows()
+        assert (row["error_kind"], row["attempts"], row["error"]) == ("timeout", 2, "no answer within 0.05 s")
+
+    def test_dry_run_asks_no_target_and_needs_no_keys(self, project: Project) -> None:
+        check = {"type": "command", "command_template": "touch probed"}
+        judge = {"name": "judge", "provider": "openai", "model": "m", "api_key": "${{ NOT_SET_ANYWHERE }}"}
+        project.documents("a", "b", evaluators=[JUDGED], targets=(shell("touch asked", healthcheck=check), judge))
+        done = project.eval("--dry-run")
+        assert done.code == 0
+        assert done.out.startswith("dry run: ")
+        assert "gate: not applied to a dry run\n" in done.out
+        assert [(row["dry_run"], row["provider"], row["verdict"]) for row in project.rows()] == [
+            (True, "mock", "pass")
+        ] * 2
+        assert project.json("r.report.json")["dry_run"] is True
+        assert [*project.folder.rglob("asked"), *project.folder.rglob("probed")] == []
+
+    def test_failed_health_check_ends_the_run(self, project: Project) -> None:
+        check = {"type": "command", "command_template": "echo not up >&2; exit 1"}
+        project.targets(shell("touch asked", healthcheck=check))
+        done = project.eval()
+        assert done.code == 4
+        assert "target 'default' is not available: health check failed: not up (exit code 1)" in done.err
+        assert [*project.folder.rglob("asked")] == []
+
+    def test_failure_of_the_last_case_stops_nothing(self, project: Project) -> None:
+        project.documents("a", FAILS)
+        done = project.eval("--fail-fast")
+        assert done.code == 1
+        assert "--resume" not in done.out
+        assert project.json("r.report.json")["stopped"] is None
+
+
+class TestPlans:
+    @pytest.fixture(autouse=True)
+    def plan(self, project: Project) -> None:
+        assert project.run("compile", "evals", "--out", "plan.json").code == 0
+
+    @pytest.mark.parametrize(
+        ("flags", "code", "error"),
+        [
+            (["--target", "other"], 2, "--target and --targets cannot be combined with a plan"),
+            (["--targets", "targets.yaml"], 2, "--target and --targets cannot be combined with a plan"),
+            (["--target", "default"], 0, ""),
+            (["--eval-id", "none"], 3, "no case of the plan is selected"),
+        ],
+    )
+    def test_targets_of_a_plan_are_fixed(self, flags: list[str], code: int, error: str, project: Project) -> None:
+        done = project.run("eval", "plan.json", "--out", "r.jsonl", *flags)
+        assert done.code == code
+        assert error in done.err
+
+    def test_cases_of_a_plan_can_be_selected(self, project: Project) -> None:
+        assert project.run("eval", "plan.json", "--eval-id", "wav*", "--out", "r.jsonl").code == 0
+        assert [row["eval_id"] for row in project.rows()] == ["waves"]
+
+    def test_commands_require_the_folder_of_their_suite(self, project: Project) -> None:
+        project.targets(shell("echo Hello"))
+        assert project.run("compile", "evals", "--out", "elsewhere/plan.json").code == 0
+        assert project.run("eval", "elsewhere/plan.json", "--out", "r.jsonl").code == 0
+        project.write({"elsewhere/.git/config": ""})
+        done = project.run("eval", "plan.json", "--out", "r.jsonl", cwd="elsewhere")
+        assert done.code == 2
+        assert "the folder of 'evals/x.yaml', in which commands run, does not exist" in done.err
+        assert not project.path("elsewhere/r.jsonl").exists()
+        assert project.run("eval", "plan.json", "--dry-run", "--out", "r.jsonl", cwd="elsewhere").code == 0
+
+    @pytest.mark.parametrize(
+        ("change", "error"),
+        [
+            ({"$schema": "x/plan-v2.schema.json"}, "is a plan of version 2; this agentv-ci reads version 1"),
+            ({"$schema": "x"}, "plan.json"),
+            ({"cases": [{"trials": 0}]}, "(cases[0]."),
+            ({"files": {"a": {}}}, "(files"),
+        ],
+    )
+    def test_invalid_plan_is_an_error(self, change: dict[str, Any], error: str, project: Project) -> None:
+        project.write({"plan.json": json.dumps({**project.json("plan.json"), **change})})
+        done = project.run("eval", "plan.json")
+        assert done.code == 2
+        assert error in done.err
+
+    @pytest.mark.parametrize("text", ["{", "[]"])
+    def test_other_json_is_not_a_plan(self, text: str, project: Project) -> None:
+        project.write({"plan.json": text})
+        assert project.run("eval", "plan.json").code == 2
+
+    @pytest.mark.parametrize(
+        ("old", "new", "what"),
+        [
+            ('"threshold": 0.8', '"threshold": 0.1', "cases greets, waves"),
+            ('"maxErrors": 0', '"maxErrors": 9', "the plan"),
+        ],
+    )
+    def test_edited_plan_is_an_error(self, old: str, new: str, what: str, project: Project) -> None:
+        project.write({"plan.json": project.text("plan.json").replace(old, new)})
+        done = project.run("eval", "plan.json")
+        assert done.code == 2
+        assert f"digest mismatch: {what} changed after compilation" in done.err
+
+
+@pytest.mark.parametrize("reader", ["a full disk", "a closed pipe"])
+def test_run_continues_when_warnings_cannot_be_printed(reader: str, project: Project) -> None:
+    project.write({"evals/x.yaml": project.text("evals/x.yaml").replace('"$schema": "agentv-eval-v2", ', "")})
+    with (
+        Path("/dev/full").open("wb") as full,
+        subprocess.Popen(["true"], stdin=subprocess.PIPE) as gone,
+    ):
+        gone.wait()
+        done = subprocess.run(
+            [sys.executable, "-m", "agentv_ci", "eval", "evals", "--out", "r.jsonl"],
+            cwd=project.folder,
+            env=clean_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=full if reader == "a full disk" else gone.stdin,
+            timeout=60,
+            check=False,
+        )
+    assert (done.returncode, len(project.rows())) == (0, 2)

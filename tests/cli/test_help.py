@@ -1,0 +1,60 @@
+"""Help, versions, schemas, and options that all commands share."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from agentv_ci import __version__
+from agentv_ci.cli import COMMANDS, run
+from agentv_ci.jsonschema.schemas import TITLES
+from tests.support import run_command, run_process
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command_has_an_example(command: str, tmp_path: Path) -> None:
+    done = run_command(command, "--help", cwd=tmp_path)
+    assert done.code == 0
+    assert f"agentv-ci {command} " in done.out.split("Examples:")[1]
+
+
+def test_help_groups_options_and_lists_no_arguments(tmp_path: Path) -> None:
+    usage, *_, last = run_command("eval", "--help", cwd=tmp_path).out.split("\n\n")
+    assert usage == "Usage: agentv-ci eval [OPTIONS] PATH…"
+    assert last.startswith("Options:\n  --verbose ")
+    assert "PATH…" not in last
+
+
+def test_version_with_and_without_other_options(tmp_path: Path) -> None:
+    version = f"agentv-ci {__version__}\n"
+    assert run_process("--version", cwd=tmp_path).out == version
+    assert run_command("--color", "never", "--version", cwd=tmp_path).out == version
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["valdate", "x"], "No such command 'valdate'. (did you mean 'validate'?)"),
+        (["schema", "eval-v1"], "unknown schema 'eval-v1' (did you mean 'eval-v2'?)"),
+        *(
+            ([*command, "evals", "--target", "a", "--target", "b"], "'--target': can be given once")
+            for command in (["eval"], ["compile"], ["rescore", "r.jsonl"])
+        ),
+    ],
+)
+def test_mistakes_are_usage_errors(arguments: list[str], error: str, tmp_path: Path) -> None:
+    done = run_command(*arguments, cwd=tmp_path)
+    assert (done.code, done.out) == (2, "")
+    assert error in done.err
+
+
+def test_schemas_are_listed(tmp_path: Path) -> None:
+    assert [line.split()[0] for line in run_command("schema", cwd=tmp_path).out.splitlines()] == list(TITLES)
+
+
+def test_commands_run_in_other_threads() -> None:
+    """Only the main thread can handle signals."""
+    with ThreadPoolExecutor() as threads:
+        assert threads.submit(run, ["schema"]).result() == 0

@@ -1,0 +1,198 @@
+"""Shards and their merged report, budgets, and interrupted runs."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+import pytest
+
+from tests.cli.builders import KEY, gpt, stopped
+from tests.servers.chat_api import chat_api, says
+from tests.support.projects import GREETS, HELLO, JUDGED, Project, shell
+
+PRICED, ONE_ANSWER_USD = "gpt-4o", 0.000325
+"""A model with a public price, and what an answer of the server costs."""
+
+
+@pytest.fixture(autouse=True)
+def key(project: Project) -> None:
+    project.env["GREETER_KEY"] = KEY
+
+
+def shards(project: Project, total: int, *flags: str) -> list[str]:
+    """Run all shards, and return their files."""
+    files = [f"part-{index}.jsonl" for index in range(1, total + 1)]
+    for index, file in enumerate(files, 1):
+        assert project.run("eval", "evals", "--shard", f"{index}/{total}", "--out", file, *flags).code == 0
+    return files
+
+
+class TestMerging:
+    def test_merged_report_is_that_of_one_run(self, project: Project) -> None:
+        with chat_api(says("Hello")) as api:
+            both = (gpt(api, model=PRICED), gpt(api, name="judge", model="no-such-model"))
+            project.documents(*"abcde", targets=both, gate={"min_mean_score": 0.9})
+            picky = {"id": "a", "evaluators": [HELLO, {**HELLO, "name": "bye", "value": "Bye"}]}
+            project.documents(picky, {"id": "z", "evaluators": [JUDGED]}, targets=both, name="evals/y.yaml")
+            assert project.eval("--repeat", "2").code == 1
+            files = shards(project, 3, "--repeat", "2")
+        assert project.run("report", *reversed(files), "--expect-shards", "3", "--out", "all.yaml").code == 1
+        assert project.json("all.report.json") == project.json("r.report.json")
+        assert project.run("report", "all.yaml").code == 1
+
+    def test_shards_may_have_one_name_in_two_folders(self, project: Project) -> None:
+        project.documents("a", "b")
+        files = [f"shard-{index}/results.jsonl" for index in (1, 2)]
+        for index, file in enumerate(files, 1):
+            assert project.run("eval", "evals", "--shard", f"{index}/2", "--out", file).code == 0
+        assert project.run("report", *files, "--expect-shards", "2").code == 0
+
+    def test_empty_shard_passes(self, project: Project) -> None:
+        project.documents("a")
+        files = shards(project, 2)
+        done = project.run("eval", "evals", "--shard", "3/3", "--out", "3.jsonl")
+        assert (done.code, "the shard is empty" in done.out) == (0, True)
+        assert project.json("3.report.json")["shard"] == {"index": 3, "total": 3, "cases": 1}
+        assert project.run("report", *files, "--expect-shards", "2").code == 0
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["part-2.jsonl", "--expect-shards", "2"],
+            ["part-2.jsonl", "--expect-shards", "3"],
+            ["part-2.jsonl", "other.jsonl", "--expect-shards", "2"],
+            ["killed.jsonl", "part-2.jsonl", "--expect-shards", "2"],
+            ["all.jsonl"],
+        ],
+        ids=["missing", "wrong number", "another plan", "killed", "merged before"],
+    )
+    def test_missing_shard_fails(self, arguments: list[str], project: Project) -> None:
+        project.documents("b")
+        assert project.run("eval", "evals", "--shard", "2/2", "--out", "other.jsonl").code == 0
+        project.documents("a")
+        shards(project, 2)
+        project.store("killed.jsonl")
+        assert project.run("report", "part-2.jsonl", "--expect-shards", "2", "--out", "all.jsonl").code == 1
+        assert project.run("report", *arguments).code == 1
+
+    def test_killed_shard_is_named(self, project: Project) -> None:
+        project.documents("a", "b")
+        first, second = shards(project, 2)
+        project.write({first: project.text(first)[:-40]})
+        project.path("part-1.report.json").unlink()
+        done = project.run("report", first, second, "--expect-shards", "2")
+        assert (done.code, first in done.out) == (1, True)
+
+
+class TestBalance:
+    @pytest.fixture(autouse=True)
+    def before(self, project: Project) -> None:
+        project.documents(*"abcdef")
+        assert project.run("eval", "evals", "--out", "before.jsonl").code == 0
+
+    def durations(self, project: Project, name: str, **given_ms: int) -> str:
+        rows = project.rows("before.jsonl")
+        project.store(name, *({**row, "duration_ms": given_ms.get(row["eval_id"], 0)} for row in rows))
+        return name
+
+    def test_case_in_no_shard_is_missing(self, project: Project) -> None:
+        project.documents(*"abc")
+        one = self.durations(project, "one.jsonl", a=1000, b=400, c=400)
+        other = self.durations(project, "other.jsonl", a=1000, b=1, c=1000)
+        assert project.run("eval", "evals", "--shard", "1/2", "--balance", one, "--out", "1.jsonl").code == 0
+        assert project.run("eval", "evals", "--shard", "2/2", "--balance", other, "--out", "2.jsonl").code == 0
+        assert {row["eval_id"] for name in ("1.jsonl", "2.jsonl") for row in project.rows(name)} == {"a", "c"}
+        assert project.run("report", "1.jsonl", "2.jsonl", "--expect-shards", "2").code == 1
+
+    def test_cases_without_durations_are_distributed(self, project: Project) -> None:
+        files = shards(project, 3, "--balance", self.durations(project, "none.jsonl"))
+        assert [len(project.rows(file)) for file in files] == [2, 2, 2]
+
+    def test_durations_of_other_cases_do_not_count(self, project: Project) -> None:
+        foreign = self.durations(project, "foreign.jsonl", a=900, b=5, c=70, d=8)
+        project.documents(*"uvwxyz")
+        files = shards(project, 2, "--balance", foreign)
+        assert sorted(row["eval_id"] for file in files for row in project.rows(file)) == [*"uvwxyz"]
+
+    @pytest.mark.parametrize("name", ["torn.jsonl", "torn.yaml"])
+    def test_torn_results_can_be_used(self, name: str, project: Project) -> None:
+        assert project.run("eval", "evals", "--out", name).code == 0
+        project.write({name: project.text(name)[:-100]})
+        done = project.eval("--shard", "1/2", "--balance", name)
+        assert (done.code, done.err) == (0, "")
+
+
+class TestBudgets:
+    @pytest.mark.parametrize(("share", "code", "ran"), [(0.5, 5, 1), (1, 5, 1), (2, 5, 2), (3.5, 5, 4), (4, 0, 4)])
+    def test_nothing_begins_at_the_budget(self, share: float, code: int, ran: int, project: Project) -> None:
+        with chat_api(says("Hello")) as api:
+            project.documents(*"abcd", targets=(gpt(api, model=PRICED),))
+            done = project.eval("--max-cost", f"{share * ONE_ANSWER_USD:.9f}")
+        gate = project.json("r.report.json")["gate"]
+        assert (done.code, gate["exit_code"], gate["verdict"]) == (code, code, "budget" if code else "pass")
+        assert f"gate: {'not passed' if code else 'passed'}" in done.out
+        assert len(project.rows()) == ran
+        assert project.run("report", "r.jsonl").code == code
+
+    def test_budget_of_a_suite_does_not_stop_others(self, project: Project) -> None:
+        with chat_api(says("Hello")) as api:
+            targets = (gpt(api, model=PRICED),)
+            project.documents(*"abc", targets=targets, gate={"max_cost_usd": 1.2 * ONE_ANSWER_USD})
+            project.documents(*"abc", targets=targets, name="evals/y.yaml")
+            assert project.eval().code == 5
+            assert [row["suite"] for row in project.rows()].count("evals/y.yaml") == 3
+            assert project.run("eval", "evals", "--resume", "r.jsonl").code == 5
+            assert len(api.requests) == 5
+
+    def test_every_shard_has_its_share(self, project: Project) -> None:
+        with chat_api(says("Hello")) as api:
+            project.documents(*"abcd", targets=(gpt(api, model=PRICED),))
+            for index in (1, 2):
+                flags = ["--shard", f"{index}/2", "--max-cost", f"{2 * ONE_ANSWER_USD:.9f}"]
+                assert project.run("eval", "evals", "--out", f"{index}.jsonl", *flags).code == 5
+            assert len(api.requests) == 2
+        assert project.run("report", "1.jsonl", "2.jsonl", "--expect-shards", "2").code == 5
+
+    def test_unknown_price_never_passes_a_budget(self, project: Project) -> None:
+        with chat_api(says("Hello")) as api:
+            project.documents("a", targets=(gpt(api, model="no-such-model"),), gate={"max_cost_usd": 1})
+            assert project.eval().code == 1
+            assert project.run("eval", "evals", "--resume", "r.jsonl").code == 1
+            assert project.json("r.report.json")["unpriced_models"] == ["no-such-model"]
+            assert project.run("report", "r.jsonl").code == 1
+            assert project.run("rescore", "r.jsonl").code == 1
+
+
+class TestInterruption:
+    def whole_rows(self, project: Project) -> list[str]:
+        text = project.text("r.jsonl") if project.path("r.jsonl").exists() else ""
+        return [line for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+    def waiting(self, project: Project, *finished: str) -> None:
+        """Cases of which the last one waits."""
+        waits: dict[str, Any] = {"id": "waits", "execution": {"target": "waits"}}
+        project.documents(*finished, waits, targets=(GREETS, shell("sleep 20", name="waits")))
+
+    def test_interrupted_shard_keeps_its_rows(self, project: Project) -> None:
+        self.waiting(project, "a")
+        arguments = ["eval", "evals", "--out", "r.jsonl", "--shard", "1/1"]
+        done = stopped(project, *arguments, when=lambda: len(self.whole_rows(project)) == 1, by=signal.SIGINT)
+        report = project.json("r.report.json")
+        assert (done.code, report["gate"]["exit_code"]) == (130, 130)
+        assert (report["stopped"], report["counts"]["rows"]) == ("interrupted", 1)
+        assert project.run("report", "r.jsonl", "--expect-shards", "1").code == 130
+
+    def test_report_of_an_earlier_run_does_not_count_for_a_killed_one(self, project: Project) -> None:
+        project.documents("a", "b")
+        assert project.eval().code == 0
+        before = self.whole_rows(project)
+        self.waiting(project, "a", "b")
+        arguments = ["eval", "evals", "--out", "r.jsonl"]
+        stopped(
+            project,
+            *arguments,
+            when=lambda: len(known := self.whole_rows(project)) == 2 and known != before,
+            by=signal.SIGKILL,
+        )
+        assert project.run("report", "r.jsonl").code != 0

@@ -1,0 +1,317 @@
+"""The response cache, recordings, and what a run dumps."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from agentv_ci.contracts.exchange import Request, Response
+from agentv_ci.execute import targets
+from agentv_ci.execute.stores import Store
+from tests.cli.builders import KEY, gpt
+from tests.servers.chat_api import Reply, chat_api, fails, says
+from tests.support.projects import GREETS, HELLO, JUDGED, Project, shell
+
+PRICED, ONE_ANSWER_USD = "gpt-4o", 0.000325
+"""A model with a public price, and what an answer of the server costs."""
+
+
+@pytest.fixture(autouse=True)
+def key(project: Project) -> None:
+    project.env["GREETER_KEY"] = KEY
+
+
+def with_file(name: str) -> dict[str, Any]:
+    content = [{"type": "text", "value": "Greet me"}, {"type": "file", "value": name}]
+    return {"input_messages": [{"role": "user", "content": content}]}
+
+
+class TestCache:
+    def test_only_changed_questions_are_asked_again(self, project: Project) -> None:
+        def questions(case: dict[str, Any], judge: str = "Judge {{ candidate_answer }}") -> int:
+            before = len(api.requests)
+            evaluators = [{**JUDGED, "prompt": judge}]
+            project.documents(case, targets=(gpt(api), gpt(api, name="judge", model="n")), evaluators=evaluators)
+            assert project.eval("--cache").code == 0
+            return len(api.requests) - before
+
+        with chat_api(says('{"score": 1.0, "reasoning": "Hello"}')) as api:
+            project.write({"evals/rules.instructions.md": "Be kind", "evals/a.txt": "one"})
+            case = {"id": "a", **with_file("a.txt")}
+            guided = {"id": "a", **with_file("rules.instructions.md")}
+            assert [questions(case), questions(case), questions({**case, "id": "b"})] == [2, 0, 0]
+            assert [questions(case, "Look at {{ candidate_answer }}") for _ in range(2)] == [1, 0]
+            project.write({"evals/a.txt": "two"})
+            assert [questions(case), questions(case)] == [2, 0]  # the judge sees the question too
+            assert questions(guided) > 0
+            project.write({"evals/rules.instructions.md": "Be short"})
+            assert [questions(guided) > 0, questions(guided)] == [True, 0]
+
+    def test_environment_of_a_command_is_part_of_the_question(self, project: Project) -> None:
+        project.documents("a", targets=(shell("echo Hello $SIZE", env={"SIZE": "${{ SIZE }}"}),))
+        for size in ("small", "large"):
+            project.env["SIZE"] = size
+            assert project.eval("--cache").code == 0
+            assert project.rows()[0]["candidate_answer"] == f"Hello {size}"
+
+    def test_errors_are_asked_again(self, project: Project) -> None:
+        with chat_api(fails(400, "no"), says("Hello")) as api:
+            project.documents("a", targets=(gpt(api),))
+            assert [project.eval("--cache").code for _ in range(3)] == [4, 0, 0]
+            assert len(api.requests) == 2
+
+    def test_same_question_of_many_cases_is_asked_once(self, project: Project) -> None:
+        with chat_api(replace(says("Hello!"), delay_s=0.1)) as api:
+            project.documents(*"abcdefgh", targets=(gpt(api, model=PRICED),))
+            assert project.eval("--cache", "--workers", "8").code == 0
+            assert len(api.requests) == 1
+        assert sorted(row["cached"] for row in project.rows()) == [False] + [True] * 7
+        assert sum(row["cost_usd"] for row in project.rows()) == pytest.approx(ONE_ANSWER_USD)
+
+    def test_same_question_without_an_answer_is_asked_for_each_case_in_parallel(self, project: Project) -> None:
+        with chat_api(replace(fails(400), delay_s=0.1)) as api:
+            project.documents(*"abcdefgh", targets=(gpt(api),))
+            assert project.eval("--cache", "--workers", "8").code == 4
+            assert len(api.requests) == 8
+            assert api.most_at_once > 2
+
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            *('{"version": 1}', '{"version": 2}', "", "{", "[" * 100_000, "null", "\x00"),
+            lambda entry: json.dumps({**entry, "response": {**entry["response"], "duration_ms": -1}}),
+            lambda entry: json.dumps({**entry, "response": {**entry["response"], "request": {"p": float("nan")}}}),
+        ],
+    )
+    def test_damaged_entry_counts_as_missing(self, damage: str | Callable[[Any], str], project: Project) -> None:
+        project.documents("a", targets=(shell("echo Hello"),))
+        assert project.eval("--cache").code == 0
+        (path,) = project.path(".agentv/cache").glob("*/*.json")
+        path.write_text(damage if isinstance(damage, str) else damage(json.loads(path.read_text("utf-8"))), "utf-8")
+        assert project.eval("--cache").code == 0
+        assert project.rows()[0]["cached"] is False
+
+    def test_unreadable_reply_of_a_judge_is_not_reused(self, project: Project) -> None:
+        left = ["what?", "what?", '{"score": 1.0, "reasoning": "fine"}']
+
+        def reply(_: dict[str, Any]) -> Reply:
+            return says(left.pop(0))
+
+        with chat_api(reply) as api:
+            project.documents("a", targets=(GREETS, gpt(api, name="judge")), evaluators=[JUDGED])
+            assert project.eval("--cache").code == 0
+
+    def test_new_price_counts_for_stored_answers(self, project: Project) -> None:
+        cheap = {"name": "cheap", "type": "cost", "max_usd": 1, "required": True}
+        with chat_api(says("Hello")) as api:
+            project.documents("a", targets=(gpt(api),), evaluators=[HELLO, cheap])
+            assert project.eval("--cache").code == 4
+            price = {"input_per_mtok": 1, "output_per_mtok": 1}
+            project.write({".agentv/config.yaml": json.dumps({"$schema": "agentv-config-v2", "prices": {"m": price}})})
+            assert project.eval("--cache").code == 0
+
+    def test_batch_with_known_answers_is_not_asked_again(
+        self, project: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked: list[list[str]] = []
+
+        class Batches:
+            async def check(self) -> None: ...
+
+            async def ask(self, request: Request) -> Response:
+                raise AssertionError(request)
+
+            async def ask_together(self, requests: Sequence[Request]) -> Sequence[Response]:
+                asked.append([request.case_id for request in requests])
+                return [Response("Hello", (), has_trace=False) for _ in requests]
+
+            async def close(self) -> None: ...
+
+        monkeypatch.setattr(targets, "open_provider", lambda *_: Batches())
+        project.documents("a", "b", targets=({"name": "default", "provider": "vscode", "provider_batching": True},))
+        assert [project.eval("--cache").code for _ in range(2)] == [0, 0]
+        assert asked == [["a", "b"]]
+
+    def test_clear_keeps_other_files(self, project: Project) -> None:
+        project.documents("a", targets=(shell("echo Hello"),))
+        assert project.eval("--cache", "--cache-dir", "x").code == 0
+        names = (f"x/ab/{'ab' + '0' * 62}.json", f"x/ab/{'f' * 64}.json", f"y/cd/{'c' * 64}.json")
+        project.write(dict.fromkeys(names, '{"mine": 1}'))
+        project.path("x/cd").symlink_to(project.path("y/cd"))
+        assert project.run("cache", "info", "--cache-dir", "x").out.startswith("x: 1 answer, ")
+        assert project.run("cache", "clear", "--cache-dir", "x").out.endswith(" KiB removed\n")
+        assert project.run("cache", "info", "--cache-dir", "x").out == "x: 0 answers, 0.0 KiB\n"
+        assert [name for name in names if not project.path(name).exists()] == []
+
+    @pytest.mark.parametrize("command", ["info", "clear"])
+    def test_cache_must_be_a_folder(self, command: str, project: Project) -> None:
+        project.write({"c": "mine"})
+        done = project.run("cache", command, "--cache-dir", "c")
+        assert (done.code, done.err) == (2, "error: --cache-dir: 'c' is not a directory\n")
+
+    @pytest.mark.parametrize("command", ["info", "clear"])
+    def test_answers_removed_meanwhile_are_not_an_error(
+        self, command: str, project: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = Store(project.path("c"))
+        for digit in "ab":
+            store.keep(digit * 64, {}, Response("Hello", (), has_trace=False))
+        listed = Store._files  # noqa: SLF001  # the moment between listing and reading
+
+        def vanishing(self: Store) -> Iterator[tuple[Path, int]]:
+            for path, size in listed(self):
+                path.unlink()
+                yield path, size
+
+        monkeypatch.setattr(Store, "_files", vanishing)
+        assert project.run("cache", command, "--cache-dir", "c").code == 0
+
+    def test_answer_is_kept_though_its_folder_is_removed_meanwhile(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        opened = Path.open
+        times: list[Path] = []
+
+        def cleared(self: Path, mode: str = "r", *arguments: Any, **given: Any) -> Any:
+            if mode == "xb" and not times:
+                times.append(self)
+                self.parent.rmdir()
+            return opened(self, mode, *arguments, **given)
+
+        monkeypatch.setattr(Path, "open", cleared)
+        store = Store(tmp_path / "c")
+        store.keep("a" * 64, {}, Response("Hello", (), has_trace=False))
+        assert (len(times), store.contents().files) == (1, 1)
+
+
+class TestRecordings:
+    def test_replay_needs_no_keys_environment_or_programs(self, project: Project) -> None:
+        with chat_api(lambda body: says('{"score": 0.9}' if "score" in str(body) else "Hello")) as api:
+            project.env |= {"MODEL": PRICED, "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": api.base_url}
+            asked = (
+                {"name": "default", "provider": "openai", "model": "${{ MODEL }}"},
+                gpt(api, name="judge", model="${{ MODEL }}", base_url="${{ OPENAI_BASE_URL }}"),
+                shell("cat {FILES}", name="cat", healthcheck={"type": "command", "command_template": "test $MODEL"}),
+            )
+            cases: list[dict[str, Any]] = [
+                {"id": "a", "evaluators": [JUDGED]},
+                {"id": "b", "execution": {"target": "cat"}, **with_file("hello.txt")},
+            ]
+            here = Project(project.folder / "here", project.env)
+            here.write({".git/config": "", "evals/hello.txt": "Hello"})
+            here.documents(*cases, targets=asked)
+            flags = ["--repeat", "2", "--seed", "7"]
+            assert here.eval("--record", "recorded", "--workers", "3", *flags).code == 0
+        shutil.move(here.folder, project.folder / "there")
+        there = Project(project.folder / "there")
+        assert there.run("eval", "evals", "--replay", "recorded", "--out", "2.jsonl", *flags).code == 0
+        measured = {"timestamp", "cached", "requests", "duration_ms", "cost_usd", "judge_cost_usd"}
+        before, after = (
+            {(row["eval_id"], row["trial"]): {k: v for k, v in row.items() if k not in measured} for row in rows}
+            for rows in (there.rows(), there.rows("2.jsonl"))
+        )
+        assert before == after
+        assert all(row["cached"] and not row["cost_usd"] for row in there.rows("2.jsonl"))
+
+    def test_answers_of_the_cache_are_recorded(self, project: Project) -> None:
+        project.documents("a", targets=(shell("echo Hello"),))
+        assert project.eval("--cache").code == 0
+        assert project.eval("--cache", "--record", "recorded").code == 0
+        assert project.eval("--replay", "recorded").code == 0
+
+    def test_every_case_gets_its_own_answer(self, project: Project) -> None:
+        cases = [{"id": word, "evaluators": [{**HELLO, "value": word}]} for word in ("first", "second")]
+        with chat_api(says("the first"), says("the second")) as api:
+            project.documents(*cases, targets=(gpt(api),))
+            assert project.eval("--record", "recorded").code == 0
+        assert project.eval("--replay", "recorded").code == 0
+
+    def test_agent_may_edit_its_files(self, project: Project) -> None:
+        project.write({"evals/f.txt": "old"})
+        project.documents({"id": "a", **with_file("f.txt")}, targets=(shell("echo new > {FILES}; echo Hello"),))
+        assert project.eval("--record", "recorded").code == 0
+        project.write({"evals/f.txt": "old"})
+        assert project.eval("--replay", "recorded").code == 0
+
+    def test_agent_that_removes_its_files_affects_no_other_case(self, project: Project) -> None:
+        project.write({"evals/f.txt": "old"})
+        project.documents({"id": "a", **with_file("f.txt")}, "b", targets=(shell("rm -f {FILES}; exit 1"),))
+        assert project.eval("--cache", "--max-retries", "1").code == 4
+        assert [row["error_kind"] for row in project.rows()] == ["process", "process"]
+
+    @pytest.mark.parametrize("recorded", [["a"], []], ids=["one of two", "none"])
+    def test_missing_recording_never_passes(self, recorded: list[str], project: Project) -> None:
+        project.documents("a", "b", targets=(shell("echo Hello {EVAL_ID}"),))
+        project.path("recorded").mkdir()
+        for each in recorded:
+            assert project.eval("--record", "recorded", "--eval-id", each).code == 0
+        assert project.eval("--replay", "recorded", "--max-errors", "2").code == 4
+
+    def test_missing_trial_is_an_error(self, project: Project) -> None:
+        project.documents("a", targets=(shell("echo Hello"),), repeat=2)
+        assert project.eval("--record", "recorded").code == 0
+        first, _ = project.path("recorded").rglob("*.json")
+        first.unlink()
+        assert project.eval("--replay", "recorded").code == 4
+        assert sorted(row["status"] for row in project.rows()) == ["error", "ok"]
+
+    def test_plan_and_recording_are_enough(self, project: Project) -> None:
+        project.documents("a", targets=(shell("echo Hello"),))
+        assert project.run("compile", "evals", "--out", "else/plan.json").code == 0
+        assert project.run("eval", "else/plan.json", "--record", "else/recorded").code == 0
+        project.write({"else/.git/config": ""})
+        assert project.run("eval", "plan.json", "--replay", "recorded", cwd="else").code == 0
+
+
+class TestDumps:
+    def test_every_question_and_trace_has_a_file(self, project: Project) -> None:
+        ids = ["../x", "a/b", "a?b", "a b", "x" * 300, "日本語", "größe", "CON", ".", "..", "-rf", "a\u202eb"]
+        for name in ("evals/x.yaml", "evals/y.yaml"):
+            project.documents(*ids, name=name, evaluators=[JUDGED])
+        before = {path for path in project.folder.rglob("*") if path.is_file()}
+        assert project.eval("--dump-dir", "d", "--dump-prompts", "--dump-traces").code == 0
+        written = {path for path in project.folder.rglob("*") if path.is_file()} - before - {project.path("r.jsonl")}
+        folders = {project.folder, project.path("d/prompts"), project.path("d/traces")}
+        assert {path.parent for path in written} == folders
+        prompts = [json.loads(path.read_text("utf-8")) for path in project.path("d/prompts").iterdir()]
+        assert sorted((each["eval_id"], each["suite"], each["target"]) for each in prompts) == sorted(
+            (case, f"evals/{name}.yaml", target) for case in ids for name in "xy" for target in ("default", "judge")
+        )
+        assert len([*project.path("d/traces").iterdir()]) == 2 * len(ids)
+
+    def test_deep_arguments_of_a_call_can_be_dumped(self, project: Project) -> None:
+        function = {"name": "t", "arguments": f'{{"a": {"[" * 199}{"]" * 199}}}'}
+        message = {
+            "role": "assistant",
+            "content": "Hello",
+            "tool_calls": [{"id": "1", "type": "function", "function": function}],
+        }
+        with chat_api(says(None, message=message)) as api:
+            project.documents("a", targets=(gpt(api),))
+            assert project.eval().code == 0
+            assert project.eval("--dump-traces").code == 0
+
+
+def test_secret_is_in_no_file_in_any_form(project: Project) -> None:
+    forms = [KEY, base64.b64encode(KEY.encode()).decode().rstrip("="), quote(f"{KEY}/")]
+    call = {"id": "1", "type": "function", "function": {"name": KEY, "arguments": json.dumps({KEY: [KEY]})}}
+    message = {"role": "assistant", "content": f"Hello {' '.join(forms)}", "tool_calls": [call]}
+    with chat_api(says(None, message=message)) as api:
+        asked = (gpt(api, headers={"X-Again": "${{ GREETER_KEY }}"}), gpt(api, name="judge"))
+        project.documents("a", targets=asked, evaluators=[HELLO, JUDGED])
+        dumps = ["--dump-prompts", "--dump-traces", "--include-trace"]
+        assert project.eval("--cache", *dumps).code == 4
+        yaml = ["--out", "r.yaml", "--output-format", "yaml"]
+        assert project.run("eval", "evals", "--record", "recorded", *yaml, *dumps).code == 4
+    files = [path for path in project.folder.rglob("*") if path.is_file()]
+    assert len(files) > 10
+    assert [path for path in files if any(form.encode() in path.read_bytes() for form in forms)] == []
+    assert not any(KEY in str(path) for path in files)

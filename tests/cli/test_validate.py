@@ -1,0 +1,93 @@
+"""`agentv-ci validate`: which files it checks, what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agentv_ci.jsonschema.violations import violations
+from tests.support.projects import GREETS, Project
+
+EVAL = "evals/x.yaml"
+
+
+@pytest.fixture(autouse=True)
+def documents(project: Project) -> None:
+    project.documents("greets", "waves")
+
+
+def test_json_follows_the_schema(project: Project) -> None:
+    wrong = project.json(EVAL)
+    del wrong["evalcases"][1]["expected_outcome"]
+    project.write({"bad.yaml": json.dumps(wrong, indent=1)})
+    done = project.run("validate", ".", "--format", "json")
+    document = json.loads(done.out)
+    assert (done.code, violations("diagnostics-v1", document)) == (1, [])
+    counts = {"files": 3, "passed": 2, "failed": 1, "skipped": 0, "errors": 1, "warnings": 0}
+    assert document["summary"] == counts
+    (diagnostic,) = next(file for file in document["files"] if file["path"].endswith("bad.yaml"))["diagnostics"]
+    assert {key: diagnostic[key] for key in ("rule", "severity", "pointer", "case", "target", "hint")} == {
+        "rule": "AV201",
+        "severity": "error",
+        "pointer": "evalcases[1].expected_outcome",
+        "case": "waves",
+        "target": None,
+        "hint": None,
+    }
+    assert diagnostic["message"].startswith("missing field 'expected_outcome'")
+    assert (diagnostic["line"], diagnostic["column"], diagnostic["end_line"], diagnostic["end_column"]) == (
+        24,
+        3,
+        33,
+        4,
+    )
+
+
+def test_paths_are_checked_in_order_and_once(project: Project) -> None:
+    done = project.run("validate", "targets.yaml", EVAL, "*.yaml", "evals/*.yaml", ".", "--format", "json")
+    assert [Path(file["path"]).name for file in json.loads(done.out)["files"]] == ["targets.yaml", "x.yaml"]
+
+
+def test_other_yaml_in_a_folder_is_skipped(project: Project) -> None:
+    project.write({"compose.yaml": "services: {}\n", "broken.yaml": "a: [\n", "node_modules/x.yaml": "a: 1\n"})
+    done = project.run("validate", ".")
+    assert done.code == 1
+    assert "broken.yaml:2:1: error: not valid YAML" in done.out
+    assert done.out.endswith("3 files checked, 2 passed, 1 failed, 1 error, 0 warnings, 1 skipped\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        (["schemaless.yaml"], 0, "warning: no $schema"),
+        (["schemaless.yaml", "--strict"], 1, "warning: no $schema"),
+        (["nowhere.yaml"], 2, "error: path 'nowhere.yaml' does not exist\n"),
+        (["none/*.yaml"], 3, "no eval, targets or config document in none/*.yaml"),
+        (["empty"], 3, "no eval, targets or config document in empty"),
+        ([EVAL, "--targets", "other"], 1, "no target is named"),
+        ([EVAL, "--targets", "targets.yaml"], 0, "1 file checked, 1 passed, 0 failed, 0 errors, 0 warnings\n"),
+        ([EVAL, "--targets", "missing"], 2, "--targets: 'missing' is not a targets file or a folder with one"),
+        ([EVAL, "--targets", EVAL], 2, "is not a targets file: its kind is 'eval'"),
+        ([EVAL, "--color", "always"], 0, "\x1b[32m1 file checked"),
+    ],
+)
+def test_exit_code_and_message(arguments: list[str], code: int, text: str, project: Project) -> None:
+    schemaless = project.text(EVAL).replace('"$schema": "agentv-eval-v2", ', "")
+    project.write({"schemaless.yaml": schemaless, "empty/x.txt": ""})
+    project.targets({**GREETS, "name": "other"}, name="other/targets.yaml")
+    done = project.run("validate", *arguments)
+    assert done.code == code
+    assert text in done.out + done.err
+
+
+def test_last_color_option_wins(project: Project) -> None:
+    assert "\x1b[" not in project.run("--color", "always", "validate", ".", "--color", "never").out
+
+
+def test_documents_without_targets_are_checked_alone(project: Project) -> None:
+    project.path("targets.yaml").unlink()
+    done = project.run("validate", ".")
+    assert done.code == 0
+    assert "no targets file found: names of targets and judges were not checked\n" in done.out
