@@ -3,6 +3,7 @@
     valid/<case>/             eval and target files → expected/: the plan, the rows, the reports, the summary
     checked/<case>/           documents that this version compiles and does not run → expected/: the plan
     compared/<case>/          base/ and head/: documents of two runs → expected/: the baseline, what has changed
+    judged/<case>/            a judge set and its judge → expected/: the summary, the agreement
     invalid/<rule>-<slug>/    documents → diagnostics.txt
 
 `make golden` rewrites what is expected; the diff is the review.
@@ -166,3 +167,20 @@ def test_two_runs_are_compared_as_expected(
     assert run(["eval", "desk.test.yaml", "--out", "again.jsonl", "--baseline", "baseline.json"]) == code
     found = json.loads((copy / "again.report.json").read_text("utf-8"))
     assert found["comparison"]["reasons"] == json.loads((expected / "comparison.json").read_text("utf-8"))["reasons"]
+
+
+@pytest.mark.parametrize("folder", sorted((CORPUS / "judged").iterdir()), ids=lambda folder: folder.name)
+def test_judge_set_is_checked(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], update: bool
+) -> None:
+    copy = work_in_a_copy(folder, tmp_path, monkeypatch)
+    assert run(["validate", "--strict", "."]) == 0
+    capsys.readouterr()
+    check = ["judge-check", "judge-set.yaml", "--repeat", "2", "--out", "rows.jsonl"]
+    code = run(check)
+    check_golden(folder / "expected" / "summary.txt", f"{capsys.readouterr().out}exit code: {code}\n", update=update)
+    assert run([*check, "--format", "json"]) == code
+    check_golden(folder / "expected" / "agreement.json", capsys.readouterr().out, update=update)
+    rows = [json.loads(line) for line in (copy / "rows.jsonl").read_text("utf-8").splitlines()]
+    assert {row["target"] for row in rows} == {"labelled answers"}
+    assert [row["trial"] for row in rows].count(2) == len(rows) / 2

@@ -1,72 +1,136 @@
-"""`agentv-ci check`: validators over results that exist."""
+"""`agentv-ci check`, and the validators of a run."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agentv_ci.cli import run
 from agentv_ci.results.jsonl import encode
+from agentv_ci.validators import register_validator
 from tests.report.builders import case, row
+from tests.support.projects import HELLO, Project
+
+BALANCED = {"key": "fairness_balance", "metric_path": "metrics.score", "group": "case_id", "threshold": 0.1}
+
+
+def finds(report: Any, context: Any = None) -> Any:
+    found = {"id": "found", "severity": "error", "message": "off\n::error::owned\x1b[2J", "path": None}
+    return {"issues": [found], "summary": {"runs": len(report["runs"]), "context": context}}
+
+
+def breaks(report: Any, context: Any = None) -> Any:
+    raise SystemExit(0)
 
 
 @pytest.fixture(autouse=True)
-def _results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    rows = [row(of=case(f"case-{number}", line=number + 1), seed=7) for number in range(3)]
-    Path("r.jsonl").write_text("".join(map(encode, rows)), "utf-8")
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agentv_ci.validators._registered", {})
+    register_validator("finds", finds)
+    register_validator("breaks", breaks)
 
 
-def ended(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    code = run(["check", "r.jsonl", *arguments])
-    printed = capsys.readouterr()
-    return code, printed.out, printed.err
+class TestCheck:
+    @pytest.fixture(autouse=True)
+    def results(self, project: Project) -> None:
+        rows = [row(of=case(f"case-{number}", line=number + 1), seed=7) for number in range(3)]
+        project.write({"r.jsonl": "".join(map(encode, rows))})
+
+    def test_passed(self, project: Project) -> None:
+        done = project.run("check", "r.jsonl", "--validator", "outlier_detection")
+        assert (done.code, done.err) == (0, "")
+        assert done.out == "validator outlier_detection: nothing found\ncheck: passed\n"
+
+    def test_errors_fail(self, project: Project) -> None:
+        settings = json.dumps({"contract": {"required": {"answer": "int"}}, "k": 3})
+        keys = ["--validator", "schema_adherence", "--validator", "outlier_detection"]
+        done = project.run("check", "r.jsonl", *keys, "--context", settings)
+        assert (done.code, done.err) == (1, "")
+        assert "validator schema_adherence: 3 errors\n  error: " in done.out
+        assert done.out.endswith("validator outlier_detection: nothing found\ncheck: not passed\n")
+
+    def test_broken_validator_is_an_infrastructure_error(self, project: Project) -> None:
+        done = project.run("check", "r.jsonl", "--validator", "breaks")
+        assert (done.code, done.out.splitlines()[-1]) == (4, "check: a validator could not run")
+        assert "validator breaks could not run: " in done.out
+        done = project.run("check", "r.jsonl", "--validator", "breaks", "--format", "json")
+        assert (done.code, json.loads(done.out)["exit_code"]) == (4, 4)
+
+    @pytest.mark.parametrize(
+        ("key", "context", "error"),
+        [
+            ("outlier_detection", "{", "--context is not valid JSON"),
+            *(("outlier_detection", text, "--context must be a JSON object") for text in ("[]", "1", "null")),
+            *(("outlier_detection", text, "--context is not valid JSON") for text in ('{"k": NaN}', "[" * 100_000)),
+            ("outlier_detection", '{"k": 1e999}', "--context"),
+            ("outlier_detection", '{"kk": 1}', "kk"),
+            ("outlier_detection", '{"k": "five"}', "setting 'k' of validator 'outlier_detection'"),
+            ("fairness_balance", "{}", "'metric_path'"),
+            ("outlier_detecton", "{}", "did you mean 'outlier_detection'?"),
+        ],
+    )
+    def test_invalid_options_check_nothing(self, key: str, context: str, error: str, project: Project) -> None:
+        done = project.run("check", "r.jsonl", "--validator", key, "--context", context)
+        assert (done.code, done.out) == (2, "")
+        assert error in done.err
+
+    def test_file_named_twice_is_an_error(self, project: Project) -> None:
+        done = project.run("check", "r.jsonl", "./r.jsonl", "--validator", "outlier_detection")
+        assert (done.code, done.err) == (2, "error: a results file is named twice\n")
 
 
-def test_what_is_in_order_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    said = "validator outlier_detection: nothing found\ncheck: passed\n"
-    assert ended(capsys, "--validator", "outlier_detection") == (0, said, "")
-
-
-def test_errors_are_told_and_end_with_one(capsys: pytest.CaptureFixture[str]) -> None:
-    settings = json.dumps({"contract": {"required": {"answer": "int"}}, "k": 3})
-    keys = ["--validator", "schema_adherence", "--validator", "outlier_detection"]
-    code, out, err = ended(capsys, *keys, "--context", settings)
-    assert (code, err) == (1, "")
-    missing = "error: 'answer' is missing from the output of run 0 (\"case-0\")"
-    assert f"validator schema_adherence: 3 errors\n  {missing}\n" in out
-    assert out.endswith("validator outlier_detection: nothing found\ncheck: not passed\n")
-
-
-def test_a_validator_that_breaks_ends_with_four(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def breaks(report: Any, context: Any) -> dict[str, Any]:
-        raise RuntimeError("no")
-
-    monkeypatch.setattr("agentv_ci.validators._registered", {"breaks": breaks})
-    code, out, _ = ended(capsys, "--validator", "breaks")
-    assert (code, out.splitlines()[-1]) == (4, "check: a validator could not run")
-    assert "validator breaks could not run: unexpected RuntimeError: no" in out
+def validations(project: Project, name: str) -> list[dict[str, Any]]:
+    return [each for one in project.json(name)["scenario_reports"] for each in one["aggregates"]["validations"]]
 
 
 @pytest.mark.parametrize(
-    ("key", "context", "said"),
+    ("keys", "gate", "code"),
     [
-        ("outlier_detection", "{", "--context is not valid JSON"),
-        ("outlier_detection", "[]", "--context must be a JSON object"),
-        ("outlier_detection", '{"kk": 1}', "no such setting: kk; these validators have k"),
-        ("outlier_detection", '{"k": "five"}', "setting 'k' of validator 'outlier_detection'"),
-        ("fairness_balance", "{}", "validator 'fairness_balance' requires the setting 'metric_path'"),
-        ("outlier_detecton", "{}", "did you mean 'outlier_detection'?"),
+        (["finds"], "error", 1),
+        (["finds"], "warn", 0),
+        (["breaks"], "error", 0),
+        (["breaks", "finds"], "error", 1),
+        (["breaks", "finds"], "warn", 0),
     ],
 )
-def test_mistakes_are_said_before_anything_is_read(
-    key: str, context: str, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, err = ended(capsys, "--validator", key, "--context", context)
-    assert (code, out) == (2, "")
-    assert said in err
+def test_every_command_applies_the_validators_of_a_run(keys: list[str], gate: str, code: int, project: Project) -> None:
+    project.documents("one", "two", validators=keys, gate={"validators": gate})
+    done = project.eval()
+    assert done.code == code
+    assert "\n::" not in done.out
+    assert "\x1b" not in done.out
+    expected = validations(project, "r.report.json")
+    assert [each["validator"] for each in expected] == keys
+    assert project.run("report", "r.jsonl", "--out", "all.jsonl").code == code
+    assert validations(project, "all.report.json") == expected
+    assert project.run("rescore", "r.jsonl").code == code
+    assert validations(project, "r.rescored.report.json") == expected
+    for index in (1, 2):
+        assert project.run("eval", "evals", "--shard", f"{index}/2", "--out", f"{index}.jsonl").code == 0
+    assert project.run("report", "1.jsonl", "2.jsonl", "--out", "both.jsonl").code == code
+    assert validations(project, "both.report.json") == expected
+    assert project.eval("--dry-run").code == 0
+
+
+def test_check_finds_what_the_run_found(project: Project) -> None:
+    worse = {"evaluators": [{**HELLO, "value": "Bye"}]}
+    gate = {"validators": "warn", "min_pass_rate": 0}
+    project.documents("one", worse, validators=["finds", BALANCED], seeds=[7, 11], gate=gate)
+    assert project.eval().code == 0
+    context = json.dumps({key: value for key, value in BALANCED.items() if key != "key"})
+    found = []
+    for arguments in (["finds"], ["fairness_balance", "--context", context]):
+        done = project.run("check", "r.jsonl", "--format", "json", "--validator", *arguments)
+        assert done.code == 1
+        found += json.loads(done.out)["scenario_reports"][0]["aggregates"]["validations"]
+    assert found == validations(project, "r.report.json")
+    assert found[0]["summary"]["context"]["expected_seeds"] == [7, 11]
+
+
+def test_settings_of_a_document_override_the_context(project: Project) -> None:
+    own = {"key": "finds", "expected_seeds": [1], "k": 2}
+    project.documents("a", validators=[own], gate={"validators": "warn"})
+    assert project.eval().code == 0
+    (found,) = validations(project, "r.report.json")
+    assert (found["summary"]["context"]["expected_seeds"], found["summary"]["context"]["k"]) == ([1], 2)

@@ -1,111 +1,445 @@
-"""`compare`, `baseline` and `--baseline` as people use them."""
+"""`agentv-ci compare` and `baseline`, and `--baseline` of other commands."""
 
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from agentv_ci.cli import run
-from tests.support import write
+from agentv_ci.contracts.results import ResultRow
+from agentv_ci.results.files import form, form_of
+from tests.report.builders import Verdict, case, row, rows_of
+from tests.support.projects import GREETS, HELLO, Project, shell
 
-EVALS = """\
-$schema: agentv-eval-v2
-execution: {gate: {min_pass_rate: 0, max_errors: 9}}
-evalcases:
-"""
-CASE = """\
-  - id: ID
-    expected_outcome: Says yes
-    input_messages: [{role: user, content: May I?}]
-    expected_messages: []
-    evaluators: [{name: agrees, type: contains, value: 'yes'}]
-"""
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / ".git").mkdir()
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+IDS = {
+    "escape": "a\x1b]0;owned\x07\x1b[2Jb",
+    "runner": "##[error]owned",
+    "command": "a\n::error::owned",
+    "return": "a\r::error::owned",
+    "direction": "a\u202egpj.exe",
+    "unicode": "naïve-тест-测试-😀",
+}
+VERDICTS: dict[str, Verdict] = {"p": "pass", "b": "borderline", "f": "fail", "e": "error"}
+BASELINE = '"$schema": "agentv-baseline-v1"'
 
 
-def ran(folder: Path, out: str, answers: dict[str, str], *flags: str, suite: str = "desk.test.yaml") -> int:
-    """Run cases that are answered like this, `-` with an error."""
-    target = {"name": "default", "provider": "cli", "command_template": f"case {{EVAL_ID}} in {_arms(answers)} esac"}
-    documents = {suite: EVALS + "".join(CASE.replace("ID", each) for each in answers)}
-    write(folder, {**documents, "targets.yaml": json.dumps({"$schema": "agentv-targets-v2.2", "targets": [target]})})
-    return run(["eval", suite, "--out", out, "--max-retries", "0", *flags])
+def store(project: Project, name: str, *rows: ResultRow) -> None:
+    project.write({name: "".join(map(form(form_of(Path(name))).encode, rows))})
 
 
-def _arms(answers: dict[str, str]) -> str:
-    return " ".join(f"{name}) {'exit 3' if said == '-' else f'echo {said}'};;" for name, said in answers.items())
+def accepted(project: Project, *rows: ResultRow) -> Any:
+    """Write `base.jsonl` and its baseline `base.json`; return the baseline."""
+    store(project, "base.jsonl", *rows)
+    assert project.run("baseline", "accept", "base.jsonl", "--out", "base.json").code == 0
+    return project.json("base.json")
 
 
-def test_a_run_that_did_not_end_is_no_side(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ran(folder, "base.jsonl", {"a": "yes", "b": "yes"})
-    ran(folder, "part.jsonl", {"a": "yes", "b": "yes"}, "--shard", "1/2")
-    ran(folder, "stopped.jsonl", {"a": "-", "b": "yes"}, "--fail-fast", "--max-errors", "0")
-    capsys.readouterr()
-    assert run(["compare", "base.jsonl", "part.jsonl"]) == 2
-    assert "'part.jsonl' is shard 1 of 2; merge the shards with `report --out`" in capsys.readouterr().err
-    assert run(["compare", "base.jsonl", "stopped.jsonl"]) == 2
-    assert "'stopped.jsonl' is from a run that was stopped (fail-fast)" in capsys.readouterr().err
-    (folder / "base.jsonl").write_text((folder / "base.jsonl").read_text("utf-8").splitlines(keepends=True)[0], "utf-8")
-    assert run(["compare", "base.jsonl", "base.jsonl"]) == 2
-    assert run(["baseline", "accept", "base.jsonl"]) == 2
-    said = capsys.readouterr().err
-    assert said.count("base.jsonl' has 1 row; its run report expects 2") == 2
+def compared(project: Project, base: str, head: str, *flags: str) -> dict[str, Any]:
+    """Compare in both formats, which must agree; returns the JSON."""
+    as_text = project.run("compare", base, head, *flags)
+    as_json = project.run("compare", base, head, "--format", "json", *flags)
+    found: dict[str, Any] = json.loads(as_json.out)
+    assert found["exit_code"] == as_json.code == as_text.code
+    assert as_json.err == as_text.err == ""
+    line = {0: "compare: no regression", 1: "compare: regressed", 4: "compare: no case has a verdict on both sides"}
+    assert line[as_text.code] in as_text.out.splitlines()
+    assert (as_text.code == 1) == bool(found["reasons"])
+    return found
 
 
-def test_a_verdict_that_is_lost_is_not_green(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ran(folder, "base.jsonl", {"a": "yes", "b": "yes", "c": "-"})
-    ran(folder, "head.jsonl", {"a": "yes", "b": "-", "c": "-"})
-    capsys.readouterr()
-    assert run(["compare", "base.jsonl", "head.jsonl"]) == 4
-    assert "compare: verdict lost for 1 case" in capsys.readouterr().out
+def changes(found: dict[str, Any]) -> dict[str, int]:
+    return {change: number for change, number in found["counts"].items() if number}
 
 
-def test_a_baseline_of_other_cases_does_not_pass(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ran(folder, "base.jsonl", {"a": "yes"})
-    assert run(["baseline", "accept", "base.jsonl", "--out", "base.json"]) == 0
-    assert ran(folder, "head.jsonl", {"a": "yes"}, "--baseline", "base.json", suite="renamed.test.yaml") == 1
-    assert "against base.json: no case of this run is in it" in capsys.readouterr().out
-    # What is filtered may well be new.
-    flags = ["--baseline", "base.json", "--eval-id", "b"]
-    assert ran(folder, "head.jsonl", {"a": "yes", "b": "yes"}, *flags) == 0
-    assert "no case of this run is in base.json: nothing was compared" in capsys.readouterr().out
+def is_inert(text: str) -> bool:
+    """Whether a text commands neither a terminal nor the runner of a workflow."""
+    return (
+        not any(line.strip().startswith("::") for line in text.splitlines())
+        and "##[" not in text
+        and all(c.isprintable() or c in "\n\t" for c in text)
+    )
 
 
-def test_trials_too_few_to_show_a_fall_are_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ran(folder, "base.jsonl", {"a": "yes", "b": "no"}, "--repeat", "2")
-    ran(folder, "head.jsonl", {"a": "no", "b": "no"}, "--repeat", "2")
-    capsys.readouterr()
-    assert run(["compare", "base.jsonl", "head.jsonl"]) == 0
-    printed = capsys.readouterr().out
-    assert "not enough evidence  a: 2/2 passed → 0/2 passed" in printed
-    assert "warning: 2 cases with too few trials to show any drop: a, b; use --repeat 5" in printed
-    assert run(["compare", "base.jsonl", "head.jsonl", "--confidence", "0.9"]) == 1
+class TestFiles:
+    @pytest.mark.parametrize(
+        "content",
+        [
+            *(b"", b"\x00" * 4096, bytes(range(256)), b"null", b"[]", b"{}", b"[" * 200_000, "ü".encode("utf-16")),
+            b'{"$schema": "agentv-baseline-v2", "cases": []}',
+            b'{"$schema": ["agentv-baseline-v1"]}',
+            f"{{{BASELINE}}}".encode(),
+            f'{{{BASELINE}, "measured": "x", "plan_digest": null, "cases": []}}'.encode(),
+            b'{"a": ' + b"9" * 10_000 + b"}",
+        ],
+        ids=lambda content: str(content[:24]),
+    )
+    def test_file_that_is_not_a_baseline_is_an_error(self, content: bytes, project: Project) -> None:
+        project.documents("a")
+        store(project, "good.jsonl", row())
+        project.path("bad.json").write_bytes(content)
+        for arguments in (
+            ["compare", "bad.json", "good.jsonl"],
+            ["compare", "good.jsonl", "bad.json"],
+            ["report", "good.jsonl", "--baseline", "bad.json"],
+            ["eval", "evals", "--baseline", "bad.json", "--out", "r.jsonl"],
+        ):
+            done = project.run(*arguments)
+            assert (done.code, done.out) == (2, "")
+            assert "bad.json" in done.err
+        assert not project.path("r.jsonl").exists()
+
+    @pytest.mark.parametrize(
+        ("field", "value"),
+        [
+            *(("mean", value) for value in (math.nan, math.inf, 1.5, "0.5", True)),
+            *(("verdict", value) for value in ("error", "flaky")),
+            *(("passed", value) for value in ([0], ["1"], None)),
+            *(("id", value) for value in ("", "\ud800")),
+            ("digest", "x"),
+            ("target", None),
+            ("more", 1),
+        ],
+    )
+    def test_invalid_value_is_an_error_with_its_place(self, field: str, value: Any, project: Project) -> None:
+        document = accepted(project, row())
+        document["cases"][0][field] = value
+        project.write({"base.json": json.dumps(document)})
+        done = project.run("compare", "base.json", "base.jsonl")
+        assert done.code == 2
+        assert "is not a valid baseline: cases.0." in done.err or "is not valid JSON" in done.err
+
+    @pytest.mark.parametrize(
+        ("cases", "error"),
+        [
+            ([{}, {}], "appears twice"),
+            ([{"passed": [1], "missed": [1]}], "has no trials or a repeated one"),
+            ([{"passed": [], "missed": []}], "has no trials or a repeated one"),
+            ([{"passed": [1, 1], "missed": []}], "has no trials or a repeated one"),
+        ],
+    )
+    def test_contradictory_baseline_is_an_error(
+        self, cases: list[dict[str, Any]], error: str, project: Project
+    ) -> None:
+        document = accepted(project, row("pass"))
+        document["cases"] = [{**document["cases"][0], **each} for each in cases]
+        project.write({"base.json": json.dumps(document)})
+        done = project.run("compare", "base.json", "base.jsonl")
+        assert (done.code, error in done.err) == (2, True)
+
+    @pytest.mark.parametrize("what", ["missing", "folder", "empty", "torn", "foreign", "dangling"])
+    def test_invalid_results_are_an_error(self, what: str, project: Project) -> None:
+        project.documents("a")
+        store(project, "good.jsonl", row())
+        bad = project.path("bad.jsonl")
+        match what:
+            case "folder":
+                bad.mkdir()
+            case "empty":
+                bad.write_text("")
+            case "torn":
+                bad.write_text(project.text("good.jsonl")[:-40])
+            case "foreign":
+                bad.write_text('{"level": "info"}\n')
+            case "dangling":
+                bad.symlink_to("nowhere")
+            case _:
+                pass
+        nothing = 3 if what == "empty" else 2
+        for code, arguments in (
+            (nothing, ["compare", "bad.jsonl", "good.jsonl"]),
+            (nothing, ["compare", "good.jsonl", "bad.jsonl"]),
+            (nothing, ["baseline", "accept", "bad.jsonl"]),
+            (nothing, ["check", "bad.jsonl", "--validator", "structural_consistency"]),
+            (2, ["report", "good.jsonl", "--baseline", "bad.jsonl"]),
+            (2, ["eval", "evals", "--baseline", "bad.jsonl", "--out", "r.jsonl"]),
+        ):
+            done = project.run(*arguments)
+            assert (done.code, done.out, done.err[:7]) == (code, "", "error: "), arguments
+        assert not project.path(".agentv").exists()
+        assert not project.path("r.jsonl").exists()
+
+    @pytest.mark.parametrize("name", ["b.yaml", "b.yml"])
+    def test_baseline_does_not_depend_on_order_or_format(self, name: str, project: Project) -> None:
+        cases = [case(f"case-{number}", line=number, trials=3) for number in range(1, 9)]
+        rows = [found for each in cases for found in rows_of(each, "pass", "fail", "error")]
+        store(project, "a.jsonl", *rows)
+        store(project, name, *reversed(rows))
+        for source, out in (("a.jsonl", "1.json"), (name, "2.json")):
+            assert project.run("baseline", "accept", source, "--out", out).code == 0
+        assert project.text("1.json") == project.text("2.json")
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            *(["baseline", "accept", "r.jsonl", "--out", out] for out in ("r.jsonl", "link.json", "evals/../r.jsonl")),
+            ["baseline", "accept", "r.jsonl", "--out", "r.report.json"],
+            ["baseline", "accept", "r.jsonl", "--out", "folder.json"],
+            ["baseline", "accept", "r.jsonl", "--out", "r.jsonl/b.json"],
+            ["report", "r.jsonl", "--baseline", "base.jsonl", "--out", "base.jsonl"],
+            ["report", "r.jsonl", "--baseline", "base.jsonl", "--junit", "base.jsonl"],
+            ["eval", "evals", "--baseline", "base.jsonl", "--out", "base.jsonl"],
+            ["eval", "evals", "--baseline", "base.jsonl", "--out", "r.jsonl", "--junit", "base.jsonl"],
+        ],
+    )
+    def test_inputs_are_never_replaced(self, arguments: list[str], project: Project) -> None:
+        project.documents("a")
+        assert project.eval().code == 0
+        store(project, "base.jsonl", row(of=case("other")))
+        project.path("link.json").symlink_to("r.jsonl")
+        project.path("folder.json").mkdir()
+        before = {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()}
+        done = project.run(*arguments)
+        assert (done.code in (2, 4), done.out, "Traceback" in done.err) == (True, "", False)
+        assert {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()} == before
 
 
-def test_shards_are_compared_as_parts_and_then_together(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ran(folder, "base.jsonl", {"a": "yes", "b": "yes"})
-    assert run(["baseline", "accept", "base.jsonl", "--out", "base.json"]) == 0
-    for index in (1, 2):
-        flags = ["--shard", f"{index}/2", "--baseline", "base.json"]
-        assert ran(folder, f"{index}.jsonl", {"a": "no", "b": "yes"}, *flags) == 0
-        assert "removed" not in capsys.readouterr().out
-    assert run(["report", "1.jsonl", "2.jsonl", "--expect-shards", "2"]) == 1
-    assert "set --baseline" in " ".join(capsys.readouterr().out.split())
-    assert run(["report", "1.jsonl", "2.jsonl", "--expect-shards", "2", "--baseline", "base.json"]) == 1
-    assert "against base.json: 1 case regressed (one trial per side: possibly noise): a" in capsys.readouterr().out
+class TestCompare:
+    @pytest.mark.parametrize("confidence", ["0", "1", "-1", "nan", "inf", "x", "", "1.0000001", "0.9999999999999999"])
+    def test_invalid_confidence_is_an_error(self, confidence: str, project: Project) -> None:
+        store(project, "r.jsonl", row())
+        done = project.run("compare", "r.jsonl", "r.jsonl", "--confidence", confidence)
+        assert (done.code, done.out) == (2, "")
+
+    @pytest.mark.parametrize("confidence", ["0.5", "0.9", "0.9999"])
+    def test_interval_at_a_confidence(self, confidence: str, project: Project) -> None:
+        several = case("several", trials=5)
+        store(project, "b.jsonl", *rows_of(several, *map(VERDICTS.__getitem__, "ppppp")))
+        store(project, "h.jsonl", *rows_of(several, *map(VERDICTS.__getitem__, "ffffp")))
+        (found,) = compared(project, "b.jsonl", "h.jsonl", "--confidence", confidence)["cases"]
+        assert -1 <= found["low"] <= found["high"] <= 1
+
+    @pytest.mark.parametrize("color", ["always", "never"])
+    def test_json_has_no_colors(self, color: str, project: Project) -> None:
+        store(project, "b.jsonl", row("pass"))
+        store(project, "h.jsonl", row("fail"))
+        project.env["NO_COLOR"] = "1"
+        assert ("\x1b[" in project.run("compare", "b.jsonl", "h.jsonl", "--color", color).out) == (color == "always")
+        done = project.run("compare", "b.jsonl", "h.jsonl", "--format", "json", "--color", color)
+        assert json.loads(done.out)["exit_code"] == 1
+
+    @pytest.mark.parametrize("name", IDS)
+    def test_ids_cannot_be_commands(self, name: str, project: Project) -> None:
+        store(project, "b.jsonl", row("pass", of=case(IDS[name])))
+        store(project, "h.jsonl", row("fail", of=case(IDS[name])))
+        for arguments in (
+            ["compare", "b.jsonl", "h.jsonl"],
+            ["compare", "h.jsonl", "b.jsonl"],
+            ["report", "h.jsonl", "--baseline", "b.jsonl"],
+        ):
+            printed = project.run(*arguments).out
+            assert is_inert(printed)
+            assert name != "unicode" or arguments[1] == "h.jsonl" or IDS[name] in printed
+        assert compared(project, "h.jsonl", "b.jsonl")["cases"][0]["id"] == IDS[name]
+
+    @pytest.mark.parametrize(
+        ("base", "head", "code", "change"),
+        [
+            ("e", "p", 4, "not enough evidence"),
+            ("p", "e", 4, "not enough evidence"),
+            ("e", "e", 4, "not enough evidence"),
+            ("p", "f", 1, "regressed"),
+            ("p", "b", 1, "regressed"),
+            ("b", "f", 1, "regressed"),
+            ("f", "p", 0, "improved"),
+            ("p", "p", 0, "unchanged"),
+            ("p", "pee", 0, "not enough evidence"),
+            ("pp", "pf", 0, "not enough evidence"),
+            ("ppppp", "fffff", 1, "regressed"),
+            ("p", "fffff", 0, "not enough evidence"),
+            ("eep", "eef", 0, "not enough evidence"),
+        ],
+    )
+    def test_change_of_one_case(self, base: str, head: str, code: int, change: str, project: Project) -> None:
+        for name, verdicts in (("b.jsonl", base), ("h.jsonl", head)):
+            store(project, name, *rows_of(case(trials=len(verdicts)), *(VERDICTS[each] for each in verdicts)))
+        found = compared(project, "b.jsonl", "h.jsonl")
+        assert (found["exit_code"], changes(found)) == (code, {change: 1})
+
+    def test_means_in_a_reason_differ(self, project: Project) -> None:
+        cases = [case(f"case-{number}") for number in range(10)]
+        store(project, "b.jsonl", *(row("pass", 0.9001, of=each) for each in cases))
+        store(project, "h.jsonl", *(row("pass", 0.9, of=each) for each in cases))
+        (reason,) = compared(project, "b.jsonl", "h.jsonl")["reasons"]
+        before, now = reason.partition(": ")[2].partition(" (")[0].split(" → ")
+        assert before != now
+
+    @pytest.mark.parametrize(
+        "measured", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "yesterday", "", "2030"]
+    )
+    def test_any_time_of_measurement_is_accepted(self, measured: str, project: Project) -> None:
+        project.write({"base.json": json.dumps({**accepted(project, row()), "measured": measured})})
+        found = compared(project, "base.json", "base.jsonl")
+        assert found["exit_code"] == 0
+        assert all("days old" in warning for warning in found["warnings"])
+
+    def test_changed_case_is_marked(self, project: Project) -> None:
+        store(project, "b.jsonl", row("pass"))
+        store(project, "h.jsonl", row("fail", digest="1" * 64))
+        found = compared(project, "b.jsonl", "h.jsonl")
+        assert found["cases"][0]["stale"]
+        assert found["warnings"][0].startswith("1 case changed since b.jsonl")
+
+    @pytest.mark.parametrize(
+        ("base", "head", "expected"),
+        [
+            (["p one x"], ["f one y"], {"regressed": 1}),
+            (["p one x", "p one y"], ["p one x", "f one y", "p one z"], {"regressed": 1, "unchanged": 1, "new": 1}),
+            (["p one x", "f two x"], ["f one x", "p two x"], {"regressed": 1, "improved": 1}),
+            (["p one x", "p one y", "p two x"], ["p one x", "p one y", "f two y"], {"regressed": 1, "unchanged": 2}),
+        ],
+        ids=["another target", "several targets", "two suites", "one target beside several"],
+    )
+    def test_cases_are_matched(
+        self, base: list[str], head: list[str], expected: dict[str, int], project: Project
+    ) -> None:
+        for name, side in (("b.jsonl", base), ("h.jsonl", head)):
+            given = (each.split() for each in side)
+            store(
+                project,
+                name,
+                *(
+                    row(VERDICTS[verdict], of=case("same", suite=suite), target=target)
+                    for verdict, suite, target in given
+                ),
+            )
+        assert changes(compared(project, "b.jsonl", "h.jsonl")) == expected
+
+    def test_many_regressions_are_summarized(self, project: Project) -> None:
+        cases = [case(f"case-{number}", line=number) for number in range(1, 1_001)]
+        store(project, "b.jsonl", *(row("pass", of=each) for each in cases))
+        store(
+            project, "h.jsonl", *(row("pass" if number % 10 else "fail", of=each) for number, each in enumerate(cases))
+        )
+        done = project.run("compare", "b.jsonl", "h.jsonl")
+        assert (done.code, "100 cases regressed" in done.out) == (1, True)
+        assert len(done.out.splitlines()) < 30
+
+    def test_trials_too_few_for_a_regression_are_named(self, project: Project) -> None:
+        for name, verdict in (("b.jsonl", "p"), ("h.jsonl", "f")):
+            cases = (("a", VERDICTS[verdict]), ("b", VERDICTS["f"]))
+            rows = (each for id_, found in cases for each in rows_of(case(id_, trials=2), found, found))
+            store(project, name, *rows)
+        done = project.run("compare", "b.jsonl", "h.jsonl")
+        assert done.code == 0
+        assert "not enough evidence  a: 2/2 passed → 0/2 passed" in done.out
+        assert "2 cases with too few trials" in done.out
+        assert "use --repeat 5" in done.out
+        assert project.run("compare", "b.jsonl", "h.jsonl", "--confidence", "0.9").code == 1
+
+    def test_lost_verdict_is_not_a_pass(self, project: Project) -> None:
+        store(project, "b.jsonl", *(row(each, of=case(each)) for each in ("pass", "fail")))
+        store(project, "h.jsonl", row("pass", of=case("pass")), row("error", of=case("fail")))
+        done = project.run("compare", "b.jsonl", "h.jsonl")
+        assert (done.code, done.out.splitlines()[-1]) == (4, "compare: verdict lost for 1 case")
+
+    def test_sides_without_a_common_case_are_not_compared(self, project: Project) -> None:
+        store(project, "b.jsonl", row(of=case("a")))
+        store(project, "h.jsonl", row(of=case("b")))
+        done = project.run("compare", "b.jsonl", "h.jsonl")
+        assert (done.code, done.err) == (3, "error: no case is in both 'b.jsonl' and 'h.jsonl'\n")
 
 
-def test_a_repeated_report_says_the_same_of_the_baseline(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ran(folder, "base.jsonl", {"a": "yes"})
-    assert run(["baseline", "accept", "base.jsonl", "--out", "base.json"]) == 0
-    assert ran(folder, "head.jsonl", {"a": "yes"}, "--baseline", "base.json") == 0
-    capsys.readouterr()
-    assert run(["report", "head.jsonl"]) == 0
-    assert "against base.json: 1 unchanged" in capsys.readouterr().out
+class TestIncompleteRuns:
+    @pytest.mark.parametrize(
+        ("flags", "error"),
+        [
+            (["--shard", "1/2"], "'r.jsonl' is shard 1 of 2; merge the shards with `report --out`"),
+            (["--fail-fast"], "'r.jsonl' is from a run that was stopped (fail-fast); finish it with --resume"),
+            (["--dry-run"], "cannot compare a dry run"),
+        ],
+    )
+    def test_incomplete_run_is_not_compared(self, flags: list[str], error: str, project: Project) -> None:
+        project.documents({"id": "a", "evaluators": [{**HELLO, "value": "Bye"}]}, "b")
+        project.eval(*flags)
+        for arguments in (["compare", "r.jsonl", "r.jsonl"], ["baseline", "accept", "r.jsonl"]):
+            done = project.run(*arguments)
+            assert (done.code, error in done.err) == (2, True)
+
+    def test_rows_must_match_the_run_report(self, project: Project) -> None:
+        project.documents("a", "b")
+        assert project.eval().code == 0
+        project.store("r.jsonl", project.rows()[0])
+        for arguments in (["compare", "r.jsonl", "r.jsonl"], ["baseline", "accept", "r.jsonl"]):
+            done = project.run(*arguments)
+            assert (done.code, "r.jsonl' has 1 row; its run report expects 2" in done.err) == (2, True)
+        project.path("r.report.json").unlink()
+        accepts = project.run("baseline", "accept", "r.jsonl")
+        assert accepts.code == 0
+        assert "warning: the run report of 'r.jsonl' is missing: the run may be incomplete\n" in accepts.err
+
+
+class TestBaselineOfARun:
+    """`eval --baseline` and `report --baseline`, in a run whose gate would pass otherwise."""
+
+    IDS = ("case-0", "case-1", "case-2", "case-3")
+
+    @pytest.fixture(autouse=True)
+    def worse(self, project: Project) -> None:
+        """A baseline of a run that passed, and documents that no longer pass."""
+        project.documents(*self.IDS)
+        assert project.run("eval", "evals", "--out", "main.jsonl").code == 0
+        assert project.run("baseline", "accept", "main.jsonl", "--out", "main.json").code == 0
+        project.documents(*self.IDS, evaluators=[{**HELLO, "value": "Bye"}], gate={"min_pass_rate": 0})
+
+    @pytest.mark.parametrize("base", ["main.json", "main.jsonl"])
+    def test_regression_fails_the_gate(self, base: str, project: Project) -> None:
+        assert project.eval().code == 0
+        assert project.eval("--baseline", base).code == 1
+        reason = f"against {base}: 4 cases regressed"
+        assert project.json("r.report.json")["gate"]["reasons"][0].startswith(reason)
+        assert project.run("compare", base, "r.jsonl").code == 1
+        done = project.run("report", "r.jsonl", "--baseline", base)
+        assert (done.code, reason in done.out) == (1, True)
+        again = project.run("report", "r.jsonl")
+        assert (again.code, reason in again.out) == (1, True)
+
+    def test_shards_are_compared_when_they_are_merged(self, project: Project) -> None:
+        for index in (1, 2):
+            shard = ["--shard", f"{index}/2", "--out", f"{index}.jsonl", "--baseline", "main.json"]
+            done = project.run("eval", "evals", *shard)
+            assert (done.code, "removed" in done.out) == (0, False)
+        forgotten = project.run("report", "1.jsonl", "2.jsonl")
+        assert (forgotten.code, "set --baseline" in " ".join(forgotten.out.split())) == (1, True)
+        merged = project.run("report", "1.jsonl", "2.jsonl", "--baseline", "main.json", "--out", "all.jsonl")
+        assert merged.code == 1
+        assert "against main.json: 4 cases regressed" in project.json("all.report.json")["gate"]["reasons"][0]
+
+    def test_dry_run_is_not_compared(self, project: Project) -> None:
+        assert project.eval("--dry-run", "--baseline", "main.json").code == 0
+        assert project.json("r.report.json")["comparison"] is None
+
+    def test_resumed_run_is_compared_as_a_whole(self, project: Project) -> None:
+        assert project.eval("--eval-id", "case-0").code == 0
+        assert project.run("eval", "evals", "--resume", "r.jsonl", "--baseline", "main.json").code == 1
+        assert project.json("r.report.json")["comparison"]["counts"]["regressed"] == 4
+
+    def test_stopped_run_is_compared_as_far_as_it_came(self, project: Project) -> None:
+        assert project.eval("--fail-fast", "--baseline", "main.json").code == 1
+        counts = project.json("r.report.json")["comparison"]["counts"]
+        assert (counts["regressed"], counts["not enough evidence"]) == (1, 3)
+
+    def test_unchanged_cases_cannot_regress(self, project: Project) -> None:
+        assert project.run("compile", "evals", "--out", "plan.json").code == 0
+        assert project.eval("--only-changed", "plan.json", "--baseline", "main.json").code == 0
+        assert project.json("r.report.json")["gate"]["verdict"] == "nothing"
+
+    def test_baseline_of_other_cases_fails_unless_cases_are_selected(self, project: Project) -> None:
+        project.documents("new", *self.IDS)
+        store(project, "other.jsonl", row(of=case("other", suite="evals/other.yaml")))
+        done = project.eval("--baseline", "other.jsonl")
+        assert (done.code, "against other.jsonl: " in done.out) == (1, True)
+        done = project.eval("--baseline", "main.json", "--eval-id", "new")
+        assert done.code == 0
+        assert "nothing was compared" in done.out
+
+
+def test_errored_cases_are_compared_by_their_verdicts(project: Project) -> None:
+    """A command that fails, and not only rows that say so."""
+    project.documents("a", {"id": "b", "execution": {"target": "fails"}}, max_retries=0)
+    project.targets(GREETS, shell("exit 3", name="fails"))
+    assert project.eval("--max-errors", "1").code == 0
+    assert project.run("baseline", "accept", "r.jsonl").err.startswith("warning: 1 case without a verdict skipped\n")
+    assert len(project.json(".agentv/baseline.json")["cases"]) == 1

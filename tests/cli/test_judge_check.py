@@ -1,164 +1,346 @@
-"""`agentv-ci judge-check`: a judge against people."""
+"""`agentv-ci judge-check`: how well a judge agrees with human labels."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
+import signal
 from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
-from agentv_ci.cli import run
-from tests.support import REPOSITORY, write
-from tests.test_corpus import check_golden, update, work_in_a_copy
-
-__all__ = ["update"]
-
-JUDGED = sorted((REPOSITORY / "tests" / "corpus" / "judged").iterdir())
+from agentv_ci.analysis.agreement import kappa
+from tests.cli.builders import stopped
+from tests.support import CommandResult
+from tests.support.projects import Project, shell
 
 ITEM = {"question": "My parcel is late.", "expected_outcome": "An apology", "answer": "Sorry!"}
 KIND = '{"score": 1.0, "reasoning": "kind"}'
+PASSES = {"verdict": "pass"}
 
 
-@pytest.mark.parametrize("folder", JUDGED, ids=lambda folder: folder.name)
-def test_judge_set_is_checked_as_expected(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], update: bool
-) -> None:
-    copy = work_in_a_copy(folder, tmp_path, monkeypatch)
-    assert run(["validate", "--strict", "."]) == 0
-    capsys.readouterr()
-    code = run(["judge-check", "judge-set.yaml", "--repeat", "2", "--out", "rows.jsonl"])
-    check_golden(folder / "expected" / "summary.txt", f"{capsys.readouterr().out}exit code: {code}\n", update=update)
-    assert run(["judge-check", "judge-set.yaml", "--repeat", "2", "--out", "rows.jsonl", "--format", "json"]) == code
-    check_golden(folder / "expected" / "agreement.json", capsys.readouterr().out, update=update)
-    rows = [json.loads(line) for line in (copy / "rows.jsonl").read_text("utf-8").splitlines()]
-    assert {row["target"] for row in rows} == {"labelled answers"}
-    assert [row["trial"] for row in rows].count(2) == len(rows) / 2
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / ".git").mkdir()
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def judge_set(folder: Path, *labels: dict[str, Any], judge: dict[str, Any] | None = None, **document: Any) -> None:
+def judge_set(project: Project, *labels: dict[str, Any], judge: dict[str, Any] | None = None, **document: Any) -> None:
     items = [{"id": f"item-{number}", **ITEM, **label} for number, label in enumerate(labels, 1)]
     answers = {"$schema": "agentv-judge-set-v1", "judge_target": "judge", "items": items, **document}
     target = {"name": "judge", "provider": "mock", **({"response": KIND} if judge is None else judge)}
-    targets = {"$schema": "agentv-targets-v2.2", "targets": [target, {"name": "labelled answers", "provider": "mock"}]}
-    write(folder, {"set.yaml": json.dumps(answers), "targets.yaml": json.dumps(targets)})
+    project.write({"set.yaml": json.dumps(answers)})
+    project.targets(target, {"name": "labelled answers", "provider": "mock"})
+
+
+def check(project: Project, *flags: str) -> CommandResult:
+    return project.run("judge-check", "set.yaml", "--out", "rows.jsonl", *flags)
+
+
+def as_json(project: Project, *flags: str) -> tuple[int, Any]:
+    """Return exit code and document of a check whose output must be JSON and nothing else."""
+    done = check(project, "--format", "json", *flags)
+    return done.code, json.loads(done.out, parse_constant=pytest.fail)
+
+
+class TestSets:
+    @pytest.mark.parametrize(
+        ("labels", "document", "rule"),
+        [
+            ([{**PASSES, "id": "a"}, {**PASSES, "id": "a"}], {}, "AV301"),
+            ([{**PASSES, "id": 1}], {}, "AV203"),
+            ([{**PASSES, "id": ""}], {}, "AV2"),
+            ([{**PASSES, "id": None}], {}, "AV20"),
+            ([{"verdict": "good"}], {}, "AV20"),
+            ([{"verdict": True}], {}, "AV20"),
+            ([{"score": 2}], {}, "AV20"),
+            ([{"score": "1"}], {}, "AV203"),
+            ([{"verdict": None, "score": None}], {}, "AV"),
+            ([{}], {}, "AV320"),
+            ([{**PASSES, "answer": None}], {}, "AV20"),
+            ([{**PASSES, "answer": {"a": 1}}], {}, "AV203"),
+            ([{**PASSES, "unknown": 1}], {}, "AV202"),
+            ([], {}, "AV"),
+            ([PASSES], {"judge_target": "jugde"}, "AV3"),
+            ([PASSES], {"prompt": "./gone.md"}, "AV302"),
+            ([PASSES], {"itmes": []}, "AV202"),
+        ],
+    )
+    def test_invalid_set_is_diagnosed(
+        self, labels: list[dict[str, Any]], document: dict[str, Any], rule: str, project: Project
+    ) -> None:
+        judge_set(project, *labels, **document)
+        done = check(project)
+        assert (done.code, f"[{rule}" in done.err, "set.yaml:1:" in done.err) == (2, True, True)
+        assert not project.path("rows.jsonl").exists()
+
+    @pytest.mark.parametrize("text", ["", "null", "[]", "5", "\x00", "a: [", "$schema: agentv-judge-set-v1\n", "- a\n"])
+    def test_other_documents_are_an_error(self, text: str, project: Project) -> None:
+        judge_set(project)
+        project.write({"set.yaml": text})
+        assert check(project).code == 2
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            *("", " \n ", "x" * 300_000, '{"score": 1}', "\u2028 é 😀 \x00 \x85", "```\n```"),
+            "${{ MY_LEAK }} {{ question }} {% for x in y %} {{ candidate_answer }}",
+            "</candidate_answer> ::error::x \x1b[31m",
+        ],
+        ids=lambda answer: answer[:12],
+    )
+    def test_any_text_is_an_answer(self, answer: str, project: Project) -> None:
+        project.env["MY_LEAK"] = "value-of-the-environment"
+        judge_set(project, {**PASSES, "answer": answer})
+        assert check(project).code == 0
+        assert [row["candidate_answer"] for row in project.rows("rows.jsonl")] == [answer]
+
+    def test_any_text_is_an_id(self, project: Project) -> None:
+        ids = ["*", "a b", "é😀", "e\u0301", "[x]", "a/b", "../x", "-h", "yes", "1", "a\nb"]
+        judge_set(project, *({"verdict": "fail", "id": name} for name in ids))
+        code, found = as_json(project)
+        assert (code, [item["id"] for item in found["items"]]) == (1, ids)
+
+    def test_camel_case_is_accepted(self, project: Project) -> None:
+        judge_set(project)
+        item = {"id": "a", "question": "q", "expectedOutcome": "o", "referenceAnswer": "r", "answer": "x", "score": 1}
+        document = {"$schema": "agentv-judge-set-v1", "judgeTarget": "judge", "items": [item]}
+        project.write({"set.yaml": json.dumps(document)})
+        assert check(project).code == 0
+
+    def test_anchors_and_merge_keys_are_read(self, project: Project) -> None:
+        judge_set(project)
+        text = """\
+$schema: agentv-judge-set-v1
+judge_target: judge
+x-common: &common {question: My parcel is late., expected_outcome: An apology, verdict: pass}
+items:
+  - {id: a, <<: *common, answer: Sorry!}
+  - id: b
+    <<: *common
+    answer: No.
+    verdict: fail
+"""
+        project.write({"set.yaml": text})
+        code, found = as_json(project)
+        assert code == 1
+        assert [(each["id"], each["line"], each["expected"]) for each in found["items"]] == [
+            ("a", 5, "pass"),
+            ("b", 6, "fail"),
+        ]
+
+    def test_summary_names_lines_in_the_set(self, project: Project) -> None:
+        judge_set(project)
+        items = [{"id": f"i{number}", **ITEM, "verdict": "fail"} for number in range(30)]
+        project.write({"judges/deep/set.yaml": ""})
+        document = {"$schema": "agentv-judge-set-v1", "judge_target": "judge", "items": items}
+        YAML().dump(document, project.path("judges/deep/set.yaml"))
+        done = project.run("judge-check", "judges/deep/set.yaml", "--out", "rows.jsonl")
+        assert done.code == 1
+        assert "  i0  (judges/deep/set.yaml:4)  expected fail: judged pass 1.000" in done.out
+        assert "… and 10 more" in done.out
+        assert {row["suite"] for row in project.rows("rows.jsonl")} == {"judges/deep/set.yaml"}
+
+
+class TestJudges:
+    def test_set_reaches_the_judge(self, project: Project) -> None:
+        prompt = "{{ question }}|{{ expected_outcome }}|{{ reference_answer }}|{{ candidate_answer }}"
+        wanted = "late.|An apology|I am sorry.|<candidate_answer"
+        echo = f"tr '\\n' ' ' < {{PROMPT_FILE}} | grep -q '{wanted}' && test \"$SAYS\" = kind && echo '{KIND}'"
+        judge = {**shell(echo, env={"SAYS": "${{ SAYS }}"}), "name": "judge"}
+        judge_set(project, {**PASSES, "reference_answer": "I am sorry."}, judge=judge, prompt=prompt)
+        project.write({".env": "SAYS=kind\n"})
+        assert check(project).code == 0
+
+    def test_other_targets_need_no_keys(self, project: Project) -> None:
+        judge_set(project, PASSES)
+        project.targets(
+            *project.json("targets.yaml")["targets"],
+            {"name": "t", "provider": "openai", "model": "m", "api_key": "${{ NO_SUCH_KEY }}"},
+            {"name": "agent", "provider": "codex", "executable": "no-such-program"},
+        )
+        assert check(project).code == 0
+
+    @pytest.mark.parametrize(
+        ("judge", "code", "error"),
+        [
+            ({"provider": "openai", "model": "m", "api_key": "${{ NO_SUCH_KEY }}"}, 2, "NO_SUCH_KEY"),
+            ({"provider": "codex", "executable": "./no-such-program"}, 4, "no-such-program"),
+        ],
+    )
+    def test_missing_key_or_program_ends_the_check(
+        self, judge: dict[str, Any], code: int, error: str, project: Project
+    ) -> None:
+        judge_set(project, PASSES, judge=judge)
+        done = check(project)
+        assert (done.code, error in done.err, "Traceback" in done.err) == (code, True, False)
+        assert not project.path("rows.jsonl").exists()
+
+    @pytest.mark.parametrize(
+        ("judge", "flags", "code", "text"),
+        [
+            ({"response": "9 out of 10"}, [], 4, "nothing was judged"),
+            ({"response": "9 out of 10"}, ["--max-errors", "5"], 1, "nothing was judged"),
+            ({"error": {"kind": "server", "message": "busy", "attempts": 1}}, [], 4, "1 error, at most 0 allowed"),
+            ({"error": {"kind": "server", "message": "busy", "attempts": 1}}, ["--max-errors", "1"], 0, "1 error"),
+        ],
+    )
+    def test_failed_judgements_are_infrastructure_errors(
+        self, judge: dict[str, Any], flags: list[str], code: int, text: str, project: Project
+    ) -> None:
+        judge_set(project, PASSES, judge={"response": KIND, **judge})
+        done = check(project, "--repeat", "2", *flags)
+        assert (done.code, text in done.out) == (code, True), done.out
+
+    def test_unreachable_judge_measures_nothing(self, project: Project) -> None:
+        dead = {"provider": "openai", "model": "m", "api_key": "${{ A_KEY }}", "base_url": "http://127.0.0.1:9/v1"}
+        judge_set(project, PASSES, judge={**dead, "max_retries": 0})
+        project.write({".env": "A_KEY=sk-some-long-key\n"})
+        code, found = as_json(project)
+        assert (code, found["judgements"], found["agreement"], found["errors"]) == (4, 0, None, 1)
+
+    @pytest.mark.parametrize(
+        ("reply", "score"),
+        [
+            ('{"score": 7}', 1.0),
+            ('{"score": -3}', 0.0),
+            ('{"score": "0.9"}', 0.9),
+            ('first {"score": 0.1} then {"score": 1}', 0.1),
+            ('{"score": 0.5, "reasoning": "\\u001b[31m::error::x"}', 0.5),
+        ],
+    )
+    def test_replies_are_read_as_in_a_run(self, reply: str, score: float, project: Project) -> None:
+        judge_set(project, PASSES, judge={"response": reply})
+        _, found = as_json(project, "--min-agreement", "0")
+        assert found["items"][0]["judgements"][0]["score"] == score
+        printed = check(project, "--min-agreement", "0").out
+        assert "\x1b" not in printed
+        assert [line for line in printed.splitlines() if line.startswith("::")] == []
+
+    def test_judge_target_and_targets_can_be_chosen(self, project: Project) -> None:
+        judge_set(project, PASSES, judge={"response": "no verdict"})
+        project.path("targets.yaml").rename(project.path("t.yaml"))
+        done = check(project, "--judge-target", "labelled answers", "--targets", "t.yaml")
+        assert (done.code, "1 answer, judged once by 'labelled answers' (mock)" in done.out) == (0, True)
+
+    def test_secrets_are_masked(self, project: Project) -> None:
+        secret = project.env["MY_API_KEY"] = "sk-live-abcdefghijklmnop"
+        reply = json.dumps({"score": 1, "reasoning": secret})
+        judge_set(project, {**PASSES, "answer": f"It is {secret}."}, judge={"response": reply})
+        assert check(project, "--verbose").code == 0
+        assert secret not in project.text("rows.jsonl")
+
+
+class TestAgreement:
+    @pytest.mark.parametrize(
+        ("labels", "flags", "code", "text"),
+        [
+            ([PASSES], [], 0, "check: passed"),
+            ([{"score": 0.9}], [], 0, "mean absolute error 0.100"),
+            ([{"score": 0.8}], [], 0, "agreement 1.000"),
+            ([{"score": 0.7}], [], 1, "item-1  (set.yaml:1)  expected fail: judged pass 1.000"),
+            ([{"score": 0.7}], ["--threshold", "0.7"], 0, "agreement 1.000"),
+            ([{"score": 0.7}], ["--min-agreement", "0"], 0, "1 false pass, 0 false fails"),
+            ([{"verdict": "borderline"}], [], 1, "agreement 0 is below 0.8"),
+            ([{"verdict": "fail", "score": 1.0}], [], 1, "mean absolute error 0.000"),
+            ([{**PASSES, "score": 0.4}], ["--max-error", "0.5"], 1, "mean absolute error 0.6 is above 0.5"),
+            ([PASSES], ["--min-kappa", "0.5"], 1, "kappa cannot be measured"),
+            ([PASSES], ["--max-flip-rate", "0", "--repeat", "2"], 0, "flip rate 0.000"),
+            ([PASSES] * 4 + [{"verdict": "fail"}], ["--min-kappa", "0"], 0, "kappa 0.000"),
+        ],
+    )
+    def test_requirements(
+        self, labels: list[dict[str, Any]], flags: list[str], code: int, text: str, project: Project
+    ) -> None:
+        judge_set(project, *labels)
+        done = check(project, *flags)
+        assert (done.code, text in done.out) == (code, True), done.out
+
+    @pytest.mark.parametrize(
+        ("pairs", "value"),
+        [
+            ([], None),
+            ([(True, True)] * 5, None),
+            ([(True, True), (False, False)], 1.0),
+            ([(True, False), (False, True)], -1.0),
+            ([(True, True)] * 20 + [(False, True)] * 10 + [(True, False)] * 5 + [(False, False)] * 15, 0.4),
+            ([(True, True)] * 3 + [(False, True)], 0.0),
+            ([(True, False)] * 4, 0.0),
+        ],
+    )
+    def test_kappa_is_cohens(self, pairs: list[tuple[bool, bool]], value: float | None) -> None:
+        assert kappa(pairs) == value
+
+    def test_figures_do_not_depend_on_workers(self, project: Project) -> None:
+        says = "grep -q 'A[0-9]*[02468]$' {PROMPT_FILE} && echo '{\"score\": 0.9}' || echo '{\"score\": 0.2}'"
+        labels = ({"score": number / 10, "answer": f"A{number}"} for number in range(10))
+        judge_set(project, *labels, judge={**shell(says), "name": "judge"})
+        found = [as_json(project, "--repeat", "2", "--workers", workers) for workers in ("1", "7")]
+        assert found[0] == found[1]
+        assert 0 < found[0][1]["agreement"] < 1
+
+    @pytest.mark.parametrize(
+        "judge",
+        [
+            {"response": KIND},
+            {"response": "no verdict"},
+            {"response": '{"score": 0.5, "reasoning": "\\u2028 \\ud800 \\u0000"}'},
+            {"response": KIND, "error": {"kind": "server", "message": "busy"}},
+        ],
+    )
+    @pytest.mark.parametrize("flags", [["--verbose", "--min-kappa", "-1"], ["--repeat", "3", "--max-flip-rate", "0"]])
+    def test_standard_output_is_json(self, judge: dict[str, Any], flags: list[str], project: Project) -> None:
+        judge_set(project, PASSES, {"score": 0.1, "id": "é\u2028"}, judge=judge)
+        code, found = as_json(project, *flags)
+        assert (found["exit_code"], found["passed"]) == (code, code == 0)
+        assert found["judgements"] + found["errors"] == 2 * (3 if "--repeat" in flags else 1)
 
 
 @pytest.mark.parametrize(
-    ("labels", "flags", "code", "sentence"),
+    ("arguments", "code", "error"),
     [
-        ([{"verdict": "pass"}], [], 0, "check: passed"),
-        ([{"score": 0.9}], [], 0, "mean absolute error 0.100"),
-        ([{"score": 0.7}], [], 1, "item-1  (set.yaml:1)  expected fail: judged pass 1.000"),
-        ([{"score": 0.7}], ["--threshold", "0.5"], 0, "agreement 1.000"),
-        ([{"score": 0.7}], ["--min-agreement", "0"], 0, "1 false pass, 0 false fails"),
-        ([{"verdict": "borderline"}], [], 1, "agreement 0 is below 0.8"),
-        ([{"verdict": "pass", "score": 0.4}], ["--max-error", "0.5"], 1, "mean absolute error 0.6 is above 0.5"),
-        ([{"verdict": "pass"}], ["--min-kappa", "0.5"], 1, "kappa cannot be measured"),
-        ([{"verdict": "pass"}], ["--max-flip-rate", "0", "--repeat", "2"], 0, "flip rate 0.000"),
-        ([{"verdict": "pass"}] * 4 + [{"verdict": "fail"}], ["--min-kappa", "0"], 0, "kappa 0.000"),
+        (["nope.yaml"], 2, "does not exist"),
+        (["empty"], 3, "no judge set in 'empty'"),
+        (["targets.yaml"], 2, "'targets.yaml' is not a judge set"),
+        (["."], 2, "expected one judge set; '.' contains"),
+        (["set.yaml", "--judge-target", "jugde"], 2, "unknown judge target 'jugde' (did you mean 'judge'?)"),
+        (["set.yaml", "--judge-target", ""], 2, "unknown judge target ''"),
+        *((["set.yaml", "--out", name], 2, "would be overwritten") for name in ("set.yaml", "targets.yaml", "p.md")),
+        (["set.yaml", "--out", "-"], 2, "cannot write results to standard output"),
+        (["set.yaml", "--max-flip-rate", "0"], 2, "--max-flip-rate requires --repeat 2 or more"),
+        (["set.yaml", "--max-error", "0"], 2, "--max-error requires labels with a score"),
+        (["set.yaml", "--targets", "wrong.yaml"], 2, "[AV202]"),
+        *((["set.yaml", flag, "nan"], 2, flag) for flag in ("--min-agreement", "--min-kappa", "--max-error")),
+        *((["set.yaml", flag, "0"], 2, flag) for flag in ("--repeat", "--workers")),
+        (["set.yaml", "--min-kappa", "2"], 2, "--min-kappa"),
+        (["set.yaml", "--max-errors", "-1"], 2, "--max-errors"),
+        (["set.yaml", "--threshold", "inf"], 2, "--threshold"),
+        (["set.yaml", "--format", "xml"], 2, "--format"),
     ],
 )
-def test_limits_decide(
-    folder: Path,
-    labels: list[dict[str, Any]],
-    flags: list[str],
-    code: int,
-    sentence: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    judge_set(folder, *labels)
-    assert run(["judge-check", "set.yaml", *flags]) == code
-    assert sentence in capsys.readouterr().out
+def test_invalid_use(arguments: list[str], code: int, error: str, project: Project) -> None:
+    judge_set(project, PASSES, prompt="./p.md")
+    project.write({"p.md": "{{ candidate_answer }} {{ expected_messages }}", "empty/x.txt": ""})
+    project.write({"wrong.yaml": project.text("targets.yaml").replace('"provider"', '"x": 1, "provider"', 1)})
+    before = {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()}
+    done = project.run("judge-check", *arguments)
+    assert (done.code, done.out, error in done.err) == (code, "", True), done.err
+    assert {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()} == before
 
 
-def test_judge_that_cannot_be_understood_is_infrastructure_and_no_disagreement(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    judge_set(folder, {"verdict": "pass"}, judge={"response": "9 out of 10"})
-    assert run(["judge-check", "set.yaml"]) == 4
-    told = capsys.readouterr().out
-    assert "did not reply in the required form in 3 tries" in told
-    assert "nothing was judged" in told
+def test_targets_are_required(project: Project) -> None:
+    judge_set(project, PASSES)
+    project.path("targets.yaml").unlink()
+    done = check(project)
+    assert (done.code, "no targets.yaml found for" in done.err) == (2, True)
 
 
-def test_errors_alone_are_told_apart_from_quality(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    fails_once = {"response": KIND, "error": {"kind": "server", "message": "busy", "attempts": 1}}
-    judge_set(folder, {"verdict": "pass"}, judge=fails_once)
-    assert run(["judge-check", "set.yaml", "--repeat", "2"]) == 4
-    assert "1 error, at most 0 allowed" in capsys.readouterr().out
-    assert run(["judge-check", "set.yaml", "--repeat", "2", "--max-errors", "1"]) == 0
+def test_rows_of_a_check_cannot_be_rescored(project: Project) -> None:
+    judge_set(project, PASSES)
+    assert check(project).code == 0
+    assert project.run("rescore", "rows.jsonl").code in (2, 3)
 
 
-def test_another_judge_can_be_tried(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    judge_set(folder, {"verdict": "pass"})
-    assert run(["judge-check", "set.yaml", "--judge-target", "labelled answers"]) == 0
-    assert "judged once by 'labelled answers' (mock)" in capsys.readouterr().out
-
-
-def test_inputs_of_the_set_reach_the_judge(folder: Path) -> None:
-    item = {**ITEM, "reference_answer": "I am sorry.", "verdict": "pass"}
-    prompt = "{{ question }}|{{ expected_outcome }}|{{ reference_answer }}|{{ candidate_answer }}"
-    wanted = "late.|An apology|I am sorry.|<candidate_answer"
-    echo = "tr '\\n' ' ' < {PROMPT_FILE} | grep -q '" + wanted + "' && echo '" + KIND + "'"
-    judge_set(folder, item, judge={"provider": "cli", "command_template": echo}, prompt=prompt)
-    assert run(["judge-check", "set.yaml"]) == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["nope.yaml"], "does not exist"),
-        (["targets.yaml"], "is not a judge set"),
-        (["."], "expected one judge set"),
-        (["set.yaml", "--judge-target", "jugde"], "unknown judge target 'jugde' (did you mean 'judge'?)"),
-        (["broken.yaml"], "give 'verdict' or 'score'; neither is given [AV320]"),
-        (["set.yaml", "--out", "set.yaml"], "is an input of this run"),
-        (["set.yaml", "--out", "-"], "cannot write results to standard output"),
-        (["set.yaml", "--max-flip-rate", "0"], "--max-flip-rate requires --repeat 2 or more"),
-        (["set.yaml", "--max-error", "0"], "--max-error requires labels with a score"),
-        (["set.yaml", "--targets", "broken-targets.yaml"], "[AV202]"),
-    ],
-)
-def test_what_cannot_be_checked_is_told(
-    folder: Path, arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    judge_set(folder, {})
-    (folder / "set.yaml").rename(folder / "broken.yaml")
-    judge_set(folder, {"verdict": "pass"})
-    targets = (folder / "targets.yaml").read_text("utf-8")
-    (folder / "broken-targets.yaml").write_text(targets.replace('"provider"', '"x": 1, "provider"', 1), "utf-8")
-    assert run(["judge-check", *arguments]) == 2
-    assert sentence in capsys.readouterr().err
-
-
-def test_targets_are_needed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    judge_set(folder, {"verdict": "pass"})
-    (folder / "targets.yaml").unlink()
-    assert run(["judge-check", "set.yaml"]) == 2
-    assert "no targets.yaml found for" in capsys.readouterr().err
-
-
-def test_folder_without_documents_has_nothing_to_judge(folder: Path) -> None:
-    (folder / "empty").mkdir()
-    assert run(["judge-check", "empty"]) == 3
-
-
-def test_nothing_judged_within_the_allowed_errors_is_a_no(folder: Path) -> None:
-    judge_set(folder, {"verdict": "pass"}, judge={"response": "9 out of 10"})
-    assert run(["judge-check", "set.yaml", "--max-errors", "5"]) == 1
-
-
-def test_answer_that_looks_like_a_reference_is_text(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MY_LEAK", "value-of-the-environment")
-    judge_set(folder, {"verdict": "pass", "answer": "${{ MY_LEAK }}"})
-    assert run(["judge-check", "set.yaml", "--out", "rows.jsonl"]) == 0
-    (row,) = (json.loads(line) for line in (folder / "rows.jsonl").read_text("utf-8").splitlines())
-    assert row["candidate_answer"] == "${{ MY_LEAK }}"
+@pytest.mark.parametrize(("number", "form"), [(signal.SIGINT, "text"), (signal.SIGTERM, "json")])
+def test_interruption_keeps_finished_rows(number: signal.Signals, form: str, project: Project) -> None:
+    program = f"[ -e once ] && touch waits && sleep 60; touch once; echo '{KIND}'"
+    judge_set(project, PASSES, PASSES, PASSES, judge={**shell(program), "name": "judge"})
+    arguments = ["judge-check", "set.yaml", "--out", "rows.jsonl", "--format", form]
+    done = stopped(project, *arguments, when=project.path("waits").exists, by=number)
+    assert (done.code, done.out) == (130, "")
+    assert "interrupted; finished rows are kept" in done.err
+    assert [row["eval_id"] for row in project.rows("rows.jsonl")] == ["item-1"]

@@ -1,197 +1,382 @@
-"""`agentv-ci rescore`: stored answers, today's evaluators, and no target asked."""
+"""`agentv-ci rescore`: stored answers, the current evaluators, and no target asked."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+import signal
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from agentv_ci.cli import run
-from tests.support import write
+from agentv_ci.contracts.results import ResultRow
+from tests.cli.builders import stopped
+from tests.support.projects import GREETS, HELLO, JUDGE, JUDGED, Project
 
-CASE = {
-    "expected_outcome": "A greeting",
-    "input_messages": [{"role": "user", "content": "Greet me"}],
-    "expected_messages": [],
-}
-SAYS_HELLO = {"name": "hello", "type": "contains", "value": "Hello"}
-SAYS_ADA = {"name": "ada", "type": "contains", "value": "Ada"}
-JUDGED = {"name": "judged", "type": "llm_judge", "judge_target": "judge"}
+ADA = {"name": "ada", "type": "contains", "value": "Ada"}
 CALLS = {"name": "calls", "type": "tool_trajectory", "mode": "any_order", "minimums": {"greet": 1}}
-
-ANSWERS = {"name": "default", "provider": "mock", "response": "Hello!", "tool_calls": [{"tool": "greet"}]}
-GONE = {"name": "default", "provider": "openai", "model": "m", "api_key": "${{ NO_SUCH_KEY }}"}
-JUDGE = {"name": "judge", "provider": "mock", "response": '{"score": 0.9, "reasoning": "kind"}'}
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / ".git").mkdir()
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+OTHER = {**GREETS, "name": "other"}
+RESCORED = "r.rescored.jsonl"
+SECRET = "sk-live-abcdefghijklmnop"
 
 
-def documents(
-    folder: Path,
-    *cases: dict[str, Any],
-    target: dict[str, Any] = ANSWERS,
-    more: tuple[dict[str, Any], ...] = (),
-    **execution: Any,
-) -> None:
-    evals = {
-        "$schema": "agentv-eval-v2",
-        "execution": execution,
-        "evalcases": [{**CASE, "id": f"case-{number}", **case} for number, case in enumerate(cases, 1)],
-    }
-    targets = {"$schema": "agentv-targets-v2.2", "targets": [target, JUDGE, *more]}
-    write(folder, {"evals/x.yaml": json.dumps(evals), "targets.yaml": json.dumps(targets)})
+def answered(project: Project) -> dict[str, Any]:
+    """Run one case, and return its row."""
+    project.documents("one")
+    assert project.eval().code == 0
+    return project.rows()[0]
 
 
-def rows(folder: Path, name: str = "r.rescored.jsonl") -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / name).read_text("utf-8").splitlines()]
+def rescored(project: Project, *arguments: str, code: int = 0) -> list[dict[str, Any]]:
+    """Rescore `r.jsonl`, and return the new rows."""
+    done = project.run("rescore", "r.jsonl", *arguments)
+    assert done.code == code, done
+    return project.rows(RESCORED)
 
 
-def test_todays_evaluators_score_and_no_target_is_asked(folder: Path) -> None:
-    documents(folder, {"evaluators": [SAYS_ADA]}, {"evaluators": [SAYS_HELLO]})
-    assert run(["eval", "evals", "--out", "r.jsonl"]) == 1
-    documents(folder, {"evaluators": [SAYS_HELLO, JUDGED]}, {"evaluators": [SAYS_HELLO]}, target=GONE)
-    assert run(["rescore", "r.jsonl"]) == 0
-    before, after = rows(folder, "r.jsonl"), rows(folder)
-    assert [row["score"] for row in before] == [0.0, 1.0]
-    assert [row["score"] for row in after] == [0.95, 1.0]
-    assert [each["name"] for each in after[0]["evaluator_results"]] == ["hello", "judged"]
-    kept = (
-        "eval_id",
-        "candidate_answer",
-        "target",
-        "provider",
-        "trial",
-        "attempts",
-        "requests",
-        "duration_ms",
-        "request",
+class TestScores:
+    def test_current_evaluators_score_and_no_target_is_asked(self, project: Project) -> None:
+        project.documents({"evaluators": [ADA]}, "two")
+        assert project.eval().code == 1
+        gone = {"name": "default", "provider": "openai", "model": "m", "api_key": "${{ NO_SUCH_KEY }}"}
+        project.documents({"evaluators": [HELLO, JUDGED]}, "two", targets=(gone, JUDGE))
+        before, after = project.rows(), rescored(project)
+        assert [row["score"] for row in before] == [0.0, 1.0]
+        assert [row["score"] for row in after] == [0.95, 1.0]
+        assert [each["name"] for each in after[0]["evaluator_results"]] == ["hello", "judged"]
+        kept = [*("eval_id", "candidate_answer", "target", "provider", "trial", "attempts", "requests")]
+        kept += ["duration_ms", "request", "digest"]
+        assert [[row[key] for key in kept] for row in after] == [[row[key] for key in kept] for row in before]
+
+    def test_same_evaluators_give_the_same_rows(self, project: Project) -> None:
+        project.documents({"evaluators": [HELLO, CALLS, JUDGED]}, repeat=2)
+        assert project.eval("--include-trace").code == 0
+        before, after = project.rows(), rescored(project)
+        assert project.run("rescore", RESCORED).code == 0
+        again = project.rows("r.rescored.rescored.jsonl")
+        assert [[row | {"timestamp": ""} for row in rows] for rows in (after, again)] == [
+            [row | {"timestamp": ""} for row in before]
+        ] * 2
+
+    @pytest.mark.parametrize("workers", ["1", "16"])
+    def test_figures_do_not_depend_on_workers(self, workers: str, project: Project) -> None:
+        project.documents(*({"evaluators": [HELLO if number % 3 else ADA, JUDGED]} for number in range(12)))
+        assert project.eval("--repeat", "2", "--seed", "7").code == 1
+        rows = rescored(project, "--workers", workers, code=1)
+        assert sorted({(row["trial"], row["seed"]) for row in rows}) == [(1, 7), (2, 8)]
+        before, after = project.json("r.report.json"), project.json("r.rescored.report.json")
+        assert (after["statistics"], after["counts"]) == (before["statistics"], before["counts"])
+
+    def test_many_trials_are_scored(self, project: Project) -> None:
+        row = answered(project)
+        project.store("r.jsonl", *({**row, "trial": number} for number in range(1, 501)))
+        assert sorted(each["trial"] for each in rescored(project, "--workers", "8")) == list(range(1, 501))
+
+    def test_missing_trial_is_an_error(self, project: Project) -> None:
+        project.documents("one")
+        assert project.eval("--repeat", "3").code == 0
+        project.store("r.jsonl", *(row for row in project.rows() if row["trial"] != 2))
+        assert len(rescored(project, code=4)) == 2
+
+    @pytest.mark.parametrize(
+        ("flags", "code"),
+        [([], 1), (["--min-pass-rate", "0"], 0), (["--min-pass-rate", "0", "--min-mean-score", "0.1"], 1)],
     )
-    assert [[row[key] for key in kept] for row in after] == [[row[key] for key in kept] for row in before]
-    assert after[0]["digest"] == before[0]["digest"], "the answer is one to the case of then"
+    def test_options_override_the_gate(self, flags: list[str], code: int, project: Project) -> None:
+        answered(project)
+        project.documents({"id": "one", "evaluators": [ADA]})
+        rescored(project, *flags, code=code)
+
+    def test_cost_and_tokens_of_the_answer_are_kept(self, project: Project) -> None:
+        row = answered(project)
+        usage = {"input_tokens": 10, "output_tokens": 20, "total_tokens": 30}
+        project.store("r.jsonl", {**row, "usage": usage, "cost_usd": 0.5, "judge_cost_usd": 9.0, "judge_usage": usage})
+        project.documents({"id": "one", "evaluators": [{"name": "c", "type": "cost", "max_usd": 0.4}]})
+        (after,) = rescored(project, code=1)
+        assert (after["cost_usd"], after["usage"], after.get("judge_cost_usd")) == (0.5, usage, None)
+
+    @pytest.mark.parametrize("again", [[], ["--dry-run"]])
+    def test_dry_run_stays_one(self, again: list[str], project: Project) -> None:
+        project.documents({"evaluators": [JUDGED]})
+        project.eval(*(() if again else ("--dry-run",)))
+        rescored(project, *again)
+        assert project.json("r.rescored.report.json")["dry_run"] is True
+
+    def test_targets_option_names_the_judge(self, project: Project) -> None:
+        answered(project)
+        project.documents({"id": "one", "evaluators": [JUDGED]})
+        project.targets(GREETS, {**JUDGE, "response": '{"score": 0.1}'}, name="other/t.yaml")
+        assert rescored(project, "--targets", "other/t.yaml", code=1)[0]["score"] == 0.1
 
 
-def test_nothing_changes_when_the_evaluators_are_the_same(folder: Path) -> None:
-    documents(folder, {"evaluators": [SAYS_HELLO, CALLS, JUDGED]}, repeat=2)
-    assert run(["eval", "evals", "--out", "r.jsonl", "--include-trace"]) == 0
-    assert run(["rescore", "r.jsonl"]) == 0
-    before, after = rows(folder, "r.jsonl"), rows(folder)
-    assert [row | {"timestamp": ""} for row in after] == [row | {"timestamp": ""} for row in before]
+class TestRows:
+    def test_error_of_a_target_is_kept(self, project: Project) -> None:
+        project.documents("one", targets=({**GREETS, "error": {"kind": "server", "message": "too busy"}},))
+        assert project.eval().code == 4
+        project.documents({"id": "one", "evaluators": [ADA]})
+        assert rescored(project, code=4) == project.rows()
 
+    def test_error_of_an_evaluator_can_be_fixed(self, project: Project) -> None:
+        project.documents({"id": "one", "evaluators": [{"name": "hello", "type": "code", "script": "exit 3"}]})
+        assert project.eval().code == 4
+        project.documents("one")
+        (row,) = rescored(project)
+        assert (row["status"], row.get("error")) == ("ok", None)
 
-def test_tool_calls_that_were_not_kept_are_an_error_that_says_what_to_do(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    documents(folder, {"evaluators": [SAYS_HELLO, CALLS]})
-    assert run(["eval", "evals", "--out", "r.jsonl"]) == 0
-    assert run(["rescore", "r.jsonl"]) == 4
-    assert "tool calls are unknown in 1 row without messages; run the targets with --include-trace" in (
-        capsys.readouterr().err
+    @pytest.mark.parametrize(
+        ("change", "code", "score"),
+        [
+            ({"status": "error", "verdict": "error", "error": "old", "error_kind": None}, 0, 1.0),
+            ({"status": "error", "verdict": "error", "error": "old", "error_kind": "evaluator"}, 0, 1.0),
+            ({"candidate_answer": ""}, 1, 0.0),
+        ],
+        ids=["error without a kind", "error of an evaluator", "empty answer"],
     )
-    assert [each["status"] for each in rows(folder)[0]["evaluator_results"]] == ["ok", "error"]
+    def test_row_with_an_answer_is_scored(
+        self, change: dict[str, Any], code: int, score: float, project: Project
+    ) -> None:
+        project.store("r.jsonl", {**answered(project), **change})
+        (row,) = rescored(project, code=code)
+        assert (row["score"], row.get("error")) == (score, None)
+
+    def test_optional_fields_may_be_missing(self, project: Project) -> None:
+        required = {name for name, field in ResultRow.model_fields.items() if field.is_required()}
+        project.store("r.jsonl", {key: value for key, value in answered(project).items() if key in required})
+        assert rescored(project)[0]["score"] == 1.0
+
+    def test_tool_calls_require_a_trace(self, project: Project) -> None:
+        project.documents({"id": "one", "evaluators": [HELLO, CALLS]})
+        assert project.eval("--include-trace").code == 0
+        rescored(project)
+        (row,) = project.rows()
+        project.store("r.jsonl", {key: value for key, value in row.items() if key != "trace_summary"})
+        rescored(project, code=4)
+        assert project.eval().code == 0
+        done = project.run("rescore", "r.jsonl")
+        warning = "tool calls are unknown in 1 row without messages; run the targets with --include-trace"
+        assert (done.code, warning in done.err) == (4, True)
+        assert [each["status"] for each in project.rows(RESCORED)[0]["evaluator_results"]] == ["ok", "error"]
+
+    @pytest.mark.parametrize("form", ["jsonl", "yaml"])
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            "Hello \u2028 \x85 \x00 \x1b[31m 😀",
+            "Hello {{ candidate_answer }} ${{ HOME }} ::error::x",
+            "Hello\r\n- a: 1\n---\n",
+            "  Hello: |\n   x\n",
+            "- Hello\n- schema_version: 1",
+            "Hello" * 100_000,
+        ],
+        ids=lambda answer: answer[:12],
+    )
+    def test_answer_does_not_change(self, answer: str, form: str, project: Project) -> None:
+        project.store("r.jsonl", {**answered(project), "candidate_answer": answer})
+        project.run("rescore", "r.jsonl", "--output-format", form, "--out", f"once.{form}")
+        assert project.run("rescore", f"once.{form}", "--out", "again.jsonl").code == 0
+        assert project.rows("again.jsonl")[0]["candidate_answer"] == answer
+
+    def test_answer_cannot_be_a_command(self, project: Project) -> None:
+        answer = "\x1b]0;x\x07\n::error::owned\n##[error]"
+        project.store("r.jsonl", {**answered(project), "candidate_answer": answer})
+        project.documents({"id": "one", "evaluators": [{"name": "e", "type": "equals", "value": "x"}]})
+        done = project.run("rescore", "r.jsonl", "--verbose")
+        assert (done.code, "\x1b" in done.out + done.err) == (1, False)
+        assert [line for line in (done.out + done.err).splitlines() if line.startswith("::")] == []
+
+    def test_current_secrets_are_masked(self, project: Project) -> None:
+        row = answered(project)
+        request = {"prompt": SECRET, SECRET: [{"x": SECRET}]}
+        failed = {"candidate_answer": "", "status": "error", "verdict": "error", "error_kind": "process", "score": 0}
+        failed |= {"trial": 2, "error": f"x {SECRET}-dotenv", "printed": {"stdout": f"{SECRET}-dotenv", "stderr": ""}}
+        project.store(
+            "r.jsonl",
+            {**row, "candidate_answer": f"Hello {SECRET}", "request": request, "model": SECRET},
+            {**row, **failed},
+        )
+        project.env["MY_API_KEY"] = SECRET
+        project.write({"evals/.env": f"SOME_TOKEN={SECRET}-dotenv\n"})
+        rows = rescored(project, "--verbose", "--junit", "j.xml", code=1)
+        assert SECRET not in project.text(RESCORED) + project.text("r.rescored.report.json") + project.text("j.xml")
+        assert rows[0]["masked"] is True
 
 
-def test_row_without_an_answer_stays_an_error(folder: Path) -> None:
-    broken = {**ANSWERS, "error": {"kind": "server", "message": "too busy"}}
-    documents(folder, {"evaluators": [SAYS_HELLO]}, target=broken)
-    assert run(["eval", "evals", "--out", "r.jsonl"]) == 4
-    documents(folder, {"evaluators": [SAYS_ADA]})
-    assert run(["rescore", "r.jsonl"]) == 4
-    assert rows(folder) == rows(folder, "r.jsonl")
+class TestCases:
+    def test_skipped_cases_are_named(self, project: Project) -> None:
+        project.documents("stays", "goes", "moves")
+        assert project.eval().code == 0
+        moved = {"id": "moves", "execution": {"target": "other"}}
+        project.documents("stays", "comes", moved, targets=(GREETS, OTHER))
+        done = project.run("rescore", "r.jsonl", "--target", "default")
+        assert (done.code, done.err.splitlines()) == (
+            0,
+            [
+                "warning: skipped, no longer a case: goes",
+                "warning: skipped, answered by another target: moves",
+                "warning: skipped, no stored answer: comes",
+            ],
+        )
+        assert "skipped, no longer a case: goes" in done.out
+        assert [row["eval_id"] for row in project.rows(RESCORED)] == ["stays"]
+
+    def test_documents_are_compiled_for_the_target_that_answered(self, project: Project) -> None:
+        project.documents("one", targets=(GREETS, OTHER))
+        assert project.eval("--target", "other").code == 0
+        assert rescored(project)[0]["target"] == "other"
+
+    def test_cases_of_several_targets_keep_theirs(self, project: Project) -> None:
+        project.documents("one", {"id": "two", "execution": {"target": "other"}}, targets=(GREETS, OTHER))
+        assert project.eval().code == 0
+        assert [row["target"] for row in rescored(project)] == ["default", "other"]
+
+    @pytest.mark.parametrize("order", [1, -1])
+    @pytest.mark.parametrize("target", ["default", "other"])
+    def test_answers_of_two_targets_to_one_case_are_an_error(self, order: int, target: str, project: Project) -> None:
+        row = answered(project)
+        project.documents("one", targets=(GREETS, OTHER))
+        project.store("r.jsonl", *[row, {**row, "trial": 2, "target": "other"}][::order])
+        done = project.run("rescore", "r.jsonl", "--target", target)
+        assert (done.code, "contains answers of two targets to case 'one'" in done.err) == (2, True)
+
+    def test_suites_with_the_same_ids_are_distinguished(self, project: Project) -> None:
+        project.documents("same")
+        project.documents("same", name="evals/y.yaml")
+        assert project.eval().code == 0
+        assert [row["suite"] for row in rescored(project, "evals/y.yaml")] == ["evals/y.yaml"]
+        project.documents({"id": "same", "evaluators": [ADA]}, name="evals/y.yaml")
+        rows = rescored(project, code=1)
+        assert {row["suite"]: row["score"] for row in rows} == {"evals/x.yaml": 1.0, "evals/y.yaml": 0.0}
+
+    def test_missing_eval_file_stops_nothing_if_others_are_named(self, project: Project) -> None:
+        project.documents("one")
+        project.documents("two", name="evals/y.yaml")
+        assert project.eval().code == 0
+        project.path("evals/y.yaml").unlink()
+        assert project.run("rescore", "r.jsonl").code == 2
+        assert [row["eval_id"] for row in rescored(project, "evals")] == ["one"]
+
+    def test_any_name_and_id_is_found(self, project: Project) -> None:
+        project.documents("größe/😀", "e\u0301", "é", "a b\u2028c", "*", "[x]", "İ", "-- help")
+        names = ("evals/ünï cödé.yaml", "evals/[a].yaml", "evals/a*b.yaml", "evals/q?.yaml")
+        for name in names:
+            project.documents("é", name=name)
+        assert project.eval().code == 0
+        rows = rescored(project, "--junit", "j.xml")
+        assert [(row["suite"], row["eval_id"]) for row in rows] == [
+            (row["suite"], row["eval_id"]) for row in project.rows()
+        ]
+
+    def test_results_may_be_outside_of_the_repository(
+        self, project: Project, tmp_path_factory: pytest.TempPathFactory
+    ) -> None:
+        answered(project)
+        away = tmp_path_factory.mktemp("away")
+        project.path("r.jsonl").rename(away / "r.jsonl")
+        assert project.run("rescore", away / "r.jsonl").code == 0
+        assert (away / RESCORED).exists()
+        assert project.run("rescore", away / "r.jsonl", "--out", "here.jsonl", cwd="evals").code == 0
+        assert project.path("evals/here.jsonl").exists()
+
+    def test_plan_replaces_the_documents(self, project: Project) -> None:
+        answered(project)
+        assert project.run("compile", "evals", "--out", "plan.json").code == 0
+        project.documents("one", targets=(GREETS, OTHER))
+        assert project.run("compile", "evals", "--target", "other", "--out", "other.json").code == 0
+        for name in ("evals/x.yaml", "targets.yaml"):
+            project.path(name).unlink()
+        assert project.run("rescore", "r.jsonl", "plan.json", "--output-format", "yaml").code == 0
+        assert project.text("r.rescored.yaml").startswith("- schema_version: 1\n")
+        assert project.run("rescore", "r.rescored.yaml", "plan.json").code == 0
+        assert project.run("rescore", "r.jsonl", "other.json").code == 3
 
 
-def test_evaluator_that_broke_can_be_mended(folder: Path) -> None:
-    documents(folder, {"evaluators": [{"name": "hello", "type": "code", "script": "exit 3"}]})
-    assert run(["eval", "evals", "--out", "r.jsonl"]) == 4
-    documents(folder, {"evaluators": [SAYS_HELLO]})
-    assert run(["rescore", "r.jsonl"]) == 0
-    assert (rows(folder)[0]["status"], rows(folder)[0].get("error")) == ("ok", None)
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("damage", "place"),
+        [
+            (lambda row: row + row[: len(row) // 2], "r.jsonl:2:"),
+            (lambda row: row[:40], "r.jsonl:1: not a result row"),
+            (lambda row: "\n" + row, "r.jsonl:1:"),
+            (lambda row: row + "null\n", "r.jsonl:2:"),
+            (lambda row: row + "[]\n", "r.jsonl:2:"),
+            (lambda row: row + "[" * 50_000 + "\n", "r.jsonl:2:"),
+            (lambda row: row.replace('"schema_version":1', '"schema_version":2'), "r.jsonl:1:"),
+            (lambda row: row.replace('"score":1.0', '"score":NaN'), "r.jsonl:1:"),
+            (lambda row: row.replace('"trial":1', '"trial":0'), "r.jsonl:1:"),
+            (lambda row: row * 2, "contains trial 1 of case 'one' twice"),
+        ],
+        ids=["torn end", "torn", "blank line", "null", "list", "deep", "later version", "nan", "trial 0", "twice"],
+    )
+    def test_damaged_row_is_named(self, damage: Callable[[str], str], place: str, project: Project) -> None:
+        answered(project)
+        project.write({"r.jsonl": damage(project.text("r.jsonl"))})
+        done = project.run("rescore", "r.jsonl")
+        assert (done.code, place in done.err) == (2, True)
+        assert not project.path(RESCORED).exists()
 
+    @pytest.mark.parametrize("data", [b"\xff\xfe\n", b"\x00" * 100, b"\x1f\x8b\x08\x00"])
+    @pytest.mark.parametrize("name", ["b.jsonl", "b.yaml"])
+    def test_binary_file_is_an_error(self, name: str, data: bytes, project: Project) -> None:
+        answered(project)
+        project.path(name).write_bytes(data)
+        assert project.run("rescore", name).code == 2
 
-def test_every_trial_is_scored(folder: Path) -> None:
-    documents(folder, {"evaluators": [SAYS_HELLO]})
-    assert run(["eval", "evals", "--out", "r.jsonl", "--repeat", "3", "--seed", "7"]) == 0
-    assert run(["rescore", "r.jsonl", "--workers", "2"]) == 0
-    assert sorted((row["trial"], row["seed"]) for row in rows(folder)) == [(1, 7), (2, 8), (3, 9)]
+    def test_windows_line_ends_are_read(self, project: Project) -> None:
+        answered(project)
+        path = project.path("r.jsonl")
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+        rescored(project)
 
+    @pytest.mark.parametrize(
+        ("arguments", "code", "error"),
+        [
+            (["nope.jsonl"], 2, "cannot read"),
+            (["evals"], 2, "cannot read"),
+            (["empty.jsonl"], 3, "is empty"),
+            (["foreign.jsonl"], 2, "cannot find evals/gone.yaml"),
+            (["foreign.jsonl", "evals"], 3, "no row of"),
+            (["r.jsonl", "--eval-id", "none"], 3, "no case matches"),
+            (["r.jsonl", "--target", "none"], 2, "unknown target 'none'"),
+            (["r.jsonl", "nope.yaml"], 2, "nope.yaml"),
+            (["r.jsonl", "--targets", "nope.yaml"], 2, "nope.yaml"),
+            (["r.jsonl", "--workers", "0"], 2, "--workers"),
+            (["r.jsonl", "--threshold", "2"], 2, "--threshold"),
+            (["r.jsonl", "--out", "-"], 2, "cannot write results to standard output"),
+            (["r.jsonl", "--out", "evals"], 2, "evals"),
+            *(
+                (["r.jsonl", "--out", out], 2, "would be overwritten")
+                for out in ("r.jsonl", "./evals/../r.jsonl", "link.jsonl", "evals/x.yaml", "targets.yaml")
+            ),
+            (["link.jsonl", "--out", "r.jsonl"], 2, "would be overwritten"),
+            (["r.jsonl", "--junit", "r.jsonl"], 2, "would be overwritten"),
+        ],
+    )
+    def test_invalid_use(self, arguments: list[str], code: int, error: str, project: Project) -> None:
+        row = answered(project)
+        project.store("empty.jsonl")
+        project.store("foreign.jsonl", {**row, "suite": "evals/gone.yaml"})
+        project.path("link.jsonl").symlink_to("r.jsonl")
+        before = {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()}
+        done = project.run("rescore", *arguments)
+        assert (done.code, error in done.err) == (code, True)
+        assert {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()} == before
 
-def test_trial_that_never_ran_counts_as_an_error(folder: Path) -> None:
-    documents(folder, {"evaluators": [SAYS_HELLO]})
-    assert run(["eval", "evals", "--out", "r.jsonl", "--repeat", "3"]) == 0
-    kept = [line for line in (folder / "r.jsonl").read_text("utf-8").splitlines() if '"trial":2' not in line]
-    (folder / "r.jsonl").write_text("\n".join(kept) + "\n", "utf-8")
-    assert run(["rescore", "r.jsonl"]) == 4
+    @pytest.mark.parametrize("suite", ["../outside.yaml", "/etc/hostname", "evals/../evals/x.yaml", "", ".", "evals"])
+    def test_other_suites_are_an_error(self, suite: str, project: Project) -> None:
+        project.store("r.jsonl", {**answered(project), "suite": suite})
+        assert project.run("rescore", "r.jsonl").code in (2, 3)
 
+    def test_renamed_target_is_named(self, project: Project) -> None:
+        answered(project)
+        project.documents("one", targets=({**GREETS, "name": "renamed"},))
+        done = project.run("rescore", "r.jsonl")
+        assert (done.code, "'default'" in done.err) == (2, True)
 
-def test_what_is_left_out_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    one = {"evaluators": [SAYS_HELLO]}
-    documents(folder, one, {**one, "id": "goes"}, {**one, "id": "moves"})
-    assert run(["eval", "evals", "--out", "r.jsonl"]) == 0
-    other = {**ANSWERS, "name": "other"}
-    moved = {**one, "id": "moves", "execution": {"target": "other"}}
-    documents(folder, one, {**one, "id": "comes"}, moved, more=(other,))
-    capsys.readouterr()
-    assert run(["rescore", "r.jsonl", "--target", "default"]) == 0
-    told = capsys.readouterr().err
-    assert "warning: skipped, no longer a case: goes" in told
-    assert "warning: skipped, answered by another target: moves" in told
-    assert "warning: skipped, no stored answer: comes" in told
-    assert [row["eval_id"] for row in rows(folder)] == ["case-1"]
-
-
-def test_documents_are_compiled_for_the_target_that_answered(folder: Path) -> None:
-    documents(folder, {"evaluators": [SAYS_HELLO]}, more=({**ANSWERS, "name": "other"},))
-    assert run(["eval", "evals", "--target", "other", "--out", "r.jsonl"]) == 0
-    assert run(["rescore", "r.jsonl"]) == 0
-    assert rows(folder)[0]["target"] == "other"
-
-
-def test_a_plan_scores_too_and_yaml_is_read_and_written(folder: Path) -> None:
-    documents(folder, {"evaluators": [SAYS_HELLO]})
-    assert run(["compile", "evals", "--out", "plan.json"]) == 0
-    assert run(["eval", "plan.json", "--out", "r.yaml", "--output-format", "yaml"]) == 0
-    assert run(["rescore", "r.yaml", "plan.json", "--output-format", "yaml", "--junit", "j.xml"]) == 0
-    assert (folder / "r.rescored.yaml").read_text("utf-8").startswith("- schema_version: 1\n")
-    assert (folder / "j.xml").exists()
-
-
-@pytest.mark.parametrize("flag", [["eval", "evals", "--dry-run"], ["eval", "evals"]])
-def test_dry_run_stays_one(folder: Path, flag: list[str]) -> None:
-    documents(folder, {"evaluators": [JUDGED]})
-    run([*flag, "--out", "r.jsonl"])
-    again = [] if "--dry-run" in flag else ["--dry-run"]
-    assert run(["rescore", "r.jsonl", *again]) == 0
-    assert json.loads((folder / "r.rescored.report.json").read_text("utf-8"))["dry_run"] is True
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "sentence"),
-    [
-        (["nope.jsonl"], 2, "cannot read"),
-        (["empty.jsonl"], 3, "is empty"),
-        (["half.jsonl"], 2, "half.jsonl:1: not a result row"),
-        (["twice.jsonl"], 2, "contains trial 1 of case 'case-1' twice"),
-        (["foreign.jsonl"], 2, "cannot find evals/gone.yaml"),
-        (["foreign.jsonl", "evals"], 3, "no row of"),
-        (["r.jsonl", "--out", "r.jsonl"], 2, "is an input of this run and would be overwritten"),
-        (["r.jsonl", "--eval-id", "none"], 3, "no case matches"),
-        (["r.jsonl", "--target", "nobody"], 2, "unknown target 'nobody'"),
-    ],
-)
-def test_results_that_cannot_be_scored_are_told(
-    folder: Path, arguments: list[str], code: int, sentence: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    documents(folder, {"evaluators": [SAYS_HELLO]})
-    assert run(["eval", "evals", "--out", "r.jsonl"]) == 0
-    row = (folder / "r.jsonl").read_text("utf-8")
-    foreign = row.replace("evals/x.yaml", "evals/gone.yaml")
-    write(folder, {"empty.jsonl": "", "half.jsonl": row[:40], "twice.jsonl": row * 2, "foreign.jsonl": foreign})
-    capsys.readouterr()
-    assert run(["rescore", *arguments]) == code
-    assert sentence in capsys.readouterr().err
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_interruption_keeps_finished_rows(self, number: signal.Signals, project: Project) -> None:
+        row = answered(project)
+        project.documents({"id": "one", "evaluators": [{"name": "s", "type": "code", "script": "sh wait.sh"}]})
+        project.write({"evals/wait.sh": "[ -e once ] && touch waits && sleep 60; touch once; echo '{\"score\": 1}'\n"})
+        project.store("r.jsonl", row, {**row, "trial": 2})
+        done = stopped(project, "rescore", "r.jsonl", when=project.path("evals/waits").exists, by=number)
+        assert (done.code, "interrupted; finished rows are kept" in done.err) == (130, True)
+        assert [each["trial"] for each in project.rows(RESCORED)] == [1]
