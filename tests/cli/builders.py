@@ -8,13 +8,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
 
-from tests.servers.chat_api import ChatApi
 from tests.support import CommandResult, clean_environment
 from tests.support.projects import Project
 
-KEY = "sk-canary-0123456789"
 ENDS_S = 60
 """A command that takes so long would never end."""
 
@@ -23,12 +20,6 @@ HEARING = (
     "runpy.run_module('agentv_ci', run_name='__main__', alter_sys=True)"
 )
 """Runs a command that hears SIGINT: background jobs of a shell, such as these tests, may be deaf to it."""
-
-
-def gpt(api: ChatApi, **settings: Any) -> dict[str, Any]:
-    """Return a target that asks an API with the key in GREETER_KEY."""
-    own = {"name": "default", "provider": "openai", "model": "m", "base_url": api.base_url}
-    return {**own, "api_key": "${{ GREETER_KEY }}", **settings}
 
 
 def stopped(project: Project, *arguments: str, when: Callable[[], bool], by: signal.Signals) -> CommandResult:

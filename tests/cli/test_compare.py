@@ -12,7 +12,8 @@ import pytest
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.results.files import form, form_of
 from tests.report.builders import Verdict, case, row, rows_of
-from tests.support.projects import GREETS, HELLO, Project, shell
+from tests.support.evals import tool
+from tests.support.projects import GREETS, HELLO, Project
 
 IDS = {
     "escape": "a\x1b]0;owned\x07\x1b[2Jb",
@@ -439,7 +440,7 @@ class TestBaselineOfARun:
 def test_errored_cases_are_compared_by_their_verdicts(project: Project) -> None:
     """A command that fails, and not only rows that say so."""
     project.documents("a", {"id": "b", "execution": {"target": "fails"}}, max_retries=0)
-    project.targets(GREETS, shell("exit 3", name="fails"))
+    project.targets(GREETS, tool("exit 3", name="fails"))
     assert project.eval("--max-errors", "1").code == 0
     assert project.run("baseline", "accept", "r.jsonl").err.startswith("warning: 1 case without a verdict skipped\n")
     assert len(project.json(".agentv/baseline.json")["cases"]) == 1

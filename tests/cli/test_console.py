@@ -18,7 +18,8 @@ from agentv_ci.cli.running import show_progress
 from agentv_ci.execute.run_services import Progress
 from agentv_ci.text import ANSI
 from tests.support import clean_environment
-from tests.support.projects import HELLO, Project, shell
+from tests.support.evals import tool
+from tests.support.projects import HELLO, Project
 
 FAR = Progress(10_000, done=1_234, running=64, passed=1_100, failed=100, errored=34, retries=250, cost_usd=12.34)
 
@@ -114,7 +115,7 @@ def on_a_terminal(project: Project, stream: str, **env: str) -> tuple[int, str, 
 
 
 def test_progress_bar_is_on_standard_error_alone(project: Project) -> None:
-    project.documents(*"abcd", targets=(shell("sleep 0.2; echo Hello"),))
+    project.documents(*"abcd", targets=(tool("sleep 0.2; echo Hello"),))
     code, shown, out = on_a_terminal(project, "stderr", COLUMNS="120")
     assert (code, "1 running" in shown) == (0, True)
     assert "4 cases: 4 passed" in out

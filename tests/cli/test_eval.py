@@ -13,7 +13,8 @@ from ruamel.yaml import YAML
 
 from agentv_ci.jsonschema.violations import violations
 from tests.support import clean_environment
-from tests.support.projects import GREETS, HELLO, JUDGED, Project, shell
+from tests.support.evals import tool
+from tests.support.projects import GREETS, HELLO, JUDGED, Project
 
 FAILS = {"evaluators": [{**HELLO, "value": "Bye"}]}
 
@@ -145,7 +146,7 @@ class TestOptions:
     def test_dry_run_asks_no_target_and_needs_no_keys(self, project: Project) -> None:
         check = {"type": "command", "command_template": "touch probed"}
         judge = {"name": "judge", "provider": "openai", "model": "m", "api_key": "${{ NOT_SET_ANYWHERE }}"}
-        project.documents("a", "b", evaluators=[JUDGED], targets=(shell("touch asked", healthcheck=check), judge))
+        project.documents("a", "b", evaluators=[JUDGED], targets=(tool("touch asked", healthcheck=check), judge))
         done = project.eval("--dry-run")
         assert done.code == 0
         assert done.out.startswith("dry run: ")
@@ -158,7 +159,7 @@ class TestOptions:
 
     def test_failed_health_check_ends_the_run(self, project: Project) -> None:
         check = {"type": "command", "command_template": "echo not up >&2; exit 1"}
-        project.targets(shell("touch asked", healthcheck=check))
+        project.targets(tool("touch asked", healthcheck=check))
         done = project.eval()
         assert done.code == 4
         assert "target 'default' is not available: health check failed: not up (exit code 1)" in done.err
@@ -196,7 +197,7 @@ class TestPlans:
         assert [row["eval_id"] for row in project.rows()] == ["waves"]
 
     def test_commands_require_the_folder_of_their_suite(self, project: Project) -> None:
-        project.targets(shell("echo Hello"))
+        project.targets(tool("echo Hello"))
         assert project.run("compile", "evals", "--out", "elsewhere/plan.json").code == 0
         assert project.run("eval", "elsewhere/plan.json", "--out", "r.jsonl").code == 0
         project.write({"elsewhere/.git/config": ""})
@@ -209,7 +210,7 @@ class TestPlans:
     @pytest.mark.parametrize(
         ("change", "error"),
         [
-            ({"$schema": "x/plan-v2.schema.json"}, "is a plan of version 2; this agentv-ci reads version 1"),
+            ({"$schema": "x/plan-v2.schema.json"}, "is a version 2 plan; this agentv-ci supports version 1"),
             ({"$schema": "x"}, "plan.json"),
             ({"cases": [{"trials": 0}]}, "(cases[0]."),
             ({"files": {"a": {}}}, "(files"),

@@ -12,7 +12,8 @@ from ruamel.yaml import YAML
 from agentv_ci.analysis.agreement import kappa
 from tests.cli.builders import stopped
 from tests.support import CommandResult
-from tests.support.projects import Project, shell
+from tests.support.evals import tool
+from tests.support.projects import Project
 
 ITEM = {"question": "My parcel is late.", "expected_outcome": "An apology", "answer": "Sorry!"}
 KIND = '{"score": 1.0, "reasoning": "kind"}'
@@ -141,7 +142,7 @@ class TestJudges:
         prompt = "{{ question }}|{{ expected_outcome }}|{{ reference_answer }}|{{ candidate_answer }}"
         wanted = "late.|An apology|I am sorry.|<candidate_answer"
         echo = f"tr '\\n' ' ' < {{PROMPT_FILE}} | grep -q '{wanted}' && test \"$SAYS\" = kind && echo '{KIND}'"
-        judge = {**shell(echo, env={"SAYS": "${{ SAYS }}"}), "name": "judge"}
+        judge = {**tool(echo, env={"SAYS": "${{ SAYS }}"}), "name": "judge"}
         judge_set(project, {**PASSES, "reference_answer": "I am sorry."}, judge=judge, prompt=prompt)
         project.write({".env": "SAYS=kind\n"})
         assert check(project).code == 0
@@ -268,7 +269,7 @@ class TestAgreement:
     def test_figures_do_not_depend_on_workers(self, project: Project) -> None:
         says = "grep -q 'A[0-9]*[02468]$' {PROMPT_FILE} && echo '{\"score\": 0.9}' || echo '{\"score\": 0.2}'"
         labels = ({"score": number / 10, "answer": f"A{number}"} for number in range(10))
-        judge_set(project, *labels, judge={**shell(says), "name": "judge"})
+        judge_set(project, *labels, judge={**tool(says), "name": "judge"})
         found = [as_json(project, "--repeat", "2", "--workers", workers) for workers in ("1", "7")]
         assert found[0] == found[1]
         assert 0 < found[0][1]["agreement"] < 1
@@ -335,10 +336,11 @@ def test_rows_of_a_check_cannot_be_rescored(project: Project) -> None:
     assert project.run("rescore", "rows.jsonl").code in (2, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "form"), [(signal.SIGINT, "text"), (signal.SIGTERM, "json")])
 def test_interruption_keeps_finished_rows(number: signal.Signals, form: str, project: Project) -> None:
     program = f"[ -e once ] && touch waits && sleep 60; touch once; echo '{KIND}'"
-    judge_set(project, PASSES, PASSES, PASSES, judge={**shell(program), "name": "judge"})
+    judge_set(project, PASSES, PASSES, PASSES, judge={**tool(program), "name": "judge"})
     arguments = ["judge-check", "set.yaml", "--out", "rows.jsonl", "--format", form]
     done = stopped(project, *arguments, when=project.path("waits").exists, by=number)
     assert (done.code, done.out) == (130, "")

@@ -371,6 +371,7 @@ class TestErrors:
         done = project.run("rescore", "r.jsonl")
         assert (done.code, "'default'" in done.err) == (2, True)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_interruption_keeps_finished_rows(self, number: signal.Signals, project: Project) -> None:
         row = answered(project)

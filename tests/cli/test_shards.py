@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.cli.builders import KEY, gpt, stopped
+from tests.cli.builders import stopped
 from tests.servers.chat_api import chat_api, says
-from tests.support.projects import GREETS, HELLO, JUDGED, Project, shell
+from tests.support.evals import KEY, gpt, tool
+from tests.support.projects import GREETS, HELLO, JUDGED, Project
 
 PRICED, ONE_ANSWER_USD = "gpt-4o", 0.000325
 """A model with a public price, and what an answer of the server costs."""
@@ -17,7 +18,7 @@ PRICED, ONE_ANSWER_USD = "gpt-4o", 0.000325
 
 @pytest.fixture(autouse=True)
 def key(project: Project) -> None:
-    project.env["GREETER_KEY"] = KEY
+    project.env["MOCK_KEY"] = KEY
 
 
 def shards(project: Project, total: int, *flags: str) -> list[str]:
@@ -31,7 +32,7 @@ def shards(project: Project, total: int, *flags: str) -> list[str]:
 class TestMerging:
     def test_merged_report_is_that_of_one_run(self, project: Project) -> None:
         with chat_api(says("Hello")) as api:
-            both = (gpt(api, model=PRICED), gpt(api, name="judge", model="no-such-model"))
+            both = (gpt(api.base_url, model=PRICED), gpt(api.base_url, name="judge", model="no-such-model"))
             project.documents(*"abcde", targets=both, gate={"min_mean_score": 0.9})
             picky = {"id": "a", "evaluators": [HELLO, {**HELLO, "name": "bye", "value": "Bye"}]}
             project.documents(picky, {"id": "z", "evaluators": [JUDGED]}, targets=both, name="evals/y.yaml")
@@ -127,7 +128,7 @@ class TestBudgets:
     @pytest.mark.parametrize(("share", "code", "ran"), [(0.5, 5, 1), (1, 5, 1), (2, 5, 2), (3.5, 5, 4), (4, 0, 4)])
     def test_nothing_begins_at_the_budget(self, share: float, code: int, ran: int, project: Project) -> None:
         with chat_api(says("Hello")) as api:
-            project.documents(*"abcd", targets=(gpt(api, model=PRICED),))
+            project.documents(*"abcd", targets=(gpt(api.base_url, model=PRICED),))
             done = project.eval("--max-cost", f"{share * ONE_ANSWER_USD:.9f}")
         gate = project.json("r.report.json")["gate"]
         assert (done.code, gate["exit_code"], gate["verdict"]) == (code, code, "budget" if code else "pass")
@@ -137,7 +138,7 @@ class TestBudgets:
 
     def test_budget_of_a_suite_does_not_stop_others(self, project: Project) -> None:
         with chat_api(says("Hello")) as api:
-            targets = (gpt(api, model=PRICED),)
+            targets = (gpt(api.base_url, model=PRICED),)
             project.documents(*"abc", targets=targets, gate={"max_cost_usd": 1.2 * ONE_ANSWER_USD})
             project.documents(*"abc", targets=targets, name="evals/y.yaml")
             assert project.eval().code == 5
@@ -147,7 +148,7 @@ class TestBudgets:
 
     def test_every_shard_has_its_share(self, project: Project) -> None:
         with chat_api(says("Hello")) as api:
-            project.documents(*"abcd", targets=(gpt(api, model=PRICED),))
+            project.documents(*"abcd", targets=(gpt(api.base_url, model=PRICED),))
             for index in (1, 2):
                 flags = ["--shard", f"{index}/2", "--max-cost", f"{2 * ONE_ANSWER_USD:.9f}"]
                 assert project.run("eval", "evals", "--out", f"{index}.jsonl", *flags).code == 5
@@ -156,7 +157,7 @@ class TestBudgets:
 
     def test_unknown_price_never_passes_a_budget(self, project: Project) -> None:
         with chat_api(says("Hello")) as api:
-            project.documents("a", targets=(gpt(api, model="no-such-model"),), gate={"max_cost_usd": 1})
+            project.documents("a", targets=(gpt(api.base_url, model="no-such-model"),), gate={"max_cost_usd": 1})
             assert project.eval().code == 1
             assert project.run("eval", "evals", "--resume", "r.jsonl").code == 1
             assert project.json("r.report.json")["unpriced_models"] == ["no-such-model"]
@@ -172,8 +173,9 @@ class TestInterruption:
     def waiting(self, project: Project, *finished: str) -> None:
         """Cases of which the last one waits."""
         waits: dict[str, Any] = {"id": "waits", "execution": {"target": "waits"}}
-        project.documents(*finished, waits, targets=(GREETS, shell("sleep 20", name="waits")))
+        project.documents(*finished, waits, targets=(GREETS, tool("sleep 20", name="waits")))
 
+    @pytest.mark.slow
     def test_interrupted_shard_keeps_its_rows(self, project: Project) -> None:
         self.waiting(project, "a")
         arguments = ["eval", "evals", "--out", "r.jsonl", "--shard", "1/1"]
@@ -183,6 +185,7 @@ class TestInterruption:
         assert (report["stopped"], report["counts"]["rows"]) == ("interrupted", 1)
         assert project.run("report", "r.jsonl", "--expect-shards", "1").code == 130
 
+    @pytest.mark.slow
     def test_report_of_an_earlier_run_does_not_count_for_a_killed_one(self, project: Project) -> None:
         project.documents("a", "b")
         assert project.eval().code == 0

@@ -16,9 +16,9 @@ import pytest
 from agentv_ci.contracts.exchange import Request, Response
 from agentv_ci.execute import targets
 from agentv_ci.execute.stores import Store
-from tests.cli.builders import KEY, gpt
 from tests.servers.chat_api import Reply, chat_api, fails, says
-from tests.support.projects import GREETS, HELLO, JUDGED, Project, shell
+from tests.support.evals import KEY, gpt, tool
+from tests.support.projects import GREETS, HELLO, JUDGED, Project
 
 PRICED, ONE_ANSWER_USD = "gpt-4o", 0.000325
 """A model with a public price, and what an answer of the server costs."""
@@ -26,7 +26,7 @@ PRICED, ONE_ANSWER_USD = "gpt-4o", 0.000325
 
 @pytest.fixture(autouse=True)
 def key(project: Project) -> None:
-    project.env["GREETER_KEY"] = KEY
+    project.env["MOCK_KEY"] = KEY
 
 
 def with_file(name: str) -> dict[str, Any]:
@@ -39,7 +39,9 @@ class TestCache:
         def questions(case: dict[str, Any], judge: str = "Judge {{ candidate_answer }}") -> int:
             before = len(api.requests)
             evaluators = [{**JUDGED, "prompt": judge}]
-            project.documents(case, targets=(gpt(api), gpt(api, name="judge", model="n")), evaluators=evaluators)
+            project.documents(
+                case, targets=(gpt(api.base_url), gpt(api.base_url, name="judge", model="other")), evaluators=evaluators
+            )
             assert project.eval("--cache").code == 0
             return len(api.requests) - before
 
@@ -56,7 +58,7 @@ class TestCache:
             assert [questions(guided) > 0, questions(guided)] == [True, 0]
 
     def test_environment_of_a_command_is_part_of_the_question(self, project: Project) -> None:
-        project.documents("a", targets=(shell("echo Hello $SIZE", env={"SIZE": "${{ SIZE }}"}),))
+        project.documents("a", targets=(tool("echo Hello $SIZE", env={"SIZE": "${{ SIZE }}"}),))
         for size in ("small", "large"):
             project.env["SIZE"] = size
             assert project.eval("--cache").code == 0
@@ -64,13 +66,13 @@ class TestCache:
 
     def test_errors_are_asked_again(self, project: Project) -> None:
         with chat_api(fails(400, "no"), says("Hello")) as api:
-            project.documents("a", targets=(gpt(api),))
+            project.documents("a", targets=(gpt(api.base_url),))
             assert [project.eval("--cache").code for _ in range(3)] == [4, 0, 0]
             assert len(api.requests) == 2
 
     def test_same_question_of_many_cases_is_asked_once(self, project: Project) -> None:
         with chat_api(replace(says("Hello!"), delay_s=0.1)) as api:
-            project.documents(*"abcdefgh", targets=(gpt(api, model=PRICED),))
+            project.documents(*"abcdefgh", targets=(gpt(api.base_url, model=PRICED),))
             assert project.eval("--cache", "--workers", "8").code == 0
             assert len(api.requests) == 1
         assert sorted(row["cached"] for row in project.rows()) == [False] + [True] * 7
@@ -78,7 +80,7 @@ class TestCache:
 
     def test_same_question_without_an_answer_is_asked_for_each_case_in_parallel(self, project: Project) -> None:
         with chat_api(replace(fails(400), delay_s=0.1)) as api:
-            project.documents(*"abcdefgh", targets=(gpt(api),))
+            project.documents(*"abcdefgh", targets=(gpt(api.base_url),))
             assert project.eval("--cache", "--workers", "8").code == 4
             assert len(api.requests) == 8
             assert api.most_at_once > 2
@@ -92,7 +94,7 @@ class TestCache:
         ],
     )
     def test_damaged_entry_counts_as_missing(self, damage: str | Callable[[Any], str], project: Project) -> None:
-        project.documents("a", targets=(shell("echo Hello"),))
+        project.documents("a", targets=(tool("echo Hello"),))
         assert project.eval("--cache").code == 0
         (path,) = project.path(".agentv/cache").glob("*/*.json")
         path.write_text(damage if isinstance(damage, str) else damage(json.loads(path.read_text("utf-8"))), "utf-8")
@@ -106,16 +108,16 @@ class TestCache:
             return says(left.pop(0))
 
         with chat_api(reply) as api:
-            project.documents("a", targets=(GREETS, gpt(api, name="judge")), evaluators=[JUDGED])
+            project.documents("a", targets=(GREETS, gpt(api.base_url, name="judge")), evaluators=[JUDGED])
             assert project.eval("--cache").code == 0
 
     def test_new_price_counts_for_stored_answers(self, project: Project) -> None:
         cheap = {"name": "cheap", "type": "cost", "max_usd": 1, "required": True}
         with chat_api(says("Hello")) as api:
-            project.documents("a", targets=(gpt(api),), evaluators=[HELLO, cheap])
+            project.documents("a", targets=(gpt(api.base_url),), evaluators=[HELLO, cheap])
             assert project.eval("--cache").code == 4
-            price = {"input_per_mtok": 1, "output_per_mtok": 1}
-            project.write({".agentv/config.yaml": json.dumps({"$schema": "agentv-config-v2", "prices": {"m": price}})})
+            price = {"gpt-mock": {"input_per_mtok": 1, "output_per_mtok": 1}}
+            project.write({".agentv/config.yaml": json.dumps({"$schema": "agentv-config-v2", "prices": price})})
             assert project.eval("--cache").code == 0
 
     def test_batch_with_known_answers_is_not_asked_again(
@@ -141,7 +143,7 @@ class TestCache:
         assert asked == [["a", "b"]]
 
     def test_clear_keeps_other_files(self, project: Project) -> None:
-        project.documents("a", targets=(shell("echo Hello"),))
+        project.documents("a", targets=(tool("echo Hello"),))
         assert project.eval("--cache", "--cache-dir", "x").code == 0
         names = (f"x/ab/{'ab' + '0' * 62}.json", f"x/ab/{'f' * 64}.json", f"y/cd/{'c' * 64}.json")
         project.write(dict.fromkeys(names, '{"mine": 1}'))
@@ -198,8 +200,8 @@ class TestRecordings:
             project.env |= {"MODEL": PRICED, "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": api.base_url}
             asked = (
                 {"name": "default", "provider": "openai", "model": "${{ MODEL }}"},
-                gpt(api, name="judge", model="${{ MODEL }}", base_url="${{ OPENAI_BASE_URL }}"),
-                shell("cat {FILES}", name="cat", healthcheck={"type": "command", "command_template": "test $MODEL"}),
+                gpt("${{ OPENAI_BASE_URL }}", name="judge", model="${{ MODEL }}"),
+                tool("cat {FILES}", name="cat", healthcheck={"type": "command", "command_template": "test $MODEL"}),
             )
             cases: list[dict[str, Any]] = [
                 {"id": "a", "evaluators": [JUDGED]},
@@ -222,7 +224,7 @@ class TestRecordings:
         assert all(row["cached"] and not row["cost_usd"] for row in there.rows("2.jsonl"))
 
     def test_answers_of_the_cache_are_recorded(self, project: Project) -> None:
-        project.documents("a", targets=(shell("echo Hello"),))
+        project.documents("a", targets=(tool("echo Hello"),))
         assert project.eval("--cache").code == 0
         assert project.eval("--cache", "--record", "recorded").code == 0
         assert project.eval("--replay", "recorded").code == 0
@@ -230,33 +232,33 @@ class TestRecordings:
     def test_every_case_gets_its_own_answer(self, project: Project) -> None:
         cases = [{"id": word, "evaluators": [{**HELLO, "value": word}]} for word in ("first", "second")]
         with chat_api(says("the first"), says("the second")) as api:
-            project.documents(*cases, targets=(gpt(api),))
+            project.documents(*cases, targets=(gpt(api.base_url),))
             assert project.eval("--record", "recorded").code == 0
         assert project.eval("--replay", "recorded").code == 0
 
     def test_agent_may_edit_its_files(self, project: Project) -> None:
         project.write({"evals/f.txt": "old"})
-        project.documents({"id": "a", **with_file("f.txt")}, targets=(shell("echo new > {FILES}; echo Hello"),))
+        project.documents({"id": "a", **with_file("f.txt")}, targets=(tool("echo new > {FILES}; echo Hello"),))
         assert project.eval("--record", "recorded").code == 0
         project.write({"evals/f.txt": "old"})
         assert project.eval("--replay", "recorded").code == 0
 
     def test_agent_that_removes_its_files_affects_no_other_case(self, project: Project) -> None:
         project.write({"evals/f.txt": "old"})
-        project.documents({"id": "a", **with_file("f.txt")}, "b", targets=(shell("rm -f {FILES}; exit 1"),))
+        project.documents({"id": "a", **with_file("f.txt")}, "b", targets=(tool("rm -f {FILES}; exit 1"),))
         assert project.eval("--cache", "--max-retries", "1").code == 4
         assert [row["error_kind"] for row in project.rows()] == ["process", "process"]
 
     @pytest.mark.parametrize("recorded", [["a"], []], ids=["one of two", "none"])
     def test_missing_recording_never_passes(self, recorded: list[str], project: Project) -> None:
-        project.documents("a", "b", targets=(shell("echo Hello {EVAL_ID}"),))
+        project.documents("a", "b", targets=(tool("echo Hello {EVAL_ID}"),))
         project.path("recorded").mkdir()
         for each in recorded:
             assert project.eval("--record", "recorded", "--eval-id", each).code == 0
         assert project.eval("--replay", "recorded", "--max-errors", "2").code == 4
 
     def test_missing_trial_is_an_error(self, project: Project) -> None:
-        project.documents("a", targets=(shell("echo Hello"),), repeat=2)
+        project.documents("a", targets=(tool("echo Hello"),), repeat=2)
         assert project.eval("--record", "recorded").code == 0
         first, _ = project.path("recorded").rglob("*.json")
         first.unlink()
@@ -264,7 +266,7 @@ class TestRecordings:
         assert sorted(row["status"] for row in project.rows()) == ["error", "ok"]
 
     def test_plan_and_recording_are_enough(self, project: Project) -> None:
-        project.documents("a", targets=(shell("echo Hello"),))
+        project.documents("a", targets=(tool("echo Hello"),))
         assert project.run("compile", "evals", "--out", "else/plan.json").code == 0
         assert project.run("eval", "else/plan.json", "--record", "else/recorded").code == 0
         project.write({"else/.git/config": ""})
@@ -295,7 +297,7 @@ class TestDumps:
             "tool_calls": [{"id": "1", "type": "function", "function": function}],
         }
         with chat_api(says(None, message=message)) as api:
-            project.documents("a", targets=(gpt(api),))
+            project.documents("a", targets=(gpt(api.base_url),))
             assert project.eval().code == 0
             assert project.eval("--dump-traces").code == 0
 
@@ -305,7 +307,7 @@ def test_secret_is_in_no_file_in_any_form(project: Project) -> None:
     call = {"id": "1", "type": "function", "function": {"name": KEY, "arguments": json.dumps({KEY: [KEY]})}}
     message = {"role": "assistant", "content": f"Hello {' '.join(forms)}", "tool_calls": [call]}
     with chat_api(says(None, message=message)) as api:
-        asked = (gpt(api, headers={"X-Again": "${{ GREETER_KEY }}"}), gpt(api, name="judge"))
+        asked = (gpt(api.base_url, headers={"X-Again": "${{ MOCK_KEY }}"}), gpt(api.base_url, name="judge"))
         project.documents("a", targets=asked, evaluators=[HELLO, JUDGED])
         dumps = ["--dump-prompts", "--dump-traces", "--include-trace"]
         assert project.eval("--cache", *dumps).code == 4

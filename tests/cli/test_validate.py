@@ -61,12 +61,12 @@ def test_other_yaml_in_a_folder_is_skipped(project: Project) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
-        (["schemaless.yaml"], 0, "warning: no $schema"),
-        (["schemaless.yaml", "--strict"], 1, "warning: no $schema"),
+        (["schemaless.yaml"], 0, "warning: $schema is missing"),
+        (["schemaless.yaml", "--strict"], 1, "warning: $schema is missing"),
         (["nowhere.yaml"], 2, "error: path 'nowhere.yaml' does not exist\n"),
         (["none/*.yaml"], 3, "no eval, targets or config document in none/*.yaml"),
         (["empty"], 3, "no eval, targets or config document in empty"),
-        ([EVAL, "--targets", "other"], 1, "no target is named"),
+        ([EVAL, "--targets", "other"], 1, "no target is set"),
         ([EVAL, "--targets", "targets.yaml"], 0, "1 file checked, 1 passed, 0 failed, 0 errors, 0 warnings\n"),
         ([EVAL, "--targets", "missing"], 2, "--targets: 'missing' is not a targets file or a folder with one"),
         ([EVAL, "--targets", EVAL], 2, "is not a targets file: its kind is 'eval'"),

@@ -17,11 +17,6 @@ GREETS = {"name": "default", "provider": "mock", "response": "Hello!", "tool_cal
 JUDGE = {"name": "judge", "provider": "mock", "response": '{"score": 0.9, "reasoning": "kind"}'}
 
 
-def shell(command: str, **settings: Any) -> dict[str, Any]:
-    """Return a target that runs a command."""
-    return {"name": "default", "provider": "cli", "command_template": command, **settings}
-
-
 @dataclass(slots=True)
 class Project:
     """A repository, and the environment of the commands that run in it."""
