@@ -1,10 +1,12 @@
-"""Each fault of a network alone."""
+"""Each fault of a network alone, and all of them among sound answers."""
 
 from __future__ import annotations
 
+import random
 import socket
 import sys
 from collections.abc import Iterator
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,10 @@ import pytest
 
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.results.files import read_rows
-from tests.faults.builders import KEY, documents, gpt, question, run, shell, targets, tool
+from tests.faults.builders import gpt, shell
 from tests.faults.catalogue import ATTEMPTS, CATALOGUE, PLAYS, RETRIES
 from tests.faults.server import SOUND, FaultyApi, faulty_api
-from tests.support import FakeClock, clean_environment
+from tests.support.evals import JUDGE, KEY, Run, question, tool
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +27,8 @@ def api() -> Iterator[FaultyApi]:
 
 
 @pytest.fixture
-def waits() -> FakeClock:
-    return FakeClock(clean_environment({"MOCK_KEY": KEY}))
+def run(repository: Path) -> Run:
+    return Run(repository)
 
 
 def asking(faults: dict[str, str]) -> list[dict[str, Any]]:
@@ -47,27 +49,17 @@ def timeout_s(fault: str) -> float:
 
 def around(fault: str) -> dict[str, str]:
     """Return a case with the fault, among sound ones."""
-    return {f"{place}-{fault}": fault if place == "at" else SOUND for place in ("before", "at", "after", "last")}
+    return {f"{place}-{fault}": fault if place == "at" else SOUND for place in ("before", "at", "after")}
 
 
-@pytest.mark.parametrize("fault", CATALOGUE)
-def test_a_fault_is_the_row_it_should_be_and_touches_no_other(
-    fault: str, api: FaultyApi, waits: FakeClock, repository: Path
-) -> None:
-    faults = around(fault)
-    documents(repository, asking(faults), gpt(api.base_url, max_retries=RETRIES), max_retries=ATTEMPTS - 1)
-    rows = run(repository, waits.environment())
-    found = {row.eval_id: outcome(row) for row in rows}
-    assert found == {name: fate(name, each, api) for name, each in faults.items()}
-    assert {name: api.heard[name] for name in faults} == {row.eval_id: row.requests for row in rows}
+Outcome = tuple[str, str | None, str, int, int]
 
 
-def outcome(row: ResultRow) -> tuple[str, str | None, str, int, int]:
+def outcome(row: ResultRow) -> Outcome:
     return row.status, row.error_kind, row.candidate_answer, row.requests, row.attempts
 
 
-def fate(name: str, fault: str, api: FaultyApi) -> tuple[str, str | None, str, int, int]:
-    """Return what a case's row has to say."""
+def expected(name: str, fault: str, api: FaultyApi) -> Outcome:
     declared = CATALOGUE[fault]
     requests = declared.requests + (name in api.spited)
     if declared.error_kind is None:
@@ -75,65 +67,86 @@ def fate(name: str, fault: str, api: FaultyApi) -> tuple[str, str | None, str, i
     return "error", declared.error_kind, "", requests, declared.attempts
 
 
-def test_a_server_that_ends_under_the_run_is_the_error_of_every_question_from_then_on(
-    waits: FakeClock, repository: Path
-) -> None:
+@pytest.mark.parametrize("fault", CATALOGUE)
+def test_a_fault_is_the_row_it_should_be_and_touches_no_other(fault: str, api: FaultyApi, run: Run) -> None:
+    faults = around(fault)
+    run.documents(asking(faults), gpt(api.base_url, max_retries=RETRIES), max_retries=ATTEMPTS - 1)
+    rows = run.rows()
+    assert {row.eval_id: outcome(row) for row in rows} == {
+        name: expected(name, each, api) for name, each in faults.items()
+    }
+    assert {name: api.heard[name] for name in faults} == {row.eval_id: row.requests for row in rows}
+
+
+@pytest.mark.slow
+def test_among_many_cases_every_fault_is_its_own_row(api: FaultyApi, run: Run) -> None:
+    kinds = [name for name, fault in CATALOGUE.items() if name != SOUND for _ in range(fault.share)]
+    chance = random.Random(20_300_102)
+    chance.shuffle(kinds)
+    faults = [*islice(cycle(kinds), 200), *[SOUND] * 800]
+    chance.shuffle(faults)
+    cases = {f"many-{number:04}": fault for number, fault in enumerate(faults)}
+    run.documents(asking(cases), gpt(api.base_url, max_retries=RETRIES), max_retries=ATTEMPTS - 1)
+    report = run(workers=32).report
+    found = {row.eval_id: outcome(row) for row in run.written()}
+    wanted = {name: expected(name, fault, api) for name, fault in cases.items()}
+    # How many requests fit into a case's time is left to chance.
+    assert {n: (cases[n], each) for n, each in found.items() if each != wanted[n] and each[1] != "timeout"} == {}
+    assert {n: each[:3] for n, each in found.items()} == {n: each[:3] for n, each in wanted.items()}
+    errors = sum(CATALOGUE[fault].error_kind is not None for fault in faults)
+    counts = report.counts
+    assert (counts.cases, counts.rows, counts.passed, counts.failed, counts.errored) == (
+        1000,
+        1000,
+        1000 - errors,
+        0,
+        errors,
+    )
+
+
+def test_a_server_that_ends_during_the_run_is_an_error_of_every_later_question(run: Run) -> None:
     with faulty_api(PLAYS) as api:
-        faults = {"one": SOUND, "two": SOUND, "three": "the-server-ends", "four": SOUND, "five": SOUND}
-        documents(repository, asking(faults), gpt(api.base_url, max_retries=RETRIES))
-        rows = run(repository, waits.environment())
-    found = [(row.eval_id, row.status, row.error_kind, row.requests) for row in rows]
-    assert found[:2] == [("one", "ok", None, 1), ("two", "ok", None, 1)]
-    assert found[2:] == [(name, "error", "network", RETRIES + 1) for name in ("three", "four", "five")]
+        faults = {"one": SOUND, "two": "the-server-ends", "three": SOUND}
+        run.documents(asking(faults), gpt(api.base_url, max_retries=RETRIES))
+        rows = run.rows()
+    found = [(row.eval_id, row.error_kind, row.requests) for row in rows]
+    assert found == [("one", None, 1), ("two", "network", RETRIES + 1), ("three", "network", RETRIES + 1)]
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_port_where_nobody_listens_is_a_network_error_after_every_retry(
-    scheme: str, waits: FakeClock, repository: Path
-) -> None:
+def test_a_port_where_no_server_listens_is_a_network_error(scheme: str, run: Run) -> None:
     # Bound but not listening: no other process can take the port.
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         base_url = f"{scheme}://127.0.0.1:{bound.getsockname()[1]}/v1"
-        documents(repository, asking({"one": SOUND}), gpt(base_url, max_retries=RETRIES))
-        (row,) = run(repository, waits.environment())
+        run.documents(asking({"one": SOUND}), gpt(base_url, max_retries=RETRIES))
+        (row,) = run.rows()
     assert outcome(row) == ("error", "network", "", RETRIES + 1, 1)
 
 
-def test_a_server_that_does_not_speak_tls_is_a_network_error_after_every_retry(
-    api: FaultyApi, waits: FakeClock, repository: Path
-) -> None:
-    base_url = api.base_url.replace("http:", "https:")
-    documents(repository, asking({"no-tls": SOUND}), gpt(base_url, max_retries=RETRIES))
-    (row,) = run(repository, waits.environment())
-    assert outcome(row) == ("error", "network", "", RETRIES + 1, 1)
-    assert api.heard["no-tls"] == 0
+def test_a_server_without_tls_is_a_network_error(api: FaultyApi, run: Run) -> None:
+    run.documents(asking({"no-tls": SOUND}), gpt(api.base_url.replace("http:", "https:"), max_retries=RETRIES))
+    (row,) = run.rows()
+    assert (outcome(row), api.heard["no-tls"]) == (("error", "network", "", RETRIES + 1, 1), 0)
 
 
-@pytest.mark.parametrize(
-    "fault", ["closed", "reset-in-body", "garbage", "503-for-ever", "429-for-ever", "401", "page", "silence"]
-)
+@pytest.mark.parametrize("fault", ["closed", "503-for-ever", "429-for-ever", "401", "page", "silence"])
 def test_a_fault_of_a_judge_is_its_evaluators_error_and_the_answer_is_kept(
-    fault: str, api: FaultyApi, waits: FakeClock, repository: Path
+    fault: str, api: FaultyApi, run: Run
 ) -> None:
     name = f"judged-{fault}"
-    judge = {"name": "judge", "type": "llm_judge"}
-    documents(repository, asking({name: fault}), tool("echo 42", judge_target="judge"), evaluators=[judge])
-    listed = [tool("echo 42", judge_target="judge"), gpt(api.base_url, name="judge", max_retries=RETRIES)]
-    (repository / "targets.yaml").write_text(targets(*listed), encoding="utf-8")
-    (row,) = run(repository, waits.environment())
+    judge = gpt(api.base_url, name="judge", max_retries=RETRIES)
+    run.documents(asking({name: fault}), tool("echo 42", judge_target="judge"), judge, evaluators=[JUDGE])
+    (row,) = run.rows()
     assert outcome(row) == ("error", "evaluator", "42", 1, 1)
     # A judge is asked within the case's only attempt.
     assert api.heard[name] == CATALOGUE[fault].requests // CATALOGUE[fault].attempts
 
 
-def test_a_small_body_that_unpacks_to_gigabytes_is_malformed_and_takes_no_memory(
-    api: FaultyApi, repository: Path
-) -> None:
-    faults = around("bomb-in-a-bomb")
-    documents(repository, asking(faults), gpt(api.base_url, max_retries=RETRIES))
+@pytest.mark.slow
+def test_a_small_body_of_gigabytes_is_malformed_and_takes_no_memory(api: FaultyApi, run: Run) -> None:
+    run.documents(asking(around("bomb-in-a-bomb")), gpt(api.base_url, max_retries=RETRIES))
     command = 'ulimit -v 600000; exec "$0" -m agentv_ci eval evals --out r.jsonl'
-    done = shell(command, sys.executable, cwd=repository, env={"MOCK_KEY": KEY})
+    done = shell(command, sys.executable, cwd=run.repository, env={"MOCK_KEY": KEY})
     assert "Traceback" not in done.err
-    rows = list(read_rows(repository / "r.jsonl", "jsonl"))
-    assert [row.error_kind for row in rows] == [None, "malformed", None, None]
+    assert [row.error_kind for row in read_rows(run.results, "jsonl")] == [None, "malformed", None]
