@@ -153,10 +153,9 @@ def write_reports(
     """
     formats: dict[Path, ReportFormat | None] = {report: None} if report is not None else {}
     formats |= {path: name for name, path in reports.files.items()}
-    kinds = {path: "stream" if path in reports.appended else _kind(path) for path in formats}
-    files, devices, streams = (
-        [path for path in formats if kinds[path] == kind] for kind in ("file", "device", "stream")
-    )
+    files = [path for path in formats if path not in reports.appended and not _is_special(path)]
+    # Pipes last: devices may fail, and then pipes get the new outcome.
+    once = sorted(formats.keys() - set(files), key=lambda path: (path in reports.appended or path.is_fifo(), path))
     lost: dict[Path, str] = {}
 
     def write(paths: Iterable[Path]) -> dict[Path, str]:
@@ -165,7 +164,7 @@ def write_reports(
         run = RunView(outcome.report, outcome.cases, lambda: _counted(rows(), cases), reports.links)
         return {path: reason for path in paths if (reason := _write(path, formats[path], run, reports)) is not None}
 
-    for group in (files, devices, streams):
+    for group in (files, *([path] for path in once)):
         failed = write(group)
         if failed:
             lost |= failed
@@ -179,13 +178,13 @@ def write_reports(
     return outcome
 
 
-def _kind(path: Path) -> str:
-    """Whether a path is a file, which can be written again, a device or a stream."""
+def _is_special(path: Path) -> bool:
+    """Whether a path is a device, a pipe or a socket, which cannot be written again."""
     try:
         mode = path.stat().st_mode
     except OSError:
-        return "file"
-    return "file" if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else "device" if stat.S_ISCHR(mode) else "stream"
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def _write(path: Path, name: ReportFormat | None, run: RunView, reports: Reports) -> str | None:

@@ -97,21 +97,15 @@ class Store:
             with suppress(FileNotFoundError):
                 path.unlink()
                 removed.append(size)
+        for folder in tuple(self._folders()):
+            for path in _listed(folder):
+                if _is_scratch(path):
+                    # Of a killed process; one that is writing it starts again.
+                    path.unlink(missing_ok=True)
             with suppress(OSError):
                 # It is not empty, or another process has removed it.
-                path.parent.rmdir()
-        self._sweep()
+                folder.rmdir()
         return Contents(len(removed), sum(removed))
-
-    def _sweep(self) -> None:
-        """Remove scratch files of killed processes; a process that is writing one starts again."""
-        for folder in self._folders():
-            for path in _listed(folder):
-                is_ours = SCRATCH.fullmatch(path.name) is not None and path.name.startswith(f".{folder.name}")
-                if is_ours and path.is_file() and not path.is_symlink():
-                    path.unlink(missing_ok=True)
-                    with suppress(OSError):
-                        folder.rmdir()
 
     def _ignore(self) -> None:
         mark = self.folder / ".gitignore"
@@ -148,6 +142,11 @@ def _is_ours(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         return file.read(len(HEAD)) == HEAD
+
+
+def _is_scratch(path: Path) -> bool:
+    is_named_so = SCRATCH.fullmatch(path.name) is not None and path.name.startswith(f".{path.parent.name}")
+    return is_named_so and path.is_file() and not path.is_symlink()
 
 
 def _is_sound(response: Response) -> bool:
