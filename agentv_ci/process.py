@@ -24,15 +24,7 @@ DRAIN_S = 0.5
 """How long to wait for output after the command itself has ended."""
 
 RUNNER_VARIABLES = frozenset(
-    {
-        "GITHUB_TOKEN",
-        "GH_TOKEN",
-        "GITHUB_OUTPUT",
-        "GITHUB_ENV",
-        "GITHUB_PATH",
-        "GITHUB_STATE",
-        "GITHUB_STEP_SUMMARY",
-    }
+    {"GITHUB_TOKEN", "GH_TOKEN", "GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY"}
 )
 """Variables of a workflow's runner that agents must not get; those that begin with ACTIONS_ count too."""
 

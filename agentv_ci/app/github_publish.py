@@ -50,12 +50,7 @@ FailOn = Literal["gate", "errors", "never"]
 
 
 async def publish_run(
-    folder: Path,
-    workflow: Workflow,
-    options: PublishOptions,
-    *,
-    environment: Environment,
-    say: Callable[[str], None],
+    folder: Path, workflow: Workflow, options: PublishOptions, *, environment: Environment, say: Callable[[str], None]
 ) -> tuple[ActionRun, str | None]:
     """Publish the results in a folder; return the record of the run, and the URL of the comment.
 

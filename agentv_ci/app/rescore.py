@@ -69,8 +69,7 @@ def _suites(contents: _Contents, root: Path) -> Sequence[str]:
     gone = [suite for suite in suites if not (root / suite).is_file()]
     if gone:
         raise UsageError(
-            f"cannot find {listed(gone)} in '{root}'",
-            hint="give the eval files, or a plan, after the results",
+            f"cannot find {listed(gone)} in '{root}'", hint="give the eval files, or a plan, after the results"
         )
     return [str(root / suite) for suite in suites]
 

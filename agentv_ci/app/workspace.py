@@ -26,11 +26,7 @@ class Documents:
     """Loads and checks each document once, together with its targets and configs."""
 
     def __init__(
-        self,
-        cwd: Path,
-        targets: str | None,
-        target_override: str | None = None,
-        more_targets: tuple[Target, ...] = (),
+        self, cwd: Path, targets: str | None, target_override: str | None = None, more_targets: tuple[Target, ...] = ()
     ) -> None:
         self._cwd = cwd
         self._more_targets = more_targets

@@ -23,9 +23,7 @@ class InitOptions:
 
     folder: str = argument(default=".", type=FILE, metavar="[FOLDER]")
     provider: str | None = option(
-        "--provider",
-        type=click.Choice([*STARTERS]),
-        help="Choose what answers (default: mock, which requires no key).",
+        "--provider", type=click.Choice([*STARTERS]), help="Choose what answers (default: mock, which requires no key)."
     )
     model: str | None = option("--model", metavar="NAME", help="Set the model; at Azure, the deployment.")
     template: str | None = option(

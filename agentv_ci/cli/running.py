@@ -46,11 +46,7 @@ def stamp() -> str:
 
 
 def run(
-    work: Callable[[RunServices], Awaitable[T]],
-    files: RunFiles,
-    *,
-    dotenv_files: Sequence[Path],
-    verbose: bool,
+    work: Callable[[RunServices], Awaitable[T]], files: RunFiles, *, dotenv_files: Sequence[Path], verbose: bool
 ) -> T:
     """Do the work of a command until it ends or is interrupted."""
     environment = system_environment(with_dotenv(os.environ, dotenv_files))

@@ -3,16 +3,7 @@
 import re
 from collections.abc import Iterator
 
-CLI_PLACEHOLDERS = (
-    "PROMPT",
-    "PROMPT_FILE",
-    "GUIDELINES",
-    "EVAL_ID",
-    "ATTEMPT",
-    "FILES",
-    "ATTACHMENTS",
-    "OUTPUT_FILE",
-)
+CLI_PLACEHOLDERS = ("PROMPT", "PROMPT_FILE", "GUIDELINES", "EVAL_ID", "ATTEMPT", "FILES", "ATTACHMENTS", "OUTPUT_FILE")
 FORMAT_PLACEHOLDERS = ("path", "basename")
 CLI_PLACEHOLDER = re.compile(r"\{\{(?P<literal>[A-Z_]+)\}\}|\{(?P<name>[A-Z_]+)\}")
 FORMAT_PLACEHOLDER = re.compile(r"\{(?P<name>[a-z_]+)\}")

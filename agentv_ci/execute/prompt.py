@@ -18,12 +18,7 @@ PLAIN_TIMEOUT_S = 600.0
 
 
 def build_request(
-    case: PlanCase,
-    files: Mapping[str, FileText],
-    locate: Callable[[FilePart], Path],
-    *,
-    cwd: Path,
-    seed: int | None,
+    case: PlanCase, files: Mapping[str, FileText], locate: Callable[[FilePart], Path], *, cwd: Path, seed: int | None
 ) -> Request:
     """Return the question of a case for its first attempt."""
     guidelines = "\n\n".join(_block(reference.path, files[reference.sha256].text) for reference in case.guidelines)

@@ -30,13 +30,7 @@ INVALID_ADDRESS = "must begin with http:// or https:// and a host"
 
 
 def resolve_plan(
-    plan: Plan,
-    options: RunOptions,
-    finished: EarlierRun,
-    environ: Mapping[str, str],
-    warn: Warn,
-    *,
-    only_judges: bool,
+    plan: Plan, options: RunOptions, finished: EarlierRun, environ: Mapping[str, str], warn: Warn, *, only_judges: bool
 ) -> dict[str, Target]:
     """Return the targets of a plan: resolved where they are asked, else as written.
 

@@ -225,10 +225,7 @@ def _workflow(choices: Choices, subfolder: str | None) -> str:
     if subfolder:
         lines["with"].append(f"working-directory: {_in_workflow(subfolder)}")
     if not starter.runs_on_servers:
-        lines["with"] += [
-            "# VS Code cannot open a window here: only check the documents.",
-            "validate-only: true",
-        ]
+        lines["with"] += ["# VS Code cannot open a window here: only check the documents.", "validate-only: true"]
     if choices.variables:
         lines["with"] += [
             "# Pull requests from forks have no secrets: only check the documents.",

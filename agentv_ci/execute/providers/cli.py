@@ -145,9 +145,7 @@ class CliProvider:
         cwd = self._services.place(probe.cwd) if probe.cwd else self._cwd(self._services.root)
         try:
             await self._run(
-                self._render(probe.command_template, values),
-                cwd,
-                number(probe.timeout_seconds, HEALTHCHECK_TIMEOUT_S),
+                self._render(probe.command_template, values), cwd, number(probe.timeout_seconds, HEALTHCHECK_TIMEOUT_S)
             )
         except ProviderError as error:
             raise ProviderError(error.kind, f"health check failed: {error.detail}") from error

@@ -161,11 +161,7 @@ class VsCodeProvider:
         self._services.log(f"{self._target.name}: running {shlex.join([self._program, *arguments])}")
         # It may start the editor, which must stay open.
         return await run(
-            (self._program, *arguments),
-            cwd=self._root,
-            env=self._env,
-            timeout_s=timeout_s,
-            spares_children=True,
+            (self._program, *arguments), cwd=self._root, env=self._env, timeout_s=timeout_s, spares_children=True
         )
 
     async def _answers(self, exchanges: Sequence[Exchange], deadline: float, timeout_s: float) -> Sequence[Response]:
