@@ -68,9 +68,7 @@ def _suites(contents: _Contents, root: Path) -> Sequence[str]:
     suites = list(dict.fromkeys(suite for suite, _ in contents.trials))
     gone = [suite for suite in suites if not (root / suite).is_file()]
     if gone:
-        raise UsageError(
-            f"cannot find {listed(gone)} in '{root}'", hint="give the eval files, or a plan, after the results"
-        )
+        raise UsageError(f"cannot find {listed(gone)} in '{root}'", hint="name eval files or a plan after the results")
     return [str(root / suite) for suite in suites]
 
 

@@ -52,11 +52,9 @@ class CompileOptions:
         show_default=True,
         help="Set the output format of --diff and --estimate.",
     )
-    wants_estimate: bool = option(
-        "--estimate", is_flag=True, help="Print the requests, tokens, cost and time that a run will take."
-    )
+    wants_estimate: bool = option("--estimate", is_flag=True, help="Print requests, tokens, cost and time of a run.")
     workers: int | None = option(
-        "--workers", type=Count(min=1), metavar="N", help="Estimate the time of a run with N cases in parallel."
+        "--workers", type=Count(min=1), metavar="N", help="Estimate a run with N cases in parallel."
     )
 
     def require_consistency(self) -> None:
@@ -193,11 +191,9 @@ def _show_estimate(estimate: Estimate, form: Literal["text", "json"]) -> None:
     for each in estimate.targets:
         if each.target in estimate.unpriced:
             what = f"model '{each.model}' of target '{each.target}'" if each.model else f"target '{each.target}'"
-            show_line(
-                f"unknown price of {one_line(what)}: not in the cost; set it under `prices` in .agentv.yaml", "warn"
-            )
+            show_line(f"unknown price of {one_line(what)}, not in the cost: set `prices` in .agentv.yaml", "warn")
     click.echo(
-        f"approximate, without retries, at public prices of {estimate.prices_as_of}; override them in .agentv.yaml"
+        f"approximate, without retries, at public prices of {estimate.prices_as_of}; see `prices` in .agentv.yaml"
     )
 
 

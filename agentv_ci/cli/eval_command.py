@@ -81,12 +81,8 @@ class EvalOptions:
         "--balance", type=FILE, metavar="FILE", help="Make shards take equally long, by the durations in these results."
     )
     workers: int | None = workers_option()
-    repeat: int | None = run_option(
-        "--repeat", type=Count(min=1), metavar="N", help="Run N trials of every case, even once it is decided."
-    )
-    seed: int | None = run_option(
-        "--seed", type=int, metavar="N", help="Set the first trial's seed; trial n gets N+n-1."
-    )
+    repeat: int | None = run_option("--repeat", type=Count(min=1), metavar="N", help="Run N trials of every case.")
+    seed: int | None = run_option("--seed", type=int, metavar="N", help="Set the seed of trial 1; trial n gets N+n-1.")
     agent_timeout: float | None = run_option(
         "--agent-timeout",
         type=Range(min=0, min_open=True),
@@ -100,9 +96,7 @@ class EvalOptions:
         help="Retry N times after a timeout or a failed command (default: 2).",
     )
     fail_fast: bool = run_option("--fail-fast", is_flag=True, help="Stop after the first failed or errored case.")
-    dry_run: bool = run_option(
-        "--dry-run", is_flag=True, help="Let the mock answer for every target and judge; skip the gate."
-    )
+    dry_run: bool = run_option("--dry-run", is_flag=True, help="Let the mock answer every question; skip the gate.")
     out: str | None = results_option(
         "--out",
         type=FILE,
@@ -111,20 +105,14 @@ class EvalOptions:
     )
     form: ResultsFormat | None = form_option()  # noqa: RUF009  # a declaration
     resume: str | None = results_option(
-        "--resume", type=FILE, metavar="FILE", help="Keep the rows in FILE and run only what is missing."
+        "--resume", type=FILE, metavar="FILE", help="Keep the rows in FILE; run only the rest."
     )
-    include_trace: bool = results_option(
-        "--include-trace", is_flag=True, help="Include all messages of each answer in the results."
-    )
-    wants_cache: bool = answer_option(
-        "--cache/--no-cache", help="Reuse the answers to questions asked before (default: off)."
-    )
+    include_trace: bool = results_option("--include-trace", is_flag=True, help="Include all messages in the results.")
+    wants_cache: bool = answer_option("--cache/--no-cache", help="Reuse answers to the same questions (default: off).")
     cache_dir: str | None = answer_option(
         "--cache-dir", type=FILE, metavar="DIR", help=f"Store the cache in DIR (default: {CACHE})."
     )
-    record: str | None = answer_option(
-        "--record", type=FILE, metavar="DIR", help="Record every answer in DIR, for --replay."
-    )
+    record: str | None = answer_option("--record", type=FILE, metavar="DIR", help="Record answers in DIR for --replay.")
     replay: str | None = answer_option(
         "--replay", type=FILE, metavar="DIR", help="Take every answer from DIR instead of asking; requires no keys."
     )
@@ -138,9 +126,7 @@ class EvalOptions:
     baseline: str | None = gate_option("--baseline", type=FILE, metavar="FILE", help=BASELINE_HELP)
     reports: ReportOptions = field(metadata=part(ReportOptions))
     dump_prompts: bool = debug_option("--dump-prompts", is_flag=True, help="Write every question to .agentv/prompts/.")
-    dump_traces: bool = debug_option(
-        "--dump-traces", is_flag=True, help="Write the messages of every answer to .agentv/traces/."
-    )
+    dump_traces: bool = debug_option("--dump-traces", is_flag=True, help="Write all messages to .agentv/traces/.")
     dump_dir: str | None = debug_option(
         "--dump-dir", type=FILE, metavar="DIR", help="Write prompts/ and traces/ to DIR instead of .agentv/."
     )

@@ -59,7 +59,7 @@ class PassedOn:
     repeat: str | None = eval_input("--repeat", metavar="N", help="Run N trials of every case.")
     threshold: str | None = eval_input("--threshold", metavar="X", help="Pass a case that scores at least X.")
     min_pass_rate: str | None = eval_input(
-        "--min-pass-rate", metavar="X", help="Require this share of graded cases to pass."
+        "--min-pass-rate", metavar="X", help="Require this pass rate of graded cases."
     )
     max_cost: str | None = eval_input("--max-cost", metavar="USD", help="Stop and fail when the run costs more.")
     baseline: str | None = eval_input("--baseline", metavar="FILE", help=BASELINE_HELP)
@@ -120,9 +120,7 @@ class StepOptions:
     )
     results_dir: str = results_dir_option()
     runner_files: tuple[str, ...] = option(FILE_OPTION, multiple=True, hidden=True)
-    exit_zero: bool = option(
-        "--exit-zero", is_flag=True, help="Exit with 0 and leave the exit code of the run to `github publish`."
-    )
+    exit_zero: bool = option("--exit-zero", is_flag=True, help="Exit with 0; `github publish` has the exit code.")
     passed_on: PassedOn = field(metadata=part(PassedOn))
     dry_run: bool = eval_input("--dry-run", is_flag=True, help="Let the mock answer; skip the gate.")
     modes: Modes = field(metadata=part(Modes))

@@ -26,15 +26,9 @@ class InitOptions:
         "--provider", type=click.Choice([*STARTERS]), help="Choose what answers (default: mock, which requires no key)."
     )
     model: str | None = option("--model", metavar="NAME", help="Set the model; at Azure, the deployment.")
-    template: str | None = option(
-        "--command", metavar="TEXT", help="Set the command of --provider cli; {PROMPT_FILE} is replaced."
-    )
-    workflow: bool | None = option(
-        "--workflow/--no-workflow", default=None, help="Write a GitHub workflow (default: yes)."
-    )
-    editor: bool | None = option(
-        "--editor/--no-editor", default=None, help="Write editor settings and schemas (default: yes)."
-    )
+    template: str | None = option("--command", metavar="TEXT", help="Set the command for --provider cli.")
+    workflow: bool | None = option("--workflow/--no-workflow", default=None, help="Write a workflow (default: yes).")
+    editor: bool | None = option("--editor/--no-editor", default=None, help="Write editor settings (default: yes).")
     silent: bool = option("--yes", "-y", is_flag=True, help="Use the defaults without asking.")
 
 

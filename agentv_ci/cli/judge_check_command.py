@@ -47,9 +47,7 @@ class JudgeCheckOptions:
 
     file: str = argument(metavar="FILE")
     targets: str | None = targets_option()
-    judge_target: str | None = selection_option(
-        "--judge-target", metavar="NAME", help="Use this judge target instead of the set's own."
-    )
+    judge_target: str | None = selection_option("--judge-target", metavar="NAME", help="Use this judge target.")
     repeat: int = option(
         "--repeat",
         type=Count(min=1),
@@ -71,9 +69,7 @@ class JudgeCheckOptions:
         metavar="X",
         help="Require this share of judgements to agree with the labels.",
     )
-    min_kappa: float | None = requirement(
-        "--min-kappa", type=Range(-1, 1), metavar="X", help="Require this Cohen's kappa."
-    )
+    min_kappa: float | None = requirement("--min-kappa", type=Range(-1, 1), metavar="X", help="Require a kappa of X.")
     max_error: float | None = requirement(
         "--max-error", type=SHARE, metavar="X", help="Allow at most this mean absolute error of scores."
     )

@@ -162,7 +162,7 @@ form_option = partial(
     help="Set the format of the results (default: by the suffix of --out, else jsonl).",
 )
 verbose_option = partial(
-    option, "--verbose", is_flag=True, help="Log every question, retry and verdict to standard error."
+    option, "--verbose", is_flag=True, help="Log questions, retries and verdicts to standard error."
 )
 workers_option = partial(
     option,
@@ -254,11 +254,9 @@ class GateOptions:
         "--min-pass-rate", type=SHARE, metavar="X", help="Require this share of graded cases to pass."
     )
     min_mean_score: float | None = gate_option(
-        "--min-mean-score", type=SHARE, metavar="X", help="Require this mean score."
+        "--min-mean-score", type=SHARE, metavar="X", help="Require mean score X."
     )
-    max_errors: int | None = gate_option(
-        "--max-errors", type=Count(min=0), metavar="N", help="Allow at most N errored cases."
-    )
+    max_errors: int | None = gate_option("--max-errors", type=Count(min=0), metavar="N", help="Allow at most N errors.")
 
 
 def color_option(command: F) -> F:

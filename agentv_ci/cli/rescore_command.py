@@ -41,9 +41,7 @@ class RescoreOptions:
     paths: tuple[str, ...] = argument(nargs=-1, metavar="[PATH…]")
     selection: SelectionOptions = field(metadata=part(SelectionOptions))
     workers: int | None = workers_option()
-    dry_run: bool = option(
-        "--dry-run", group="Run options", is_flag=True, help="Let the mock answer for every judge; skip the gate."
-    )
+    dry_run: bool = option("--dry-run", group="Run options", is_flag=True, help="Let the mock judge; skip the gate.")
     out: str | None = results_option(
         "--out", type=FILE, metavar="FILE", help="Write the results to FILE (default: <results>.rescored.<format>)."
     )

@@ -23,17 +23,11 @@ class VsCodeTarget(TargetSettings):
     reports: ClassVar[frozenset[str]] = frozenset()
 
     provider: Literal["vscode-copilot", "vscode", "vscode-insiders"] = Field(description="Use Copilot in VS Code.")
-    command: Maybe[Name] = Field(
-        None, description="Program to run; default code, or code-insiders for vscode-insiders."
-    )
+    command: Maybe[Name] = Field(None, description="Program; default code, or code-insiders for vscode-insiders.")
     wait: Maybe[Flag] = Field(None, description="Wait for the answer; default true. With false, every answer is empty.")
-    dry_run: Maybe[Flag] = Field(
-        None, description="Write the request without sending it; every answer is empty. Default false."
-    )
+    dry_run: Maybe[Flag] = Field(None, description="Only write the request; every answer is empty. Default false.")
     subagent_root: Maybe[Name] = Field(None, description="Folder of its workspaces; default ~/.subagent/vscode-agents.")
-    workspace_template: Maybe[Name] = Field(
-        None, description="A .code-workspace file to start from, relative to this file."
-    )
+    workspace_template: Maybe[Name] = Field(None, description="A .code-workspace file to copy, relative to this file.")
     timeout_seconds: Maybe[Seconds] = Field(None, description="Time limit for an answer; default: the case's timeout.")
 
 
@@ -76,9 +70,7 @@ class CodexTarget(AgentTarget):
     sandbox: Maybe[Literal["read-only", "workspace-write", "danger-full-access"] | EnvironmentReference] = Field(
         None, description="What it may access; default: the agent's own."
     )
-    log_dir: Maybe[Name] = Field(
-        None, description="Folder for logs; default .agentv/logs/codex in the working directory."
-    )
+    log_dir: Maybe[Name] = Field(None, description="Log folder; default .agentv/logs/codex in the working directory.")
     log_format: Maybe[Literal["summary", "json"] | EnvironmentReference] = Field(
         None, description="Log summaries (default) or raw events."
     )

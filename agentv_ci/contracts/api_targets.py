@@ -41,9 +41,7 @@ class HttpTarget(TargetSettings, RetrySettings):
     paths: ClassVar[frozenset[str]] = frozenset({"ca_bundle"})
     implied: ClassVar[Mapping[str, JsonValue]] = {"headers": {}, "extra_body": {}}
 
-    api_key: Maybe[str] = Field(
-        None, description="An environment reference such as ${{ OPENAI_API_KEY }}, never the key itself."
-    )
+    api_key: Maybe[str] = Field(None, description="A reference such as ${{ OPENAI_API_KEY }}, never the key itself.")
     base_url: Maybe[Name] = Field(None, description="Base URL of the API, used unchanged.")
     temperature: Maybe[Annotated[float, Field(ge=0)] | EnvironmentReference] = Field(
         None, description="Sampling temperature."

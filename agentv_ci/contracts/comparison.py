@@ -23,26 +23,29 @@ class Rate(Recorded):
     mean: float | None = Field(description="Mean score of the graded trials.")
 
 
-class ComparedCase(Recorded):
-    """A case of both sides or of one of them."""
+class OfCase(Recorded):
+    """Figures of a case."""
 
     suite: str = Field(description="The eval file.")
     id: str = Field(description="The case's id.")
-    target: str = Field(description="Name of the target; of the newer side if both have one.")
-    change: Change = Field(description="How the case changed.")
-    base: Rate | None = Field(None, description="Pass rate on the older side.")
-    head: Rate | None = Field(None, description="Pass rate on the newer side.")
-    low: float | None = Field(None, description="Lower bound of the change of its pass rate.")
-    high: float | None = Field(None, description="Upper bound.")
-    single: bool = Field(
-        False, description="Whether there is only one trial per side, so that the change may be noise."
-    )
-    stale: bool = Field(False, description="Whether the case or its target changed, by its digest.")
+    target: str = Field(description="Name of the target; in a comparison, of the newer side.")
 
     @property
     def key(self) -> tuple[str, str, str]:
         """The key of the case in a run."""
         return self.suite, self.id, self.target
+
+
+class ComparedCase(OfCase):
+    """A case of both sides or of one of them."""
+
+    change: Change = Field(description="How the case changed.")
+    base: Rate | None = Field(None, description="Pass rate on the older side.")
+    head: Rate | None = Field(None, description="Pass rate on the newer side.")
+    low: float | None = Field(None, description="Lower bound of the change of its pass rate.")
+    high: float | None = Field(None, description="Upper bound.")
+    single: bool = Field(False, description="Whether each side has only one trial, so the change may be noise.")
+    stale: bool = Field(False, description="Whether the case or its target changed, by its digest.")
 
 
 class Figure(Recorded):
@@ -52,9 +55,7 @@ class Figure(Recorded):
     head: float = Field(description="Now.")
     p_value: Share = Field(description="Probability of a change this large by chance (two-sided).")
     falls: bool = Field(description="Whether it drops significantly.")
-    detectable: float | None = Field(
-        description="Approximate smallest significant drop; null if there is none or it is unknown."
-    )
+    detectable: float | None = Field(description="Approximate smallest significant drop; null if none or unknown.")
 
 
 class Comparison(Recorded):
@@ -98,7 +99,7 @@ class BaselineCase(Recorded):
 class BaselineDocument(Recorded):
     """A run to compare with."""
 
-    schema_: str = Field(alias="$schema", description=f"`{BASELINE_SCHEMA}`, or the published schema's $id.")
+    schema_: str = Field(alias="$schema", description=f"`{BASELINE_SCHEMA}` or the schema's $id.")
     measured: str = Field(description="Time of the last answer: ISO 8601, UTC.")
     plan_digest: Sha256 | None = Field(description="Digest of the plan; null for several plans.")
     cases: Items[BaselineCase] = Field(min_length=1, description="The cases, by suite and position.")

@@ -28,7 +28,7 @@ class ConfigDocument(Authored):
 
     free_keys: ClassVar[bool] = True
 
-    schema_: Maybe[str] = Field(None, alias="$schema", description=f"`{CONFIG_SCHEMA}`, or the published schema's $id.")
+    schema_: Maybe[str] = Field(None, alias="$schema", description=f"`{CONFIG_SCHEMA}` or the schema's $id.")
     guideline_patterns: Maybe[Items[str]] = Field(
         None, description="Globs of guideline files, matched against the path from the repository root."
     )

@@ -84,9 +84,7 @@ class Gate(Authored):
 
     min_pass_rate: Maybe[Share] = Field(None, description="Minimum share of graded cases that pass; default 1.0.")
     min_mean_score: Maybe[Share] = Field(None, description="Minimum mean score of graded cases; default: none.")
-    max_errors: Maybe[NonNegative] = Field(
-        None, description="Maximum number of cases and trials with errors; default 0."
-    )
+    max_errors: Maybe[NonNegative] = Field(None, description="Maximum number of errored cases and trials; default 0.")
     max_cost_usd: Maybe[Annotated[float, Field(ge=0)]] = Field(
         None, description="Maximum cost of the run, including judges; default: no limit."
     )
@@ -134,16 +132,12 @@ class EvalCase(Authored):
     note: Maybe[str] = Field(None, description="Comment for readers of the file.")
     conversation_id: Maybe[str] = Field(None, description="Id that groups the cases of one conversation.")
     input_messages: Annotated[Items[InputMessage], Field(min_length=1)] = Field(description="Messages for the agent.")
-    expected_messages: Items[ExpectedMessage] = Field(
-        description="Messages of a good answer; [] if there is no reference answer."
-    )
+    expected_messages: Items[ExpectedMessage] = Field(description="Messages of a good answer; [] if there is none.")
     rubrics: Maybe[Rubrics] = Field(None, description="Criteria that a judge checks, in addition to the evaluators.")
     evaluators: Maybe[Items[Annotated[AuthoredEvaluator, ByKind("type")]]] = Field(
         None, description="Same as `execution.evaluators`."
     )
-    execution: Maybe[CaseExecution] = Field(
-        None, description="Settings that override the file's `execution` key by key."
-    )
+    execution: Maybe[CaseExecution] = Field(None, description="Overrides the file's `execution`, key by key.")
     metadata: JsonObject = Field(default_factory=dict, description="Any data; copied to the results.")
 
 
@@ -152,7 +146,7 @@ class EvalDocument(Authored):
 
     free_keys: ClassVar[bool] = True
 
-    schema_: Maybe[str] = Field(None, alias="$schema", description=f"`{EVAL_SCHEMA}`, or the published schema's $id.")
+    schema_: Maybe[str] = Field(None, alias="$schema", description=f"`{EVAL_SCHEMA}` or the schema's $id.")
     description: Maybe[str] = Field(None, description="Description of the file.")
     dataset: Maybe[Name] = Field(None, description="Name in the results; default: the file name.")
     target: Maybe[Name] = Field(None, description="Same as `execution.target`, which wins.")

@@ -93,9 +93,7 @@ class EvaluatorSettings(EvaluatorFacts, Authored):
 
     name: Name = Field(description="Name in the results, unique in the list.")
     weight: float = Field(1.0, ge=0, description="Weight in the score of the case.")
-    required: bool = Field(
-        False, description="Whether the case fails if this evaluator fails, regardless of the score."
-    )
+    required: bool = Field(False, description="Whether the case fails if this evaluator fails, whatever the score.")
     min_score: Maybe[Share] = Field(None, description="Minimum score to pass; default: the case's threshold.")
     negate: bool = Field(False, description="Use 1 − score; errors stay errors.")
 
@@ -147,9 +145,7 @@ class LlmJudgeEvaluator(EvaluatorSettings):
     prompt: Maybe[Name] = Field(None, description="Prompt of the judge, or a path to it.")
     prompt_path: Maybe[Name] = Field(None, description="Path to the prompt of the judge.")
     rubrics: Maybe[Rubrics] = Field(None, description="Criteria that the judge checks one by one.")
-    judge_target: Maybe[Name] = Field(
-        None, description="Target that judges; default: the judge of the target that answers."
-    )
+    judge_target: Maybe[Name] = Field(None, description="Judge target; default: that of the answering target.")
     judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
     temperature: Maybe[Annotated[float, Field(ge=0)]] = Field(None, description="Sampling temperature of the judge.")
     max_output_tokens: Maybe[AtLeastOne] = Field(None, description="Token limit of the judge's reply.")
@@ -165,9 +161,7 @@ class RubricEvaluator(EvaluatorSettings):
 
     type: Literal["rubric"] = Field(description="Score with a list of criteria.")
     rubrics: Rubrics = Field(description="Criteria: texts, or objects with id, description, weight, required.")
-    judge_target: Maybe[Name] = Field(
-        None, description="Target that judges; default: the judge of the target that answers."
-    )
+    judge_target: Maybe[Name] = Field(None, description="Judge target; default: that of the answering target.")
     judge_retries: NonNegative = Field(2, description="Retries after an invalid reply.")
 
 
@@ -192,9 +186,7 @@ class LlmJudgeAggregator(Authored):
     """A judge that combines the members' scores."""
 
     type: Literal["llm_judge"] = Field(description="Use a model.")
-    prompt: Maybe[Name] = Field(
-        None, description="Prompt, or a path to it; {{ evaluator_results }} contains the members' scores."
-    )
+    prompt: Maybe[Name] = Field(None, description="Prompt or path; {{ evaluator_results }} has the members' scores.")
 
 
 Aggregator = Annotated[WeightedAverage | CodeAggregator | LlmJudgeAggregator, Field(discriminator="type")]

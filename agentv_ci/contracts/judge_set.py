@@ -27,9 +27,7 @@ class JudgeSetDocument(Authored):
 
     free_keys: ClassVar[bool] = True
 
-    schema_: Maybe[str] = Field(
-        None, alias="$schema", description=f"`{JUDGE_SET_SCHEMA}`, or the published schema's $id."
-    )
+    schema_: Maybe[str] = Field(None, alias="$schema", description=f"`{JUDGE_SET_SCHEMA}` or the schema's $id.")
     judge_target: Name = Field(description="Target that judges.")
     prompt: Maybe[Name] = Field(None, description="Prompt of the judge, or a path to it; default: the built-in prompt.")
     items: Annotated[Items[LabelledAnswer], Field(min_length=1)] = Field(description="Labelled answers.")

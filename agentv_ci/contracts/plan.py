@@ -119,9 +119,7 @@ class PlanEvaluatorSettings(EvaluatorFacts, Compiled):
 
     name: Name = Field(description="Name in the results.")
     weight: float = Field(1.0, ge=0, description="Weight in the score of the case.")
-    required: bool = Field(
-        False, description="Whether the case fails if this evaluator fails, regardless of the score."
-    )
+    required: bool = Field(False, description="Whether the case fails if this evaluator fails, whatever the score.")
     min_score: Share | None = Field(None, description="Minimum score to pass; default: the case's threshold.")
     negate: bool = Field(False, description="Use 1 − score.")
 
@@ -248,12 +246,8 @@ class PlanGate(Compiled):
     min_pass_rate: Share = Field(1.0, description="Minimum share of graded cases that pass.")
     min_mean_score: Share | None = Field(None, description="Minimum mean score of graded cases.")
     max_errors: NonNegative = Field(0, description="Maximum number of errors.")
-    max_cost_usd: Annotated[float, Field(ge=0)] | None = Field(
-        None, description="Maximum cost of the run, including judges."
-    )
-    validators: Literal["error", "warn"] = Field(
-        "error", description="Whether errors found by validators fail the gate."
-    )
+    max_cost_usd: Annotated[float, Field(ge=0)] | None = Field(None, description="Maximum cost, including judges.")
+    validators: Literal["error", "warn"] = Field("error", description="Whether validator errors fail the gate.")
 
 
 class PlanValidator(Compiled):
@@ -301,9 +295,7 @@ class PlanCase(Compiled):
     expected_outcome: str = Field(description="What a good answer achieves.")
     reference_answer: str = Field(description="Last expected assistant message, as text.")
     guidelines: Items[FileReference] = Field(description="Guideline files.")
-    evaluators: Annotated[Items[PlanEvaluator], Field(min_length=1)] = Field(
-        description="Evaluators that score the answer."
-    )
+    evaluators: Annotated[Items[PlanEvaluator], Field(min_length=1)] = Field(description="Evaluators of the answer.")
     trials: AtLeastOne = Field(description="Number of trials.")
     require: Require = Field(description="Trials that must pass.")
     stop_when: Literal["decided"] | None = Field(

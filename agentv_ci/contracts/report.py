@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from agentv_ci.contracts.base import Items, JsonObject, Name, Recorded, Share, Verdict
-from agentv_ci.contracts.comparison import Comparison
+from agentv_ci.contracts.comparison import Comparison, OfCase
 from agentv_ci.contracts.diagnostics import Severity
 from agentv_ci.contracts.plan import Sha256
 from agentv_ci.contracts.results import Dollars, Usage
@@ -71,12 +71,9 @@ class EvaluatorFigures(Recorded):
     mean: float | None = Field(description="Mean score.")
 
 
-class RepeatedCase(Recorded):
+class RepeatedCase(OfCase):
     """Statistics of a case with several trials."""
 
-    suite: str = Field(description="The eval file.")
-    id: str = Field(description="The case's id.")
-    target: str = Field(description="The target's name.")
     verdict: Verdict = Field(description="Verdict of the case.")
     flaky: bool = Field(description="Whether graded trials disagree.")
     trials: int = Field(description="Trials that ran.")
@@ -85,15 +82,8 @@ class RepeatedCase(Recorded):
     mean: float = Field(description="Mean score of graded trials.")
     pass_rate_low: Share = Field(description="Lower bound of the pass rate (95 % Wilson interval).")
     pass_rate_high: Share = Field(description="Upper bound of the pass rate.")
-    pass_at_k: Items[Share] = Field(
-        description="For k from 1 to at most 20: probability that at least one of k trials passes."
-    )
-    pass_hat_k: Items[Share] = Field(description="For k from 1 to at most 20: probability that all k trials pass.")
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """The key of the case in a run."""
-        return self.suite, self.id, self.target
+    pass_at_k: Items[Share] = Field(description="For k = 1 to at most 20: chance that at least one of k trials passes.")
+    pass_hat_k: Items[Share] = Field(description="For k = 1 to at most 20: chance that all k trials pass.")
 
 
 class ValidatorSettings(Recorded):
@@ -172,9 +162,7 @@ class GateSettings(Recorded):
     max_errors: int = Field(0, description="Maximum number of errors.")
     max_cost_usd: Dollars | None = Field(None, description="Maximum cost of the suite, including judges.")
     validators: Items[ValidatorSettings] = Field((), description="Validators that check the finished run.")
-    validator_errors: Literal["error", "warn"] = Field(
-        "error", description="Whether errors found by validators fail the gate."
-    )
+    validator_errors: Literal["error", "warn"] = Field("error", description="Whether validator errors fail the gate.")
     seeds: Items[int] = Field((), description="Seeds of the trials, for validators.")
 
 

@@ -178,18 +178,12 @@ class ResultRow(Recorded):
     requests: Annotated[int, Field(ge=0)] = Field(description="Requests in all attempts, including retries.")
     duration_ms: Annotated[int, Field(ge=0)] = Field(description="Duration of the last attempt's answer.")
     usage: Usage | None = Field(None, description="Tokens of the answer.")
-    cost_usd: Dollars | None = Field(
-        None, description="Cost of the answer: reported by the provider, or by the price of its tokens."
-    )
+    cost_usd: Dollars | None = Field(None, description="Cost of the answer, as reported or by the price of its tokens.")
     cached: bool = Field(False, description="Whether the answer comes from the cache or a recording, without cost.")
     judge_usage: Usage | None = Field(None, description="Tokens of the judges.")
-    judge_cost_usd: Dollars | None = Field(
-        None, description="Cost of the judges; absent if the price of one is unknown."
-    )
+    judge_cost_usd: Dollars | None = Field(None, description="Cost of the judges; absent if a price is unknown.")
     request: JsonObject = Field(default_factory=dict, description="Request, without secrets.")
-    output_messages: Items[OutputMessage] | None = Field(
-        None, description="All messages of the answer (--include-trace)."
-    )
+    output_messages: Items[OutputMessage] | None = Field(None, description="Messages of the answer (--include-trace).")
     trace_summary: TraceSummary | None = Field(None, description="Tool calls, if the provider reports them.")
     source: RowSource = Field(description="Position of the case, for links and annotations.")
     metadata: JsonObject = Field(default_factory=dict, description="The author's data.")

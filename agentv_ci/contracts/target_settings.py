@@ -55,9 +55,7 @@ class TargetSettings(Authored):
     name: Name = Field(description="Name of the target in eval files and on the command line.")
     judge_target: Maybe[Name] = Field(None, description="Target that judges the answers of this one.")
     workers: Maybe[Count] = Field(None, description="Concurrent requests; default 1. `--workers` overrides it.")
-    provider_batching: Maybe[Flag] = Field(
-        None, description="Send all questions in one session, if the provider supports it."
-    )
+    provider_batching: Maybe[Flag] = Field(None, description="Send all questions in one session, if supported.")
 
     @classmethod
     def kind(cls) -> str:

@@ -69,9 +69,7 @@ class CliTarget(TargetSettings):
         None, description="Format of each file in {FILES}, with {path} and {basename}; default {path}."
     )
     attachments_format: Maybe[Name] = Field(None, description="Format of each file in {ATTACHMENTS}; default {path}.")
-    cwd: Maybe[Name] = Field(
-        None, description="Working directory, relative to this file; default: the folder of the eval file."
-    )
+    cwd: Maybe[Name] = Field(None, description="Working directory, relative to this file; default: the eval's folder.")
     env: Maybe[dict[str, str]] = Field(None, description="Environment variables for the command.")
     timeout_seconds: Maybe[Seconds] = Field(None, description="Time limit of a run; default: the case's timeout.")
     healthcheck: Maybe[Healthcheck] = Field(None, description="Check before the first case.")
@@ -143,9 +141,7 @@ class TargetsDocument(Authored):
 
     free_keys: ClassVar[bool] = True
 
-    schema_: Maybe[str] = Field(
-        None, alias="$schema", description=f"`{TARGETS_SCHEMAS[0]}`, or the published schema's $id."
-    )
+    schema_: Maybe[str] = Field(None, alias="$schema", description=f"`{TARGETS_SCHEMAS[0]}` or the schema's $id.")
     targets: Annotated[Items[Annotated[Target, ByKind("provider")]], Field(min_length=1)] = Field(
         description="The targets."
     )

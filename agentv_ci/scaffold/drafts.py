@@ -59,21 +59,15 @@ class Starter:
 STARTERS: Mapping[str, Starter] = {
     "mock": Starter("fixed answers, to try things out", takes_model=False, judges=True),
     "cli": Starter("any command that prints an answer", takes_model=False),
-    "openai": Starter(
-        "OpenAI, and servers with the same API", model="gpt-5.6-luna", variables=("OPENAI_API_KEY",), judges=True
-    ),
+    "openai": Starter("OpenAI, compatible servers", model="gpt-5.6-luna", variables=("OPENAI_API_KEY",), judges=True),
     "azure-openai": Starter(
         "a deployment in Azure OpenAI",
         model="${{ AZURE_DEPLOYMENT_NAME }}",
         variables=("AZURE_OPENAI_ENDPOINT", "AZURE_DEPLOYMENT_NAME", "AZURE_OPENAI_API_KEY"),
         judges=True,
     ),
-    "anthropic": Starter(
-        "a model from Anthropic", model="claude-haiku-5-5", variables=("ANTHROPIC_API_KEY",), judges=True
-    ),
-    "gemini": Starter(
-        "a Gemini model from Google", model="gemini-3.5-flash-lite", variables=("GOOGLE_API_KEY",), judges=True
-    ),
+    "anthropic": Starter("a Claude model", model="claude-haiku-5-5", variables=("ANTHROPIC_API_KEY",), judges=True),
+    "gemini": Starter("a Gemini model", model="gemini-3.5-flash-lite", variables=("GOOGLE_API_KEY",), judges=True),
     "codex": Starter("OpenAI's Codex", variables=("CODEX_API_KEY",), is_agent=True, package="@openai/codex@0.169.0"),
     "claude-code": Starter(
         "Claude Code", variables=("ANTHROPIC_API_KEY",), is_agent=True, package="@anthropic-ai/claude-code@2.1.197"
@@ -84,9 +78,7 @@ STARTERS: Mapping[str, Starter] = {
     "gemini-cli": Starter(
         "the Gemini CLI", variables=("GEMINI_API_KEY",), is_agent=True, package="@google/gemini-cli@0.61.0"
     ),
-    "vscode-copilot": Starter(
-        "Copilot in a window of VS Code", takes_model=False, is_agent=True, runs_on_servers=False
-    ),
+    "vscode-copilot": Starter("Copilot in VS Code", takes_model=False, is_agent=True, runs_on_servers=False),
 }
 
 

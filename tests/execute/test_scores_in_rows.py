@@ -170,7 +170,7 @@ def test_score_beyond_its_range_counts_as_the_nearer_and_is_told(
 ) -> None:
     documents(folder, {"name": "percent", "type": "code", "script": "echo '{\"score\": 85}'"})
     assert run(["eval", "x.yaml", "--out", "r.jsonl"]) == 0
-    assert "warning: evaluator 'percent' scored 85, which is outside 0 to 1; it counts as 1" in capsys.readouterr().err
+    assert "warning: evaluator 'percent' scored 85, outside 0 to 1; it counts as 1" in capsys.readouterr().err
     assert rows(folder)[0]["score"] == 1.0
 
 

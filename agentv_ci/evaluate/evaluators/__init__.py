@@ -120,9 +120,7 @@ async def _assess(evaluator: PlanEvaluator, submission: Submission, services: Ev
         score = Score(error=f"unexpected {type(error).__name__}: {error}")
     if score.error is None and not 0 <= score.score <= 1:
         counted = min(1, max(0, score.score))
-        services.warn(
-            f"evaluator '{evaluator.name}' scored {score.score:g}, which is outside 0 to 1; it counts as {counted:g}"
-        )
+        services.warn(f"evaluator '{evaluator.name}' scored {score.score:g}, outside 0 to 1; it counts as {counted:g}")
     assessment = assessment_of(evaluator, score, submission.case.threshold)
     result, is_masked = services.clean(assessment.result)
     services.masked |= is_masked

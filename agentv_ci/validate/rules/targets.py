@@ -36,9 +36,7 @@ def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
         if isinstance(target, CliTarget):
             yield from _check_templates(pointer, target, find)
         if isinstance(target, HttpTarget) and target.api_key and OPENING not in target.api_key:
-            yield find.at(
-                "AV313", "'api_key' contains a literal key", (*pointer, "api_key"), hint=_key_hint(target.api_key)
-            )
+            yield find.at("AV313", "'api_key' is a literal key", (*pointer, "api_key"), hint=_key_hint(target.api_key))
 
 
 def _key_hint(api_key: str) -> str:
