@@ -232,7 +232,7 @@ class TestEstimate:
 
     @pytest.mark.parametrize(
         ("model", "text"),
-        [("gpt-5", " $0.00"), ("mine", "unknown price of model 'mine' of target 'default': not in the cost")],
+        [("gpt-5", " $0.00"), ("mine", "unknown price of model 'mine' of target 'default', not in the cost")],
     )
     def test_cost_is_shown_and_unknown_prices_are_named(self, model: str, text: str, project: Project) -> None:
         project.targets({"name": "default", "provider": "openai", "model": model, "api_key": "${{ KEY }}"})
