@@ -20,7 +20,10 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
     by_lower = {each.lower(): each for each in known}
     close = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.7)
-    return by_lower[close[0]] if close else None
+    # In a short word, two swapped letters are most of it.
+    swapped = (each for each in by_lower if sorted(each) == sorted(word.lower()))
+    found = next(iter(close), None) or next(swapped, None)
+    return None if found is None else by_lower[found]
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

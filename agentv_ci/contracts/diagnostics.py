@@ -56,12 +56,16 @@ RULES: Mapping[str, Rule] = {
     "AV321": Rule("ends-with-assistant", "warning", "the last input message is from the assistant"),
     "AV322": Rule("quoted-placeholder", "error", "a placeholder of a command inside quotes or after a backslash"),
     "AV323": Rule("validator-settings", "error", "an unknown, missing or invalid setting of a built-in validator"),
+    "AV324": Rule("unknown-member", "error", "a weight for an evaluator that is not a member of the composite"),
+    "AV325": Rule("shell-syntax", "error", "shell syntax, or an unclosed quote, in a script that runs without a shell"),
+    "AV326": Rule("typographic-quotes", "warning", "a value in typographic quotes, which YAML does not remove"),
+    "AV327": Rule("literal-reference", "warning", "`${{ NAME }}` in an eval file, where it stays literal"),
+    "AV328": Rule("incomplete-message", "error", "an expected message without usable content"),
 }
 
-FIXED_RULES = frozenset(
-    {"AV101", "AV103", "AV104", "AV105", "AV106", *(rule for rule in RULES if rule.startswith("AV2"))}
-)
-"""Rules whose severity cannot be changed."""
+_NEEDED = {"AV101", "AV103", "AV104", "AV105", "AV106", "AV301", "AV302", "AV304", "AV309", "AV312", "AV320", "AV325"}
+FIXED_RULES = frozenset({*_NEEDED, *(rule for rule in RULES if rule.startswith("AV2"))})
+"""Rules whose severity cannot be changed: what breaks them cannot be compiled."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,8 @@ class Source:
     keys: frozenset[str] | None = None
     """All keys of all mappings in `data`, if known, to skip searches for absent keys."""
 
+    text: str = ""
+    """The content of the file."""
     find_items: Callable[[str], list[Mark] | None] = lambda _: None
     """Return the positions of the items of a top-level list, if faster than `find_mark`."""
 

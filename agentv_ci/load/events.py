@@ -27,6 +27,11 @@ Point = tuple[int, int]
 BLOCKS = ("|", ">")
 """Styles of block scalars."""
 
+SPACE_HINT = "put a space after '-'"
+
+_REFERENCE = re.compile(r"\$\{\{[^{}]*\}\}")
+_NO_SPACE = re.compile(r"[ ]*-(?=[\w\"'$][^:]*:(?:\s|$))")
+
 LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 
 
@@ -155,10 +160,26 @@ def syntax_error(text: str, error: YAMLError) -> Unparsable:
     point = (mark.line, mark.column) if mark else (0, 0)
     begun = (error.context_mark.line, error.context_mark.column) if error.context_mark else point
     complaint = ", ".join(part for part in (error.context, error.problem) if part)
-    if known := _known(complaint, point, begun):
+    if known := _misread(LINE_BREAK.split(text), complaint, point) or _known(complaint, point, begun):
         return known
     since = f" (it starts at line {begun[0] + 1}, column {begun[1] + 1})" if begun != point else ""
     return Unparsable(f"not valid YAML: {complaint}{since}", point)
+
+
+def _misread(lines: Sequence[str], complaint: str, point: Point) -> Unparsable | None:
+    """Return a clearer message for a common mistake that is visible in the lines."""
+    number, column = point
+    line = lines[number] if number < len(lines) else ""
+    if line.lstrip().startswith("```"):
+        return Unparsable("not valid YAML: a Markdown code fence", point, hint="remove the ``` line")
+    if found := _REFERENCE.match(line, max(column - 1, 0)):
+        hint = f"quote it: '{found[0]}'"
+        return Unparsable(f"not valid YAML: unquoted {found[0]} inside brackets", (number, found.start()), hint=hint)
+    before = next((each for each in range(number - 1, -1, -1) if lines[each].strip()), number)
+    for each in (number, before) if "mapping values" in complaint else (number,):
+        if each < len(lines) and (dash := _NO_SPACE.match(lines[each])):
+            return Unparsable("not valid YAML: '-' without a space", (each, dash.end() - 1), hint=SPACE_HINT)
+    return None
 
 
 def _known(complaint: str, point: Point, begun: Point) -> Unparsable | None:

@@ -14,7 +14,7 @@ from agentv_ci.contracts.source import Source
 from agentv_ci.contracts.targets import TargetsDocument
 from agentv_ci.text import did_you_mean
 from agentv_ci.validate.findings import Finder
-from agentv_ci.validate.rules import cases, evaluators, file_references, judges, target_use, targets
+from agentv_ci.validate.rules import cases, evaluators, file_references, judges, target_use, targets, texts
 from agentv_ci.validate.structure import CONTRACTS, check_spellings, check_structure
 from agentv_ci.validate.walk import all_evaluators
 
@@ -25,9 +25,7 @@ def validate(source: Source, context: DocumentContext) -> CheckedDocument:
         return CheckedDocument(source, None, source.diagnostics)
     authored = Finder(source, context)
     document, refused, find = check_structure(authored, source.kind)
-    found = [*source.diagnostics, *refused, *check_spellings(CONTRACTS[source.kind], authored)]
-    if source.kind == "targets":
-        found += targets.check_environment_references(authored)
+    found = [*source.diagnostics, *refused, *check_spellings(CONTRACTS[source.kind], authored), *texts.check(authored)]
     found += (each for each in _rules(document, find) if not find.is_stand_in(each))
     if not found:
         return CheckedDocument(source, document, ())

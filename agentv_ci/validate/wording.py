@@ -23,6 +23,8 @@ from agentv_ci.validate.findings import Finder
 MANY = 8
 """A longer list is shown in the hint."""
 
+SPACE_HINT = "put a space after '-'"
+
 ARTICLES: Mapping[str, str] = {
     "string": "a string",
     "integer": "an integer",
@@ -116,10 +118,11 @@ def _joint_mistakes(
         # The violation of a missing field holds the whole mapping.
         whole = missing[0].found
         are_all = isinstance(whole, dict) and len(unknown) == len(whole)
+        is_pair = len(missing) == len(unknown) == 1
         # One that is nearly a known one is a mistake of its own.
         is_near = any(each.pointer in misspelt or did_you_mean(_key(each), map(str, each.expected)) for each in unknown)
         has_colon = any(":" in _key(each) for each in unknown)
-        if (are_all or len(missing) == len(unknown) == 1) and (has_colon or not is_near):
+        if (are_all or is_pair) if has_colon else (are_all and not is_pair and not is_near):
             joint.setdefault(parent, (missing, unknown))
     return joint
 
@@ -166,21 +169,18 @@ def _diagnostic(find: Finder, violation: Violation, misspelt: Mapping[Pointer, t
     what = f"'{key}'" if pointer and isinstance(pointer[-1], str) else _item(pointer) if pointer else key
     match violation.keyword:
         case "required":
-            return find.at("AV201", f"missing field '{key}'{_owner(find, pointer)}", pointer)
+            hint = "use [] if there is no reference answer" if key == "expected_messages" else None
+            return find.at("AV201", f"missing field '{key}'{_owner(find, pointer)}", pointer, hint=hint)
         case "unknown":
-            if pointer in misspelt:
-                close = f" (did you mean '{misspelt[pointer][1]}'?)"
-            else:
-                close = did_you_mean(key, _in_the_style_of(key, expected))
-            hint = None if close else _place_hint(find, pointer) or f"known fields: {listed(_snake(expected))}"
-            return find.at("AV202", f"unknown field '{key}'{close}", pointer, key=True, hint=hint)
+            return _unknown(find, violation, misspelt)
         case "type" if "content" in pointer[-2:]:
             message = f"content must be a text or a list of texts and blocks, not {_quoted(found)}"
             return find.at("AV206", message, pointer)
         case "type":
             types = " or ".join(ARTICLES.get(str(each), str(each)) for each in expected)
-            hint = "start each item with '- '" if expected == ("array",) and isinstance(found, dict) else None
-            return find.at("AV203", f"{what} must be {types}, not {_quoted(found)}", pointer, hint=hint)
+            place, hint = _type_hint(violation)
+            message = f"{what} must be {types}, not {_quoted(found)}"
+            return find.at("AV203", message, place, key=place != pointer, hint=hint)
         case "enum" if key == "role":
             return find.at("AV205", f"unknown role {_quoted(found)}; expected {listed(expected)}", pointer)
         case "enum" | "const":
@@ -191,6 +191,32 @@ def _diagnostic(find: Finder, violation: Violation, misspelt: Mapping[Pointer, t
             return find.at("AV204", f"{what} must be one of {listed(expected)}, not {_quoted(found)}{close}", pointer)
         case _:
             return find.at("AV204", f"{what} {_bound(violation)}", pointer)
+
+
+def _unknown(find: Finder, violation: Violation, misspelt: Mapping[Pointer, tuple[Pointer, str]]) -> Diagnostic:
+    pointer, key = violation.pointer, _key(violation)
+    if key.startswith("-"):
+        return find.at("AV202", f"unknown field '{key}'", pointer, key=True, hint=SPACE_HINT)
+    if pointer in misspelt:
+        close = f" (did you mean '{misspelt[pointer][1]}'?)"
+    else:
+        close = did_you_mean(key, _in_the_style_of(key, violation.expected))
+    hint = None if close else _place_hint(find, pointer) or f"known fields: {listed(_snake(violation.expected))}"
+    return find.at("AV202", f"unknown field '{key}'{close}", pointer, key=True, hint=hint)
+
+
+def _type_hint(violation: Violation) -> tuple[Pointer, str | None]:
+    """Return where a value of the wrong type is reported, and its hint."""
+    match violation.expected, violation.found:
+        case ("array",), dict() as found:
+            dash = next((each for each in found if each.startswith("-")), None)
+            return (
+                ((*violation.pointer, dash), SPACE_HINT) if dash else (violation.pointer, "start each item with '- '")
+            )
+        case ("string",), bool() | int() | float():
+            return violation.pointer, "quote it"
+        case _:
+            return violation.pointer, None
 
 
 def _item(pointer: Pointer) -> str:

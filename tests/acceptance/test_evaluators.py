@@ -267,7 +267,7 @@ class TestSchemaCheck:
     def test_unsupported_suffix(self, repository: Repository) -> None:
         repository.files = {"evals/person.xml": "<x/>"}
         out = self.refused(repository, schema_file="person.xml")
-        assert "a schema file ends in .json, .yaml, .yml, not '.xml' [AV309]" in out
+        assert "a schema file must end in .json, .yaml, .yml, not '.xml' [AV309]" in out
 
     def test_missing_file(self, repository: Repository) -> None:
         out = self.refused(repository, schema_file="./schemas/none.json")

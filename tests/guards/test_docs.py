@@ -76,6 +76,7 @@ BESIDE = {
     "targets.yaml": "$schema: agentv-targets-v2.2\ntargets: [{name: default, provider: mock}]\n",
     "policy.md": "Be kind.\n",
     "empty.md": "",
+    "score.sh": "echo 1\n",
 }
 
 

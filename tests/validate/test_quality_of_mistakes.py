@@ -326,7 +326,7 @@ REPLACED: tuple[tuple[str, str, str, str, str], ...] = (
     ("script.yaml", "files: [score.py]", "files: [scor.py]", "AV302", "scor.py' does not exist"),
     ("script.yaml", "[python, score.py]", "[python, scor.py]", "AV302", "scor.py' does not exist"),
     ("eval.yaml", "- outlier_detection", "- outlier_detecton", "AV311", "did you mean 'outlier_detection'"),
-    ("together.yaml", "weights: {inner: 1}", "weights: {iner: 1}", "AV204", "'iner'"),
+    ("together.yaml", "weights: {inner: 1}", "weights: {iner: 1}", "AV324", "'iner'"),
     ("least.yaml", "minimums: {search: 1}", "minimums: {search: one}", "AV203", "'search' must be an integer"),
     ("shape.yaml", "value: a+", "value: a(", "AV310", "not a regular expression"),
     ("eval.yaml", "threshold: 0.8", "threshold: 80%", "AV203", "must be a number, not '80%'"),

@@ -17,7 +17,7 @@ MARKER_HINT = "agents that get the conversation as one text read it as a turn; w
 
 
 def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
-    """AV301 for case ids and rubrics, AV201, AV206, AV308 and AV321 for messages, AV311 and AV323 for validators."""
+    """AV301 for case ids and rubrics, AV308, AV321 and AV328 for messages, AV311 and AV323 for validators."""
     ids = ((("evalcases", index, "id"), case.id) for index, case in enumerate(document.evalcases))
     yield from find.duplicates("case id", ids)
     yield from _check_validators(document, find)
@@ -80,7 +80,7 @@ def _texts(content: str | tuple[str | ContentBlock, ...]) -> Iterator[tuple[Poin
 def _check_expected(pointer: Pointer, message: ExpectedMessage, find: Finder) -> Iterator[Diagnostic]:
     if message.content is None and not (message.role == "assistant" and message.tool_calls):
         if not find.lost_part(pointer, deep=True):
-            yield find.at("AV201", "missing field 'content'", (*pointer, "content"))
+            yield find.at("AV328", "missing field 'content'", (*pointer, "content"))
     elif isinstance(message.content, dict) and message.role != "assistant":
         refusal = f"only an assistant's content may be a mapping, not that of role '{message.role}'"
-        yield find.at("AV206", refusal, (*pointer, "content"))
+        yield find.at("AV328", refusal, (*pointer, "content"))

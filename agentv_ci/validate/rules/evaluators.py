@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -36,10 +37,11 @@ from agentv_ci.validate.findings import STAND_IN, Finder
 from agentv_ci.validate.walk import Evaluators, evaluator_lists, evaluators_of
 
 SCHEMA_SUFFIXES = (".json", ".yaml", ".yml")
+_QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", re.DOTALL)
 
 
 def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
-    """AV301 and AV319 for lists of evaluators; AV204, AV302, AV309, AV310, AV319 and AV320 for each of them."""
+    """AV301 and AV319 for lists of evaluators; AV302, AV309, AV310, AV319, AV320, AV324 and AV325 for each of them."""
     for pointer, together in evaluator_lists(document):
         yield from _check_list(pointer, together, find)
     for pointer, evaluator in evaluators:
@@ -87,12 +89,12 @@ def _check_command(pointer: Pointer, command: CodeEvaluator | CodeAggregator, fi
         try:
             shlex.split(command.script)
         except ValueError as error:
-            yield find.at("AV204", f"'script' cannot be split into arguments: {error}", pointer)
+            yield find.at("AV325", f"'script' cannot be split into arguments: {error}", pointer)
         else:
             if found := sorted(_shell_signs(command.script)):
                 message = f"'script' starts with a path and runs without a shell; {listed(found)} would be an argument"
-                hint = "write a list of arguments, or use sh -c '…'"
-                yield find.at("AV204", message, pointer, hint=hint)
+                hint = "write sh -c '…' for a shell, or a list of arguments"
+                yield find.at("AV325", message, pointer, hint=hint)
     # Unlike Path.exists, os.path.exists accepts any name.
     if command.program is not None and not os.path.exists(command.program):  # noqa: PTH110
         yield find.at("AV302", f"program '{command.program}' does not exist", pointer)
@@ -100,9 +102,7 @@ def _check_command(pointer: Pointer, command: CodeEvaluator | CodeAggregator, fi
 
 def _shell_signs(command: str) -> set[str]:
     """Return the operators of a shell in a command."""
-    words = shlex.shlex(command, posix=True, punctuation_chars="|&;<>")
-    words.whitespace_split = True
-    return {word for word in words if word and not word.strip("|&;<>")}
+    return set(re.findall(r"[|&;<>]+", _QUOTED.sub("", command)))
 
 
 def _check_limits(pointer: Pointer, evaluator: TokenUsageEvaluator, find: Finder) -> Iterator[Diagnostic]:
@@ -148,7 +148,7 @@ def _check_composite(pointer: Pointer, evaluator: CompositeEvaluator, find: Find
             for name in sorted(weights.keys() - set(members)):
                 close = did_you_mean(name, members)
                 message = f"unknown member '{name}' in 'weights'{close}; available: {listed(members)}"
-                yield find.at("AV204", message, (*place, name), key=True)
+                yield find.at("AV324", message, (*place, name), key=True)
             yield from _check_weights(
                 place, [weights.get(each.name, each.weight) for each in evaluator.evaluators], find
             )

@@ -23,9 +23,9 @@ from agentv_ci.validate.rules.file_references import check_reference
 from agentv_ci.validate.rules.targets import authored_names, unknown_name
 from agentv_ci.validate.walk import Evaluators
 
-# Bounded, so that no prompt takes long. `{{` before anything but a name is text, such as JSON.
-_BRACES = re.compile(r"\{\{(?P<inside>[^{}]{1,200})\}\}|\{%[^%\n]{0,200}%\}")
-_NAME = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<more>.*)")
+# Bounded, so that the time stays linear.
+_BRACES = re.compile(r"\{\{(?!\{)(?P<inside>(?:(?!\{\{|\}\}).){1,500})\}\}|\{%(?:(?!\{%|%\}).){0,500}%\}", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _ONE_BRACE = re.compile(r"(?<!\{)\{\s{0,9}(?:candidate_answer|expected_messages)\s{0,9}\}(?!\})")
 
 SHOWS_THE_ANSWER = frozenset({"candidate_answer", "generated_answer", "expected_messages"})
@@ -86,20 +86,19 @@ def _check_prompt(
 
 
 class _Variable(NamedTuple):
-    """Something between braces that looks like a template's."""
+    """Text in braces: a variable, or syntax of template languages, which is not supported."""
 
     written: str
-    name: str = ""
-    more: str = ""
-    """What other template languages know behind a name: filters, attributes."""
+    name: str
+    """The first name in it."""
+    inside: str
 
 
 def _variables(text: str) -> Iterator[_Variable]:
     for match in _BRACES.finditer(text):
-        if match["inside"] is None:
-            yield _Variable(match[0])
-        elif named := _NAME.fullmatch(match["inside"].strip()):
-            yield _Variable(match[0], named["name"], named["more"])
+        inside = (match["inside"] or "").strip()
+        name = _NAME.search(inside)
+        yield _Variable(match[0], name[0] if name else "", inside)
 
 
 def _check_shown(
@@ -120,7 +119,7 @@ def _check_shown(
 def _check_variables(
     pointer: Pointer, title: str, variables: Sequence[_Variable], known: Sequence[str], find: Finder
 ) -> Iterator[Diagnostic]:
-    unknown = dict.fromkeys(each.written for each in variables if each.more or each.name not in known)
+    unknown = dict.fromkeys(each.written for each in variables if each.inside not in known)
     if not unknown:
         return
     names = [each.name for each in variables if each.name]

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from agentv_ci.contracts.api_targets import HttpTarget
-from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.cli_template import (
     CLI_PLACEHOLDERS,
     FORMAT_PLACEHOLDER,
@@ -95,33 +94,3 @@ def unknown_name(
     if names is not None and name not in names:
         message = f"unknown {what} '{name}'{did_you_mean(name, names)}; available: {listed(names)}"
         yield find.at("AV304", message, pointer)
-
-
-def check_environment_references(find: Finder) -> Iterator[Diagnostic]:
-    """AV315 for `${{` in a value that is not exactly `${{ NAME }}`."""
-    for pointer, text in _texts(find.source.data, ()):
-        if OPENING not in text or variable_of(text) is not None:
-            continue
-        if whole := re.fullmatch(r"\s*\$\{\{\s*([^{}]*?)\s*\}\}\s*", text):
-            message = f"'{whole[1]}' is not a variable name; write ${{{{ NAME }}}}"
-            yield find.at(
-                "AV315",
-                message,
-                pointer,
-                hint="NAME is an environment variable; 'env.' and 'secrets.' are GitHub syntax",
-            )
-        else:
-            hint = "put the whole value in one environment variable"
-            yield find.at("AV315", "an environment reference must be the whole value: ${{ NAME }}", pointer, hint=hint)
-
-
-def _texts(value: JsonValue, pointer: Pointer) -> Iterator[tuple[Pointer, str]]:
-    if isinstance(value, str):
-        yield pointer, value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if not key.startswith("x-"):
-                yield from _texts(item, (*pointer, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _texts(item, (*pointer, index))
