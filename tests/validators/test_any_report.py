@@ -1,4 +1,4 @@
-"""Whatever a report and its settings are, every built-in validator gives its result, and the same one again."""
+"""Every built-in validator is deterministic and has a result for any report and any settings."""
 
 from __future__ import annotations
 
@@ -17,15 +17,9 @@ from agentv_ci.validators.runs import normalized
 
 KEYS = st.sampled_from(["text", "a", "b", "0", "a.b", "", "\ud800"])
 SCALARS = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-3, 3),
-    st.integers(),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
     st.sampled_from([53, 400, 5000]).map(lambda digits: 10**digits),
-    st.floats(),
-    st.text(max_size=3),
-    st.sampled_from(["success", "failed", "error", "timeout", "unknown", "\ud800", "a.b"]),
-    st.sampled_from([b"bytes", 1j, frozenset({1})]),
+    st.sampled_from(["success", "failed", "error", "timeout", "\ud800", "a.b", b"bytes", 1j, frozenset({1})]),
 )
 VALUES = st.recursive(
     SCALARS,
@@ -102,13 +96,13 @@ def endless() -> Any:
 
 
 @pytest.mark.parametrize("key", BUILT_IN)
-@settings(max_examples=150, derandomize=True)
+@settings(max_examples=60)
 @given(report=REPORTS, context=CONTEXTS)
-def test_any_report_has_a_result_in_the_normalized_form(key: str, report: Any, context: Any) -> None:
+def test_any_report_has_a_normalized_result(key: str, report: Any, context: Any) -> None:
     validate = get_validator(key)
     before = pickle.dumps((report, context))
     result: Any = validate(report, context)
-    assert pickle.dumps((report, context)) == before, "the input is as it was"
+    assert pickle.dumps((report, context)) == before, "the input is unchanged"
     text = json.dumps(result, allow_nan=False, ensure_ascii=False)
     assert text == json.dumps(validate(*pickle.loads(before)), allow_nan=False, ensure_ascii=False)
     assert text.encode("utf-8").decode("utf-8") == text
@@ -122,7 +116,7 @@ def test_any_report_has_a_result_in_the_normalized_form(key: str, report: Any, c
 
 @pytest.mark.parametrize("key", BUILT_IN)
 @pytest.mark.parametrize("value", [nested(100_000), nested(100_001), endless(), object(), float])
-def test_value_that_no_file_can_hold_breaks_no_validator(key: str, value: Any) -> None:
+def test_values_that_json_cannot_hold_have_a_result(key: str, value: Any) -> None:
     validate = get_validator(key)
     fields = ("scenario_key", "runner_key", "status", "seed", "duration_ms", "metrics", "output", "config_digest")
     run = {"runner_key": "a", "status": "success", "seed": 1, "output": {"a": value}}

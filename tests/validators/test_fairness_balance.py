@@ -1,4 +1,4 @@
-"""A metric is about the same in every group of runs."""
+"""`fairness_balance`: the mean of a metric is similar in all groups of runs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from agentv_ci.validators.builtin.fairness_balance import validate
 from tests.validators.builders import HUGE, details, found, ids, report, run
 
 SCORE = {"metric_path": "metrics.score"}
+WITHIN, IMBALANCE = "fairness_within_threshold", "fairness_imbalance"
 
 
 def scored(*pairs: tuple[Any, Any]) -> dict[str, Any]:
     return report(*(run(runner_key=key, metrics={"score": score}) for key, score in pairs))
 
 
-def test_difference_of_means_beyond_the_threshold_is_an_error() -> None:
+def test_difference_of_means_above_the_threshold_is_an_error() -> None:
     result = validate(scored(("a", 0.95), ("a", 0.96), ("b", 0.7), ("b", 0.71)), SCORE)
-    assert found(result) == [("fairness_imbalance", "error", None)]
+    assert found(result) == [(IMBALANCE, "error", None)]
     assert result["issues"][0]["message"] == 'the means of "a" and "b" differ by 0.25; the threshold is 0.1'
     assert details(result) == {
         "group_path": "runner_key",
@@ -30,14 +31,12 @@ def test_difference_of_means_beyond_the_threshold_is_an_error() -> None:
     }
 
 
-def test_difference_within_the_threshold_is_told() -> None:
-    result = validate(scored(("a", 0.95), ("b", 0.7)), {**SCORE, "threshold": 0.5})
-    assert found(result) == [("fairness_within_threshold", "info", None)]
-
-
-@pytest.mark.parametrize(("one", "other"), [(0.8, 0.7), (0.4, 0.3), (1.1, 1.0)])
-def test_difference_of_the_threshold_is_within_it_whatever_binary_fractions_say(one: float, other: float) -> None:
-    assert ids(validate(scored(("a", one), ("b", other)), SCORE)) == ["fairness_within_threshold"]
+@pytest.mark.parametrize(
+    ("one", "other", "threshold"), [(0.8, 0.7, 0.1), (0.4, 0.3, 0.1), (1.1, 1.0, 0.1), (0.95, 0.7, 0.5)]
+)
+def test_difference_up_to_the_threshold_is_fair(one: float, other: float, threshold: float) -> None:
+    result = validate(scored(("a", one), ("b", other)), {**SCORE, "threshold": threshold})
+    assert found(result) == [(WITHIN, "info", None)]
 
 
 @pytest.mark.parametrize("path", [None, "", 5, ["metrics"]])
@@ -55,44 +54,43 @@ def test_metric_path_is_required(path: Any) -> None:
 
 
 @pytest.mark.parametrize("metric", ["1", None, True, float("nan"), float("inf"), HUGE, [1]])
-def test_metric_that_is_no_number_is_told_and_does_not_count(metric: Any) -> None:
+def test_run_whose_metric_is_not_a_number_is_ignored(metric: Any) -> None:
     result = validate(scored(("a", 1), ("a", metric)), SCORE)
-    assert found(result) == [
-        ("non_numeric_metric", "info", "runs.1.metrics.score"),
-        ("fairness_within_threshold", "info", None),
-    ]
+    assert found(result) == [("non_numeric_metric", "info", "runs.1.metrics.score"), (WITHIN, "info", None)]
     assert details(result)["group_sizes"] == {"a": 1}
 
 
-def test_metric_that_is_missing_is_told() -> None:
-    result = validate(report(run(metrics={})), SCORE)
-    assert ids(result) == ["non_numeric_metric", "no_groups_evaluable"]
-    assert result["issues"][0]["message"] == "run 0 is ignored: 'metrics.score' is missing"
+def test_run_without_the_metric_is_ignored() -> None:
+    result = validate(report(run(metrics={}), run(metrics={"score": "x"})), SCORE)
+    assert ids(result) == ["non_numeric_metric", "non_numeric_metric", "no_groups_evaluable"]
+    assert [each["message"] for each in result["issues"][:2]] == [
+        "run 0 is ignored: 'metrics.score' is missing",
+        "run 1 is ignored: 'metrics.score' must be a number, not \"x\"",
+    ]
     assert details(result)["difference"] is None
 
 
-def test_only_success_counts() -> None:
+def test_only_successful_runs_count() -> None:
     failed = run(runner_key="b", status="failed", metrics={"score": 0}, output=None)
     assert details(validate(report(run(), failed), SCORE))["group_sizes"] == {"model": 1}
 
 
-def test_group_that_is_too_small_does_not_count() -> None:
+def test_groups_that_are_too_small_do_not_count() -> None:
     result = validate(scored(("a", 1), ("a", 1), ("b", 0)), {**SCORE, "min_group_size": 2})
-    assert ids(result) == ["fairness_within_threshold"]
-    assert details(result)["group_sizes"] == {"a": 2, "b": 1}
-    assert details(result)["group_means"] == {"a": 1.0}
-    assert details(result)["difference"] == 0.0
-
-
-def test_groups_that_are_all_too_small_cannot_be_compared() -> None:
-    result = validate(scored(("a", 1), ("b", 0)), {**SCORE, "min_group_size": 10**400})
-    assert found(result) == [("no_groups_evaluable", "info", None)]
+    assert ids(result) == [WITHIN]
+    figures = details(result)
+    assert (figures["group_sizes"], figures["group_means"], figures["difference"]) == (
+        {"a": 2, "b": 1},
+        {"a": 1.0},
+        0.0,
+    )
+    none = validate(scored(("a", 1), ("b", 0)), {**SCORE, "min_group_size": 10**400})
+    assert found(none) == [("no_groups_evaluable", "info", None)]
 
 
 @pytest.mark.parametrize(
     ("group", "sizes"),
     [
-        ("runner_key", {"model": 4}),
         ("seed", {"7": 2, "8": 2}),
         ("output.lang", {"en": 2, "de": 1, "unknown": 1}),
         ("output.flags.0", {"true": 1, "1": 1, "1.5": 1, "unknown": 1}),
@@ -111,16 +109,16 @@ def test_group_is_a_path_into_the_run(group: str, sizes: dict[str, int]) -> None
 
 
 @pytest.mark.parametrize("value", [None, "x", True, -1, float("nan"), [2]])
-def test_settings_of_a_wrong_form_are_the_defaults(value: Any) -> None:
+def test_invalid_settings_are_ignored(value: Any) -> None:
     settings = {**SCORE, "group": [value], "threshold": value, "min_group_size": value}
     result = validate(scored(("a", 1), ("b", 1)), settings)
-    assert ids(result) == ["fairness_within_threshold"]
-    assert details(validate(report(), {**SCORE, "threshold": 10**400}))["threshold"] == 0.1
+    assert ids(result) == [WITHIN]
     assert (details(result)["group_path"], details(result)["threshold"]) == ("runner_key", 0.1)
 
 
-def test_figures_that_no_float_can_hold_are_null() -> None:
-    result = validate(scored(("a", 1.7e308), ("a", 1.7e308), ("b", -1.7e308)), SCORE)
-    assert ids(result) == ["fairness_imbalance"]
-    assert details(result)["group_means"] == {"a": 1.7e308, "b": -1.7e308}
-    assert details(result)["difference"] is None
+def test_figures_that_do_not_fit_into_a_float_are_null() -> None:
+    result = validate(scored(("a", 1.7e308), ("a", 1.7e308), ("b", -1.7e308)), {**SCORE, "threshold": 10**400})
+    assert ids(result) == [IMBALANCE]
+    figures = details(result)
+    assert (figures["group_means"], figures["threshold"]) == ({"a": 1.7e308, "b": -1.7e308}, 0.1)
+    assert figures["difference"] is None
