@@ -18,7 +18,7 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import InputMessageRecord, ResultRow
 from agentv_ci.results.files import form
 from tests.report.builders import NASTY, any_text, row, well_formed
-from tests.results.test_jsonl import calling_with, json_values, saying
+from tests.results.builders import calling_with, json_values, saying
 
 NODE_MODULES = "AGENTV_CI_NODE_MODULES"
 INSTALL = "npm install --no-save yaml@2.9.1 js-yaml@4.1.0"

@@ -1,4 +1,4 @@
-"""The results file while a run goes on."""
+"""The writer of a results file during a run."""
 
 from __future__ import annotations
 
@@ -6,195 +6,93 @@ import asyncio
 import fcntl
 import json
 import os
-import subprocess
-import sys
-import textwrap
+import resource
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
 import pytest
 
-from agentv_ci.contracts.results import ResultRow, RowSource
+from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import UsageError
 from agentv_ci.results.files import read_rows
-from agentv_ci.results.journal import Journal, KeptRows, claim
+from agentv_ci.results.journal import SYNC_INTERVAL_S, Journal, KeptRows, claim
 from agentv_ci.results.jsonl import encode
-from tests.support import clean_environment
+from tests.report.builders import case, row
 
 
-def row(case_id: str, answer: str = "42") -> ResultRow:
-    return ResultRow(
-        timestamp="2030-01-02T03:04:05.000Z",
-        eval_id=case_id,
-        dataset="a",
-        suite="evals/a.yaml",
-        target="default",
-        provider="mock",
-        trial=1,
-        digest="0" * 64,
-        status="ok",
-        verdict="pass",
-        score=1.0,
-        hits=(),
-        misses=(),
-        reasoning="",
-        candidate_answer=answer,
-        evaluator_results=(),
-        attempts=1,
-        requests=1,
-        duration_ms=1,
-        source=RowSource(path="evals/a.yaml", line=1),
-    )
+def answered(case_id: str, answer: str = "42") -> ResultRow:
+    return row(of=case(case_id), candidate_answer=answer)
 
 
 def ids(path: Path) -> list[str]:
-    """Return the ids of the rows in a file; every line has to be one."""
+    """Return the ids of the rows in a file, in which every line must be a row."""
     text = path.read_text(encoding="utf-8")
     assert text == "" or text.endswith("\n")
     return [json.loads(line)["eval_id"] for line in text.splitlines()]
 
 
-def test_every_row_is_a_line_of_its_own_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
+def write(path: Path, *rows: ResultRow, keeps: KeptRows | None = None, outdates: Path | None = None) -> str | None:
+    """Write rows, and return the first error."""
 
-    async def main() -> list[list[str]]:
-        seen = []
-        with Journal(path, encode) as journal:
-            for case_id in ("one", "two", "three"):
-                journal.append(row(case_id))
-                seen.append(ids(path))
-        return seen
-
-    assert asyncio.run(main()) == [["one"], ["one", "two"], ["one", "two", "three"]]
-
-
-def test_a_row_comes_back_as_it_was_written(tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
-    rows = [row("one", "line\nbreak \u2028 \x85 \x00 ü 🎉"), row("zwölf", "")]
-
-    async def main() -> None:
-        with Journal(path, encode) as journal:
-            for each in rows:
+    async def main() -> str | None:
+        with Journal(path, encode, keeps=keeps, outdates=outdates) as journal:
+            for number, each in enumerate(rows, 1):
                 journal.append(each)
+                assert journal.write_error or len(ids(path)) >= number
+        return journal.write_error
 
-    asyncio.run(main())
+    return asyncio.run(main())
+
+
+def test_rows_replace_a_file_and_are_written_immediately(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "er" / "r.jsonl"
+    rows = [answered("one", "line\nbreak \u2028 \x85 \x00 ü 🎉"), answered("zwölf", "")]
+    assert write(path, *rows, *rows) is None
+    assert write(path, *rows) is None
     assert list(read_rows(path, "jsonl")) == rows
 
 
-def test_a_row_is_on_the_disk_a_moment_later(tmp_path: Path) -> None:
-    script = """
-        import asyncio, os, sys
-        from pathlib import Path
-        from agentv_ci.results import journal
-        from tests.results.test_journal import row, encode
-
-        async def main():
-            with journal.Journal(Path(sys.argv[1]), encode) as opened:
-                opened.append(row("one"))
-                opened.append(row("two"))
-                await asyncio.sleep(0.5)
-                os.kill(os.getpid(), 9)
-
-        asyncio.run(main())
-    """
-    strace = "import os, sys; real = os.fsync; os.fsync = lambda fd: (print('synced', flush=True), real(fd))[1]\n"
-    done = in_a_process(strace + textwrap.dedent(script), tmp_path / "r.jsonl")
-    assert done.stdout == "synced\n"
-    assert ids(tmp_path / "r.jsonl") == ["one", "two"]
-
-
-def in_a_process(script: str, *arguments: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)],
-        env=clean_environment({"PYTHONPATH": os.pathsep.join(sys.path)}),
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
-
-
-def test_a_row_that_does_not_fit_on_the_disk_leaves_no_trace_and_the_next_one_is_written(tmp_path: Path) -> None:
-    script = """
-        import asyncio, resource, sys
-        from pathlib import Path
-        from agentv_ci.results.journal import Journal
-        from tests.results.test_journal import row, encode
-
-        async def main():
-            with Journal(Path(sys.argv[1]), encode) as journal:
-                journal.append(row("one"))
-                journal.append(row("large", "x" * 20_000))
-                journal.append(row("larger", "y" * 30_000))
-                journal.append(row("two"))
-            print(journal.write_error)
-
-        unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, unlimited[1]))
-        asyncio.run(main())
-        resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
-    """
-    done = in_a_process(script, tmp_path / "r.jsonl")
-    assert (done.returncode, done.stderr, done.stdout) == (0, "", f"{tmp_path / 'r.jsonl'}: File too large\n")
-    assert ids(tmp_path / "r.jsonl") == ["one", "two"]
-
-
-def test_nothing_is_wrong_as_long_as_everything_is_written(tmp_path: Path) -> None:
-    async def main() -> str | None:
-        with Journal(tmp_path / "r.jsonl", encode) as journal:
-            journal.append(row("one"))
-        return journal.write_error
-
-    assert asyncio.run(main()) is None
-
-
-def test_the_folders_of_the_file_are_made(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "er" / "r.jsonl"
-    with Journal(path, encode):
-        assert path.exists()
-
-
-def test_a_file_that_cannot_be_made_is_an_error_before_the_first_row(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(OSError, match="file"), Journal(tmp_path / "file" / "r.jsonl", encode):
-        pass
-
-
-def test_an_existing_file_is_replaced(tmp_path: Path) -> None:
+def test_rows_are_synced_together_soon_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[list[str]] = []
     path = tmp_path / "r.jsonl"
-    path.write_text("old\n" * 1000, encoding="utf-8")
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(ids(path)))
 
     async def main() -> None:
         with Journal(path, encode) as journal:
-            journal.append(row("one"))
-            journal.append(row("two"))
+            journal.append(answered("one"))
+            journal.append(answered("two"))
+            assert synced == []
+            await asyncio.sleep(SYNC_INTERVAL_S + 0.1)
+            assert synced == [["one", "two"]]
 
     asyncio.run(main())
+    assert synced == [["one", "two"]] * 2
+
+
+def test_row_that_does_not_fit_on_the_disk_is_removed_and_the_next_is_written(tmp_path: Path) -> None:
+    path, limits = tmp_path / "r.jsonl", resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
+    try:
+        error = write(path, answered("one"), answered("large", "x" * 20_000), answered("larger", "y" * 30_000))
+        again = write(path, answered("one"), answered("large", "x" * 20_000), answered("two"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert error == again == f"{path}: File too large"
     assert ids(path) == ["one", "two"]
 
 
-def test_rows_of_a_cancelled_run_are_kept(tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
-
-    async def main() -> None:
-        with Journal(path, encode) as journal:
-            journal.append(row("one"))
-            await asyncio.sleep(60)
-
-    async def cancelled() -> None:
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(main(), 0.05)
-
-    asyncio.run(cancelled())
-    assert ids(path) == ["one"]
+def test_file_that_cannot_be_created_is_an_error_before_the_first_row(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="file"):
+        write(tmp_path / "file" / "r.jsonl")
 
 
-def test_a_file_has_one_writer(tmp_path: Path) -> None:
+def test_file_has_one_writer(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     with Journal(path, encode):
-        with pytest.raises(UsageError, match="another run is writing"), Journal(path, encode):
-            raise AssertionError("two write one file")
+        with pytest.raises(UsageError, match="another run is writing"):
+            write(path)
         assert path.exists()
     assert not path.exists()
     with Journal(path, encode) as journal:
@@ -202,23 +100,49 @@ def test_a_file_has_one_writer(tmp_path: Path) -> None:
     assert path.read_bytes() == b""
 
 
-def test_what_is_kept_of_a_file_that_has_changed_since_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_kept_rows_are_the_beginning(tmp_path: Path, own: bool, end: str) -> None:
+    earlier, path = tmp_path / "old.jsonl", tmp_path / ("old.jsonl" if own else "new.jsonl")
+    whole = encode(answered("one")) + encode(answered("two")).rstrip("\n") + end
+    earlier.write_text(whole + '{"torn', "utf-8")
+    (tmp_path / "report.json").touch()
+    keeps = KeptRows(earlier, len(whole), len(whole) + 6)
+    assert write(path, answered("three"), keeps=keeps, outdates=tmp_path / "report.json") is None
+    assert ids(path) == ["one", "two", "three"]
+    assert not (tmp_path / "report.json").exists()
+
+
+def test_kept_file_stays_until_the_first_row(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    path.write_text(encode(row("one")), "utf-8")
-    size = path.stat().st_size
-    path.write_text(encode(row("one")) + encode(row("two")), "utf-8")
+    path.write_text(encode(answered("one")), "utf-8")
+    with Journal(path, encode):
+        assert ids(path) == ["one"]
+    assert ids(path) == ["one"]
+
+
+def test_kept_file_that_has_changed_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    size = path.write_text(encode(answered("one")), "utf-8")
+    path.write_text(encode(answered("one")) + encode(answered("two")), "utf-8")
     for results in (path, tmp_path / "new.jsonl"):
-        with (
-            pytest.raises(UsageError, match="changed while it was read"),
-            Journal(results, encode, keeps=KeptRows(path, size, size)),
-        ):
-            raise AssertionError("rows of another run are cut off")
+        with pytest.raises(UsageError, match="changed while it was read"):
+            write(results, keeps=KeptRows(path, size, size))
     assert ids(path) == ["one", "two"]
     assert not (tmp_path / "new.jsonl").exists()
 
 
+def test_kept_rows_that_another_program_removes_are_a_write_error(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    size = path.write_text(encode(answered("one")), "utf-8")
+    with Journal(path, encode, keeps=KeptRows(path, size, size)) as journal:
+        path.write_text("", "utf-8")
+        journal.begin()
+        assert journal.write_error == f"{path}: changed by another program; rows to keep are lost"
+
+
 @pytest.mark.parametrize("meanwhile", [Path.unlink, lambda path: path.with_name("new").replace(path)])
-def test_a_file_that_another_run_took_away_while_it_was_claimed_is_opened_again(
+def test_file_that_is_replaced_while_it_is_claimed_is_opened_again(
     meanwhile: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, lock, turns = tmp_path / "r.jsonl", fcntl.flock, iter([meanwhile])

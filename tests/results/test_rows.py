@@ -1,4 +1,4 @@
-"""What a result row says of what happened."""
+"""Result rows of answers and errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, ResultRo
 from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.jsonschema.violations import violations
 from agentv_ci.results.jsonl import encode
-from agentv_ci.results.rows import Effort, Trial, failed_row, graded_row
+from agentv_ci.results.rows import Effort, Trial, failed_row, graded_row, regraded_row, stored_response
 from tests.evaluate.builders import DIGEST, plan_case
 from tests.support import NOW
 
@@ -28,28 +28,25 @@ TRIAL = Trial(
     dry_run=False,
 )
 EFFORT = Effort(attempts=2, requests=5, duration_ms=1234)
-OUTCOME = EvaluatorResult(
-    name="finds",
-    type="contains",
-    status="ok",
-    score=1.0,
-    weight=2.0,
-    required=True,
-    verdict="pass",
-    hits=("it greets",),
-    misses=(),
-    reasoning="found",
-    raw_response=None,
-)
-GRADE = Grade(1.0, "pass", ("it greets",), ("no name",), "finds: found", (OUTCOME,))
+FOUND = {
+    "name": "finds",
+    "type": "contains",
+    "status": "ok",
+    "score": 1.0,
+    "weight": 2.0,
+    "required": True,
+    "verdict": "pass",
+    "hits": ["it greets"],
+    "misses": [],
+    "reasoning": "found",
+}
+RESULT = EvaluatorResult.model_validate(FOUND)
+GRADE = Grade(1.0, "pass", ("it greets",), ("no name",), "finds: found", (RESULT,))
+CALLS = ({"tool": "search", "input": {"q": 1}, "output": [2]}, {"tool": "fetch"})
 ANSWER = Response(
     answer="Hello!",
     messages=(
-        OutputMessage(
-            role="assistant",
-            content=None,
-            tool_calls=(ToolCall(tool="search", input={"q": 1}, output=[2]), ToolCall(tool="fetch")),
-        ),
+        OutputMessage(role="assistant", content=None, tool_calls=tuple(map(ToolCall.model_validate, CALLS))),
         OutputMessage(role="assistant", content="Hello!", tool_calls=(ToolCall(tool="search"),)),
     ),
     has_trace=True,
@@ -58,6 +55,32 @@ ANSWER = Response(
     requests=3,
     request={"prompt": "Say hello."},
 )
+OF_EVERY_ROW = {
+    "schema_version": 1,
+    "timestamp": "2030-01-02T03:04:05.000Z",
+    "eval_id": "one",
+    "dataset": "greetings",
+    "conversation_id": "talk",
+    "suite": "evals/a.yaml",
+    "target": "gpt",
+    "provider": "ollama",
+    "trial": 2,
+    "trials": 1,
+    "require": "majority",
+    "seed": 7,
+    "digest": DIGEST,
+    "attempts": 2,
+    "requests": 5,
+    "duration_ms": 1234,
+    "cached": False,
+    "masked": False,
+    "source": {"path": "evals/a.yaml", "line": 3},
+    "dry_run": False,
+    "metadata": {"team": "a"},
+    "input_messages": [],
+    "expected_outcome": "It greets.",
+    "reference_answer": "Hello!",
+}
 
 
 def graded(answer: Response = ANSWER, grade: Grade = GRADE, **given: Any) -> ResultRow:
@@ -68,26 +91,13 @@ def record(row: ResultRow) -> dict[str, Any]:
     """Return a row as it is written, without what is absent."""
     data: dict[str, Any] = row.model_dump(mode="json", exclude_none=True)
     assert violations("result-v1", data) == []
-    assert not data.pop("masked", False)
     return data
 
 
-def test_an_answered_trial_is_told_in_full() -> None:
+def test_row_of_an_answer() -> None:
     assert record(graded()) == {
-        "schema_version": 1,
-        "timestamp": "2030-01-02T03:04:05.000Z",
-        "eval_id": "one",
-        "dataset": "greetings",
-        "conversation_id": "talk",
-        "suite": "evals/a.yaml",
-        "target": "gpt",
-        "provider": "ollama",
+        **OF_EVERY_ROW,
         "model": "mock-2030",
-        "trial": 2,
-        "trials": 1,
-        "require": "majority",
-        "seed": 7,
-        "digest": DIGEST,
         "status": "ok",
         "verdict": "pass",
         "score": 1.0,
@@ -95,23 +105,7 @@ def test_an_answered_trial_is_told_in_full() -> None:
         "misses": ["no name"],
         "reasoning": "finds: found",
         "candidate_answer": "Hello!",
-        "evaluator_results": [
-            {
-                "name": "finds",
-                "type": "contains",
-                "status": "ok",
-                "score": 1.0,
-                "weight": 2.0,
-                "required": True,
-                "verdict": "pass",
-                "hits": ["it greets"],
-                "misses": [],
-                "reasoning": "found",
-            }
-        ],
-        "attempts": 2,
-        "requests": 5,
-        "duration_ms": 1234,
+        "evaluator_results": [FOUND],
         "usage": {"input_tokens": 100, "output_tokens": 10, "total_tokens": 110, "cached_tokens": 20},
         "request": {"prompt": "Say hello."},
         "trace_summary": {
@@ -120,32 +114,13 @@ def test_an_answered_trial_is_told_in_full() -> None:
             "tool_calls_by_name": {"fetch": 1, "search": 2},
             "error_count": 0,
         },
-        "cached": False,
-        "source": {"path": "evals/a.yaml", "line": 3},
-        "dry_run": False,
-        "metadata": {"team": "a"},
-        "input_messages": [],
-        "expected_outcome": "It greets.",
-        "reference_answer": "Hello!",
     }
 
 
-def test_a_trial_without_an_answer_is_an_error_of_score_zero() -> None:
+def test_row_of_an_error() -> None:
     error = ProviderError("rate_limit", "HTTP 429: slow down", status=429, requests=4)
     assert record(failed_row(TRIAL, EFFORT, error, now=NOW)) == {
-        "schema_version": 1,
-        "timestamp": "2030-01-02T03:04:05.000Z",
-        "eval_id": "one",
-        "dataset": "greetings",
-        "conversation_id": "talk",
-        "suite": "evals/a.yaml",
-        "target": "gpt",
-        "provider": "ollama",
-        "trial": 2,
-        "trials": 1,
-        "require": "majority",
-        "seed": 7,
-        "digest": DIGEST,
+        **OF_EVERY_ROW,
         "status": "error",
         "verdict": "error",
         "score": 0.0,
@@ -156,93 +131,95 @@ def test_a_trial_without_an_answer_is_an_error_of_score_zero() -> None:
         "evaluator_results": [],
         "error": "HTTP 429: slow down",
         "error_kind": "rate_limit",
-        "attempts": 2,
-        "requests": 5,
-        "duration_ms": 1234,
         "request": {},
-        "cached": False,
-        "source": {"path": "evals/a.yaml", "line": 3},
-        "dry_run": False,
-        "metadata": {"team": "a"},
-        "input_messages": [],
-        "expected_outcome": "It greets.",
-        "reference_answer": "Hello!",
     }
 
 
 @pytest.mark.parametrize("verdict", ["pass", "borderline", "fail"])
-def test_every_verdict_is_an_ok_row(verdict: Any) -> None:
+def test_row_with_a_verdict_is_ok(verdict: Any) -> None:
     row = graded(grade=replace(GRADE, verdict=verdict))
     assert (row.status, row.verdict, row.error, row.error_kind) == ("ok", verdict, None, None)
 
 
-def test_an_evaluator_that_broke_makes_an_error_of_what_the_others_scored() -> None:
-    failed = {"name": "judge", "type": "llm_judge", "status": "error", "score": 0.0, "verdict": "error"}
-    broken = OUTCOME.model_copy(update={**failed, "raw_response": "hm"})
-    grade = Grade(0.9, "error", (), (), "", (OUTCOME, broken), error="evaluator 'judge': unreadable")
-    row = graded(grade=grade)
+def test_row_with_an_error_of_an_evaluator_keeps_the_answer_and_the_score() -> None:
+    failed = {"name": "judge", "status": "error", "score": 0.0, "verdict": "error", "raw_response": "hm"}
+    results = (RESULT, RESULT.model_copy(update=failed))
+    row = graded(grade=Grade(0.9, "error", (), (), "", results, error="evaluator 'judge': unreadable"))
     assert (row.status, row.verdict, row.score) == ("error", "error", 0.9)
     assert (row.error_kind, row.error) == ("evaluator", "evaluator 'judge': unreadable")
     assert (row.candidate_answer, row.evaluator_results[1].raw_response) == ("Hello!", "hm")
 
 
-def test_the_whole_answer_is_kept_on_demand() -> None:
-    assert record(graded(include_trace=True))["output_messages"] == [
-        {
-            "role": "assistant",
-            "tool_calls": [{"tool": "search", "input": {"q": 1}, "output": [2]}, {"tool": "fetch"}],
-        },
-        {"role": "assistant", "content": "Hello!", "tool_calls": [{"tool": "search"}]},
-    ]
+def test_messages_are_included_on_request() -> None:
+    last = {"role": "assistant", "content": "Hello!", "tool_calls": [{"tool": "search"}]}
+    expected = [{"role": "assistant", "tool_calls": [*CALLS]}, last]
+    assert record(graded(include_trace=True))["output_messages"] == expected
 
 
-def test_no_trace_is_no_summary_of_one() -> None:
-    assert graded(replace(ANSWER, has_trace=False)).trace_summary is None
+@pytest.mark.parametrize(
+    ("answer", "fields"),
+    [
+        ({"has_trace": False}, {"trace_summary": None}),
+        ({"usage": None}, {"usage": None, "judge_usage": None}),
+        ({"masked": True}, {"masked": True}),
+        ({"model": None}, {"model": "gpt-mock"}),
+        ({"cost_usd": 0.5}, {"cost_usd": 0.5, "cached": False}),
+        ({"cost_usd": 0.5, "cached": True}, {"cost_usd": 0.0, "cached": True}),
+    ],
+)
+def test_fields_of_the_answer(answer: dict[str, Any], fields: dict[str, Any]) -> None:
+    row = graded(replace(ANSWER, **answer))
+    assert {name: getattr(row, name) for name in fields} == fields
 
 
-def test_no_tool_called_is_a_summary_of_nothing() -> None:
+def test_trace_without_calls_has_a_summary() -> None:
     summary = graded(replace(ANSWER, messages=(OutputMessage(role="assistant", content="Hello!"),))).trace_summary
     assert summary is not None
     assert (summary.event_count, summary.tool_names, summary.tool_calls_by_name) == (0, (), {})
 
 
-def test_tokens_that_nobody_counted_are_absent_and_not_zero() -> None:
-    row = graded(replace(ANSWER, usage=None))
-    assert (row.usage, row.judge_usage) == (None, None)
+def test_tokens_and_costs_of_judges_are_separate() -> None:
+    usage = Usage(input_tokens=7, output_tokens=3, total_tokens=10)
+    row = graded(grade=replace(GRADE, judge_usage=usage, judge_cost_usd=0.1, masked=True))
+    assert (row.judge_usage, row.judge_cost_usd, row.usage, row.masked) == (usage, 0.1, ANSWER.usage, True)
 
 
-def test_the_judges_tokens_are_counted_apart() -> None:
-    usage = graded(
-        grade=replace(GRADE, judge_usage=Usage(input_tokens=7, output_tokens=3, total_tokens=10))
-    ).judge_usage
-    assert usage is not None
-    assert (usage.input_tokens, usage.output_tokens, usage.total_tokens, usage.cached_tokens) == (7, 3, 10, None)
+@pytest.mark.parametrize(
+    ("trial", "provider", "model"),
+    [
+        (replace(TRIAL, dry_run=True), "mock", None),
+        (replace(TRIAL, target=MockTarget(name="gpt", provider="mock")), "mock", None),
+        (TRIAL, "ollama", "gpt-mock"),
+    ],
+)
+def test_provider_of_a_dry_run_is_the_mock(trial: Trial, provider: str, model: str | None) -> None:
+    row = graded(replace(ANSWER, model=None), trial=trial)
+    assert (row.dry_run, row.provider, row.model, row.target) == (trial.dry_run, provider, model, "gpt")
 
 
-def test_a_dry_run_says_so_and_names_the_mock_as_the_provider() -> None:
-    row = graded(trial=replace(TRIAL, dry_run=True))
-    assert (row.dry_run, row.provider, row.target) == (True, "mock", "gpt")
-
-
-def test_an_answer_that_a_secret_was_taken_out_of_says_so() -> None:
-    assert graded(replace(ANSWER, masked=True)).masked
-
-
-def test_a_mock_is_no_dry_run() -> None:
-    row = graded(trial=replace(TRIAL, target=MockTarget(name="m", provider="mock")))
-    assert (row.dry_run, row.provider) == (False, "mock")
-
-
-def test_times_are_told_in_utc_with_milliseconds() -> None:
-    moment = datetime(2030, 1, 2, 3, 4, 5, 678_912, tzinfo=UTC)
-    assert graded(now=moment).timestamp == "2030-01-02T03:04:05.678Z"
-
-
-def test_a_time_of_another_zone_is_told_in_utc() -> None:
-    assert graded(now=NOW.astimezone(timezone(timedelta(hours=2)))).timestamp == "2030-01-02T03:04:05.000Z"
+@pytest.mark.parametrize(
+    ("moment", "written"),
+    [
+        (datetime(2030, 1, 2, 3, 4, 5, 678_912, tzinfo=UTC), "2030-01-02T03:04:05.678Z"),
+        (NOW.astimezone(timezone(timedelta(hours=2))), "2030-01-02T03:04:05.000Z"),
+    ],
+)
+def test_timestamp_is_in_utc_with_milliseconds(moment: datetime, written: str) -> None:
+    assert graded(now=moment).timestamp == written
 
 
 @pytest.mark.parametrize("include_trace", [True, False])
-def test_a_row_is_read_back_as_it_was_written(include_trace: bool) -> None:
+def test_row_is_read_back_with_its_answer(include_trace: bool) -> None:
     row = graded(include_trace=include_trace)
     assert ResultRow.model_validate_json(encode(row), strict=False) == row
+    stored = stored_response(row)
+    assert (stored.answer, stored.has_trace, stored.usage) == ("Hello!", include_trace, ANSWER.usage)
+    assert len(stored.calls) == (3 if include_trace else 0)
+
+
+def test_new_grade_keeps_the_digest_of_the_case_that_was_asked() -> None:
+    later = plan_case(digest="1" * 64, expected_outcome="New.")
+    grade = replace(GRADE, verdict="fail", score=0.0, masked=True)
+    row = regraded_row(graded(), later, grade, now=NOW, dry_run=True)
+    assert (row.digest, row.expected_outcome, row.verdict, row.score) == (DIGEST, "New.", "fail", 0.0)
+    assert (row.masked, row.dry_run, row.candidate_answer, row.seed) == (True, True, "Hello!", 7)

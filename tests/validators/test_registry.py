@@ -165,6 +165,20 @@ def deep() -> Any:
     return {"issues": [], "summary": value}
 
 
+OTHER_ISSUES: list[Any] = [
+    None,
+    "text",
+    {},
+    {**ISSUE, "id": 5},
+    {**ISSUE, "severity": "fatal"},
+    {**ISSUE, "severity": ["error"]},
+    {**ISSUE, "message": None},
+    {**ISSUE, "path": "runs.0"},
+    {**ISSUE, "path": ["runs", 0]},
+    {**ISSUE, "path": {}},
+]
+
+
 @pytest.mark.parametrize(
     "returned",
     [
@@ -179,19 +193,7 @@ def deep() -> Any:
         {"issues": [], "summary": {"digits": 10**5000}},
         cycle(),
         deep(),
-        *({"issues": [ISSUE, other], "summary": {}} for other in (None, "text", {})),
-        *(
-            {"issues": [ISSUE, {**ISSUE, **fields}], "summary": {}}
-            for fields in (
-                {"id": 5},
-                {"severity": "fatal"},
-                {"severity": ["error"]},
-                {"message": None},
-                {"path": "runs.0"},
-                {"path": ["runs", 0]},
-                {"path": {}},
-            )
-        ),
+        *({"issues": [ISSUE, other], "summary": {}} for other in OTHER_ISSUES),
     ],
 )
 def test_result_of_another_form_is_an_error(returned: Any) -> None:

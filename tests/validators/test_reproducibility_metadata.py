@@ -73,5 +73,6 @@ def test_missing_digests_are_one_info(digest: Any) -> None:
     result = validate(report(*runs), {"config_digest": "d1"})
     assert found(result) == [("per_run_digest_missing", "info", None)]
     assert result["issues"][0]["message"] == "the config_digest of 2 of 3 runs is missing"
-    for settings in (None, [], {"config_digest": ""}):
+    wrong: tuple[Any, ...] = (None, [], {"config_digest": ""})
+    for settings in wrong:
         assert found(validate(report(*runs), settings)) == []
