@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from tests.support import CommandResult, clean_environment
-from tests.support.projects import Project
+from tests.support import CommandResult, clean_environment, run_command, run_process
+from tests.support.evals import tool
+from tests.support.projects import HELLO, Project
 
 ENDS_S = 60
 """A command that takes so long would never end."""
@@ -44,3 +50,75 @@ def stopped(project: Project, *arguments: str, when: Callable[[], bool], by: sig
     finally:
         process.kill()
     return CommandResult(process.returncode, out, err)
+
+
+GREETS = {
+    "id": "greets",
+    "expected_outcome": "Greets",
+    "input_messages": [{"role": "user", "content": "Hi"}],
+    "evaluators": [HELLO],
+}
+LEAVES = {
+    "id": "leaves",
+    "expected_outcome": "Says goodbye",
+    "evaluators": [HELLO, {"name": "leaves", "type": "contains", "value": "goodbye", "required": True}],
+}
+"""A case that passes, and one that fails."""
+PASSES = {"name": "default", "provider": "mock", "response": "Hello"}
+KEYED = {"name": "default", "provider": "openai", "model": "m", "api_key": "${{ OPENAI_API_KEY }}"}
+
+
+@dataclass(slots=True)
+class Job(Project):
+    """A job of a workflow in a repository, with the documents of one case."""
+
+    def on(self, event: str, payload: Any) -> None:
+        """Be a job of this event."""
+        self.write({".git/event.json": json.dumps(payload)})
+        self.env |= {
+            "GITHUB_ACTIONS": "true",
+            "GITHUB_EVENT_NAME": event,
+            "GITHUB_EVENT_PATH": str(self.path(".git/event.json")),
+            "GITHUB_REPOSITORY": "acme/demo",
+            "GITHUB_SHA": "3" * 40,
+            "GITHUB_WORKFLOW": "Evals",
+            "GITHUB_JOB": "evals",
+            "GITHUB_RUN_ID": "5",
+            "GITHUB_RUN_ATTEMPT": "1",
+        }
+
+    def step(self, *options: str, cwd: str = ".") -> CommandResult:
+        """Run the step in which agents run."""
+        return self.run("github", "run", *options, cwd=cwd)
+
+    def step_in_a_process(self, **env: str) -> CommandResult:
+        """Run that step in a process of its own, with these variables and no others of a workflow."""
+        return run_process("github", "run", "--args=--include-trace", cwd=self.folder, env=env)
+
+    def publish(self, *options: str) -> CommandResult:
+        """Run the step that publishes, with the runner's files and no token."""
+        files = {"GITHUB_OUTPUT": str(self.path(".git/outputs")), "GITHUB_STEP_SUMMARY": str(self.path(".git/summary"))}
+        return run_command("github", "publish", *options, cwd=self.folder, env={**self.env, **files})
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        found = re.findall(r"^(\S+)<<(\S+)\n(.*)\n\2$", self.text(".git/outputs"), re.MULTILINE)
+        return {name: value for name, _, value in found}
+
+    @property
+    def summary(self) -> str:
+        return self.text(".git/summary")
+
+    def left(self, name: str) -> Path:
+        """A file in the results folder."""
+        return self.path("agentv-results") / name
+
+    @property
+    def ended(self) -> Any:
+        """The record of how the step ended."""
+        return json.loads(self.left("run.json").read_text("utf-8"))
+
+    def agent(self, script: str) -> None:
+        """Have a shell script answer."""
+        self.write({"agent.sh": script})
+        self.targets(tool("sh ../agent.sh {PROMPT_FILE}"))

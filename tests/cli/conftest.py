@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.action import events
+from tests.cli.builders import GREETS, PASSES, Job
+from tests.publish.workflows import HEAD
 from tests.support.projects import Project
 
 
@@ -13,3 +16,12 @@ from tests.support.projects import Project
 def project(repository: Path) -> Project:
     """An empty repository in which commands run."""
     return Project(repository)
+
+
+@pytest.fixture
+def job(repository: Path) -> Job:
+    """A job for a pull request of the same repository, whose one case passes."""
+    job = Job(repository)
+    job.documents(GREETS, targets=(PASSES,))
+    job.on("pull_request", events.pull_request(HEAD))
+    return job

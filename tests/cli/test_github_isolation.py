@@ -1,0 +1,160 @@
+"""The step in which agents run: code of forks, missing secrets, and what agents can reach."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.action import events
+from tests.cli.builders import GREETS, KEYED, PASSES, Job
+from tests.publish.workflows import HEAD
+from tests.support import clean_environment, has_ended
+from tests.support.evals import tool
+
+
+class TestMissingSecrets:
+    @pytest.fixture(autouse=True)
+    def keyed(self, job: Job) -> None:
+        job.targets(KEYED)
+
+    @pytest.mark.parametrize(("fork", "author"), [(True, "mallory"), (False, "dependabot[bot]")])
+    def test_missing_secrets_are_a_notice(self, fork: bool, author: str, job: Job) -> None:
+        job.on("pull_request", events.pull_request(HEAD, fork=fork, author=author))
+        assert job.step().code == 0
+        done = job.publish()
+        assert (done.code, job.outputs["verdict"], "::error" in done.out) == (0, "nothing", False)
+        notice = "::notice title=Nothing ran::GitHub provides no secrets to pull requests from forks and Dependabot"
+        assert notice in done.out
+        assert "OPENAI_API_KEY" in job.summary
+
+    def test_missing_secrets_of_others_are_an_error(self, job: Job) -> None:
+        assert (job.step().code, job.publish().code, job.outputs["verdict"]) == (2, 2, "invalid")
+
+    def test_documents_of_a_fork_are_checked(self, job: Job) -> None:
+        job.on("pull_request", events.pull_request(HEAD, fork=True))
+        job.write({"evals/x.yaml": job.text("evals/x.yaml").replace("evaluators", "evalutors")})
+        assert job.step().code == 2
+
+
+def git(folder: Path, *words: str) -> str:
+    author = ("-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false")
+    done = subprocess.run(["git", *author, *words], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+class TestForks:
+    """Events with access to secrets."""
+
+    @pytest.mark.parametrize("event", ["pull_request_target", "workflow_run"])
+    def test_checkout_that_is_not_known_is_refused(self, event: str, job: Job) -> None:
+        payload = events.workflow_run(HEAD) if event == "workflow_run" else events.pull_request(HEAD, fork=True)
+        job.on(event, payload)
+        done = job.step()
+        assert (done.code, "fork" in done.err) == (2, True)
+        assert not job.left("results.jsonl").exists()
+
+    @pytest.fixture
+    def ran(self, tmp_path: Path) -> Path:
+        """A file that the agent of the fork creates."""
+        return tmp_path / "ran"
+
+    @pytest.fixture
+    def guarded(self, tmp_path: Path, ran: Path) -> Job:
+        """A job in the checkout of the base, which has that of a fork in `pr`."""
+        base, fork = Job(tmp_path / "base"), Job(tmp_path / "base" / "pr")
+        agents = (PASSES, tool(f"touch {ran}; echo Hello"))
+        for checkout, name, agent in zip((base, fork), ("acme/demo", "stranger/demo"), agents, strict=True):
+            checkout.documents(GREETS, targets=(agent,))
+            git(checkout.folder, "init", "-q", "-b", "main")
+            git(checkout.folder, "remote", "add", "origin", f"https://github.com/{name}")
+            git(checkout.folder, "add", "evals", "targets.yaml")
+            git(checkout.folder, "commit", "-q", "-m", name)
+        base.on("pull_request_target", events.pull_request(git(fork.folder, "rev-parse", "HEAD"), fork=True))
+        base.env["GITHUB_SHA"] = git(base.folder, "rev-parse", "HEAD")
+        return base
+
+    def test_base_runs(self, guarded: Job) -> None:
+        shutil.rmtree(guarded.path("pr"))
+        assert guarded.step().code == 0
+
+    @pytest.mark.parametrize(
+        "option",
+        [
+            *("--evals=evals\npr/evals", "--evals=evals/../pr/evals", "--evals=p*/evals/x.yaml", "--evals=*/evals"),
+            *("--evals=linked", "--evals=nowhere/../pr/evals", "--targets=pr/targets.yaml"),
+            "--args=--targets pr/targets.yaml",
+        ],
+    )
+    def test_code_of_a_fork_does_not_run_by_any_name(self, option: str, guarded: Job, ran: Path) -> None:
+        guarded.path("linked").symlink_to("pr/evals")
+        if option.startswith("--evals"):
+            # Targets beside the eval files of the fork win over those of the base.
+            shutil.copy(guarded.path("pr/targets.yaml"), guarded.path("pr/evals/targets.yaml"))
+        assert guarded.step(option).code == 2
+        assert not ran.exists()
+
+    def test_linked_targets_of_a_fork_do_not_run(self, guarded: Job, ran: Path) -> None:
+        guarded.path("targets.yaml").unlink()
+        guarded.path("targets.yaml").symlink_to("pr/targets.yaml")
+        guarded.step()
+        assert not ran.exists()
+
+    def test_targets_in_the_working_directory_do_not_run(self, guarded: Job, ran: Path) -> None:
+        guarded.path("targets.yaml").unlink()
+        guarded.step("--evals=../evals", cwd="pr")
+        assert not ran.exists()
+
+    def test_missing_event_runs_nothing(self, guarded: Job, ran: Path) -> None:
+        guarded.env["GITHUB_EVENT_PATH"] = "/nowhere"
+        guarded.step("--evals=pr/evals")
+        assert not ran.exists()
+
+
+class TestAgents:
+    def test_neither_agents_nor_their_ancestors_have_variables_of_the_runner(self, job: Job) -> None:
+        look = """
+            env >> ../seen
+            pid=$$
+            while [ "$pid" -gt 1 ]; do
+              tr '\\0' '\\n' < /proc/$pid/environ >> ../seen 2>> ../seen
+              pid=$(sed 's/.*) . \\([0-9]*\\).*/\\1/' /proc/$pid/stat)
+            done
+            echo Hello
+        """
+        job.agent(look)
+        names = [*("GITHUB_TOKEN", "GH_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_URL")]
+        names += ["ACTIONS_RUNTIME_TOKEN", "GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE"]
+        step = dict.fromkeys([*names, "GITHUB_STEP_SUMMARY"], "/of_the_job")
+        shell = ["bash", "-e", "-c", 'exec "$AGENTV_CI" -m agentv_ci github run --exit-zero']
+        env = clean_environment({**step, "AGENTV_CI": sys.executable})
+        subprocess.run(shell, cwd=job.folder, env=env, check=True, capture_output=True, timeout=60)
+        seen = job.path("seen").read_text("utf-8", "replace")
+        assert ("AGENTV_CI=" in seen, "of_the_job" in seen) == (True, False)
+
+    def test_command_files_of_the_runner_are_restored(self, job: Job) -> None:
+        """They are in a folder with a known name."""
+        known = job.path("_runner_file_commands")
+        job.write({"_runner_file_commands/set_env": "", "_runner_file_commands/set_output": "mine=1\n"})
+        (known / "add_path").symlink_to("elsewhere")
+        job.agent("for file in ../_runner_file_commands/*; do echo LD_PRELOAD=x > $file; done; echo Hello")
+        files = {"GITHUB_ENV": "set_env", "GITHUB_PATH": "add_path", "GITHUB_OUTPUT": "set_output"}
+        env = {name: str(known / file) for name, file in files.items()}
+        assert job.step_in_a_process(GITHUB_ACTIONS="true", **env).code == 0
+        assert [path for path in known.iterdir() if path.is_symlink()] == []
+        found = {path.name: path.read_text() for path in known.iterdir() if path.name != "elsewhere"}
+        assert found == {"set_env": "", "set_output": "mine=1\n", "add_path": ""}
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="processes in other sessions are found only on Linux")
+    @pytest.mark.parametrize("streams", ["", "< /dev/null "], ids=["inherited input", "no input"])
+    def test_no_process_of_an_agent_stays(self, streams: str, job: Job) -> None:
+        """It could read the token of the next step."""
+        stays = (
+            f"setsid sh -c 'setsid sleep 300 > /dev/null 2>&1 & echo $! > stays' {streams}> /dev/null 2>&1; echo Hello"
+        )
+        job.agent(stays)
+        assert job.step_in_a_process(GITHUB_ACTIONS="true", GITHUB_OUTPUT=str(job.path("outputs"))).code == 0
+        assert has_ended(int(job.text("evals/stays")))
