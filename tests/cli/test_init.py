@@ -1,4 +1,4 @@
-"""`agentv-ci init`: what a newcomer begins with is valid, runs, and costs nobody a file."""
+"""`agentv-ci init`: a new project is valid, runs, and overwrites nothing."""
 
 from __future__ import annotations
 
@@ -12,36 +12,30 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
 from agentv_ci.app import init as starting
 from agentv_ci.app.init import plan_start, write_start
 from agentv_ci.app.validate import check_paths
-from agentv_ci.cli import run
-from agentv_ci.contracts.targets import Target
 from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.scaffold.drafts import AGENT_COMMAND, STARTERS, Choices
-from tests.guards.test_families import kinds
 from tests.servers.model_api import model_api, says
-from tests.support import REPOSITORY, clean_environment, run_process, write
+from tests.support import REPOSITORY, clean_environment
+from tests.support.evals import tool
+from tests.support.projects import Project
 
-WRITTEN = {
-    ".agentv/.gitignore",
-    ".agentv/schemas/config-v2.schema.json",
-    ".agentv/schemas/eval-v2.schema.json",
-    ".agentv/schemas/targets-v2.schema.json",
-    ".agentv/targets.yaml",
-    ".github/workflows/agentv.yml",
-    ".vscode/settings.json",
-    "evals/example.test.yaml",
-}
+TARGETS, EXAMPLE, WORKFLOW = ".agentv/targets.yaml", "evals/example.test.yaml", ".github/workflows/agentv.yml"
+SETTINGS, SCHEMA = ".vscode/settings.json", ".agentv/schemas/eval-v2.schema.json"
+SCHEMAS = {SCHEMA, ".agentv/schemas/config-v2.schema.json", ".agentv/schemas/targets-v2.schema.json"}
+WRITTEN = {".agentv/.gitignore", TARGETS, EXAMPLE, WORKFLOW, SETTINGS, *SCHEMAS}
 ADDRESSES = {
     "openai": ("OPENAI_BASE_URL", "/v1"),
     "azure-openai": ("AZURE_OPENAI_ENDPOINT", ""),
@@ -52,15 +46,8 @@ JUDGED = {"checks": [{"id": f"rubric-{number}", "satisfied": True, "reasoning": 
 each_kind = pytest.mark.parametrize("kind", STARTERS)
 
 
-@pytest.fixture
-def project(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty repository, and the current directory in it."""
-    monkeypatch.chdir(repository)
-    return repository
-
-
 def files(folder: Path) -> dict[str, bytes]:
-    """Return every file below a folder but those of runs."""
+    """Return every file in a folder except results."""
     found = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     return {name: path.read_bytes() for name, path in found.items() if "/results/" not in name}
 
@@ -69,123 +56,107 @@ def begin(folder: Path, choices: Choices | None = None) -> None:
     write_start(plan_start(folder, choices or Choices()))
 
 
-class TestWhatIsWritten:
-    def test_every_provider_can_be_begun_with(self) -> None:
-        assert {*STARTERS} == {*kinds(Target, "provider")}, "add it to scaffold/drafts.py and scaffold/files/targets/"
+def compiled(project: Project) -> Any:
+    assert project.run("compile", "evals", "--out", "plan.json").code == 0
+    return project.json("plan.json")
 
-    @each_kind
-    def test_it_validates_strictly(self, kind: str, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert run(["init", "--provider", kind]) == 0
-        assert {*files(project)} == WRITTEN | ({"agents/example.py"} if kind == "cli" else set())
-        capsys.readouterr()
-        assert run(["validate", "--strict", "."]) == 0
-        assert capsys.readouterr().out == "2 files checked, 2 passed, 0 failed, 0 errors, 0 warnings\n"
 
+def next_steps(printed: str) -> list[str]:
+    return [line.strip() for line in printed.partition("next:\n")[2].splitlines()]
+
+
+class TestFiles:
     @each_kind
-    def test_it_compiles_without_a_warning_and_runs_dry(
-        self, kind: str, project: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        begin(project, Choices(kind))
-        assert run(["eval", "evals/", "--dry-run", "--out", "r.jsonl"]) == 0
-        rows = [json.loads(line) for line in (project / "r.jsonl").read_text("utf-8").splitlines()]
-        assert len(rows) == (3 if STARTERS[kind].judges else 2)
-        assert "warning" not in capsys.readouterr().err
+    def test_project_is_valid_and_runs_dry(self, kind: str, project: Project) -> None:
+        assert project.run("init", "--provider", kind).code == 0
+        assert {*files(project.folder)} == WRITTEN | ({"agents/example.py"} if kind == "cli" else set())
+        done = project.run("validate", "--strict", ".")
+        assert (done.code, done.out) == (0, "2 files checked, 2 passed, 0 failed, 0 errors, 0 warnings\n")
+        done = project.eval("--dry-run")
+        assert (done.code, "warning" in done.err) == (0, False)
+        assert len(project.rows()) == (3 if STARTERS[kind].judges else 2)
 
     @pytest.mark.parametrize("kind", ["mock", "cli"])
-    def test_what_needs_no_key_passes_at_once(self, kind: str, project: Path) -> None:
-        begin(project, Choices(kind))
-        assert run(["eval", "evals/", "--out", "r.jsonl"]) == 0
+    def test_project_without_keys_passes(self, kind: str, project: Project) -> None:
+        begin(project.folder, Choices(kind))
+        assert project.eval().code == 0
 
     @pytest.mark.parametrize("kind", ADDRESSES)
-    def test_a_model_is_asked_and_judges_itself(
-        self, kind: str, project: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        begin(project, Choices(kind, model="mock-model"))
-        steps = [says("Paris."), says("Ada."), says("You offer changes."), says(json.dumps(JUDGED))]
-        with model_api(*steps, requires_key="key-of-a-newcomer") as api:
-            for name in STARTERS[kind].variables:
-                monkeypatch.setenv(name, "key-of-a-newcomer")
+    def test_model_answers_and_judges(self, kind: str, project: Project) -> None:
+        choices = Choices(kind, model="mock-model")
+        begin(project.folder, choices)
+        done = project.eval()
+        assert done.code == 2
+        variables = choices.variables
+        assert [name for name in variables if name not in done.err] == []
+        steps = [says("Paris."), says("Ada."), says("A pull request proposes changes."), says(json.dumps(JUDGED))]
+        with model_api(*steps, requires_key="a-key-for-tests") as api:
             address, base = ADDRESSES[kind]
-            monkeypatch.setenv(address, api.url + base)
-            assert run(["eval", "evals/", "--out", "r.jsonl"]) == 0
+            project.env |= {**dict.fromkeys(variables, "a-key-for-tests"), address: api.url + base}
+            assert project.eval().code == 0
             assert len(api.questions) == 4
 
-    @pytest.mark.parametrize("kind", ADDRESSES)
-    def test_its_variables_are_all_that_a_run_misses(
-        self, kind: str, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        starter = STARTERS[kind]
-        for name in starter.variables:
-            monkeypatch.delenv(name, raising=False)
-        begin(project, Choices(kind))
-        assert run(["eval", "evals/", "--out", "r.jsonl"]) == 2
-        told = capsys.readouterr().err
-        assert [name for name in starter.variables if name not in told] == []
-
     @each_kind
-    def test_what_is_commented_out_is_valid_too(self, kind: str, project: Path) -> None:
-        begin(project, Choices(kind))
-        assert without_marks(project) == (
-            [] if STARTERS[kind].judges else [".agentv/targets.yaml", "evals/example.test.yaml"]
-        )
-        checks = check_paths(["."], targets=None, cwd=project)
+    def test_commented_lines_are_valid(self, kind: str, project: Project) -> None:
+        begin(project.folder, Choices(kind))
+        changed = []
+        for name, lines in (
+            (TARGETS, r"judge_target:|- name: judge$|  (?:provider|model|api_key):"),
+            (EXAMPLE, r"- id:| {2,}\S"),
+        ):
+            before = project.text(name)
+            after = re.sub(rf"^( *)# (?={lines})", r"\1", before, flags=re.MULTILINE)
+            project.write({name: after})
+            changed += [name] if after != before else []
+        assert changed == ([] if STARTERS[kind].judges else [TARGETS, EXAMPLE])
+        checks = check_paths(["."], targets=None, cwd=project.folder)
         assert [found for file in checks.files for found in file.diagnostics] == []
-        assert [case["id"] for case in compiled()["cases"]][2] == "explains-in-plain-words"
+        assert compiled(project)["cases"][2]["id"] == "explains-in-plain-words"
 
-    def test_command_and_model_arrive_as_they_were_given(self, project: Path) -> None:
-        strange = "echo ' #: \"é' {PROMPT_FILE} && echo Paris: Ada"
-        begin(project, Choices("cli", command=strange))
-        assert compiled()["targets"]["default"]["commandTemplate"] == strange
-        assert not (project / "agents").exists()
-        for model in ("gpt-5.6-luna", "qwen3:8b", "true", "4.1", ".5", ".nan", "~", "a: b # c", '"', "${{ MY_MODEL }}"):
-            (project / ".agentv/targets.yaml").unlink()
-            begin(project, Choices("openai", model=model))
-            assert compiled()["targets"]["default"]["model"] == model
+    @pytest.mark.parametrize(
+        "model", ["gpt-5.6-luna", "qwen3:8b", "true", "4.1", ".5", ".nan", "~", "a: b # c", '"', "${{ MY_MODEL }}"]
+    )
+    def test_model_is_quoted_where_necessary(self, model: str, project: Project) -> None:
+        begin(project.folder, Choices("openai", model=model))
+        assert compiled(project)["targets"]["default"]["model"] == model
 
-    def test_without_an_editor_no_file_names_a_schema_that_is_not_there(self, project: Path) -> None:
-        assert run(["init", "--no-editor", "--no-workflow"]) == 0
-        assert {*files(project)} == {".agentv/.gitignore", ".agentv/targets.yaml", "evals/example.test.yaml"}
-        for name in (".agentv/targets.yaml", "evals/example.test.yaml"):
-            assert (project / name).read_text("utf-8").startswith("$schema: agentv-")
+    @pytest.mark.parametrize(
+        "command",
+        [
+            *("echo hi", "jq '{a: 1}' {PROMPT_FILE}", "echo {PROMPT} {{x}}", "  echo {PROMPT}  ", "a: b # {PROMPT}"),
+            *("{PROMPT}", "$ {PROMPT}", r"echo \x41 \g<0> {PROMPT}", "TARGET: MODEL COMMAND {PROMPT}", "- {PROMPT}"),
+            *("| {PROMPT}", "&a {PROMPT}", "!x {PROMPT}", "%x {PROMPT}", "@x {PROMPT}", "::add-mask::e {PROMPT}"),
+            *("${{ X }}", "echo ' #: \"é' {PROMPT_FILE} && echo Paris: Ada"),
+        ],
+    )
+    def test_command_is_quoted_where_necessary(self, command: str, project: Project) -> None:
+        assert project.run("init", "--command", command, "--no-workflow", "--no-editor").code == 0
+        assert YAML(typ="safe").load(project.text(TARGETS))["targets"][0]["command_template"] == command
+        assert project.run("validate", "--strict", ".").code == 0
+        assert not project.path("agents").exists()
 
-    def test_editors_find_the_schemas(self, project: Path) -> None:
-        begin(project)
-        for name in (".agentv/targets.yaml", "evals/example.test.yaml"):
-            first, second, *_ = (project / name).read_text("utf-8").splitlines()
+    def test_without_an_editor_no_file_names_a_schema(self, project: Project) -> None:
+        assert project.run("init", "--no-editor", "--no-workflow").code == 0
+        assert {*files(project.folder)} == {".agentv/.gitignore", TARGETS, EXAMPLE}
+        assert all(project.text(name).startswith("$schema: agentv-") for name in (TARGETS, EXAMPLE))
+
+    def test_editors_find_the_schemas(self, project: Project) -> None:
+        begin(project.folder)
+        for name in (TARGETS, EXAMPLE):
+            first, second, *_ = project.text(name).splitlines()
             found = re.fullmatch(r"# yaml-language-server: \$schema=(.+)", first)
             assert found
-            assert (project / name).parent.joinpath(found[1]).is_file()
+            assert project.path(name).parent.joinpath(found[1]).is_file()
             assert second.startswith("$schema: ")
-        told = json.loads((project / ".vscode/settings.json").read_text("utf-8"))["yaml.schemas"]
-        assert [name for name in told if not (project / name).is_file()] == []
+        assert [name for name in project.json(SETTINGS)["yaml.schemas"] if not project.path(name).is_file()] == []
 
-    def test_git_ignores_what_runs_leave_and_nothing_that_was_written(self, tmp_path: Path) -> None:
+    def test_git_ignores_files_of_runs_alone(self, tmp_path: Path) -> None:
         subprocess.run(["git", "init", "-q", tmp_path], check=True)
         begin(tmp_path)
-        write(tmp_path, {f".agentv/{name}/x": "" for name in ("cache", "logs", "prompts", "results", "traces")})
+        Project(tmp_path).write({f".agentv/{name}/x": "" for name in ("cache", "logs", "prompts", "results", "traces")})
         listed = ["git", "ls-files", "--others", "--exclude-standard"]
         shown = subprocess.run(listed, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
         assert {*shown.splitlines()} == WRITTEN
-
-
-def without_marks(project: Path) -> list[str]:
-    """Take away the # before what is commented out; return the files where there was something."""
-    changed = []
-    for name in (".agentv/targets.yaml", "evals/example.test.yaml"):
-        before = (project / name).read_text("utf-8")
-        kept = r"judge_target:|- name: judge$|  (?:provider|model|api_key):"
-        if name.startswith("evals"):
-            kept = r"- id:| {2,}\S"
-        after = re.sub(rf"^( *)# (?={kept})", r"\1", before, flags=re.MULTILINE)
-        if after != before:
-            (project / name).write_text(after, "utf-8")
-            changed.append(name)
-    return changed
-
-
-def compiled() -> Any:
-    assert run(["compile", "evals", "--out", "plan.json"]) == 0
-    return json.loads(Path("plan.json").read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -196,12 +167,12 @@ def workflows(tmp_path_factory: pytest.TempPathFactory) -> Path:
         begin(folder / kind, Choices(kind))
     (folder / "repository" / ".git").mkdir(parents=True)
     (step,) = plan_start(folder / "repository" / "a part", Choices("codex")).of("pasted")
-    write(folder, {"part/.github/workflows/agentv.yml": step.text})
+    Project(folder).write({f"part/{WORKFLOW}": step.text})
     return folder
 
 
 class TestWorkflow:
-    def test_github_would_take_them(self, workflows: Path) -> None:
+    def test_schema_of_github_accepts_them(self, workflows: Path) -> None:
         command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows"]
         paths = sorted(workflows.rglob("agentv.yml"))
         assert len(paths) == len(STARTERS) + 1
@@ -213,138 +184,137 @@ class TestWorkflow:
         zizmor = shutil.which("zizmor", path=places)
         if zizmor is None:
             pytest.skip("zizmor is missing; install it: python -m pip install 'zizmor>=1.32'")
+        command = [zizmor, "--offline", "--no-progress", "--no-config"]
         paths = sorted(workflows.rglob("agentv.yml"))
-        done = subprocess.run(
-            [zizmor, "--offline", "--no-progress", "--no-config", *paths],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = subprocess.run([*command, *paths], capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, done.stdout
 
-    def test_no_secret_is_passed_but_those_of_the_provider(self, workflows: Path) -> None:
+    def test_only_secrets_of_the_provider_are_passed(self, workflows: Path) -> None:
         for kind, starter in STARTERS.items():
-            text = (workflows / kind / ".github/workflows/agentv.yml").read_text("utf-8")
+            text = (workflows / kind / WORKFLOW).read_text("utf-8")
             assert tuple(re.findall(r"secrets\.(\w+)", text)) == starter.variables
             assert ("validate-only: " in text) == bool(starter.variables or not starter.runs_on_servers)
             assert "#:" not in text
 
-    def test_agents_are_installed_as_they_were_tried(self) -> None:
+    def test_agents_are_installed_in_tested_versions(self) -> None:
         (agents,) = re.findall(r"^AGENTS = (.*)", (REPOSITORY / "Makefile").read_text("utf-8"), re.MULTILINE)
-        tried = set(agents.split())
-        assert {starter.package for starter in STARTERS.values() if starter.package} == tried
+        assert {starter.package for starter in STARTERS.values() if starter.package} == set(agents.split())
 
-    def test_part_of_a_repository_gets_the_lines_for_its_root(
-        self, project: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert run(["init", "apps/shop", "--provider", "openai"]) == 0
-        assert not (project / "apps/shop/.github").exists()
-        printed = capsys.readouterr().out
-        lines = printed.partition(".github/workflows/agentv-apps-shop.yml is outside of FOLDER; create it with:\n")[
-            2
-        ].partition("next:")[0]
-        assert "          working-directory: apps/shop\n" in lines
-        assert "next:\n  cd apps/shop\n  export OPENAI_API_KEY=<value>\n" in printed
-        write(project, {".github/workflows/agentv-apps-shop.yml": lines})
-        assert run(["init", "apps/shop", "--provider", "openai"]) == 0
-        assert "create it with" not in capsys.readouterr().out
-        assert run(["validate", "--strict", "."]) == 0
+    def test_workflows_of_parts_are_for_the_root(self, project: Project) -> None:
+        for part in ("shop", "desk"):
+            init = ["init", f"apps/{part}", "--provider", "openai"]
+            done = project.run(*init)
+            assert (done.code, project.path(f"apps/{part}/.github").exists()) == (0, False)
+            name = f".github/workflows/agentv-apps-{part}.yml"
+            lines = done.out.partition(f"{name} is outside of FOLDER; create it with:\n")[2].partition("next:")[0]
+            assert f"          working-directory: apps/{part}\n" in lines
+            assert next_steps(done.out)[:2] == [f"cd apps/{part}", "export OPENAI_API_KEY=<value>"]
+            project.write({name: lines})
+            assert YAML(typ="safe").load(lines)["jobs"]
+            assert "create it with" not in project.run(*init).out
+        assert project.run("validate", "--strict", ".").code == 0
 
-    def test_repository_among_the_evals_is_another_one(self, project: Path) -> None:
-        (project / "evals" / ".git").mkdir(parents=True)
-        assert run(["init"]) == 0
-        assert {*files(project)} == WRITTEN
+    def test_repository_in_the_evals_folder_is_another_one(self, project: Project) -> None:
+        project.path("evals/.git").mkdir(parents=True)
+        assert project.run("init").code == 0
+        assert {*files(project.folder)} == WRITTEN
 
-    def test_name_of_a_part_is_written_as_a_text(self, project: Path) -> None:
-        for name in ("a: b # c", "yes", "1e3", "é\udcff\x85"):
-            (step,) = plan_start(project / name, Choices()).of("pasted")
-            (line,) = re.findall(r"working-directory: (.+)\n", step.text)
-            assert line == json.dumps(name)
+    @pytest.mark.parametrize("name", ["a: b # c", "yes", "1e3", "é\udcff\x85", "${{ github.token }}"])
+    def test_name_of_a_part_is_quoted(self, name: str, project: Project) -> None:
+        (step,) = plan_start(project.folder / name, Choices()).of("pasted")
+        (line,) = re.findall(r"working-directory: (.+)\n", step.text)
+        assert line == json.dumps(name.replace("${{", "${{ '${{' }}")) if "$" not in name else line != name
+
+    @pytest.mark.parametrize(
+        ("flags", "present", "absent"),
+        [
+            (["--provider", "azure-openai", "--model", "gpt-x"], "AZURE_OPENAI_API_KEY", "AZURE_DEPLOYMENT_NAME"),
+            (["--provider", "openai", "--model", "${{ MY_MODEL }}"], "MY_MODEL", "AZURE"),
+        ],
+    )
+    def test_variables_follow_the_model(self, flags: list[str], present: str, absent: str, project: Project) -> None:
+        printed = project.run("init", *flags).out
+        env = YAML(typ="safe").load(project.text(WORKFLOW))["jobs"]["evals"]["steps"][-1]["env"]
+        assert (present in env, f"export {present}=" in printed) == (True, True)
+        assert not any(absent in text for text in (*env, printed, project.text(TARGETS)))
 
 
-class TestNothingIsOverwritten:
+class TestExistingFiles:
     @given(there=st.sets(st.sampled_from(sorted(WRITTEN))), text=st.sampled_from(["", "{}\n", "mine: 1\n"]))
-    @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-    def test_whatever_is_there_stays(
+    @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    def test_files_are_never_overwritten(
         self, tmp_path_factory: pytest.TempPathFactory, there: set[str], text: str
     ) -> None:
         folder = tmp_path_factory.mktemp("project")
-        write(folder, dict.fromkeys(there, text))
+        Project(folder).write(dict.fromkeys(there, text))
         begin(folder)
         after = files(folder)
         assert {name: after[name] for name in there} == dict.fromkeys(there, text.encode())
         assert {*after} == WRITTEN
 
-    def test_second_time_changes_nothing_and_says_so(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert run(["init"]) == 0
-        before = files(project)
-        capsys.readouterr()
-        assert run(["init"]) == 0
-        assert capsys.readouterr().out.startswith("nothing written: all files exist already\nnext:\n")
-        assert run(["init", "--provider", "anthropic"]) == 0
-        said = "  .agentv/targets.yaml (uses 'default', not anthropic; add a target to it)\nnext:\n"
-        assert said in capsys.readouterr().out
-        assert files(project) == before
+    def test_second_time_changes_nothing(self, project: Project) -> None:
+        assert project.run("init").code == 0
+        before = files(project.folder)
+        assert project.run("init").out.startswith("nothing written: all files exist already\nnext:\n")
+        note = f"unchanged:\n  {TARGETS} (uses 'default', not anthropic; add a target to it)\nnext:\n"
+        assert note in project.run("init", "--provider", "anthropic").out
+        assert files(project.folder) == before
 
-    def test_schema_of_another_version_is_left_and_told(
-        self, project: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert run(["init"]) == 0
-        write(project, {".agentv/schemas/eval-v2.schema.json": "{}"})
-        capsys.readouterr()
-        assert run(["init"]) == 0
+    def test_schema_of_another_version_is_named(self, project: Project) -> None:
+        assert project.run("init").code == 0
+        project.write({SCHEMA: "{}"})
         note = "(schema of another version; to update it, delete it and run init again)"
-        told = capsys.readouterr().out.splitlines()
-        assert told[1:3] == ["unchanged:", f"  .agentv/schemas/eval-v2.schema.json {note}"]
+        assert project.run("init").out.splitlines()[1:3] == ["unchanged:", f"  {SCHEMA} {note}"]
 
-    def test_what_appears_meanwhile_is_not_overwritten(self, project: Path) -> None:
-        start = plan_start(project, Choices())
-        write(project, {"evals/example.test.yaml": "mine"})
-        with pytest.raises(UsageError, match=r"example\.test\.yaml': File exists") as told:
+    def test_file_created_meanwhile_is_kept(self, project: Project) -> None:
+        start = plan_start(project.folder, Choices())
+        project.write({EXAMPLE: "mine"})
+        with pytest.raises(UsageError, match=r"example\.test\.yaml': File exists") as raised:
             write_start(start)
-        assert told.value.hint == f"written so far: {project / '.agentv/targets.yaml'}"
-        assert (project / "evals/example.test.yaml").read_text("utf-8") == "mine"
+        assert raised.value.hint == f"written so far: {project.path(TARGETS)}"
+        assert project.text(EXAMPLE) == "mine"
 
-    def test_settings_that_are_there_get_their_lines_told(
-        self, project: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        write(project, {".vscode/settings.json": '{"editor.tabSize": 2}'})
-        assert run(["init"]) == 0
-        assert (project / ".vscode/settings.json").read_text("utf-8") == '{"editor.tabSize": 2}'
-        mark = ".vscode/settings.json exists; add these lines to it:\n"
-        lines = capsys.readouterr().out.partition(mark)[2].partition("next:")[0]
-        write(project, {".vscode/settings.json": f'{{"editor.tabSize": 2,\n{lines}}}'})
-        assert json.loads((project / ".vscode/settings.json").read_text("utf-8"))["yaml.schemas"]
-        assert run(["init"]) == 0
-        assert "add these lines" not in capsys.readouterr().out
+    def test_lines_for_existing_settings_are_printed(self, project: Project) -> None:
+        project.write({SETTINGS: '{"editor.tabSize": 2}'})
+        printed = project.run("init").out
+        assert project.text(SETTINGS) == '{"editor.tabSize": 2}'
+        lines = printed.partition(f"{SETTINGS} exists; add these lines to it:\n")[2].partition("next:")[0]
+        project.write({SETTINGS: f'{{"editor.tabSize": 2,\n{lines}}}'})
+        assert project.json(SETTINGS)["yaml.schemas"]
+        assert "add these lines" not in project.run("init").out
 
     @pytest.mark.parametrize("name", ["targets.yaml", "targets.yml", ".agentv/targets.yml", "evals/targets.yaml"])
-    def test_targets_of_another_name_are_asked(self, project: Path, name: str) -> None:
-        mine = "{name: mine, provider: cli, command_template: echo Paris Ada}"
-        write(project, {name: f"$schema: agentv-targets-v2.2\ntargets:\n  - {mine}\n"})
-        assert run(["init", "--provider", "openai"]) == 0
-        assert not (project / ".agentv/targets.yaml").exists()
-        assert run(["validate", "--strict", "."]) == 0
-        assert run(["eval", "evals/example.test.yaml", "--out", "r.jsonl"]) == 0
+    def test_existing_targets_are_used(self, name: str, project: Project) -> None:
+        project.targets(tool("echo Paris Ada", name="mine"), name=name)
+        assert project.run("init", "--provider", "openai").code == 0
+        assert not project.path(TARGETS).exists()
+        assert project.run("validate", "--strict", ".").code == 0
+        assert project.eval().code == 0
+
+    def test_workflow_has_the_secrets_of_existing_targets(self, project: Project) -> None:
+        project.targets({"name": "mine", "provider": "openai", "model": "m", "api_key": "${{ OPENAI_API_KEY }}"})
+        printed = project.run("init", "--provider", "anthropic").out
+        env = YAML(typ="safe").load(project.text(WORKFLOW))["jobs"]["evals"]["steps"][-1]["env"]
+        assert ([*env], "export ANTHROPIC_API_KEY" in printed) == (["OPENAI_API_KEY"], False)
 
     @pytest.mark.parametrize("text", ["", "targets: 1\n", "targets: [1, {name: ''}]\n", "a: [\n"])
-    def test_targets_that_nobody_can_read_are_left_alone(self, project: Path, text: str) -> None:
-        write(project, {"targets.yaml": text})
-        assert run(["init"]) == 0
-        assert "target: default\n" in (project / "evals/example.test.yaml").read_text("utf-8")
+    def test_unreadable_targets_are_kept(self, text: str, project: Project) -> None:
+        project.write({"targets.yaml": text})
+        assert project.run("init").code == 0
+        assert "target: default\n" in project.text(EXAMPLE)
+        assert project.text("targets.yaml") == text
 
 
-class TestWhatStandsInTheWay:
-    def test_missing_folder_is_made(self, project: Path) -> None:
-        assert run(["init", "a/b"]) == 0
-        assert (project / "a/b/evals/example.test.yaml").is_file()
+class TestObstacles:
+    def test_missing_folder_is_created(self, project: Project) -> None:
+        assert project.run("init", "a/b").code == 0
+        assert project.path(f"a/b/{EXAMPLE}").is_file()
 
     @pytest.mark.parametrize("make", [lambda path: path.write_text(""), lambda path: path.symlink_to("nowhere")])
-    def test_folder_that_is_none_is_a_usage_error(self, project: Path, make: object) -> None:
-        assert callable(make)
-        make(project / "taken")
-        assert run(["init", "taken"]) == 2
+    def test_folder_must_be_a_directory(self, make: Callable[[Path], object], project: Project) -> None:
+        make(project.path("taken"))
+        done = project.run("init", "taken")
+        assert (done.code, "taken' is not a directory" in done.err) == (2, True)
 
     @pytest.mark.parametrize(
         ("name", "hint"),
@@ -354,65 +324,58 @@ class TestWhatStandsInTheWay:
             (".vscode", "move it, or use --no-editor"),
         ],
     )
-    def test_link_and_file_in_place_of_a_folder_are_refused_before_anything_is_written(
+    def test_link_or_file_in_place_of_a_folder_is_an_error(
         self, name: str, hint: str, repository: Path, tmp_path_factory: pytest.TempPathFactory
     ) -> None:
         outside = tmp_path_factory.mktemp("outside")
         (repository / name).symlink_to(outside)
-        with pytest.raises(UsageError, match=re.escape(f"/{name}' is a symbolic link")) as told:
+        with pytest.raises(UsageError, match=re.escape(f"/{name}' is a symbolic link")) as raised:
             plan_start(repository, Choices())
-        assert told.value.hint == hint
+        assert raised.value.hint == hint
         (repository / name).unlink()
         (repository / name).write_text("")
         with pytest.raises(UsageError, match=re.escape(f"/{name}' is in the way of")):
             plan_start(repository, Choices())
         assert (files(outside), {*files(repository)}) == ({}, {name})
 
-    def test_folder_and_broken_link_in_place_of_a_file_are_refused(self, project: Path) -> None:
-        path = project / "evals/example.test.yaml"
+    def test_folder_or_broken_link_in_place_of_a_file_is_an_error(self, project: Project) -> None:
+        path = project.path(EXAMPLE)
         path.mkdir(parents=True)
-        assert run(["init"]) == 2
+        assert project.run("init").code == 2
         path.rmdir()
-        path.symlink_to(project.parent / "elsewhere.yaml")
-        assert run(["init"]) == 2
-        assert not (project.parent / "elsewhere.yaml").exists()
-        assert not (project / ".agentv").exists()
+        path.symlink_to(project.folder.parent / "elsewhere.yaml")
+        assert project.run("init").code == 2
+        assert not (project.folder.parent / "elsewhere.yaml").exists()
+        assert not project.path(".agentv").exists()
 
-    def test_link_to_a_file_is_a_file_that_is_there(self, project: Path) -> None:
-        write(project, {"mine.yaml": "mine: 1\n", "evals/x": ""})
-        (project / "evals/example.test.yaml").symlink_to("../mine.yaml")
-        assert run(["init"]) == 0
-        assert (project / "mine.yaml").read_text("utf-8") == "mine: 1\n"
+    def test_link_to_a_file_is_an_existing_file(self, project: Project) -> None:
+        project.write({"mine.yaml": "mine: 1\n", "evals/x": ""})
+        project.path(EXAMPLE).symlink_to("../mine.yaml")
+        assert project.run("init").code == 0
+        assert project.text("mine.yaml") == "mine: 1\n"
 
-    def test_name_that_is_too_long_is_a_usage_error(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert run(["init", "x" * 300]) == 2
-        assert "File name too long" in capsys.readouterr().err
-
-    def test_folder_that_may_not_be_written_to_is_a_usage_error(
-        self, project: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        if os.geteuid() == 0:
-            pytest.skip("root may write everywhere")
-        project.chmod(0o500)
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+    def test_folder_must_be_writable(self, project: Project) -> None:
+        project.folder.chmod(0o500)
         try:
-            assert run(["init"]) == 2
+            done = project.run("init")
         finally:
-            project.chmod(0o700)
-        assert "Permission denied" in capsys.readouterr().err
+            project.folder.chmod(0o700)
+        assert (done.code, "Permission denied" in done.err) == (2, True)
 
     @pytest.mark.parametrize(
         ("raised", "expected"),
         [(OSError(28, "No space left on device"), UsageError), (KeyboardInterrupt(), Interrupted)],
         ids=["full disk", "Ctrl-C"],
     )
-    def test_failure_in_the_middle_says_what_was_written(
+    def test_error_names_the_files_written_so_far(
         self,
         raised: BaseException,
         expected: type[UsageError | Interrupted],
         repository: Path,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        create = starting._create  # noqa: SLF001  # the second file is where it happens
+        create = starting._create  # noqa: SLF001  # fails at the second file
 
         def failing(path: Path, text: str) -> None:
             if path.name == "example.test.yaml":
@@ -420,20 +383,20 @@ class TestWhatStandsInTheWay:
             create(path, text)
 
         monkeypatch.setattr(starting, "_create", failing)
-        with pytest.raises(expected) as told:
+        with pytest.raises(expected) as error:
             begin(repository)
-        assert told.value.hint == f"written so far: {repository / '.agentv/targets.yaml'}"
-        assert {*files(repository)} == {".agentv/targets.yaml"}
+        assert error.value.hint == f"written so far: {repository / TARGETS}"
+        assert {*files(repository)} == {TARGETS}
 
-    def test_half_a_file_is_not_left(self, tmp_path: Path) -> None:
+    def test_partial_file_is_removed(self, tmp_path: Path) -> None:
         with pytest.raises(UnicodeEncodeError):
-            starting._create(tmp_path / "x", "\ud800")  # noqa: SLF001  # what no disk here refuses
+            starting._create(tmp_path / "x", "\ud800")  # noqa: SLF001  # fails in the middle
         assert files(tmp_path) == {}
 
 
 class TestOptions:
     @pytest.mark.parametrize(
-        ("flags", "said"),
+        ("flags", "error"),
         [
             (["--provider", "gpt"], "'gpt' is not one of"),
             (["--provider", "openai", "--command", "x"], "--command requires --provider cli, not 'openai'"),
@@ -446,47 +409,36 @@ class TestOptions:
             (["--command", "agent {PORMPT}"], "unknown placeholder {PORMPT} in the command (did you mean 'PROMPT'?)"),
             (["--command", "agent '{PROMPT}'"], "{PROMPT} is inside quotes"),
             ([""], "the name is empty"),
+            (["x" * 300], "File name too long"),
         ],
     )
-    def test_what_does_not_go_together_is_a_usage_error(
-        self, flags: list[str], said: str, project: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert run(["init", *flags]) == 2
-        assert said in " ".join(capsys.readouterr().err.split())
-        assert files(project) == {}
+    def test_invalid_options_write_nothing(self, flags: list[str], error: str, project: Project) -> None:
+        done = project.run("init", *flags)
+        assert (done.code, error in " ".join(done.err.split())) == (2, True)
+        assert files(project.folder) == {}
 
-    def test_a_command_alone_means_the_provider_cli(self, project: Path) -> None:
-        assert run(["init", "--command", "echo Paris Ada"]) == 0
-        assert run(["eval", "evals/", "--out", "r.jsonl"]) == 0
+    def test_command_implies_its_provider(self, project: Project) -> None:
+        assert project.run("init", "--command", "echo Paris Ada").code == 0
+        assert project.eval().code == 0
 
     @pytest.mark.parametrize(
-        ("kind", "lines"),
+        ("kind", "first", "last"),
         [
-            ("mock", ["agentv-ci validate .", "agentv-ci eval evals/"]),
+            ("mock", [], ""),
             (
                 "codex",
-                [
-                    "export CODEX_API_KEY=<value>  # unless you are logged in",
-                    "agentv-ci validate .",
-                    "agentv-ci eval evals/  # add --dry-run to let the mock answer",
-                ],
+                ["export CODEX_API_KEY=<value>  # unless you are logged in"],
+                "  # add --dry-run to let the mock answer",
             ),
         ],
     )
-    def test_what_comes_next_is_said(
-        self, kind: str, lines: list[str], project: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert run(["init", "--provider", kind, "--no-editor"]) == 0
-        assert [line.strip() for line in capsys.readouterr().out.partition("next:\n")[2].splitlines()] == lines
-
-    def test_without_a_terminal_nothing_is_asked(self, tmp_path: Path) -> None:
-        done = run_process("init", cwd=tmp_path)
-        assert (done.code, done.err) == (0, "")
-        assert {*files(tmp_path)} == WRITTEN
+    def test_next_steps(self, kind: str, first: list[str], last: str, project: Project) -> None:
+        printed = project.run("init", "--provider", kind, "--no-editor").out
+        assert next_steps(printed) == [*first, "agentv-ci validate .", f"agentv-ci eval evals/{last}"]
 
 
 class Terminal:
-    """`agentv-ci init` with a person before it."""
+    """`agentv-ci init` on a terminal."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         self._main, end = pty.openpty()
@@ -501,15 +453,13 @@ class Terminal:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.wait(60)
         os.close(self._main)
 
     def wait_for(self, text: str) -> None:
-        """Read until a text is shown that was not there before."""
+        """Read until a new text is shown."""
         seen = len(self.shown)
         while text not in self.shown[seen:]:
             assert self._read(), self.shown
@@ -519,12 +469,9 @@ class Terminal:
         os.write(self._main, f"{line}\n".encode())
 
     def interrupt(self) -> None:
-        """Do what a terminal does when somebody types Ctrl-C.
-
-        Python does not hear a signal that comes when its question is shown but the answer not waited for yet.
-        """
-        shown = ["ps", "-o", "stat=", "-p", str(self._process.pid)]
-        while not subprocess.run(shown, capture_output=True, text=True, check=True).stdout.startswith("S"):
+        """Send Ctrl-C as soon as the process waits for an answer; before, Python misses the signal."""
+        state = ["ps", "-o", "stat=", "-p", str(self._process.pid)]
+        while not subprocess.run(state, capture_output=True, text=True, check=True).stdout.startswith("S"):
             time.sleep(0.01)
         self._process.send_signal(signal.SIGINT)
 
@@ -534,18 +481,18 @@ class Terminal:
         return self._process.wait(60)
 
     def _read(self) -> bool:
-        """Read what is shown next; False when nothing comes any more."""
+        """Read what is shown next; False at the end."""
         assert select.select([self._main], [], [], 60)[0], self.shown
-        # Linux says by an error that nobody has the other end any more.
-        with suppress(OSError):
+        with suppress(OSError):  # the other end is closed
             piece = os.read(self._main, 65_536)
             self.shown += piece.decode("utf-8", "replace")
             return bool(piece)
         return False
 
 
+@pytest.mark.slow
 class TestOnATerminal:
-    def test_questions_have_defaults_and_wrong_answers_are_asked_again(self, tmp_path: Path) -> None:
+    def test_questions_have_defaults_and_invalid_answers_are_asked_again(self, tmp_path: Path) -> None:
         with Terminal(tmp_path) as terminal:
             terminal.answer("Provider [mock]: ", "nonsense")
             terminal.answer("Provider [mock]: ", "cli")
@@ -555,19 +502,19 @@ class TestOnATerminal:
             terminal.answer("Write editor settings and schemas? [Y/n]: ", "")
             assert terminal.end() == 0
         assert "{PROMPT} is inside quotes" in terminal.shown
-        assert {*files(tmp_path)} == WRITTEN - {".github/workflows/agentv.yml"}
-        assert run_process("eval", "evals", cwd=tmp_path).code == 0
+        assert {*files(tmp_path)} == WRITTEN - {WORKFLOW}
+        assert Project(tmp_path).eval().code == 0
 
-    def test_model_is_asked_for_where_there_is_one(self, tmp_path: Path) -> None:
+    def test_model_has_a_default(self, tmp_path: Path) -> None:
         with Terminal(tmp_path) as terminal:
             terminal.answer("Provider [mock]: ", "openai")
             terminal.answer("Model [gpt-5.6-luna]: ", "")
             terminal.answer("workflow? [Y/n]: ", "")
             terminal.answer("schemas? [Y/n]: ", "")
             assert terminal.end() == 0
-        assert "model: gpt-5.6-luna\n" in (tmp_path / ".agentv/targets.yaml").read_text("utf-8")
+        assert "model: gpt-5.6-luna\n" in (tmp_path / TARGETS).read_text("utf-8")
 
-    def test_interrupted_question_leaves_nothing(self, tmp_path: Path) -> None:
+    def test_interruption_writes_nothing(self, tmp_path: Path) -> None:
         with Terminal(tmp_path, "new") as terminal:
             terminal.answer("Provider [mock]: ", "")
             terminal.wait_for("Write a GitHub workflow? [Y/n]: ")
@@ -577,7 +524,7 @@ class TestOnATerminal:
         assert [*tmp_path.iterdir()] == []
 
     @pytest.mark.parametrize("flag", ["--yes", "--provider=mock"])
-    def test_options_are_answers_enough(self, flag: str, tmp_path: Path) -> None:
+    def test_options_replace_questions(self, flag: str, tmp_path: Path) -> None:
         with Terminal(tmp_path, flag) as terminal:
             assert terminal.end() == 0
         assert {*files(tmp_path)} == WRITTEN

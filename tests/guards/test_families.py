@@ -14,6 +14,7 @@ from agentv_ci.contracts.evaluators import AuthoredEvaluator
 from agentv_ci.contracts.plan import PlanEvaluator
 from agentv_ci.contracts.targets import Target
 from agentv_ci.report.renderers import ReportFormat
+from agentv_ci.scaffold.drafts import STARTERS
 from agentv_ci.validators.builtin import BUILT_IN
 from tests.support import REPOSITORY
 
@@ -45,6 +46,7 @@ def files(folder: Path) -> set[str]:
 def test_provider_is_complete(kind: str) -> None:
     assert kind.replace("-", "_") in files(PACKAGE / "execute" / "providers"), "add execute/providers/<kind>.py"
     assert f"[`{kind}`](#{kind})" in DOCS["providers"], "add it to the table of docs/providers.md"
+    assert kind in STARTERS, "add it to scaffold/drafts.py, and a file to scaffold/files/targets/"
 
 
 APIS = {"azure-openai", "openai", "anthropic", "gemini"}
