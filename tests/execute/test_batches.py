@@ -79,6 +79,7 @@ def test_only_questions_without_a_stored_answer_are_asked(monkeypatch: pytest.Mo
     assert again == ["answer to c", "answer to b", "answer to a"]
     asyncio.run(answers(session, monkeypatch, "abc", cache=tmp_path))
     asyncio.run(answers(session, monkeypatch, ""))
+    asyncio.run(answers(session, monkeypatch, "d", dry_run=True))
     assert [[name for name, _ in batch] for batch in session.together] == [["a", "b"], ["c"]]
 
 

@@ -1,17 +1,76 @@
-"""The scratch folder of a question: made beside other questions, and always removed."""
+"""What an agent reads: the prompt, copies of files in a scratch folder, and the proof that it has read them."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
+import subprocess
+import sys
 import tempfile
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from agentv_ci.contracts.exchange import InputFile, ProviderError
 from agentv_ci.execute.agents import workspace as module
-from agentv_ci.execute.agents.workspace import Workspace, workspace
+from agentv_ci.execute.agents.workspace import (
+    Workspace,
+    file_link,
+    guidelines_of,
+    prompt_document,
+    proof_request,
+    take_proofs,
+    workspace,
+)
+from tests.execute.agents.builders import answer, codex, guideline
+from tests.execute.builders import question
+from tests.support import REPOSITORY, write
+
+GUIDELINE = InputFile(Path("/repo/a.instructions.md"), is_guideline=True, sha256="")
+ATTACHED = InputFile(Path("/repo/data.csv"), is_guideline=False, sha256="")
+
+
+def test_the_prompt_lists_guidelines_and_attachments_apart() -> None:
+    asked = question(prompt="with contents", task="  do it  ")
+    assert prompt_document(asked, [ATTACHED, GUIDELINE]) == (
+        "Read all guideline files:\n* [a.instructions.md](file:///repo/a.instructions.md).\n\n"
+        "Read all attached files:\n* [data.csv](file:///repo/data.csv).\n\n"
+        "If a file is missing, answer `ERROR: missing-file <filename>` and stop.\n"
+        "Then apply the system instructions to the user query below.\n\n"
+        "[[ ## user_query ## ]]\n\ndo it"
+    )
+    assert prompt_document(asked, []) == "[[ ## user_query ## ]]\n\ndo it"
+    assert prompt_document(question(prompt="judge this"), []).endswith("\n\njudge this")
+
+
+@pytest.mark.parametrize(
+    ("name", "link"),
+    [
+        ("a b.md", "[a b.md](file:///r/a%20b.md)"),
+        ("a#b?.md", "[a#b?.md](file:///r/a%23b%3F.md)"),
+        ("a(1).md", "[a(1).md](file:///r/a%281%29.md)"),
+        ("a[1].md", "[a\\[1\\].md](file:///r/a%5B1%5D.md)"),
+        ("é.md", "[é.md](file:///r/%C3%A9.md)"),
+    ],
+)
+def test_a_link_is_markdown_for_every_name(name: str, link: str) -> None:
+    assert file_link(InputFile(Path("/r", name), is_guideline=False, sha256="")) == link
+
+
+def test_an_agent_can_open_files_of_every_name_as_separate_copies(tmp_path: Path) -> None:
+    names = ["a b", "a#b", "a%20b", "a(b)", "a[b]", "a\\b", "a'b", 'a"b', "-n", "..b", "a*b", "übung 世界", "prompt.md"]
+    names += ["a/x.md", "b/x.md", "c/x.md.1"]
+    write(tmp_path / "files", {name: name for name in names})
+    opens = """
+import re, urllib.parse
+linked = re.findall(r"[(]file://([^)]+)[)]", sys.stdin.read())
+say(json.dumps([open(urllib.parse.unquote(path)).read() for path in linked]))
+"""
+    files = tuple(InputFile(tmp_path / "files" / name, is_guideline=True, sha256="") for name in names)
+    assert json.loads(answer(codex(tmp_path, opens), tmp_path, question(files=files))) == names
 
 
 @pytest.fixture
@@ -22,64 +81,142 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_files_are_copied_and_everything_is_removed(scratch: Path, tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text("a", encoding="utf-8")
-
-    async def main() -> None:
-        async with workspace("codex", [InputFile(tmp_path / "a.md", is_guideline=True, sha256="")]) as place:
-            (copy,) = place.files
-            assert (copy.path.read_text("utf-8"), copy.is_guideline) == ("a", True)
-            copy.path.write_text("changed", encoding="utf-8")
-
-    asyncio.run(main())
-    assert list(scratch.iterdir()) == []
-    assert (tmp_path / "a.md").read_text("utf-8") == "a"
+async def use(*files: InputFile) -> None:
+    async with workspace("codex", files) as place:
+        (copy,) = place.files
+        assert (copy.path.read_text("utf-8"), copy.is_guideline) == ("a", True)
+        copy.path.write_text("changed", encoding="utf-8")
 
 
-def test_file_that_is_gone_is_a_failure_and_leaves_nothing(scratch: Path, tmp_path: Path) -> None:
-    async def main() -> None:
-        async with workspace("codex", [InputFile(tmp_path / "gone.md", is_guideline=False, sha256="")]):
-            raise AssertionError
+def test_a_workspace_has_copies_and_is_removed(scratch: Path, tmp_path: Path) -> None:
+    asyncio.run(use(guideline(tmp_path / "a.md", "a")))
+    assert (list(scratch.iterdir()), (tmp_path / "a.md").read_text("utf-8")) == ([], "a")
 
+
+@pytest.mark.parametrize("missing", ["file", "folder"])
+def test_a_workspace_that_cannot_be_made_is_a_failure_and_leaves_nothing(
+    missing: str, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if missing == "folder":
+        monkeypatch.setattr(tempfile, "tempdir", str(scratch / "nowhere"))
     with pytest.raises(ProviderError, match="cannot write the files of the question"):
-        asyncio.run(main())
+        asyncio.run(use(InputFile(scratch / "gone.md", is_guideline=False, sha256="")))
     assert list(scratch.iterdir()) == []
 
 
-def test_folder_that_cannot_be_made_is_a_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
-
-    async def main() -> None:
-        async with workspace("codex", []):
-            raise AssertionError
-
-    with pytest.raises(ProviderError, match="cannot write the files of the question"):
-        asyncio.run(main())
-
-
-def test_question_that_is_cancelled_while_its_files_are_copied_leaves_nothing(
+def test_a_question_that_is_cancelled_while_files_are_copied_leaves_nothing(
     scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun, goes_on = threading.Event(), threading.Event()
+    begun, continues = threading.Event(), threading.Event()
     make = module._make
 
     def slow(kind: str, files: tuple[InputFile, ...]) -> Workspace:
         begun.set()
-        assert goes_on.wait(30)
+        assert continues.wait(30)
         return make(kind, files)
 
     async def main() -> None:
-        async def use() -> None:
-            async with workspace("codex", []):
-                raise AssertionError
-
         using = asyncio.create_task(use())
         await asyncio.to_thread(begun.wait, 30)
         using.cancel()
-        asyncio.get_running_loop().call_later(0.05, goes_on.set)
+        asyncio.get_running_loop().call_later(0.05, continues.set)
         with pytest.raises(asyncio.CancelledError):
             await using
 
     monkeypatch.setattr(module, "_make", slow)
     asyncio.run(main())
     assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.parametrize("body", ["import shutil; shutil.rmtree(os.getcwd())", "os.chmod('.', 0)"])
+def test_a_workspace_is_removed_whatever_the_agent_does_to_it(body: str, scratch: Path, tmp_path: Path) -> None:
+    assert answer(codex(tmp_path, f"{body}\nsay('hello')"), tmp_path) == "hello"
+    assert list(scratch.iterdir()) == []
+
+
+READ_ONLY = f"""
+import asyncio, concurrent.futures.thread, os, sys, tempfile
+sys.path.insert(0, {str(REPOSITORY)!r})
+from agentv_ci.execute.agents.workspace import workspace
+tempfile.tempdir = sys.argv[1]
+if os.getuid() == 0:
+    os.setuid(65534)
+
+async def main():
+    async with workspace("codex", []) as place:
+        for mode in (0o500, 0o300, 0o000):
+            module = place.folder / f"module-{{mode}}"
+            module.mkdir()
+            (module / "file").write_text("")
+            module.chmod(mode)
+
+asyncio.run(main())
+"""
+
+
+def test_read_only_folders_of_an_agent_are_removed_too() -> None:
+    # As a user whom modes stop: the administrator would not notice.
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)
+        command = [sys.executable, "-c", READ_ONLY, folder]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert (done.returncode, done.stderr, list(Path(folder).iterdir())) == (0, "", [])
+
+
+def hash_of(link: InputFile) -> str:
+    return hashlib.sha256(link.path.read_bytes()).hexdigest()
+
+
+def tokens(links: Sequence[InputFile]) -> list[str]:
+    """Return the tokens as an agent returns them that follows its instructions."""
+    asked = proof_request(links).split("one per line:\n\n")[1].split("\n\nReplace")[0]
+    first, *rest = asked.split("<hex>")
+    return "".join([first, *(hash_of(link) + each for link, each in zip(links, rest, strict=True))]).split("\n")
+
+
+def test_a_proof_is_requested_for_each_guideline() -> None:
+    assert proof_request(guidelines_of([ATTACHED])) == ""
+    text = proof_request([GUIDELINE, InputFile(Path("/repo/b.md"), is_guideline=True, sha256="")])
+    assert text.startswith("[[ ## mandatory_pre_read ## ]]\n\nRead all instruction files: [a.instructions.md](file:")
+    assert "INSTRUCTIONS_READ: `a.instructions.md` i=1 SHA256=<hex>\nINSTRUCTIONS_READ: `b.md` i=2 SHA256=<hex>" in text
+
+
+@pytest.mark.parametrize("name", ["a b.md", "a i=2 SHA256=x.md", "a`b.md", "a\nb.md"])
+@pytest.mark.parametrize("form", ["{}", "- {}", "**{}**", "{}\r"])
+def test_tokens_of_every_name_and_form_are_removed_and_compared(name: str, form: str, tmp_path: Path) -> None:
+    links = [guideline(tmp_path / each, each) for each in (name, "b.md")]
+    given = [form.format(each) for each in reversed(tokens(links))]
+    text, proofs = take_proofs("\n".join([*given, "", "hello\n"]), guidelines_of(links))
+    assert (text, [proof["ok"] for proof in proofs]) == ("hello", [True, True])
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "reported"),
+    [
+        ("\nThe answer.\n", "The answer.", None),
+        ("TOKEN\n\nThe answer.", "The answer.", "ab"),
+        ("```\nTOKEN\n```\nThe answer.", "The answer.", "ab"),
+        ("```text\nTOKEN\n```\n\n```\nThe answer.\n```", "```\nThe answer.\n```", "ab"),
+        ("TOKEN\n```\nThe answer.\n```", "```\nThe answer.\n```", "ab"),
+        ("The answer.\nTOKEN", "The answer.\nINSTRUCTIONS_READ: `a.md` i=1 SHA256=AB", None),
+        ("INSTRUCTIONS_READ: `a.md` i=0 SHA256=AB\nThe answer.", "The answer.", None),
+        ("INSTRUCTIONS_READ: `b.md` i=1 SHA256=AB\nThe answer.", "The answer.", None),
+        (
+            f"INSTRUCTIONS_READ: `a.md` i={'9' * 5000} SHA256=AB",
+            f"INSTRUCTIONS_READ: `a.md` i={'9' * 5000} SHA256=AB",
+            None,
+        ),
+    ],
+    ids=lambda value: value[:30] if isinstance(value, str) else "",
+)
+def test_only_tokens_at_the_top_of_an_answer_are_proofs(
+    said: str, text: str, reported: str | None, tmp_path: Path
+) -> None:
+    link = guideline(tmp_path / "a.md")
+    found, proofs = take_proofs(said.replace("TOKEN", "INSTRUCTIONS_READ: `a.md` i=1 SHA256=AB"), guidelines_of([link]))
+    proof = {"file": "a.md", "i": 1, "sha256_expected": hash_of(link), "sha256_reported": reported, "ok": False}
+    assert (found, proofs) == (text, [proof])
+    assert take_proofs("INSTRUCTIONS_READ: `a.md` i=1 SHA256=00\nhello", []) == (
+        "INSTRUCTIONS_READ: `a.md` i=1 SHA256=00\nhello",
+        [],
+    )

@@ -1,0 +1,310 @@
+"""Agents on the command line: how they are found and called, their failures, and the logs of Codex."""
+
+from __future__ import annotations
+
+import json
+import resource
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.exchange import Response
+from agentv_ci.execute.providers.codex import run_log, summary
+from agentv_ci.redaction import Redactor
+from tests.execute.agents.builders import answer, ask, codex, failure, script
+from tests.execute.builders import context, question, target
+from tests.support import clean_environment, has_ended, run_command, write
+from tests.support.evals import documents
+
+ECHO = """
+import json, os, sys
+said = json.dumps({"arguments": sys.argv[1:], "env": dict(os.environ), "cwd": os.getcwd(), "stdin": sys.stdin.read()})
+for event in EVENTS:
+    print(json.dumps(event).replace('"SAID"', json.dumps(said)))
+"""
+EVENTS: dict[str, list[dict[str, Any]]] = {
+    "codex": [
+        {"type": "item.completed", "item": {"type": "agent_message", "text": "SAID"}},
+        {"type": "turn.completed", "usage": {}},
+    ],
+    "claude-code": [{"type": "result", "is_error": False, "result": "SAID"}],
+    "copilot-cli": [{"type": "assistant.message", "data": {"content": "SAID"}}, {"type": "result", "exitCode": 0}],
+    "gemini-cli": [
+        {"type": "message", "role": "assistant", "content": "SAID"},
+        {"type": "result", "status": "success"},
+    ],
+}
+
+
+def called(provider: str, folder: Path, environ: dict[str, str] | None = None, **settings: Any) -> dict[str, Any]:
+    """Return how an agent was called."""
+    agent = script(folder / "agent", ECHO.replace("EVENTS", repr(EVENTS[provider])))
+    (folder / "work").mkdir(exist_ok=True)
+    asked = target(provider=provider, executable=agent, **settings)
+    found: dict[str, Any] = json.loads(answer(asked, folder, environ={**clean_environment(), **(environ or {})}))
+    return found
+
+
+CODEX = "--ask-for-approval {} exec --json --color never --skip-git-repo-check"
+EVERYTHING: dict[str, Any] = {"model": "m", "args": ["--mine", "x y"], "cwd": "work"}
+ALL_OF_CODEX = {**EVERYTHING, "profile": "p", "approval": "on-request", "sandbox": "workspace-write"}
+
+
+@pytest.mark.parametrize(
+    ("provider", "settings", "arguments"),
+    [
+        ("codex", {}, f"{CODEX.format('never')} -"),
+        (
+            "codex",
+            ALL_OF_CODEX,
+            CODEX.format("on-request")
+            + " --profile p --model m --sandbox workspace-write --add-dir WORKSPACE --mine x_y -",
+        ),
+        ("codex", {"cwd": "work", "sandbox": "read-only"}, f"{CODEX.format('never')} --sandbox read-only -"),
+        ("claude-code", {}, "-p --output-format stream-json --verbose"),
+        (
+            "claude-code",
+            EVERYTHING,
+            "-p --output-format stream-json --verbose --model m --add-dir WORKSPACE --mine x_y",
+        ),
+        ("copilot-cli", {}, "--output-format json --no-color --allow-all-tools"),
+        (
+            "copilot-cli",
+            EVERYTHING,
+            "--output-format json --no-color --allow-all-tools --model m --add-dir WORKSPACE --mine x_y",
+        ),
+        ("gemini-cli", {}, "-o stream-json --skip-trust"),
+        ("gemini-cli", EVERYTHING, "-o stream-json --skip-trust -m m --include-directories WORKSPACE --mine x_y"),
+    ],
+)
+def test_arguments(provider: str, settings: dict[str, Any], arguments: str, tmp_path: Path) -> None:
+    found = called(provider, tmp_path, **settings)
+    seen = ["WORKSPACE" if f"/agentv-{provider}-" in each else each for each in found["arguments"]]
+    assert [each.replace(" ", "_") for each in seen] == arguments.split()
+    assert found["stdin"] == "[[ ## user_query ## ]]\n\nsay hello"
+    place = Path(found["cwd"])
+    assert place == tmp_path / "work" if "cwd" in settings else f"agentv-{provider}-" in place.name
+
+
+@pytest.mark.parametrize(
+    ("provider", "name", "value"),
+    [
+        ("claude-code", "DISABLE_AUTOUPDATER", "1"),
+        ("claude-code", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("copilot-cli", "CI", "1"),
+        ("gemini-cli", "GEMINI_TELEMETRY_ENABLED", "false"),
+    ],
+)
+def test_variables_have_defaults_that_the_environment_and_the_target_override(
+    provider: str, name: str, value: str, tmp_path: Path
+) -> None:
+    assert called(provider, tmp_path)["env"][name] in (value, clean_environment().get(name))
+    assert called(provider, tmp_path, {name: "a"})["env"][name] == "a"
+    assert called(provider, tmp_path, {name: "a"}, env={name: "b"})["env"][name] == "b"
+
+
+SLEEPS = "subprocess.Popen(['sleep', '60'])"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "say('hello')",
+        "sys.stdin.close(); say('hello')",
+        f"child = {SLEEPS}\nopen('pid', 'w').write(str(child.pid))\nsay('hello')",
+        "say('hello')\nos.close(1)\ntime.sleep(0.3)\nopen('done', 'w')",
+    ],
+    ids=["answers", "does not read", "leaves a child", "closes its output"],
+)
+def test_an_agent_is_waited_for_and_ended_with_its_children(body: str, tmp_path: Path) -> None:
+    asked = codex(tmp_path, body, cwd=str(tmp_path))
+    assert answer(asked, tmp_path, question(prompt="x" * 1_000_000)) == "hello"
+    assert (tmp_path / "done").exists() == ("done" in body)
+    assert "pid" not in body or has_ended(int((tmp_path / "pid").read_text()))
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "detail"),
+    [
+        (
+            "say('hello')\nprint('first\\nit broke', file=sys.stderr)\nsys.exit(3)",
+            "process",
+            "codex: it broke (exit code 3)",
+        ),
+        ("say('hello')\nsys.exit(3)", "process", "codex: no reason given (exit code 3)"),
+        ("event(type='turn.failed', error={'message': 'no'})", "process", "codex: no"),
+        ("event(type='turn.completed')", "malformed", "codex: no assistant message"),
+        ("", "malformed", "codex printed nothing (exit code 0)"),
+        ("print('hi')", "malformed", "codex printed no JSON (exit code 0): hi"),
+        ("print('hi')\nsys.exit('Not logged in')", "auth", "codex printed no JSON (exit code 1): Not logged in"),
+        (
+            "event(type='turn.failed', error={'message': 'Missing environment variable: K'})",
+            "auth",
+            "codex: Missing environment variable: K",
+        ),
+        ("print('x' * 11_000_000)", "process", "codex printed more than 10 MiB"),
+        (
+            "sys.stderr.write('waiting\\n'); sys.stderr.flush(); time.sleep(60)",
+            "timeout",
+            "codex timed out after 0.7 s; stderr: waiting",
+        ),
+    ],
+)
+def test_a_failed_agent_has_a_kind_a_reason_and_its_output(body: str, kind: str, detail: str, tmp_path: Path) -> None:
+    log: list[str] = []
+    error = failure(codex(tmp_path, body, timeout_seconds=0.7 if kind == "timeout" else 20), tmp_path, log=log)
+    assert (error.kind, error.detail) == (kind, detail)
+    assert error.printed is not None
+    assert ("hello" in error.printed.stdout, "waiting" in error.printed.stderr) == ("hello" in body, "waiting" in body)
+    (file,) = (tmp_path / "logs" / "codex").iterdir()
+    assert f"it: one: log in {file}" in log
+    assert ("[stderr] waiting" in file.read_text("utf-8")) == ("waiting" in body)
+
+
+def test_an_answer_has_its_prompt_and_a_seed_is_a_warning(tmp_path: Path) -> None:
+    warned: list[str] = []
+    found = ask(codex(tmp_path, "say('hello')"), tmp_path, question(prompt="say hello", seed=7), warned=warned)
+    assert isinstance(found, Response)
+    assert found.request == {"prompt": "[[ ## user_query ## ]]\n\nsay hello"}
+    assert warned == ["it: seeds are ignored: the agent does not support them"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "detail"),
+    [
+        (
+            {"executable": "no-agent-of-that-name"},
+            "executable 'no-agent-of-that-name' is not on PATH; install it or set 'executable'",
+        ),
+        ({"executable": "./gone"}, "executable 'ROOT/gone' does not exist (setting 'executable')"),
+        ({"executable": "./folder"}, "executable 'ROOT/folder' is a directory (setting 'executable')"),
+        ({"executable": "./plain"}, "executable 'ROOT/plain' is not executable (setting 'executable')"),
+        ({"executable": "./text"}, "codex cannot start 'ROOT/text': Exec format error (setting 'executable')"),
+        (
+            {"executable": "./broken"},
+            "codex cannot start 'ROOT/broken': No such file or directory (setting 'executable')",
+        ),
+        ({"executable": "~missing-user/agent"}, "'~missing-user/agent': Could not determine home directory."),
+        ({"cwd": "gone"}, "working directory 'ROOT/gone' does not exist (setting 'cwd')"),
+        ({"cwd": "~missing-user/place"}, "'~missing-user/place': Could not determine home directory."),
+    ],
+)
+def test_an_agent_that_cannot_start_is_named_with_its_setting(
+    settings: dict[str, str], detail: str, tmp_path: Path
+) -> None:
+    (tmp_path / "folder").mkdir()
+    write(tmp_path, {"plain": "#!/bin/sh\n", "text": "not a program\n", "broken": "#!/no/such/interpreter\n"})
+    for name in ("text", "broken"):
+        (tmp_path / name).chmod(0o755)
+    error = failure(codex(tmp_path, "say('hello')", **settings), tmp_path, environ={"PATH": "/usr/bin"})
+    assert (error.kind, error.detail) == ("process", detail.replace("ROOT", str(tmp_path)))
+
+
+def test_an_agent_is_found_in_a_relative_folder_of_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = codex(tmp_path / "bin", "say('hello')", env={"PATH": "bin"}, executable="agent")
+    monkeypatch.chdir(tmp_path)
+    assert answer(asked, tmp_path) == "hello"
+
+
+def test_a_missing_agent_ends_the_run_before_the_first_case(repository: Path) -> None:
+    documents(repository, ["one"], {"name": "default", "provider": "codex", "executable": "no-agent-of-that-name"})
+    done = run_command("eval", "evals", "--out", "r.jsonl", cwd=repository)
+    assert (done.code, "no-agent-of-that-name" in done.err, (repository / "r.jsonl").exists()) == (4, True, False)
+
+
+EVENT = b'{"type": "turn.started"}'
+
+
+def logged(folder: Path, *chunks: tuple[int, bytes], whole: bool = False) -> str:
+    """Listen to chunks; return what the log has below its head."""
+    asked = question(case_id="a/../b c", attempt=1)
+    services = context(redact=Redactor(["canary-canary"]).text)
+    summarize = None if whole else summary
+    with run_log(folder, "my target", asked, ["codex", "-"], services=services, summarize=summarize) as listener:
+        assert listener is not None
+        for output, data in chunks:
+            listener(output, data)
+    (log,) = folder.iterdir()
+    assert log.name.startswith("20300102T030405Z_my-target_a-..-b-c_attempt-2_")
+    head, *rest = log.read_text("utf-8").split("# codex -\n")
+    assert head == "# my target: a/../b c, attempt 2\n# started 2030-01-02T03:04:05+00:00\n"
+    return "".join(rest)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "whole", "expected"),
+    [
+        (
+            [(1, EVENT[:9]), (2, b"war"), (1, EVENT[9:] + b"\n"), (2, b"ning\n"), (1, b"rest")],
+            False,
+            "[+00:00] [stdout] turn.started\n[+00:00] [stderr] warning\n[+00:00] [stdout] rest\n",
+        ),
+        ([(1, EVENT + b"\n")], True, f"[+00:00] [stdout] {EVENT.decode()}\n"),
+        ([(2, b"\x1b[31mcanary-\x1b[0mcanary\xff\n")], False, "[+00:00] [stderr] ***\ufffd\n"),
+    ],
+    ids=["lines", "events", "secrets"],
+)
+def test_a_log_has_whole_lines_with_time_and_output(
+    chunks: Sequence[tuple[int, bytes]], whole: bool, expected: str, tmp_path: Path
+) -> None:
+    assert logged(tmp_path, *chunks, whole=whole) == expected
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        ({"item": {"type": "command_execution", "command": "ls", "exit_code": 1}}, ["command (exit 1): ls"]),
+        ({"item": {"type": "file_change", "changes": [{"path": "a"}]}}, ['files changed: [{"path": "a"}]']),
+        ({"item": {"type": "mcp_tool_call", "server": "s", "tool": "t"}}, ["tool called: s.t"]),
+        ({"item": {"type": "agent_message", "text": "Hi"}}, ["agent_message: Hi"]),
+        ({"item": {"type": "error", "message": "hm"}}, ["error: hm"]),
+        ({"type": "item.started", "item": {"type": "agent_message"}}, []),
+        ({"type": "turn.failed", "error": {"message": "no"}}, ["turn.failed: no"]),
+        ({"type": "turn.completed", "usage": {"a": 1}}, ['turn.completed: {"a": 1}']),
+        ({"type": "thread.started"}, ["thread.started"]),
+        ({"type": None}, []),
+    ],
+)
+def test_an_event_is_summarised(event: JsonObject, expected: list[str]) -> None:
+    assert list(summary({"type": "item.completed", **event})) == expected
+
+
+@pytest.mark.parametrize(("form", "has_events"), [("json", True), ("summary", False)])
+def test_logs_of_codex_have_a_folder_and_a_format(
+    form: str, has_events: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    answer(codex(tmp_path, "say('hello')", log_dir="~/my-logs", log_format=form), tmp_path / "repository")
+    (log,) = (tmp_path / "my-logs").iterdir()
+    assert ('"type": "turn.completed"' in log.read_text("utf-8")) is has_events
+
+
+@pytest.mark.parametrize("value", [" OFF ", "0", "False"])
+def test_logs_of_codex_can_be_turned_off(value: str, tmp_path: Path) -> None:
+    answer(codex(tmp_path, "say('hello')"), tmp_path, environ={"AGENTV_CODEX_STREAM_LOGS": value})
+    assert not (tmp_path / "logs").exists()
+
+
+def test_a_log_that_cannot_be_written_is_one_warning(tmp_path: Path) -> None:
+    write(tmp_path, {"file": ""})
+    warned: list[str] = []
+    assert answer(codex(tmp_path, "say('hello')", log_dir="file/logs"), tmp_path, warned=warned) == "hello"
+    prints = codex(tmp_path, "print('a line\\n' * 5_000)\nsay('hello')\nsys.stdout.write('and a rest')")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+    try:
+        assert answer(prints, tmp_path, warned=warned) == "hello"
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [each.split(": [")[0] for each in warned] == ["it: cannot write agent logs", "cannot write agent logs"]
+
+
+def test_a_secret_split_by_colours_is_not_printed(repository: Path) -> None:
+    script(repository / "agent", "import sys\nprint('key sk-\\x1b[0mabcdefgh', file=sys.stderr)\nsys.exit(1)")
+    documents(repository, ["one"], {"name": "default", "provider": "codex", "executable": "./agent"}, max_retries=0)
+    arguments = ("eval", "evals", "--out", "r.jsonl", "--verbose")
+    done = run_command(*arguments, cwd=repository, env={"MY_API_KEY": "sk-abcdefgh"})
+    assert (done.code, "***" in done.err, "sk-abcdefgh" in done.out + done.err) == (4, True, False)

@@ -1,0 +1,359 @@
+"""`provider: vscode-copilot`: its folders, requests and answers, with a program that is called like VS Code."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentv_ci.contracts.exchange import InputFile, Response
+from agentv_ci.execute.agents.subagents import TOOL, Subagent, take_subagent
+from agentv_ci.execute.agents.workspace import proof_request
+from agentv_ci.execute.providers import open_provider
+from tests.execute.agents.builders import EDITOR, answer, ask, editor, failure, guideline, script
+from tests.execute.builders import ask_all, context, question
+from tests.support import REPOSITORY, clean_environment, has_ended, run_command, write
+from tests.support.evals import FINDS, documents
+
+
+def now() -> datetime:
+    """Locks are as old as their files: the clock has to be that of the disk."""
+    return datetime.now(UTC)
+
+
+def taken(root: Path) -> str:
+    with take_subagent(root, now()) as place:
+        return place.name
+
+
+def test_folders_that_are_taken_at_once_are_different_ones(tmp_path: Path) -> None:
+    with take_subagent(tmp_path, now()) as first, take_subagent(tmp_path, now()) as second:
+        assert (first.name, second.name) == ("subagent-1", "subagent-2")
+        # An agent removes the lock when it has answered; the folder is still in use.
+        first.lock.unlink()
+        assert taken(tmp_path) == "subagent-3"
+    with pytest.raises(KeyboardInterrupt), take_subagent(tmp_path, now()) as place:
+        raise KeyboardInterrupt
+    assert (place.name, place.lock.exists()) == ("subagent-1", False)
+
+
+def test_a_folder_of_an_agent_that_still_works_is_not_taken(tmp_path: Path) -> None:
+    with take_subagent(tmp_path, now()) as place:
+        place.is_kept = True
+    assert (place.lock.exists(), taken(tmp_path)) == (True, "subagent-2")
+    place.lock.unlink()
+    assert taken(tmp_path) == "subagent-1"
+
+
+def test_a_lock_of_another_tool_is_not_removed(tmp_path: Path) -> None:
+    with take_subagent(tmp_path, now()) as place:
+        place.lock.write_text("another's", encoding="utf-8")
+    assert place.lock.read_text("utf-8") == "another's"
+
+
+@pytest.mark.parametrize(
+    ("content", "age", "folder"),
+    [
+        ("", timedelta(), "subagent-2"),
+        ([], timedelta(hours=23), "subagent-2"),
+        ({"tool": "another"}, timedelta(), "subagent-2"),
+        ({"tool": TOOL, "host": "elsewhere"}, timedelta(), "subagent-2"),
+        ({"tool": TOOL, "host": socket.gethostname()}, timedelta(), "subagent-1"),
+        ("", timedelta(hours=25), "subagent-1"),
+        ({"tool": "another"}, timedelta(hours=25), "subagent-1"),
+    ],
+)
+def test_a_lock_counts_unless_it_is_old_or_of_a_killed_run(
+    content: object, age: timedelta, folder: str, tmp_path: Path
+) -> None:
+    write(tmp_path, {"subagent-1/subagent.lock": json.dumps(content)})
+    moment = (now() - age).timestamp()
+    os.utime(tmp_path / "subagent-1" / "subagent.lock", (moment, moment))
+    assert taken(tmp_path) == folder
+
+
+def test_a_run_that_is_killed_releases_its_folder(tmp_path: Path) -> None:
+    program = f"""
+import os, sys
+sys.path.insert(0, {str(REPOSITORY)!r})
+from datetime import UTC, datetime
+from pathlib import Path
+from agentv_ci.execute.agents.subagents import take_subagent
+with take_subagent(Path({str(tmp_path)!r}), datetime.now(UTC)) as place:
+    os.kill(os.getpid(), 9)
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=False, timeout=60).returncode == -9
+    assert (tmp_path / "subagent-1" / "subagent.lock").exists()
+    assert taken(tmp_path) == "subagent-1"
+
+
+def test_a_workspace_has_its_own_folder_and_those_of_the_template(tmp_path: Path) -> None:
+    template = tmp_path / "there" / "ours.code-workspace"
+    settings = """{
+      // comments and trailing commas, as editors allow them
+      "folders": [{"path": "sub"}, {"path": "/absolute"}, {"uri": "vscode-remote://x"}],
+      "settings": {
+        "editor.tabSize": 2,
+        "chat.promptFilesLocations": {"prompts": true, "/p": true, "~/p": false, "**/p": true, "${here}": true},
+      },
+    }"""
+    write(tmp_path, {"there/ours.code-workspace": settings})
+    place = Subagent(tmp_path / "subagent-1")
+    place.folder.mkdir()
+    place.prepare(template, "0123abcd", keeps_messages=False)
+    sub, prompts = (str(template.parent / name) for name in ("sub", "prompts"))
+    locations = {prompts: True, "/p": True, "~/p": False, "**/p": True, "${here}": True}
+    assert json.loads(place.workspace.read_text("utf-8")) == {
+        "folders": [{"path": "."}, {"path": sub}, {"path": "/absolute"}, {"uri": "vscode-remote://x"}],
+        "settings": {"editor.tabSize": 2, "chat.promptFilesLocations": locations},
+    }
+    assert {path.name for path in (place.folder / ".github" / "agents").iterdir()} == {"wakeup.md", "0123abcd.md"}
+    for keeps in (True, False):
+        (place.messages / "old").write_text("", encoding="utf-8")
+        place.prepare(None, "x", keeps_messages=keeps)
+        assert (place.messages / "old").exists() is keeps
+
+
+@pytest.mark.parametrize(
+    ("text", "detail"),
+    [
+        (None, "No such file or directory"),
+        ("{", "cannot read workspace_template: "),
+        ("\xff", "cannot read workspace_template: "),
+        ("[1]", "a.code-workspace' is not a workspace"),
+        ("[" * 20_000, "a.code-workspace' is nested too deeply"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_a_template_that_is_not_a_workspace_is_named(text: str | None, detail: str, tmp_path: Path) -> None:
+    template = tmp_path / "a.code-workspace"
+    if text is not None:
+        template.write_text(text, "latin-1")
+    error = failure(editor(tmp_path, "", workspace_template=str(template)), tmp_path)
+    assert (error.kind, detail in error.detail) == ("process", True)
+    assert not (tmp_path / "agents").exists()
+
+
+def lock(folder: Path) -> Path:
+    return folder / "agents" / "subagent-1" / "subagent.lock"
+
+
+def calls(folder: Path) -> list[list[str]]:
+    return [json.loads(line) for line in (folder / "code.calls").read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("status", "wakes"),
+    [("", True), ("window (subagent-12 - VS Code)", True), ("window (subagent-1 - VS Code)", False)],
+)
+def test_a_window_is_opened_unless_it_is_open_and_attached_files_go_to_the_chat(
+    status: str, wakes: bool, tmp_path: Path
+) -> None:
+    files = (guideline(tmp_path / "rules.md"), InputFile(tmp_path / "data.csv", is_guideline=False, sha256=""))
+    write(tmp_path, {"data.csv": "1"})
+    asked = question(prompt="say hello", files=files)
+    assert (
+        answer(editor(tmp_path, "answer('\\ufeffhello\\r\\n')"), tmp_path, asked, environ={"STATUS": status}) == "hello"
+    )
+    found = calls(tmp_path)
+    assert found[0] == ["--status"]
+    assert any("wakeup" in call for call in found) is wakes
+    chat = found[-1]
+    assert chat[:3] == ["-r", "chat", "-m"]
+    attached = [Path(path).name for flag, path in pairwise(chat) if flag == "-a"]
+    assert attached == ["rules.md", "data.csv", "20300102030405_req.md"]
+    assert chat[-1] == "Follow the instructions in 20300102030405_req.md."
+    assert not lock(tmp_path).exists()
+
+
+@pytest.mark.parametrize(
+    "after",
+    ["asked.unlink()", "asked.write_text('something else')", "lock.write_text('another')", "TAKE"],
+)
+def test_an_answer_is_read_whatever_happens_to_its_folder_afterwards(after: str, tmp_path: Path) -> None:
+    take = f"""
+sys.path.insert(0, {str(REPOSITORY)!r})
+from datetime import datetime, UTC
+from agentv_ci.execute.agents.subagents import take_subagent
+with take_subagent(folder.parent, datetime.now(UTC)) as taken:
+    taken.prepare(None, "00000000", keeps_messages=False)
+"""
+    found = ask(editor(tmp_path, f"answer('hello')\n{take if after == 'TAKE' else after}"), tmp_path)
+    assert isinstance(found, Response)
+    assert (found.answer, "say hello" in str(found.request["prompt"])) == ("hello", True)
+    assert lock(tmp_path).exists() == (after == "lock.write_text('another')")
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "detail"),
+    [
+        ("", "timeout", "VS Code produced no response within 30 s"),
+        ("asked.with_name('x_res.tmp.md').write_text('half')", "timeout", "VS Code produced no response within 30 s"),
+        ("sys.exit('no window')", "process", "code: no window (exit code 1)"),
+    ],
+)
+def test_a_session_without_an_answer_releases_its_folder(body: str, kind: str, detail: str, tmp_path: Path) -> None:
+    error = failure(editor(tmp_path, body), tmp_path)
+    assert (error.kind, error.detail.replace(f"{tmp_path}/", "")) == (kind, detail)
+    assert not lock(tmp_path).exists()
+
+
+def test_a_window_that_does_not_open_is_named(tmp_path: Path) -> None:
+    asked = editor(tmp_path, "")
+    script(tmp_path / "code", "")
+    error = failure(asked, tmp_path, question(timeout_s=90))
+    alive = tmp_path / "agents" / "subagent-1" / ".alive"
+    assert error.detail == f"VS Code did not respond within 60 s: '{alive}' is missing"
+    error = failure(editor(tmp_path, "", subagent_root="~missing-user/agents"), tmp_path)
+    assert error.detail == "'~missing-user/agents': Could not determine home directory."
+
+
+def test_a_cancelled_session_releases_its_folder(tmp_path: Path) -> None:
+    hangs = tmp_path / "hangs"
+    asked = editor(tmp_path, f"Path({str(hangs)!r}).touch(); time.sleep(60)")
+
+    async def main() -> None:
+        provider = open_provider(asked, context(tmp_path))
+        await provider.check()
+        asking = asyncio.create_task(provider.ask(question()))
+        while not hangs.exists():  # noqa: ASYNC110  # another process makes it
+            await asyncio.sleep(0.02)
+        asking.cancel()
+        with suppress(asyncio.CancelledError):
+            await asking
+
+    asyncio.run(main())
+    assert not lock(tmp_path).exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "later", "reported"),
+    [
+        ("TOKEN\nhello", "write_text('new rules')", None),
+        ("TOKEN\nhello", "unlink()", None),
+        ("hello", "touch()", "no hash"),
+        ("INSTRUCTIONS_READ: `rules.md` i=1 SHA256=00\nhello", "touch()", "a different hash"),
+    ],
+)
+def test_a_guideline_is_compared_as_it_was_when_it_was_asked_for(
+    said: str, later: str, reported: str | None, tmp_path: Path
+) -> None:
+    link = guideline(tmp_path / "rules.md")
+    token = proof_request([link]).split("one per line:\n\n")[1].split("\n")[0]
+    token = token.replace("<hex>", hashlib.sha256(link.path.read_bytes()).hexdigest())
+    body = f"answer({said.replace('TOKEN', token)!r})\nPath({str(link.path)!r}).{later}"
+    warned: list[str] = []
+    found = ask(editor(tmp_path, body), tmp_path, question(files=(link,)), warned=warned)
+    assert isinstance(found, Response)
+    assert found.answer == "hello"
+    preread: Any = found.request["preread"]
+    assert [proof["ok"] for proof in preread] == [reported is None]
+    expected = f"it: one: the agent reported {reported} for rules.md: it may not have read it"
+    assert warned == ([] if reported is None else [expected])
+
+
+def test_requests_of_a_dry_run_are_kept(tmp_path: Path) -> None:
+    asked = editor(tmp_path, "", dry_run=True)
+    warned: list[str] = []
+    found = ask_all(asked, [question(prompt=each, seed=7) for each in "ab"], context(tmp_path, warned=warned))
+    responses = [each for each in found if isinstance(each, Response)]
+    files = [Path(str(each.request["request_file"])) for each in responses]
+    assert [file.name for file in files] == ["20300102030405_req.md", "20300102030405-2_req.md"]
+    assert [file.read_text() for file in files] == [each.request["prompt"] for each in responses]
+    assert warned == ["it: seeds are ignored: the agent does not support them"] * 2
+
+
+def run_editor(repository: Path, body: str, ids: str, *flags: str, **settings: Any) -> tuple[dict[str, str], str]:
+    """Run cases in VS Code; return the answers, and what was logged."""
+    script(repository / "code", EDITOR + body)
+    target: Mapping[str, Any] = {"name": "default", "provider": "vscode-copilot", "command": "./code"}
+    cases = [{"id": each, "input_messages": [{"role": "user", "content": f"say {each}"}]} for each in ids]
+    hello = {**FINDS, "value": "hello"}
+    documents(repository, cases, {**target, "subagent_root": "agents", **settings}, evaluators=[hello], max_retries=0)
+    done = run_command(
+        "eval", "evals", "--out", "r.jsonl", "--verbose", *flags, cwd=repository, env={"BATCHED": "true"}
+    )
+    rows = [json.loads(line) for line in (repository / "r.jsonl").read_text("utf-8").splitlines()]
+    return {f"{row['eval_id']}{row['trial']}": row["candidate_answer"] for row in rows}, done.err
+
+
+def test_a_window_that_still_works_keeps_its_folder_after_the_run(repository: Path) -> None:
+    for _ in range(2):
+        run_editor(repository, "", "a", wait=False)
+    assert sorted(each.name for each in (repository / "agents").iterdir()) == ["subagent-1", "subagent-2"]
+
+
+@pytest.mark.slow
+def test_a_batch_without_all_answers_is_asked_case_by_case(repository: Path) -> None:
+    body = "if 'orchestrator' not in asked.name: answer('hello')"
+    answers, err = run_editor(
+        repository, body, "ab", "--workers", "8", provider_batching="${{ BATCHED }}", timeout_seconds=2
+    )
+    assert answers == {"a1": "hello", "b1": "hello"}
+    assert "provider_batching failed: VS Code produced 0 responses for 2 requests" in err
+    assert "'vscode-copilot' supports 1 concurrent request; workers=8 is ignored" in err
+
+
+def test_every_trial_gets_its_own_answer_of_a_batch(repository: Path) -> None:
+    body = """
+for request in sorted(asked.parent.glob("*_req.md")):
+    answer("hello " + request.read_text().split("say ")[1].split()[0], request)
+"""
+    answers, err = run_editor(repository, body, "ab", "--repeat", "2", provider_batching=True)
+    assert answers == {"a1": "hello a", "a2": "hello a", "b1": "hello b", "b2": "hello b"}
+    assert "asking 4 questions in one batch" in err
+    assert calls(repository)[-1][-1].endswith("_orchestrator.md. Use the tool #runSubagent.")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("provider", "number"), [("codex", signal.SIGINT), ("vscode-copilot", signal.SIGTERM)])
+def test_an_interrupted_run_leaves_no_agent_no_lock_and_no_scratch_folder(
+    provider: str, number: signal.Signals, repository: Path
+) -> None:
+    scratch, pids = repository / "scratch", repository / "pids"
+    scratch.mkdir()
+    waits = f"""
+import os, signal, subprocess, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen(["sleep", "60"])
+open({str(pids)!r}, "w").write(f"{{os.getpid()}} {{child.pid}}")
+time.sleep(60)
+"""
+    script(repository / "agent", (EDITOR if provider == "vscode-copilot" else "") + waits)
+    named = {"command": "./agent", "subagent_root": "agents"} if provider != "codex" else {"executable": "./agent"}
+    documents(repository, ["one"], {"name": "default", "provider": provider, **named})
+    hearing = "import signal, runpy; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    program = f"{hearing}runpy.run_module('agentv_ci', run_name='__main__', alter_sys=True)"
+    run = subprocess.Popen(
+        [sys.executable, "-c", program, "eval", "evals", "--out", "r.jsonl"],
+        cwd=repository,
+        env=clean_environment({"TMPDIR": str(scratch), "PYTHONPATH": str(REPOSITORY)}),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+    async def started() -> None:
+        async with asyncio.timeout(30):
+            while not (pids.exists() and len(pids.read_text().split()) == 2):  # noqa: ASYNC110  # another process
+                await asyncio.sleep(0.02)
+
+    asyncio.run(started())
+    run.send_signal(number)
+    _, err = run.communicate(timeout=30)
+    assert (run.returncode, "Traceback" in err) == (130, False)
+    assert all(has_ended(int(each)) for each in pids.read_text().split())
+    assert list(scratch.iterdir()) == []
+    assert not list(repository.glob("agents/*/subagent.lock"))
