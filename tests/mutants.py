@@ -145,18 +145,20 @@ class Copy:
 
     def judge(self, mutant: Mutant, tests: Sequence[str], record: Record) -> Verdict:
         """Run the tests of a mutant until one fails."""
-        verdict, total_s = Verdict(mutant, len(tests)), 0.0
+        verdict, total_s, pace = Verdict(mutant, len(tests)), 0.0, 1.0
         self._write(mutant.path, mutant.mutated)
         for end_s in ENDS_S:
-            stage, begin_s = verdict.tried, total_s
+            stage, begin_s, began = verdict.tried, total_s, time.monotonic()
             while verdict.tried < len(tests) and total_s + record.seconds(tests[verdict.tried]) <= end_s:
                 total_s += record.seconds(tests[verdict.tried])
                 verdict.tried += 1
             if stage < verdict.tried:
-                failed = self.failing(tests[stage : verdict.tried], 20 + 4 * (total_s - begin_s), "-x")
+                failed = self.failing(tests[stage : verdict.tried], 20 + 4 * pace * (total_s - begin_s), "-x")
                 if failed:
                     verdict.killer = failed[0]
                     break
+                # A machine that is busier than when the tests were recorded needs longer.
+                pace = max(pace, (time.monotonic() - began) / (total_s - begin_s))
         self._write(mutant.path, mutant.source)
         return verdict
 
@@ -232,6 +234,8 @@ def main() -> int:
     """Print the kill rate and what survived."""
     options = _arguments()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    # Tests interrupt processes, and a shell has its background jobs ignore that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if options.record or not options.contexts.exists():
         _say(f"running {' '.join(options.tests)} with coverage …")
         Record.write(options.contexts, options.tests)
