@@ -1,4 +1,4 @@
-"""What models cost."""
+"""Prices of models."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ OWN = Price(input_per_mtok=1, output_per_mtok=2)
         ("gpt-5-latest", "gpt-5"),
     ],
 )
-def test_dated_model_costs_what_the_undated_one_does(dated: str, plain: str) -> None:
+def test_a_dated_model_costs_what_the_undated_one_does(dated: str, plain: str) -> None:
     assert price_of(dated, {}) == price_of(plain, {}) is not None
     assert price_of(dated, {plain: OWN}) == OWN
 
 
-def test_author_has_the_last_word() -> None:
+def test_the_authors_price_takes_precedence() -> None:
     assert price_of("gpt-5", {"gpt-5": OWN}) == OWN
     assert price_of("gpt-5", {"gpt-4": OWN}) != OWN
 
 
-def test_unknown_model_has_no_price() -> None:
+def test_an_unknown_model_does_not_have_a_price() -> None:
     assert price_of("my-model", {}) is None
     assert price_of("", {}) is None
 
 
-def test_table_says_of_which_day_it_is() -> None:
+def test_the_table_has_a_date() -> None:
     assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", prices_as_of())

@@ -1,4 +1,4 @@
-"""Secrets are found in every form they take, and nothing else is touched."""
+"""Secrets are found in every form they take, and nothing else is changed."""
 
 from __future__ import annotations
 
@@ -10,29 +10,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv_ci.contracts.api_targets import OpenAITarget
 from agentv_ci.contracts.exchange import ProviderError, Response
-from agentv_ci.contracts.results import OutputMessage, ToolCall
-from agentv_ci.contracts.targets import CliTarget, Target
+from agentv_ci.contracts.results import OutputMessage, PrintedOutput, ToolCall
 from agentv_ci.execute.resolution import resolve_targets
 from agentv_ci.redaction import MASK, Redactor, secrets_of
+from tests.execute.builders import target
+from tests.report.builders import row
 
 SECRET = 'sk-"canary"/äöü+0123'
+KEY = "-----BEGIN KEY-----\nc2VjcmV0IHNlY3JldA\n-----END KEY-----"
 
 
 @pytest.mark.parametrize(
-    "form",
+    ("secret", "form"),
     [
-        SECRET,
-        json.dumps(SECRET)[1:-1],
-        json.dumps(SECRET, ensure_ascii=False)[1:-1],
-        quote(SECRET, safe=""),
-        base64.b64encode(SECRET.encode()).decode().rstrip("="),
-        base64.urlsafe_b64encode(SECRET.encode()).decode().rstrip("="),
+        (SECRET, SECRET),
+        (SECRET, json.dumps(SECRET)[1:-1]),
+        (SECRET, json.dumps(SECRET, ensure_ascii=False)[1:-1]),
+        (SECRET, SECRET.replace('"', '\\"').replace("/", "\\/")),
+        (SECRET, quote(SECRET)),
+        (SECRET, quote(SECRET, safe="")),
+        (SECRET, quote(SECRET, safe="").replace("%2F", "%2f")),
+        ("two words", "two+words"),
+        (SECRET, base64.b64encode(SECRET.encode()).decode().rstrip("=")),
+        (SECRET, base64.urlsafe_b64encode(SECRET.encode()).decode().rstrip("=")),
+        (KEY, "c2VjcmV0IHNlY3JldA"),
+        ("sk-abcdefgh", "sk-\x1b[0mabcdefgh"),
     ],
 )
-def test_a_secret_is_masked_in_every_form(form: str) -> None:
-    assert Redactor([SECRET]).text(f"before {form} after") == f"before {MASK} after"
+def test_a_secret_is_masked_in_every_form(secret: str, form: str) -> None:
+    assert Redactor([secret]).text(f"before {form} after") == f"before {MASK} after"
 
 
 def test_a_secret_that_contains_another_is_masked_as_a_whole() -> None:
@@ -43,40 +50,44 @@ LETTERS = st.text("abcxyz")
 
 
 @given(LETTERS, LETTERS, st.text("0123456789+/", min_size=8))
-def test_nothing_else_is_touched(before: str, after: str, secret: str) -> None:
+def test_nothing_else_is_changed(before: str, after: str, secret: str) -> None:
     assert Redactor([secret]).text(f"{before}{secret}{after}") == f"{before}{MASK}{after}"
     assert Redactor([secret]).text(before + after) == before + after
 
 
-def test_without_secrets_a_response_is_the_same_object() -> None:
-    response = Response("answer", (OutputMessage(role="assistant", content="answer"),), has_trace=False)
-    assert Redactor([]).response(response) is response
-    assert Redactor(["not-in-there"]).response(response) is response
-
-
-def test_a_response_is_cleaned_everywhere_and_says_so() -> None:
-    calls = (ToolCall(tool="search", input={"q": SECRET, SECRET: [SECRET]}, output=SECRET),)
+def test_a_response_is_masked_everywhere_and_marked() -> None:
+    calls = (ToolCall(tool=SECRET, input={"q": SECRET, SECRET: [SECRET]}, output=SECRET),)
     response = Response(
         f"it is {SECRET}",
-        (OutputMessage(role="assistant", content=SECRET, tool_calls=calls),),
+        (OutputMessage(role=SECRET, content=SECRET, tool_calls=calls),),
         has_trace=True,
         model=SECRET,
+        finish_reason=SECRET,
         request={"a": SECRET},
     )
     clean = Redactor([SECRET]).response(response)
-    assert SECRET not in repr(clean)
-    assert clean.masked
+    assert (SECRET in repr(clean), clean.masked) == (False, True)
+    assert (Redactor([]).response(response), Redactor(["not-in-there"]).response(response)) == (response, response)
 
 
-def test_an_error_is_shortened_only_after_it_is_clean() -> None:
-    error = ProviderError("process", "x" * 395 + SECRET + "y" * 2000)
+def test_a_row_is_masked_where_it_has_text_from_outside() -> None:
+    found = row("error", candidate_answer=SECRET, error=f"no {SECRET}", printed=PrintedOutput(stdout=SECRET, stderr=""))
+    clean = Redactor([SECRET]).row(found)
+    assert (clean.candidate_answer, clean.error, clean.masked) == (MASK, f"no {MASK}", True)
+    assert clean.printed == PrintedOutput(stdout=MASK, stderr="")
+    assert Redactor(["not-in-there"]).row(found) is found
+
+
+def test_an_error_is_masked_before_it_is_shortened() -> None:
+    printed = PrintedOutput(stdout=f"{SECRET}{'x' * 20_000}", stderr="\x1b[31mred")
+    error = ProviderError("process", "x" * 395 + SECRET + "y" * 2000, printed=printed)
     Redactor([SECRET]).clean(error)
-    assert len(error.detail) == 1000
-    assert "sk-" not in error.detail
-    assert str(error) == error.detail
+    assert (len(error.detail), "sk-" in error.detail, str(error), error.masked) == (1000, False, error.detail, True)
+    assert error.printed is not None
+    assert (error.printed.stdout[:4], len(error.printed.stdout), error.printed.stderr) == (f"{MASK}x", 10_000, "red")
 
 
-def test_secret_are_marked_fields_and_variables_named_so() -> None:
+def test_secrets_are_marked_fields_and_variables_with_secret_names() -> None:
     environ = {
         "OPENAI_API_KEY": "from-the-environment",
         "GITHUB_TOKEN": "ghs_0123456789",
@@ -87,19 +98,13 @@ def test_secret_are_marked_fields_and_variables_named_so() -> None:
         "GREETING": "good morning",
         "HEADER": "Bearer header-token",
     }
-    targets: dict[str, Target] = {
-        "gpt": OpenAITarget(
-            name="gpt", provider="openai", model="m", api_key="${{ OPENAI_API_KEY }}", headers={"x": "${{ HEADER }}"}
-        ),
-        "agent": CliTarget(
-            name="agent", provider="cli", command_template="x", env={"A": "${{ GREETING }}", "B": "a literal value"}
-        ),
+    gpt = target(provider="openai", model="m", api_key="${{ OPENAI_API_KEY }}", headers={"x": "${{ HEADER }}"})
+    agent = target(provider="cli", command_template="x", env={"A": "${{ GREETING }}", "B": "a literal value"})
+    targets = {"gpt": gpt, "agent": agent}
+    expected = {
+        *("from-the-environment", "ghs_0123456789", "correct horse", "good morning"),
+        *("Bearer header-token", "header-token"),
     }
-    assert secrets_of(targets, resolve_targets(targets, environ), environ) == {
-        "from-the-environment",
-        "ghs_0123456789",
-        "correct horse",
-        "good morning",
-        "Bearer header-token",
-        "header-token",
-    }
+    assert secrets_of(targets, resolve_targets(targets, environ), environ) == expected
+    # Targets that are not asked are not resolved.
+    assert secrets_of(targets, {}, environ) >= {"from-the-environment", "good morning"}

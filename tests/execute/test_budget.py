@@ -1,114 +1,133 @@
-"""What a run has cost, and whether it may go on."""
+"""What a run has cost, and whether it may continue."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 import pytest
 
-from agentv_ci.contracts.agent_targets import CodexTarget
-from agentv_ci.contracts.api_targets import OpenAITarget
+from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.exchange import Response
-from agentv_ci.contracts.results import OutputMessage, Usage
-from agentv_ci.contracts.targets import CliTarget, MockTarget, Target
+from agentv_ci.contracts.results import Usage
+from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.budget import Budget
+from agentv_ci.prices import cost_of_response
+from tests.execute.builders import target
 from tests.report.builders import suite
 
-A, B = "evals/a.yaml", "evals/b.yaml"
-GPT = OpenAITarget(name="gpt", provider="openai", model="gpt-2030")
-CODEX = CodexTarget(name="codex", provider="codex")
-COMMAND = CliTarget(name="command", provider="cli", command_template="x")
-MOCK = MockTarget(name="mock", provider="mock")
-
-
-def answer(
-    cost_usd: float | None = None, *, model: str | None = None, cached: bool = False, counted: bool = True
-) -> Response:
-    messages = (OutputMessage(role="assistant", content="42"),)
-    told = Response("42", messages, has_trace=False, model=model, cost_usd=cost_usd, cached=cached)
-    return replace(told, usage=Usage(input_tokens=100, output_tokens=10, total_tokens=110) if counted else None)
-
-
+GPT = target(provider="openai", model="gpt-2030")
+CODEX = target(name="codex", provider="codex")
+COMMAND = target(provider="cli", command_template="x")
+MOCK = target(provider="mock")
 NONE: Mapping[str, float] = MappingProxyType({})
 
 
+def answer(cost_usd: float | None = None, **given: Any) -> Response:
+    usage = Usage(input_tokens=100, output_tokens=10, total_tokens=110)
+    return replace(Response("42", (), has_trace=False, cost_usd=cost_usd, usage=usage), **given)
+
+
 def budget(
-    most_usd: float | None = None,
-    *,
-    shards: int = 1,
-    warned: list[str] | None = None,
-    own: Mapping[str, float] = NONE,
-) -> Budget:
-    suites = {path: suite(path, **({"max_cost_usd": own[name]} if name in own else {})) for name, path in PATHS.items()}
-    return Budget(most_usd, suites, shards, ([] if warned is None else warned).append)
-
-
-PATHS = {"a": A, "b": B}
-
-
-def test_costs_are_added_up_by_suite_and_in_all() -> None:
-    spent = budget(1.0, own={"a": 0.5})
-    for path in (A, A, B):
-        spent.answered(GPT, answer(0.25), path)
-    assert (spent.spent_usd, spent.is_exhausted(A), spent.is_exhausted(B)) == (0.75, True, False)
-    spent.answered(GPT, answer(0.25), B)
-    assert spent.is_exhausted(B)
-
-
-def test_without_a_bound_nothing_is_exhausted() -> None:
-    spent = budget()
-    spent.answered(GPT, answer(1e9), A)
-    assert not spent.is_exhausted(A)
-
-
-def test_nothing_is_the_budget_of_what_costs_nothing() -> None:
-    spent = budget(0.0)
-    spent.answered(MOCK, answer(), A)
-    assert not spent.is_exhausted(A)
-    spent.answered(GPT, answer(0.0001), A)
-    assert spent.is_exhausted(A)
-
-
-def test_every_shard_has_its_share() -> None:
-    spent = budget(4.0, shards=4, own={"b": 2.0})
-    spent.answered(GPT, answer(0.5), B)
-    assert (spent.is_exhausted(B), spent.is_exhausted(A)) == (True, False)
-    spent.answered(GPT, answer(0.5), A)
-    assert spent.is_exhausted(A)
-
-
-def test_what_was_kept_costs_nothing_again() -> None:
-    spent = budget(1.0)
-    spent.answered(GPT, answer(5.0, cached=True), A)
-    spent.answered(GPT, answer(None, cached=True), A)
-    assert (spent.spent_usd, list(spent.unpriced)) == (0.0, [])
+    most_usd: float | None = None, suites: Mapping[str, float] = NONE, shards: int = 1
+) -> tuple[Budget, list[str]]:
+    """Return the budget of the suites `a` and `b`, which may have budgets of their own, and its warnings."""
+    warned: list[str] = []
+    given = {name: suite(name, **({"max_cost_usd": suites[name]} if name in suites else {})) for name in "ab"}
+    return Budget(most_usd, given, shards, warned.append), warned
 
 
 @pytest.mark.parametrize(
-    ("target", "found", "named"),
+    ("most_usd", "suites", "shards", "spent", "exhausted"),
+    [
+        (None, {}, 1, {"a": 1e9}, ""),
+        (1.0, {}, 1, {"a": 0.5, "b": 0.25}, ""),
+        (1.0, {}, 1, {"a": 0.5, "b": 0.5}, "ab"),
+        (1.0, {"a": 0.5}, 1, {"a": 0.5, "b": 0.25}, "a"),
+        (0.0, {}, 1, {}, ""),
+        (0.0, {}, 1, {"a": 0.0001}, "ab"),
+        (4.0, {"b": 2.0}, 4, {"b": 0.5}, "b"),
+        (4.0, {"b": 2.0}, 4, {"b": 0.5, "a": 0.5}, "ab"),
+    ],
+)
+def test_a_budget_of_the_run_or_a_suite_is_used_up(
+    most_usd: float | None, suites: Mapping[str, float], shards: int, spent: Mapping[str, float], exhausted: str
+) -> None:
+    found, _ = budget(most_usd, suites, shards)
+    found.answered(MOCK, answer(), "a")
+    for name, cost_usd in spent.items():
+        found.answered(GPT, answer(cost_usd), name)
+    assert "".join(name for name in "ab" if found.is_exhausted(name)) == exhausted
+    assert found.spent_usd == sum(spent.values())
+
+
+@pytest.mark.parametrize(
+    ("asked", "given", "named"),
     [
         (GPT, answer(), ["gpt-2030"]),
+        (GPT, answer(usage=None), ["gpt-2030 (does not report tokens)"]),
+        (GPT, answer(usage=Usage(input_tokens=1)), ["gpt-2030 (does not report tokens)"]),
         (CODEX, answer(model="served"), ["served"]),
         (CODEX, answer(), ["codex"]),
-        (GPT, answer(counted=False), ["gpt-2030 (does not report tokens)"]),
+        (GPT, answer(cached=True), []),
         (COMMAND, answer(), []),
         (MOCK, answer(), []),
     ],
 )
-def test_a_model_without_a_price_is_named(target: Target, found: Response, named: list[str]) -> None:
-    spent = budget()
-    spent.answered(target, found, A)
-    spent.answered(target, found, A)
-    assert list(spent.unpriced) == named
+def test_a_model_without_a_price_is_named_once(asked: Target, given: Response, named: list[str]) -> None:
+    spent, _ = budget()
+    spent.answered(asked, given, "a")
+    spent.answered(asked, given, "a")
+    assert (list(spent.unpriced), spent.spent_usd) == (named, 0.0)
 
 
-@pytest.mark.parametrize(("most_usd", "own", "warned"), [(None, {}, 0), (1.0, {}, 1), (None, {"b": 1.0}, 1)])
-def test_with_a_budget_people_are_told_of_it_once(most_usd: float | None, own: dict[str, float], warned: int) -> None:
-    said: list[str] = []
-    spent = budget(most_usd, warned=said, own=own)
-    spent.answered(GPT, answer(), A)
-    spent.answered(GPT, answer(), B)
-    assert len(said) == warned
-    assert all("'gpt-2030'" in each and "'prices'" in each for each in said)
+@pytest.mark.parametrize(("most_usd", "suites", "warnings"), [(None, {}, 0), (1.0, {}, 1), (None, {"b": 1.0}, 1)])
+def test_with_a_budget_a_missing_price_is_one_warning(
+    most_usd: float | None, suites: dict[str, float], warnings: int
+) -> None:
+    spent, warned = budget(most_usd, suites)
+    spent.answered(GPT, answer(), "a")
+    spent.answered(GPT, answer(), "b")
+    said = "the cost of 'gpt-2030' is unknown, so the budget cannot be enforced; set its price in 'prices'"
+    assert warned == [said] * warnings
+
+
+def test_a_stored_answer_costs_nothing() -> None:
+    spent, _ = budget(1.0)
+    spent.answered(GPT, answer(5.0, cached=True), "a")
+    assert spent.spent_usd == 0
+
+
+@pytest.mark.parametrize(
+    ("prices", "given", "expected"),
+    [
+        ({"m": 99.0}, {}, 99.0),
+        ({"m": 99.0, "m-2026-01-01": 7.0}, {}, 99.0),
+        ({"m-2026-01-01": 7.0}, {}, 7.0),
+        ({}, {}, None),
+        ({"m": 99.0}, {"cost_usd": 1.0}, 1.0),
+        ({"m": 99.0}, {"usage": None}, None),
+        ({"m": 99.0}, {"usage": Usage(input_tokens=1)}, None),
+    ],
+)
+def test_an_answer_has_the_providers_cost_else_the_price_of_its_target_or_model(
+    prices: dict[str, float], given: dict[str, Any], expected: float | None
+) -> None:
+    authored = {name: Price(input_per_mtok=dollars, output_per_mtok=0) for name, dollars in prices.items()}
+    usage = Usage(input_tokens=1_000_000, output_tokens=0)
+    response = replace(answer(model="m-2026-01-01", usage=usage), **given)
+    assert cost_of_response(target(provider="openai", model="m"), response, authored) == expected
+
+
+@pytest.mark.parametrize(
+    ("cached", "rate", "expected"),
+    [(None, None, 4.0), (500_000, None, 4.0), (500_000, 0.2, 3.1), (5_000_000, 0.2, 2.2)],
+)
+def test_cached_tokens_have_their_own_price_if_there_is_one(
+    cached: int | None, rate: float | None, expected: float
+) -> None:
+    price = Price(input_per_mtok=2, output_per_mtok=4, **({} if rate is None else {"cached_input_per_mtok": rate}))
+    usage = Usage(input_tokens=1_000_000, output_tokens=500_000, cached_tokens=cached)
+    assert cost_of_response(GPT, answer(usage=usage), {"gpt-2030": price}) == expected

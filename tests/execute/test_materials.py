@@ -1,7 +1,8 @@
-"""The plan's files as files on the disk."""
+"""The plan's files as files on disk."""
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,78 +15,66 @@ from tests.support import write
 TEXT = "Be brief.\r\nÜberall.\n"
 
 
-def test_a_file_that_still_says_the_same_is_the_repositorys_own(repository: Path) -> None:
-    texts = Texts()
-    reference = texts.add("docs/rules.md", TEXT)
-    (repository / "docs").mkdir()
-    (repository / "docs" / "rules.md").write_bytes(TEXT.encode())
-    with Materials(texts.by_digest, repository) as materials:
-        assert materials.locate(reference) == repository / "docs" / "rules.md"
-
-
-@pytest.mark.parametrize("now", ["Be verbose.", "", None, TEXT.replace("\r\n", "\n"), f"\ufeff{TEXT}"])
-def test_a_file_that_has_changed_or_gone_is_a_scratch_copy_of_what_the_plan_knows(
-    now: str | None, repository: Path
+@pytest.mark.parametrize(
+    ("now", "is_own"),
+    [
+        (TEXT, True),
+        ("Be verbose.", False),
+        ("", False),
+        (None, False),
+        (TEXT.replace("\r\n", "\n"), False),
+        (f"\ufeff{TEXT}", False),
+    ],
+)
+def test_an_unchanged_file_is_the_repositorys_own_and_any_other_a_scratch_copy(
+    now: str | None, is_own: bool, repository: Path
 ) -> None:
     texts = Texts()
     reference = texts.add("docs/rules.md", TEXT)
+    (repository / "docs").mkdir()
     if now is not None:
-        (repository / "docs").mkdir()
         (repository / "docs" / "rules.md").write_bytes(now.encode())
     with Materials(texts.by_digest, repository) as materials:
-        copy = materials.locate(reference)
-        assert copy.is_absolute()
-        assert not copy.is_relative_to(repository)
-        assert (copy.name, copy.read_bytes()) == ("rules.md", TEXT.encode())
+        found = materials.locate(reference)
+        assert (found == repository / "docs" / "rules.md", found.is_relative_to(repository)) == (is_own, is_own)
+        assert (found.is_absolute(), found.name, found.read_bytes()) == (True, "rules.md", TEXT.encode())
+    assert found.exists() is is_own
 
 
-def test_scratch_copies_keep_their_places_towards_each_other(repository: Path) -> None:
+def test_files_that_belong_together_are_all_own_or_all_copies_with_the_same_places(repository: Path) -> None:
     texts = Texts()
-    first, second = texts.add("evals/judge.py", "import lib.words"), texts.add("evals/lib/words.py", "WORDS = []")
-    with Materials(texts.by_digest, repository) as materials:
-        assert materials.locate(second) == materials.locate(first).parent / "lib" / "words.py"
-
-
-def test_files_that_belong_together_are_all_the_repositorys_or_all_copies(repository: Path) -> None:
-    texts = Texts()
-    script, helper = texts.add("evals/judge.py", "import words"), texts.add("evals/words.py", "WORDS = []")
-    write(repository, {"evals/judge.py": "import words", "evals/words.py": "WORDS = []"})
+    script, helper = texts.add("evals/judge.py", "import lib.words"), texts.add("evals/lib/words.py", "WORDS = []")
+    write(repository, {"evals/judge.py": "import lib.words", "evals/lib/words.py": "WORDS = []"})
     with Materials(texts.by_digest, repository) as materials:
         found = materials.locate_together([script, helper])
         assert found == {each.path: repository / each.path for each in (script, helper)}
-    write(repository, {"evals/words.py": "WORDS = ['changed']"})
-    with Materials(texts.by_digest, repository) as materials:
+        write(repository, {"evals/lib/words.py": "WORDS = ['changed']"})
         found = materials.locate_together([script, helper])
         assert found is materials.locate_together([script, helper])
-        assert [path.read_text("utf-8") for path in found.values()] == ["import words", "WORDS = []"]
-        assert found["evals/judge.py"].parent == found["evals/words.py"].parent
+        assert [path.read_text("utf-8") for path in found.values()] == ["import lib.words", "WORDS = []"]
+        assert found["evals/lib/words.py"] == found["evals/judge.py"].parent / "lib" / "words.py"
         assert not found["evals/judge.py"].is_relative_to(repository)
 
 
-def test_a_file_is_looked_for_once(repository: Path) -> None:
+def test_a_copy_is_kept_and_a_changed_file_is_noticed(repository: Path) -> None:
     texts = Texts()
-    reference = texts.add("a.md", TEXT)
+    copied, own = texts.add("a.md", TEXT), texts.add("rules.md", "old")
+    write(repository, {"rules.md": "old"})
     with Materials(texts.by_digest, repository) as materials:
-        copy = materials.locate(reference)
-        write(repository, {"a.md": TEXT})
-        assert materials.locate(reference) == copy
+        copy = materials.locate(copied)
+        assert materials.locate(own) == repository / "rules.md"
+        write(repository, {"a.md": TEXT, "rules.md": "new"})
+        assert materials.locate(copied) == copy
+        assert materials.locate(own).read_text("utf-8") == "old"
 
 
-def test_two_files_never_share_a_copy(repository: Path) -> None:
+def test_no_two_files_share_a_copy(repository: Path) -> None:
     texts = Texts()
-    references = [
-        texts.add("a.md", "one"),
-        texts.add("a.md", "two"),
-        texts.add("../b.md", "3"),
-        texts.add("up/b.md", "4"),
-    ]
+    given = [("a.md", "one"), ("a.md", "two"), ("../b.md", "3"), ("up/b.md", "4")]
+    references = [texts.add(path, text) for path, text in given]
     with Materials(texts.by_digest, repository) as materials:
-        assert [materials.locate(each).read_text(encoding="utf-8") for each in references * 2] == [
-            "one",
-            "two",
-            "3",
-            "4",
-        ] * 2
+        found = [materials.locate(each).read_text(encoding="utf-8") for each in references * 2]
+    assert found == [text for _, text in given] * 2
 
 
 @pytest.mark.parametrize("path", ["../../escape.md", "/etc/agentv-ci-escape.md", "a/../../escape.md"])
@@ -97,33 +86,22 @@ def test_a_copy_never_leaves_the_scratch_folder(path: str, repository: Path) -> 
         assert materials.locate(reference).resolve().is_relative_to(scratch.resolve())
 
 
-def test_scratch_copies_are_removed_at_the_end(repository: Path) -> None:
-    texts = Texts()
-    references = [texts.add("a.md", "one"), texts.add("deep/er/b.md", "two")]
-    with Materials(texts.by_digest, repository) as materials:
-        copies = [materials.locate(each) for each in references]
-    assert [each.exists() for each in (*copies, copies[0].parent)] == [False] * 3
-
-
 def test_scratch_copies_are_removed_after_a_failure_too(repository: Path) -> None:
-    copies: list[Path] = []
+    texts, copies = Texts(), list[Path]()
 
     def fail() -> None:
-        texts = Texts()
         with Materials(texts.by_digest, repository) as materials:
-            copies.append(materials.locate(texts.add("a.md", TEXT)))
+            copies.append(materials.locate(texts.add("deep/er/a.md", TEXT)))
             raise ValueError("a bug")
 
     with pytest.raises(ValueError, match="a bug"):
         fail()
-    assert [each.exists() for each in copies] == [False]
+    assert not copies[0].parent.parent.parent.exists()
 
 
-def test_nothing_is_written_where_the_repository_has_everything(
+def test_nothing_is_written_if_the_repository_has_everything(
     repository: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import tempfile
-
     scratch = tmp_path_factory.mktemp("scratch")
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
     texts = Texts()
@@ -133,14 +111,17 @@ def test_nothing_is_written_where_the_repository_has_everything(
         assert list(scratch.iterdir()) == []
 
 
-def test_a_folder_in_the_place_of_a_file_is_a_file_that_has_gone(repository: Path) -> None:
+def test_a_directory_is_not_a_file_and_a_link_keeps_its_name(repository: Path) -> None:
     texts = Texts()
     (repository / "a.md").mkdir()
+    write(repository, {"v3.md": "three"})
+    (repository / "current.md").symlink_to("v3.md")
     with Materials(texts.by_digest, repository) as materials:
         assert materials.locate(texts.add("a.md", TEXT)).read_bytes() == TEXT.encode()
+        assert materials.locate(texts.add("current.md", "three")) == repository / "current.md"
 
 
-def test_a_file_that_the_plan_does_not_know_is_a_bug_and_not_a_wrong_file(repository: Path) -> None:
+def test_a_file_that_the_plan_does_not_hold_is_a_bug(repository: Path) -> None:
     write(repository, {"a.md": "other"})
     with Materials({}, repository) as materials, pytest.raises(KeyError):
         materials.locate(FileReference(path="a.md", sha256="0" * 64))

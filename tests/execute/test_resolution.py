@@ -1,336 +1,325 @@
-"""References to the environment become values, all of them or none."""
+"""Environment references become values, defaults come from the provider's variables, and invalid values are named."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
 
-from agentv_ci.contracts.api_targets import OpenAITarget
-from agentv_ci.contracts.targets import CliTarget, MockTarget, Target
-from agentv_ci.errors import UsageError
+from agentv_ci.errors import MissingVariables, UsageError
 from agentv_ci.execute.resolution import resolve_targets
+from tests.execute.builders import target
 
-OPENAI = {"name": "gpt", "provider": "openai", "model": "gpt-mock"}
-CLI = {"name": "tool", "provider": "cli", "command_template": "echo {PROMPT}"}
+OPENAI = {"provider": "openai", "model": "gpt-mock"}
 LOCAL = {**OPENAI, "base_url": "http://127.0.0.1:1/v1"}
+CLI = {"provider": "cli", "command_template": "echo {PROMPT}"}
+AZURE = {"provider": "azure-openai"}
+CLAUDE = {"provider": "anthropic", "model": "m"}
+GEMINI = {"provider": "gemini"}
 
 
-def made(settings: dict[str, Any]) -> Target:
-    return TypeAdapter[Target](Target).validate_python(settings)
+def resolved(environ: dict[str, str], **settings: Any) -> tuple[dict[str, Any], list[str]]:
+    """Return the fields of a resolved target, and the warnings."""
+    warned: list[str] = []
+    (found,) = resolve_targets({"it": target(**settings)}, environ, warned.append).values()
+    return found.model_dump(exclude_none=True, exclude={"name"}), warned
 
 
-def openai(environ: dict[str, str], **settings: Any) -> OpenAITarget:
-    """Resolve a target of an OpenAI-compatible server."""
-    found = resolve_targets({"gpt": made({**LOCAL, **settings})}, environ)["gpt"]
-    assert isinstance(found, OpenAITarget)
-    return found
-
-
-def cli(environ: dict[str, str], **settings: Any) -> CliTarget:
-    found = resolve_targets({"tool": made({**CLI, **settings})}, environ)["tool"]
-    assert isinstance(found, CliTarget)
-    return found
+def fields(environ: dict[str, str], **settings: Any) -> dict[str, Any]:
+    return resolved(environ, **settings)[0]
 
 
 def refusal(environ: dict[str, str], *targets: dict[str, Any]) -> UsageError:
     with pytest.raises(UsageError) as caught:
-        resolve_targets({str(number): made(settings) for number, settings in enumerate(targets)}, environ)
+        resolve_targets({str(number): target(**settings) for number, settings in enumerate(targets)}, environ)
     return caught.value
 
 
-def test_a_target_without_references_stays_as_it_is() -> None:
-    target = made({**LOCAL, "temperature": 0.5, "extra_body": {"stop": None, "n": 1}, "headers": {"x": "y"}})
-    assert resolve_targets({"gpt": target}, {}) == {"gpt": target}
+def test_a_target_without_references_is_unchanged() -> None:
+    given = target(**LOCAL, temperature=0.5, extra_body={"stop": None, "n": 1}, headers={"x": "y"})
+    mock = target(provider="mock", responses={"one": "42"})
+    assert resolve_targets({"evals/targets.yaml#a": given, "b": mock}, {}) == {"evals/targets.yaml#a": given, "b": mock}
 
 
-def test_every_target_keeps_its_key() -> None:
-    targets = {"evals/targets.yaml#a": made(CLI), "b": made({"name": "mock", "provider": "mock"})}
-    assert list(resolve_targets(targets, {})) == ["evals/targets.yaml#a", "b"]
-
-
-def test_a_reference_becomes_the_value() -> None:
-    assert openai({"MY_KEY": "sk-1"}, api_key="${{ MY_KEY }}").api_key == "sk-1"
-
-
-@pytest.mark.parametrize("written", ["${{MY_KEY}}", "${{ MY_KEY }}", "  ${{   MY_KEY   }}  "])
-def test_spaces_in_a_reference_do_not_matter(written: str) -> None:
-    assert openai({"MY_KEY": "sk-1"}, api_key=written).api_key == "sk-1"
-
-
-def test_spaces_and_line_breaks_around_a_value_are_left_out() -> None:
-    assert openai({"MY_KEY": " sk-1\r\n"}, api_key="${{ MY_KEY }}").api_key == "sk-1"
+@pytest.mark.parametrize("written", ["${{MY_KEY}}", "  ${{   MY_KEY   }}  "])
+@pytest.mark.parametrize("value", ["12345678", " 12345678\r\n"])
+def test_a_reference_becomes_the_stripped_value_as_text_where_text_is_expected(written: str, value: str) -> None:
+    assert fields({"MY_KEY": value}, **LOCAL, api_key=written)["api_key"] == "12345678"
 
 
 def test_references_are_found_in_maps_and_lists() -> None:
     environ = {"ORG": "org-1", "CODE": "503", "EFFORT": "low", "URL": "http://127.0.0.1:1/health"}
-    found = openai(
-        environ,
-        headers={"x-org": "${{ ORG }}", "x-plain": "y"},
-        retry_status_codes=[429, "${{ CODE }}"],
-        extra_body={"reasoning": {"effort": "${{ EFFORT }}"}, "list": ["${{ EFFORT }}"]},
-    )
-    assert found.headers == {"x-org": "org-1", "x-plain": "y"}
-    assert found.retry_status_codes == (429, 503)
-    assert found.extra_body == {"reasoning": {"effort": "low"}, "list": ["low"]}
-    probe = cli(environ, healthcheck={"type": "http", "url": "${{ URL }}"}).healthcheck
-    assert probe is not None
-    assert probe.type == "http"
-    assert probe.url == "http://127.0.0.1:1/health"
-
-
-def test_a_value_that_looks_like_a_reference_is_not_resolved_again() -> None:
-    assert cli({"A": "${{ B }}", "B": "b"}, env={"X": "${{ A }}"}).env == {"X": "${{ B }}"}
+    headers = {"x-org": "${{ ORG }}", "x-plain": "y"}
+    body = {"reasoning": {"effort": "${{ EFFORT }}"}, "list": ["${{ EFFORT }}"]}
+    found = fields(environ, **LOCAL, headers=headers, retry_status_codes=[429, "${{ CODE }}"], extra_body=body)
+    assert found["headers"] == {"x-org": "org-1", "x-plain": "y"}
+    assert found["retry_status_codes"] == (429, 503)
+    assert found["extra_body"] == {"reasoning": {"effort": "low"}, "list": ["low"]}
+    probe = fields(environ, **CLI, healthcheck={"type": "http", "url": "${{ URL }}"})["healthcheck"]
+    assert probe["url"] == "http://127.0.0.1:1/health"
 
 
 @pytest.mark.parametrize("written", ["x ${{ A }}", "${{ A }}${{ B }}", "${{ A B }}", "$A", "${A}"])
-def test_what_is_no_whole_reference_is_text(written: str) -> None:
-    assert cli({"A": "a", "B": "b"}, env={"X": written}).env == {"X": written}
+def test_only_a_whole_value_is_a_reference_and_values_are_not_resolved_again(written: str) -> None:
+    assert fields({"A": "a", "B": "b"}, **CLI, env={"X": written})["env"] == {"X": written}
+    assert fields({"A": "${{ B }}", "B": "b"}, **CLI, env={"X": "${{ A }}"})["env"] == {"X": "${{ B }}"}
 
 
-def test_numbers_and_flags_are_read_from_text() -> None:
-    environ = {"N": "4", "T": "0.25", "MS": "1500", "F": "1.5", "YES": "true", "NO": "0"}
-    found = openai(
-        environ,
-        workers="${{ N }}",
-        temperature="${{ T }}",
-        max_output_tokens="${{ N }}",
-        max_retries="${{ NO }}",
-        retry_initial_delay_ms="${{ MS }}",
-        retry_max_delay_ms="${{ MS }}",
-        retry_backoff_factor="${{ F }}",
-    )
-    assert (found.workers, found.temperature, found.max_output_tokens, found.max_retries) == (4, 0.25, 4, 0)
-    assert (found.retry_initial_delay_ms, found.retry_max_delay_ms, found.retry_backoff_factor) == (1500, 1500, 1.5)
-    tool = cli(environ, timeout_seconds="${{ F }}", verbose="${{ YES }}", keep_temp_files="${{ NO }}")
-    assert (tool.timeout_seconds, tool.verbose, tool.keep_temp_files) == (1.5, True, False)
-
-
-def test_a_whole_number_may_be_written_with_a_point() -> None:
-    assert openai({"N": "2.0"}, workers="${{ N }}").workers == 2
-
-
-def test_text_that_looks_like_a_number_stays_text_where_text_is_asked_for() -> None:
-    assert openai({"KEY": "12345678"}, api_key="${{ KEY }}").api_key == "12345678"
+@pytest.mark.parametrize(
+    ("kind", "field", "value", "expected"),
+    [
+        (LOCAL, "workers", "4", 4),
+        (LOCAL, "workers", "2.0", 2),
+        (LOCAL, "temperature", "0.25", 0.25),
+        (LOCAL, "max_retries", "0", 0),
+        (LOCAL, "retry_backoff_factor", "1.5", 1.5),
+        (CLI, "timeout_seconds", "1.5", 1.5),
+        (CLI, "verbose", "true", True),
+        (CLI, "keep_temp_files", "0", False),
+        (LOCAL, "workers", "four", None),
+        (LOCAL, "workers", "0", None),
+        (LOCAL, "workers", "1.5", None),
+        (LOCAL, "workers", "${{ OTHER }}", None),
+        (LOCAL, "temperature", "warm", None),
+        (LOCAL, "temperature", "-1", None),
+        (LOCAL, "temperature", "nan", None),
+        (LOCAL, "max_output_tokens", "0", None),
+        (LOCAL, "max_retries", "-1", None),
+        (LOCAL, "retry_backoff_factor", "0.5", None),
+        (LOCAL, "max_tokens_param", "max_words", None),
+        (LOCAL, "provider_batching", "perhaps", None),
+        (CLI, "timeout_seconds", "0", None),
+        (CLI, "timeout_seconds", "soon", None),
+    ],
+)
+def test_numbers_and_flags_are_read_from_text_and_invalid_ones_are_named_without_the_value(
+    kind: dict[str, Any], field: str, value: str, expected: object
+) -> None:
+    written = {**kind, field: "${{ X }}"}
+    if expected is not None:
+        assert fields({"X": value}, **written)[field] == expected
+        return
+    error = refusal({"X": value}, written)
+    assert error.message.startswith(f"target 'it': invalid {field} (read from X): ")
+    assert (error.exit_code, error.hint) == (2, None)
+    assert len(value) < 4 or value not in error.message
+    assert ("constrained" in error.message, "String should match" in error.message) == (False, False)
 
 
 @pytest.mark.parametrize("environ", [{}, {"X": ""}, {"X": " \n"}])
-def test_an_optional_setting_is_absent_when_its_variable_is_not_set(environ: dict[str, str]) -> None:
-    found = openai(environ, temperature="${{ X }}", workers="${{ X }}", max_retries="${{ X }}")
-    assert (found.temperature, found.workers, found.max_retries) == (None, None, None)
+def test_other_settings_without_their_variable_are_ignored_with_a_warning(environ: dict[str, str]) -> None:
+    found, warned = resolved(environ, **LOCAL, temperature="${{ X }}", workers="${{ X }}")
+    assert {"temperature", "workers"}.isdisjoint(found)
+    assert warned == ["it: workers is ignored: X is not set", "it: temperature is ignored: X is not set"]
 
 
-@pytest.mark.parametrize("environ", [{}, {"X": ""}, {"X": " \n"}])
-@pytest.mark.parametrize("field", ["api_key", "base_url", "model"])
-def test_key_address_and_model_are_never_silently_absent(field: str, environ: dict[str, str]) -> None:
-    error = refusal({**environ, "OPENAI_API_KEY": "sk-1"}, {**OPENAI, field: "${{ X }}"})
-    assert error.message == f"target 'gpt' needs environment variables that are not set: X ({field})"
+@pytest.mark.parametrize("environ", [{}, {"X": " \n"}])
+@pytest.mark.parametrize(
+    ("provider", "field"),
+    [
+        *(("openai", field) for field in ("api_key", "base_url", "model")),
+        *(("codex", field) for field in ("model", "executable", "profile", "cwd")),
+        *(("gemini", field) for field in ("model", "base_url")),
+        ("vscode-copilot", "command"),
+        ("azure-openai", "version"),
+    ],
+)
+def test_settings_that_decide_who_answers_are_never_ignored(provider: str, field: str, environ: dict[str, str]) -> None:
+    keys = {"OPENAI_API_KEY": "k", "GOOGLE_API_KEY": "k", "AZURE_OPENAI_API_KEY": "k", "AZURE_DEPLOYMENT_NAME": "d"}
+    keys["AZURE_OPENAI_ENDPOINT"] = "here"
+    model = {"model": "m"} if provider == "openai" else {}
+    error = refusal({**keys, **environ}, {"provider": provider, **model, field: "${{ X }}"})
+    assert error.message == f"target 'it' needs environment variables that are not set: X ({field})"
+    assert (type(error), error.hint) == (MissingVariables, "set them in the environment or in a .env file")
 
 
-def test_a_variable_of_a_map_is_never_silently_absent() -> None:
-    error = refusal({}, {**CLI, "env": {"TOKEN": "${{ X }}", "PLAIN": "y"}})
-    assert error.message == "target 'tool' needs environment variables that are not set: X (env)"
+def test_a_provider_may_lack_its_own_variable_of_the_model() -> None:
+    found, warned = resolved({"GOOGLE_API_KEY": "k"}, **GEMINI, model="${{ GOOGLE_GEMINI_MODEL }}")
+    assert (found["model"], warned) == ("gemini-3.5-flash-lite", [])
 
 
-def test_all_missing_variables_of_all_targets_are_named_in_one_error() -> None:
+def test_all_missing_variables_and_invalid_values_are_named_together() -> None:
+    says = "needs environment variables that are not set:"
+    google = "GOOGLE_API_KEY or GEMINI_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY"
+    azure = "AZURE_OPENAI_API_KEY (api_key), AZURE_DEPLOYMENT_NAME (deployment), AZURE_OPENAI_ENDPOINT (endpoint)"
+    references = {"base_url": "${{ A }}", "api_key": "${{ K }}", "headers": {"a": "${{ ORG }}"}}
     error = refusal(
         {"SET": "value"},
-        {**OPENAI, "base_url": "${{ ADDRESS }}", "api_key": "${{ KEY }}", "headers": {"a": "${{ ORG }}"}},
+        {**AZURE, "name": "azure"},
+        {**CLAUDE, "name": "claude"},
+        {**GEMINI, "name": "gemini"},
+        {**OPENAI, "name": "gpt", **references},
         {**LOCAL, "name": "fine", "api_key": "${{ SET }}"},
-        {**CLI, "command_template": "${{ COMMAND }}", "env": {"A": "${{ KEY }}", "B": "${{ OTHER }}"}},
+        {**LOCAL, "name": "wrong", "workers": "${{ SET }}", "temperature": "${{ SET }}"},
+        {**CLI, "name": "tool", "command_template": "${{ K }}", "env": {"A": "${{ K }}", "B": "${{ OTHER }}"}},
+        {**CLAUDE, "name": "header", "headers": {"Authorization": "${{ T }}"}},
     )
-    for name in ("ADDRESS", "KEY", "ORG", "COMMAND", "OTHER"):
-        assert name in error.message
-    assert "'gpt'" in error.message
-    assert "'tool'" in error.message
-    assert "'fine'" not in error.message
+    *missing, workers, temperature = error.message.splitlines()
+    assert missing == [
+        f"target 'azure' {says} {azure}",
+        f"target 'claude' {says} ANTHROPIC_API_KEY (api_key)",
+        f"target 'gemini' {says} {google} (api_key)",
+        f"target 'gpt' {says} K (api_key), A (base_url), ORG (headers)",
+        f"target 'tool' {says} K (command_template, env), OTHER (env)",
+        f"target 'header' {says} T (headers)",
+    ]
+    assert workers.startswith("target 'wrong': invalid workers (read from SET): ")
+    assert temperature.startswith("target 'wrong': invalid temperature (read from SET): ")
 
 
-def test_a_variable_that_several_settings_need_is_named_once_with_all_of_them() -> None:
-    error = refusal({}, {**OPENAI, "model": "${{ X }}", "base_url": "${{ X }}", "api_key": "${{ X }}"})
-    (named,) = error.message.split(": ")[1:]
-    assert named.count("X") == 1
-    assert all(field in named for field in ("model", "base_url", "api_key"))
-
-
-def test_the_hint_says_where_variables_are_set() -> None:
-    assert refusal({}, {**CLI, "command_template": "${{ X }}"}).hint == "set them in the environment or in a .env file"
-
-
-UNFIT = {
-    "workers": ["four", "0", "-1", "1.5", "sk-not-a-number", "${{ OTHER }}"],
-    "temperature": ["warm", "-1", "nan", "inf"],
-    "max_output_tokens": ["0", "many"],
-    "max_retries": ["-1", "x"],
-    "retry_backoff_factor": ["0.5"],
-    "max_tokens_param": ["max_words"],
-    "provider_batching": ["perhaps"],
-}
-
-
-@pytest.mark.parametrize(("field", "value"), [(field, value) for field, values in UNFIT.items() for value in values])
-def test_a_value_that_does_not_fit_is_an_error_that_names_the_field_and_not_the_value(field: str, value: str) -> None:
-    error = refusal({"X": f"{value}"}, {**LOCAL, field: "${{ X }}"})
-    assert (error.exit_code, "'gpt'" in error.message, field in error.message) == (2, True, True)
-    assert len(value) < 4 or value not in error.message
-
-
-@pytest.mark.parametrize("seconds", ["0", "-1", "soon"])
-def test_a_time_limit_that_does_not_fit_is_an_error(seconds: str) -> None:
-    assert "timeout_seconds" in refusal({"X": seconds}, {**CLI, "timeout_seconds": "${{ X }}"}).message
-
-
-def test_a_status_that_does_not_fit_is_an_error() -> None:
-    assert "retry_status_codes" in refusal({"X": "42"}, {**LOCAL, "retry_status_codes": [429, "${{ X }}"]}).message
-
-
-def test_a_command_with_an_unknown_placeholder_is_an_error_before_anything_runs() -> None:
-    error = refusal({"COMMAND": "tool {PROMTP}"}, {**CLI, "command_template": "${{ COMMAND }}"})
-    assert (error.exit_code, "PROMTP" in error.message) == (2, True)
-
-
-def test_several_values_that_do_not_fit_are_named_together() -> None:
-    message = refusal({"X": "x"}, {**LOCAL, "workers": "${{ X }}", "temperature": "${{ X }}"}).message
-    assert "workers" in message
-    assert "temperature" in message
-
-
+@settings(max_examples=30)
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=8))
 def test_no_value_is_ever_shown(secret: str) -> None:
     environ = {"SECRET": f"canary-{secret}-canary"}
-    settings = {**LOCAL, "workers": "${{ SECRET }}", "temperature": "${{ SECRET }}", "api_key": "${{ MISSING }}"}
-    missing = refusal(environ, settings)
-    unfit = refusal({**environ, "MISSING": "sk-1"}, settings)
-    assert "canary-" not in missing.message + unfit.message + str(missing.hint) + str(unfit.hint)
+    given = {**LOCAL, "workers": "${{ SECRET }}", "temperature": "${{ SECRET }}", "api_key": "${{ MISSING }}"}
+    for error in (refusal(environ, given), refusal({**environ, "MISSING": "sk-1"}, given)):
+        assert "canary-" not in f"{error.message} {error.hint}"
 
 
-def test_key_and_address_come_from_openais_variables_when_they_are_absent() -> None:
-    environ = {"OPENAI_API_KEY": "sk-1\n", "OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}
-    found = resolve_targets({"gpt": made(OPENAI)}, environ)["gpt"]
-    assert isinstance(found, OpenAITarget)
-    assert (found.api_key, found.base_url) == ("sk-1", "http://127.0.0.1:1/v1")
-
-
-@pytest.mark.parametrize("environ", [{}, {"OPENAI_BASE_URL": " "}])
-def test_the_address_is_openais_own_when_nothing_names_another(environ: dict[str, str]) -> None:
-    found = resolve_targets({"gpt": made(OPENAI)}, {**environ, "OPENAI_API_KEY": "sk-1"})["gpt"]
-    assert isinstance(found, OpenAITarget)
-    assert found.base_url == "https://api.openai.com/v1"
-
-
-def test_what_the_target_says_wins_over_openais_variables() -> None:
-    environ = {"OPENAI_API_KEY": "sk-1", "OPENAI_BASE_URL": "http://elsewhere.example", "MINE": "sk-2"}
-    found = openai(environ, api_key="${{ MINE }}")
-    assert (found.api_key, found.base_url) == ("sk-2", "http://127.0.0.1:1/v1")
+@pytest.mark.parametrize(
+    ("given", "environ", "expected"),
+    [
+        (OPENAI, {"OPENAI_API_KEY": "k\n"}, {"api_key": "k", "base_url": "https://api.openai.com/v1"}),
+        (OPENAI, {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": " "}, {"base_url": "https://api.openai.com/v1"}),
+        (OPENAI, {"OPENAI_BASE_URL": "http://a/v1"}, {"base_url": "http://a/v1", "api_key": None}),
+        (
+            LOCAL,
+            {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "http://a"},
+            {"api_key": "k", "base_url": LOCAL["base_url"]},
+        ),
+        ({**LOCAL, "api_key": "${{ MINE }}"}, {"OPENAI_API_KEY": "k", "MINE": "m"}, {"api_key": "m"}),
+        ({**OPENAI, "base_url": " http://a/v1 "}, {}, {"base_url": "http://a/v1"}),
+        ({**OPENAI, "provider": "ollama"}, {}, {"base_url": "http://localhost:11434/v1"}),
+        ({**OPENAI, "provider": "vllm"}, {}, {"base_url": "http://localhost:8000/v1"}),
+        ({**OPENAI, "provider": "vllm"}, {"OPENAI_BASE_URL": "http://a/v1"}, {"base_url": "http://a/v1"}),
+        (
+            AZURE,
+            {
+                "AZURE_OPENAI_ENDPOINT": "here",
+                "AZURE_OPENAI_API_KEY": "k",
+                "AZURE_DEPLOYMENT_NAME": "d",
+                "AZURE_OPENAI_API_VERSION": "2024-10-21",
+            },
+            {"endpoint": "here", "api_key": "k", "deployment": "d", "version": "2024-10-21"},
+        ),
+        (
+            {**AZURE, "deployment": "d", "endpoint": "https://here.openai.azure.com/openai/v1/"},
+            {"AZURE_OPENAI_API_KEY": "k", "AZURE_OPENAI_API_VERSION": "2024-10-21"},
+            {"version": None},
+        ),
+        (
+            {**AZURE, "deployment": "d", "base_url": "https://mine.example"},
+            {"AZURE_OPENAI_ENDPOINT": "here"},
+            {"endpoint": None, "api_key": None},
+        ),
+        ({**AZURE, "deployment": "d", "endpoint": "http://127.0.0.1:1"}, {}, {"api_key": None}),
+        (CLAUDE, {"ANTHROPIC_API_KEY": "k"}, {"base_url": "https://api.anthropic.com", "api_key": "k"}),
+        (CLAUDE, {"ANTHROPIC_BASE_URL": "http://a"}, {"base_url": "http://a", "api_key": None}),
+        *(
+            (GEMINI, {name: "k", "GOOGLE_GEMINI_MODEL": "m"}, {"api_key": "k", "model": "m"})
+            for name in ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY")
+        ),
+        *(
+            ({**CLAUDE, "headers": {header: "${{ T }}"}}, {"T": "t", "ANTHROPIC_API_KEY": "k"}, {"api_key": None})
+            for header in ("Authorization", "api-key", "X-Api-Key")
+        ),
+        ({"provider": "codex"}, {"AGENTV_CODEX_LOG_FORMAT": "json"}, {"log_format": "json"}),
+    ],
+)
+def test_defaults_come_from_the_variables_of_the_provider(
+    given: dict[str, Any], environ: dict[str, str], expected: dict[str, Any]
+) -> None:
+    found = fields(environ, **given)
+    assert {name: found.get(name) for name in expected} == expected
 
 
 @pytest.mark.parametrize("address", [None, "https://api.openai.com/v1", "https://api.openai.com/v1/"])
 @pytest.mark.parametrize("environ", [{}, {"OPENAI_API_KEY": ""}])
-def test_openai_itself_needs_a_key(address: str | None, environ: dict[str, str]) -> None:
-    settings = OPENAI if address is None else {**OPENAI, "base_url": address}
-    error = refusal(environ, settings)
-    assert error.message == "target 'gpt' needs environment variables that are not set: OPENAI_API_KEY (api_key)"
-
-
-def test_any_other_server_may_do_without_a_key() -> None:
-    assert openai({}).api_key is None
-
-
-def test_missing_references_and_a_missing_key_of_a_target_are_named_together() -> None:
-    message = refusal({}, {**OPENAI, "model": "${{ MODEL }}"}).message
-    assert "MODEL" in message
-    assert "OPENAI_API_KEY" in message
-
-
-def test_a_mock_needs_nothing() -> None:
-    mock = made({"name": "mock", "provider": "mock", "response": "${{ X }}", "responses": {"one": "42"}})
-    found = resolve_targets({"mock": mock}, {"X": "42"})["mock"]
-    assert isinstance(found, MockTarget)
-    assert (found.response, found.responses) == ("42", {"one": "42"})
-
-
-AZURE = {"name": "azure", "provider": "azure-openai"}
-CLAUDE = {"name": "claude", "provider": "anthropic", "model": "m"}
-GEMINI = {"name": "gemini", "provider": "gemini"}
-
-
-def test_all_missing_variables_of_a_provider_are_named_together() -> None:
-    says = "needs environment variables that are not set:"
-    google = "GOOGLE_API_KEY or GEMINI_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY"
-    azure = "AZURE_OPENAI_API_KEY (api_key), AZURE_DEPLOYMENT_NAME (deployment), AZURE_OPENAI_ENDPOINT (endpoint)"
-    assert refusal({}, AZURE, CLAUDE, GEMINI).message.splitlines() == [
-        f"target 'azure' {says} {azure}",
-        f"target 'claude' {says} ANTHROPIC_API_KEY (api_key)",
-        f"target 'gemini' {says} {google} (api_key)",
-    ]
-
-
-def found(environ: dict[str, str], target: dict[str, Any]) -> dict[str, Any]:
-    (only,) = resolve_targets({"t": made(target)}, environ).values()
-    return only.model_dump(exclude_none=True)
-
-
-def test_azure_is_read_from_its_variables() -> None:
-    environ = {
-        "AZURE_OPENAI_ENDPOINT": "here",
-        "AZURE_OPENAI_API_KEY": "k",
-        "AZURE_DEPLOYMENT_NAME": "gpt",
-        "AZURE_OPENAI_API_VERSION": "v1",
-    }
-    wanted = {"endpoint": "here", "api_key": "k", "deployment": "gpt", "version": "v1"}
-    assert found(environ, AZURE) == {**AZURE, **wanted}
-
-
-@pytest.mark.parametrize("name", ["GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"])
-def test_gemini_takes_three_names_of_its_key_and_has_a_model_by_default(name: str) -> None:
-    plain = found({name: "k"}, GEMINI)
-    assert (plain["api_key"], plain["model"]) == ("k", "gemini-3.5-flash-lite")
-    assert found({name: "k", "GOOGLE_GEMINI_MODEL": "other"}, GEMINI)["model"] == "other"
-
-
-def test_anthropic_has_its_own_address() -> None:
-    assert found({"ANTHROPIC_API_KEY": "k"}, CLAUDE)["base_url"] == "https://api.anthropic.com"
-    elsewhere = found({"ANTHROPIC_BASE_URL": "http://127.0.0.1:1"}, CLAUDE)
-    assert (elsewhere["base_url"], "api_key" in elsewhere) == ("http://127.0.0.1:1", False)
-
-
-@pytest.mark.parametrize("header", ["Authorization", "api-key", "X-Api-Key"])
-def test_header_that_identifies_stands_in_for_a_key(header: str) -> None:
-    headers = {"headers": {header: "${{ TOKEN }}"}}
-    assert "api_key" not in found({"TOKEN": "t"}, {**CLAUDE, **headers})
-    assert "api_key" not in found({"TOKEN": "t"}, {**AZURE, "endpoint": "here", "deployment": "gpt", **headers})
+def test_the_vendors_own_address_requires_a_key(address: str | None, environ: dict[str, str]) -> None:
+    error = refusal(environ, OPENAI if address is None else {**OPENAI, "base_url": address})
+    assert error.message == "target 'it' needs environment variables that are not set: OPENAI_API_KEY (api_key)"
 
 
 @pytest.mark.parametrize(
-    ("provider", "address"),
-    [("ollama", "http://localhost:11434/v1"), ("vllm", "http://localhost:8000/v1")],
+    ("given", "environ", "warnings"),
+    [
+        ({"provider": "openrouter"}, {}, 1),
+        ({"provider": "openrouter"}, {"OPENAI_BASE_URL": "http://127.0.0.1:1"}, 0),
+        ({"provider": "openrouter", "api_key": "own"}, {}, 0),
+        ({"provider": "openai", "base_url": "http://127.0.0.1:1"}, {}, 0),
+        ({"provider": "openai"}, {}, 0),
+    ],
 )
-def test_name_of_a_server_brings_its_address(provider: str, address: str) -> None:
-    target = {"name": "t", "provider": provider, "model": "m"}
-    assert found({}, target)["base_url"] == address
-    assert found({"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, target)["base_url"] == "http://127.0.0.1:1/v1"
+def test_a_key_that_goes_to_a_default_address_of_another_vendor_is_a_warning(
+    given: dict[str, Any], environ: dict[str, str], warnings: int
+) -> None:
+    _, warned = resolved({"OPENAI_API_KEY": "k", **environ}, model="m", **given)
+    said = "it: OPENAI_API_KEY is sent to https://openrouter.ai/api/v1; set the target's api_key to send another key"
+    assert warned == [said] * warnings
 
 
-def test_form_of_codex_logs_may_come_from_the_environment() -> None:
-    target = {"name": "t", "provider": "codex"}
-    assert found({"AGENTV_CODEX_LOG_FORMAT": "json"}, target)["log_format"] == "json"
-    assert "log_format" in refusal({"AGENTV_CODEX_LOG_FORMAT": "xml"}, target).message
+ADDRESS = "must begin with http:// or https:// and a host"
+QUERY = "must not have a query or a fragment; use extra_body or headers"
+HEADER = "this header cannot be set"
+CHARACTERS = "has characters that are not allowed in a header"
+REFERENCE = "the value is an environment reference itself"
 
 
-@pytest.mark.parametrize("address", ["localhost:11434/v1", "api.example.com", "ftp://x", "http://", "http:///v1"])
-def test_address_that_is_none_is_told_before_anything_is_asked(address: str) -> None:
-    said = refusal({"PLACE": address}, {**OPENAI, "base_url": "${{ PLACE }}"}).message
-    reason = "must begin with http:// or https:// and a host"
-    assert said == f"target 'gpt': invalid base_url (read from PLACE): {reason}"
+@pytest.mark.parametrize(
+    ("given", "value", "field", "reason"),
+    [
+        *(
+            ({**OPENAI, "base_url": "${{ X }}"}, address, "base_url", ADDRESS)
+            for address in (
+                "localhost:11434/v1",
+                "ftp://x",
+                "http://",
+                "http:///v1",
+                "http://.",
+                "http://.x",
+                "http://a b",
+            )
+        ),
+        ({**OPENAI, "base_url": "${{ X }}"}, "https://a/v1?key=1", "base_url", QUERY),
+        ({**OPENAI, "base_url": "${{ X }}"}, "https://a/v1#b", "base_url", QUERY),
+        *(
+            ({**AZURE, "deployment": "d", "api_key": "k", "endpoint": "${{ X }}"}, address, "endpoint", ADDRESS)
+            for address in ("ftp://x", "https://", "my resource", "http://[::1", "http://h:99999")
+        ),
+        *(
+            ({**LOCAL, "api_key": "${{ X }}"}, value, "api_key", CHARACTERS)
+            for value in ("schlüssel-canary", "two\nlines-canary", "\x00canary")
+        ),
+        ({**LOCAL, "headers": {"x-mine": "${{ X }}"}}, "canary-ü", "headers.x-mine", CHARACTERS),
+        *(
+            ({**LOCAL, "headers": {name: "${{ X }}"}}, "3", f"headers.{name}", HEADER)
+            for name in ("Content-Length", "transfer-encoding", "two words", "a:b", "")
+        ),
+        ({**LOCAL, "retry_status_codes": ["${{ X }}"]}, "${{ Y }}", "retry_status_codes", REFERENCE),
+        ({**LOCAL, "retry_status_codes": [429, "${{ X }}"]}, "42", "retry_status_codes.1", None),
+        ({**CLI, "command_template": "${{ X }}"}, "tool {PROMTP}", "command_template", "unknown placeholder {PROMTP}"),
+        (
+            {**CLI, "command_template": "${{ X }}"},
+            "agent '{PROMPT}'",
+            "command_template",
+            "{PROMPT} is quoted already; remove the quotes or the backslash around it",
+        ),
+        ({"provider": "codex", "log_format": "${{ X }}"}, "xml", "log_format", None),
+    ],
+)
+def test_an_invalid_value_is_named_with_its_field_and_variable(
+    given: dict[str, Any], value: str, field: str, reason: str | None
+) -> None:
+    message = refusal({"X": value}, given).message
+    source = " (read from X)" if given.get(field) == "${{ X }}" else ""
+    expected = f"target 'it': invalid {field}{source}: {reason or ''}"
+    assert message == expected if reason else message.startswith(expected)
+    assert "canary" not in message
 
 
-@pytest.mark.parametrize("field", ["api_key", "headers"])
-@pytest.mark.parametrize("value", ["schlüssel-canary", "two\nlines-canary", "\x00canary"])
-def test_value_that_no_header_can_carry_is_told_and_not_shown(field: str, value: str) -> None:
-    given = "${{ SECRET }}" if field == "api_key" else {"x-mine": "${{ SECRET }}"}
-    said = refusal({"SECRET": value}, {**LOCAL, field: given}).message
-    assert said.startswith(f"target 'gpt': invalid {field}")
-    assert "canary" not in said
+def test_an_endpoint_and_its_alias_cannot_be_set_together() -> None:
+    given = {**AZURE, "deployment": "d", "api_key": "k", "endpoint": "here", "base_url": "http://127.0.0.1:1"}
+    said = "target 'it': invalid base_url: it is an alias of endpoint, which is set too"
+    assert refusal({}, given).message == said

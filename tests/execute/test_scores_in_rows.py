@@ -1,198 +1,122 @@
-"""What evaluators find on its way into rows: costs, secrets, times."""
+"""What evaluators find on its way into rows: secrets, times, warnings."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agentv_ci.app.compile import Selection, compile_paths
-from agentv_ci.app.report_files import RunFiles
-from agentv_ci.app.run import run_plan
-from agentv_ci.cli import run
 from agentv_ci.compile.overrides import Overrides
-from agentv_ci.contracts.api_targets import OpenAITarget
-from agentv_ci.contracts.config import Price
-from agentv_ci.contracts.exchange import Environment, Response
-from agentv_ci.contracts.results import Usage
-from agentv_ci.execute.run_services import RunOptions, RunServices
-from agentv_ci.prices import cost_of_response
-from tests.servers.model_api import model_api, says
-from tests.support import NOW, write
+from tests.servers.chat_api import chat_api, says
+from tests.support import CommandResult, FakeClock, run_command
+from tests.support.evals import FINDS, JUDGE, PRAISE, Run, documents, gpt, mock, tool
 
 SECRET = "canary-0123456789"
-CASE = {
-    "id": "one",
-    "expected_outcome": "A greeting",
-    "input_messages": [{"role": "user", "content": "Greet me"}],
-    "expected_messages": [],
-}
-MOCK = {"name": "default", "provider": "mock", "response": "Hello!"}
-HELLO = {"name": "hello", "type": "contains", "value": "Hello"}
-SAYS_IT = '{"score": 0.5, "hits": ["%s"], "reasoning": "%s"}'
-TELLS = {
-    "name": "tells",
-    "type": "code",
-    "script": f"printf '{SAYS_IT}' $MY_SECRET $MY_SECRET; echo $MY_SECRET >&2",
-}
+SAYS_IT = '{"score": 1, "hits": ["%s"], "reasoning": "%s"}'
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / ".git").mkdir()
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MY_SECRET", SECRET)
-    return tmp_path
+def telling(variable: str) -> dict[str, Any]:
+    """Return an evaluator that repeats a variable in its result and on standard error."""
+    script = f"printf '{SAYS_IT}' ${variable} ${variable}; echo ${variable} >&2"
+    return {"name": "tells", "type": "code", "script": script}
 
 
-def documents(
-    folder: Path, *evaluators: dict[str, Any], targets: tuple[dict[str, Any], ...] = (MOCK,), **config: Any
-) -> None:
-    evals = {"$schema": "agentv-eval-v2", "evalcases": [{**CASE, "evaluators": evaluators}]}
-    write(
-        folder,
-        {
-            "x.yaml": json.dumps(evals),
-            "targets.yaml": json.dumps({"$schema": "agentv-targets-v2.2", "targets": targets}),
-            ".agentv.yaml": json.dumps({"$schema": "agentv-config-v2", **config}),
-        },
-    )
+def evaluate(repository: Path, *flags: str, env: dict[str, str] | None = None) -> CommandResult:
+    return run_command("eval", "evals", "--out", "r.jsonl", *flags, cwd=repository, env=env)
 
 
-def rows(folder: Path, name: str = "r.jsonl") -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / name).read_text("utf-8").splitlines()]
+def rows(repository: Path, name: str = "r.jsonl") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (repository / name).read_text("utf-8").splitlines()]
 
 
-def test_secret_of_a_member_does_not_reach_the_judge_that_aggregates(folder: Path) -> None:
-    judge = {
-        "name": "judge",
-        "provider": "cli",
-        "command_template": "cp {PROMPT_FILE} seen.txt; echo '{\"score\": 1}'",
-        "cwd": ".",
-    }
-    together = {"name": "all", "type": "composite", "evaluators": [TELLS], "aggregator": {"type": "llm_judge"}}
-    documents(folder, together, targets=({**MOCK, "judge_target": "judge"}, judge))
-    assert run(["eval", "x.yaml", "--out", "r.jsonl"]) == 0
-    assert "***" in (folder / "seen.txt").read_text("utf-8")
-    assert SECRET not in (folder / "seen.txt").read_text("utf-8")
-    assert SECRET not in (folder / "r.jsonl").read_text("utf-8")
-    assert rows(folder)[0]["masked"] is True
+def check_masked(repository: Path, name: str) -> None:
+    assert SECRET not in (repository / name).read_text("utf-8")
+    assert rows(repository, name)[0]["masked"] is True
+
+
+def test_a_secret_of_a_member_does_not_reach_the_judge_that_aggregates(repository: Path) -> None:
+    judge = tool(f"cp {{PROMPT_FILE}} ../seen.txt; echo '{PRAISE}'", name="judge")
+    aggregator = {"type": "llm_judge"}
+    together = {"name": "all", "type": "composite", "evaluators": [telling("MY_SECRET")], "aggregator": aggregator}
+    documents(repository, ["one"], mock(judge_target="judge"), judge, evaluators=[together])
+    assert evaluate(repository, env={"MY_SECRET": SECRET}).code == 0
+    seen = (repository / "seen.txt").read_text("utf-8")
+    assert ("***" in seen, SECRET in seen) == (True, False)
+    check_masked(repository, "r.jsonl")
 
 
 @pytest.mark.parametrize("flags", [[], ["--dry-run"]])
-def test_secret_that_only_a_target_calls_so_is_masked_whoever_answers(
-    folder: Path, flags: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("MY_SECRET")
-    monkeypatch.setenv("UPSTREAM_AUTH", SECRET)
-    told = json.loads(json.dumps(TELLS).replace("MY_SECRET", "UPSTREAM_AUTH"))
-    with model_api(says("Hello!")) as api:
-        target = {"name": "default", "provider": "openai", "model": "m", "base_url": f"{api.url}/v1"}
-        documents(folder, told, targets=({**target, "api_key": "${{ UPSTREAM_AUTH }}"},))
-        run(["eval", "x.yaml", "--out", "r.jsonl", *flags])
-    assert run(["rescore", "r.jsonl"]) in (0, 1)
+def test_a_secret_of_a_target_is_masked_whoever_answers(repository: Path, flags: list[str]) -> None:
+    env = {"UPSTREAM_AUTH": SECRET}
+    with chat_api(says("42")) as api:
+        target = gpt(api.base_url, api_key="${{ UPSTREAM_AUTH }}")
+        documents(repository, ["one"], target, evaluators=[telling("UPSTREAM_AUTH")])
+        evaluate(repository, *flags, env=env)
+    assert run_command("rescore", "r.jsonl", cwd=repository, env=env).code in (0, 1)
     for name in ("r.jsonl", "r.rescored.jsonl"):
-        assert SECRET not in (folder / name).read_text("utf-8")
-        assert rows(folder, name)[0]["masked"] is True
+        check_masked(repository, name)
 
 
-def test_rescored_row_is_masked_as_a_whole(folder: Path) -> None:
-    documents(folder, HELLO, targets=({**MOCK, "response": "Hello! old-secret-value"},))
-    assert run(["eval", "x.yaml", "--out", "r.jsonl", "--include-trace"]) == 0
-    assert "old-secret-value" in (folder / "r.jsonl").read_text("utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LATER_TOKEN", "old-secret-value")
-        assert run(["rescore", "r.jsonl"]) == 0
-    assert "old-secret-value" not in (folder / "r.rescored.jsonl").read_text("utf-8")
-    assert rows(folder, "r.rescored.jsonl")[0]["masked"] is True
+def test_a_rescored_row_is_masked_with_the_secrets_of_today_and_marked_as_a_dry_run(repository: Path) -> None:
+    documents(repository, ["one"], mock(response=f"42 {SECRET}"))
+    assert evaluate(repository, "--include-trace").code == 0
+    assert SECRET in (repository / "r.jsonl").read_text("utf-8")
+    done = run_command("rescore", "r.jsonl", "--dry-run", cwd=repository, env={"LATER_TOKEN": SECRET})
+    assert (done.code, rows(repository, "r.rescored.jsonl")[0]["dry_run"]) == (0, True)
+    check_masked(repository, "r.rescored.jsonl")
+
+
+def test_waiting_for_other_questions_is_not_latency(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = FakeClock()
+
+    async def sleep(seconds: float) -> None:
+        clock.slept.append(seconds)
+        await asyncio.sleep(0)
+
+    run = Run(repository, environment=replace(clock.environment(), sleep=sleep))
+    run.documents(["one"], mock(delay_ms=300), evaluators=[{"name": "fast", "type": "latency", "max_ms": 300}])
+    # Four trials at once, and one question at a time.
+    monkeypatch.setattr("agentv_ci.execute.limits.cases_at_once", lambda *_: 4)
+    found = run.rows(overrides=Overrides(repeat=4))
+    assert [(row.duration_ms, row.verdict) for row in found] == [(300, "pass")] * 4
 
 
 @pytest.mark.parametrize(
-    ("prices", "wanted"),
+    ("evaluator", "code", "message"),
     [
-        ({"m": 99.0}, 99.0),
-        ({"m": 99.0, "m-2026-01-01": 7.0}, 99.0),
-        ({"m-2026-01-01": 7.0}, 7.0),
-        ({}, None),
+        (
+            {"name": "percent", "type": "code", "script": "echo '{\"score\": 85}'"},
+            0,
+            "warning: evaluator 'percent' scored 85",
+        ),
+        (
+            {"name": "broken", "type": "code", "script": "exit 3"},
+            4,
+            "warning: evaluator 'broken' could not score: the script exited with code 3",
+        ),
+        ({**JUDGE, "judge_target": "default"}, 4, "warning: evaluator 'judge' could not score: "),
+        ({**FINDS, "weight": 0}, 1, "all weights are 0, so the score is 0"),
     ],
 )
-def test_answer_is_priced_by_its_target_or_else_by_the_model_that_answered(
-    prices: dict[str, float], wanted: float | None
+def test_a_problem_with_an_evaluator_is_reported_once(
+    evaluator: dict[str, Any], code: int, message: str, repository: Path
 ) -> None:
-    authored = {name: Price(input_per_mtok=dollars, output_per_mtok=0) for name, dollars in prices.items()}
-    target = OpenAITarget(name="t", provider="openai", model="m")
-    response = Response(
-        "Hello!",
-        (),
-        has_trace=False,
-        model="m-2026-01-01",
-        usage=Usage(input_tokens=1_000_000, output_tokens=0, total_tokens=1_000_000),
-    )
-    assert cost_of_response(target, response, authored) == wanted
+    documents(repository, ["one"], mock(), evaluators=[evaluator])
+    done = evaluate(repository, "--repeat", "3")
+    assert (done.code, (done.out + done.err).count(message)) == (code, 1)
 
 
-def test_waiting_for_others_is_no_latency(folder: Path) -> None:
-    slept: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        slept.append(seconds)
-        await asyncio.sleep(0)
-
-    documents(folder, {"name": "fast", "type": "latency", "max_ms": 300}, targets=({**MOCK, "delay_ms": 300},))
-    world = Environment({}, lambda: NOW, lambda: sum(slept), sleep, lambda low, _: low)
-    compiled = compile_paths(Selection(["x.yaml"]), cwd=folder)
-    # Four trials at once, and one question at a time.
-    work = run_plan(
-        compiled,
-        Overrides(repeat=4),
-        RunOptions(root=folder),
-        RunFiles(folder / "r.jsonl", "jsonl"),
-        RunServices(world, print, print, print, lambda _: None),
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("agentv_ci.execute.limits.cases_at_once", lambda *_: 4)
-        asyncio.run(work)
-    assert [row["duration_ms"] for row in rows(folder)] == [300] * 4
-
-
-def test_dry_run_is_written_on_rescored_rows(folder: Path) -> None:
-    documents(folder, HELLO)
-    assert run(["eval", "x.yaml", "--out", "r.jsonl"]) == 0
-    assert run(["rescore", "r.jsonl", "--dry-run"]) == 0
-    assert rows(folder, "r.rescored.jsonl")[0]["dry_run"] is True
-
-
-def test_score_beyond_its_range_counts_as_the_nearer_and_is_told(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    documents(folder, {"name": "percent", "type": "code", "script": "echo '{\"score\": 85}'"})
-    assert run(["eval", "x.yaml", "--out", "r.jsonl"]) == 0
-    assert "warning: evaluator 'percent' scored 85, outside 0 to 1; it counts as 1" in capsys.readouterr().err
-    assert rows(folder)[0]["score"] == 1.0
-
-
-def test_evaluator_that_cannot_score_is_told_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    documents(folder, {"name": "broken", "type": "code", "script": "exit 3"})
-    assert run(["eval", "x.yaml", "--out", "r.jsonl", "--repeat", "3"]) == 4
-    assert capsys.readouterr().err.count("warning: evaluator 'broken' could not score: the script exited") == 1
-
-
-def test_bleu_without_its_package_is_refused_before_anything_is_asked(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_missing_package_of_an_evaluator_is_an_error_before_the_first_question(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agentv_ci.evaluate.evaluators.find_spec", lambda _: None)
-    documents(folder, {"name": "near", "type": "similarity", "metric": "bleu", "reference": "Hello"})
-    assert run(["eval", "x.yaml", "--out", "r.jsonl"]) == 2
-    told = capsys.readouterr().err
-    assert "x.yaml:1: evaluator 'near' needs the package 'sacrebleu'" in told
-    assert "python -m pip install sacrebleu" in told
-    assert not (folder / "r.jsonl").exists()
-
-
-def test_case_whose_weights_are_all_zero_says_why_it_fails(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    documents(folder, {**HELLO, "weight": 0})
-    assert run(["eval", "x.yaml", "--out", "r.jsonl"]) == 1
-    assert "all weights are 0, so the score is 0" in capsys.readouterr().out
+    near = {"name": "near", "type": "similarity", "metric": "bleu", "reference": "Hello"}
+    documents(repository, ["one"], mock(), evaluators=[near])
+    done = evaluate(repository)
+    assert (done.code, (repository / "r.jsonl").exists()) == (2, False)
+    assert "evaluator 'near' needs the package 'sacrebleu'" in done.err
+    assert "python -m pip install sacrebleu" in done.err
