@@ -1,4 +1,4 @@
-"""What a comparison says of the older side, and of how small a drop it could have seen."""
+"""Comparison of two runs: changes of cases, warnings and reasons."""
 
 from __future__ import annotations
 
@@ -6,55 +6,129 @@ from datetime import timedelta
 
 import pytest
 
-from agentv_ci.analysis.baseline import outcome_of
-from agentv_ci.analysis.comparison import Side, compare_sides
-from agentv_ci.analysis.inference import mcnemar
-from agentv_ci.contracts.comparison import BaselineCase, Comparison
+from agentv_ci.analysis.baseline import baseline_of, outcome_of
+from agentv_ci.analysis.comparison import BaselineComparison, Side, compare, compare_sides
+from agentv_ci.contracts.comparison import Comparison
+from tests.report.builders import Verdict, case, outcomes_of, plan, rows_of
 from tests.support import NOW
 
+LETTERS: dict[str, Verdict] = {"p": "pass", "b": "borderline", "f": "fail", "e": "error"}
 
-def side(passes: list[bool], *, measured: str | None = None, digest: str = "d") -> Side:
-    """A run of one trial a case."""
-    cases = (
-        BaselineCase(
-            suite="a.yaml",
-            id=f"case-{n}",
-            target="t",
-            verdict="pass" if each else "fail",
-            mean=float(each),
-            passed=(1,) if each else (),
-            missed=() if each else (1,),
-            digest=digest * 64,
-        )
-        for n, each in enumerate(passes)
+
+def side(words: str, *, measured: str | None = None, digest: str = "0", target: str = "t") -> Side:
+    """A run with one case per word and one trial per letter; `-` is not in the run."""
+    cases = [
+        case(f"case-{number}", trials=len(word), digest=digest * 64, target="default")
+        for number, word in enumerate(words.split())
+    ]
+    rows = [
+        [each.model_copy(update={"target": target}) for each in rows_of(one, *(LETTERS[letter] for letter in word))]
+        for one, word in zip(cases, words.split(), strict=True)
+        if word != "-"
+    ]
+    of = plan(*(one for one, word in zip(cases, words.split(), strict=True) if word != "-"))
+    of = of.model_copy(update={"targets": {"default": of.targets["default"].model_copy(update={"name": target})}})
+    return Side("base.json", outcomes_of(of, [each for own in rows for each in own]), measured)
+
+
+def compared(base: str | Side, head: str | Side, *, confidence: float = 0.99) -> Comparison:
+    one, other = (side(each) if isinstance(each, str) else each for each in (base, head))
+    return compare_sides(one, other, now=NOW, confidence=confidence)
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "change"),
+    [
+        ("p", "f", "regressed"),
+        ("p", "b", "regressed"),
+        ("b", "f", "regressed"),
+        ("f", "b", "improved"),
+        ("p", "p", "unchanged"),
+        ("ppppp", "pffff", "regressed"),
+        ("pffff", "ppppp", "improved"),
+        ("ppppp", "ppfff", "not enough evidence"),
+        ("ppp", "fff", "regressed"),
+        ("pp", "ff", "not enough evidence"),
+        ("ppp", "ppf", "flaky"),
+        ("pff", "fff", "flaky"),
+        ("ppp", "ppp", "unchanged"),
+        ("ppp", "eee", "not enough evidence"),
+        ("p", "e", "not enough evidence"),
+        ("p", "ppp", "unchanged"),
+        ("-", "p", "new"),
+        ("p", "-", "removed"),
+    ],
+)
+def test_change_of_a_case(base: str, head: str, change: str) -> None:
+    found = compared(f"p {base}", f"p {head}")
+    assert [each.change for each in found.cases] == ([] if change == "unchanged" else [change])
+    assert found.counts[change] == (2 if change == "unchanged" else 1)  # type: ignore[index]  # it is a change
+
+
+def test_confidence_decides_about_a_regression() -> None:
+    changes = [compared("ppppp", "ppfff", confidence=each).cases[0].change for each in (0.8, 0.99)]
+    assert changes == ["regressed", "not enough evidence"]
+
+
+def test_regressions_are_reasons_worst_first() -> None:
+    found = compared("f p p p ppp", "p f f p fff")
+    assert [each.change for each in found.cases] == ["regressed"] * 3 + ["improved"]
+    assert found.reasons == ("3 cases regressed: case-1, case-2, case-4",)
+    single = compared("p p p p p p p", "f f f f f f f")
+    assert single.reasons == (
+        "7 cases regressed (one trial per side: possibly noise): case-0, case-1, case-2, case-3, case-4 and 2 more",
+        "pass rate over all cases: 100.0% → 0.0% (p = 0.016)",
+        "mean score over all cases: 1.000 → 0.200 (p = 0.016)",
     )
-    return Side("base.json", tuple(map(outcome_of, cases)), measured)
 
 
-def compared(base: Side, head: Side) -> Comparison:
-    return compare_sides(base, head, now=NOW)
+def test_cases_are_counted_when_both_sides_are_graded() -> None:
+    found = compared("p p p e", "p f e p")
+    assert (found.compared, found.lost) == (2, 1)
 
 
-@pytest.mark.parametrize(("days", "said"), [(29, ()), (30, ()), (31, ("base.json is 31 days old",)), (-5, ())])
-def test_an_old_baseline_is_named(days: int, said: tuple[str, ...]) -> None:
-    base = side([True], measured=(NOW - timedelta(days=days)).isoformat())
-    assert compared(base, side([True])).warnings == said
+def test_targets_are_compared_unless_a_side_has_several() -> None:
+    assert compared(side("p", target="a"), side("f", target="b")).counts["regressed"] == 1
+    both = Side("base.json", (*side("p", target="a").cases, *side("f", target="b").cases))
+    again = compared(both, Side("head", (*side("f", target="b").cases, *side("p", target="a").cases)))
+    assert again.counts["unchanged"] == 2
 
 
-def test_cases_with_another_digest_are_named() -> None:
-    found = compared(side([True, True], digest="0"), side([True, True], digest="1"))
-    assert found.warnings == ("2 cases changed since base.json (case or target): case-0, case-1",)
+def test_part_of_a_run_is_compared_with_the_same_part() -> None:
+    whole, part = side("p p"), side("f -")
+    found = compare(BaselineComparison(whole, "head", NOW, is_part=True), part.cases)
+    assert (found.counts["regressed"], found.counts["removed"]) == (1, 0)
+    assert compare(BaselineComparison(whole, "head", NOW), part.cases).counts["removed"] == 1
 
 
-@pytest.mark.parametrize("cases", [5, 6, 20, 100])
-def test_the_smallest_drop_is_the_first_that_the_test_calls_one(cases: int) -> None:
-    figure = compared(side([True] * cases), side([True] * cases)).pass_rate
-    assert figure is not None
-    if cases < 6:
-        assert figure.detectable is None
-        return
-    assert figure.detectable == pytest.approx(6 / cases)
-    assert mcnemar(6, 0) <= 0.05 < mcnemar(5, 0)
-    lost = compared(side([True] * cases), side([False] * 6 + [True] * (cases - 6))).pass_rate
-    assert lost is not None
-    assert lost.falls
+@pytest.mark.parametrize(("days", "warnings"), [(30, ()), (31, ("base.json is 31 days old",)), (-5, ()), (None, ())])
+def test_old_baseline_is_a_warning(days: int | None, warnings: tuple[str, ...]) -> None:
+    measured = (NOW - timedelta(days=days)).isoformat() if days is not None else "yesterday"
+    assert compared(side("p", measured=measured), "p").warnings == warnings
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "warning"),
+    [
+        (
+            side("p p", digest="0"),
+            side("p p", digest="1"),
+            "2 cases changed since base.json (case or target): case-0, case-1",
+        ),
+        (side("p p"), side("p -"), "1 case of base.json not in this run: case-1"),
+        (side("p"), Side("head", ()), "no case of this run is in base.json: nothing was compared"),
+        (side("pp pp"), side("pp pp"), "2 cases with too few trials to show any drop: case-0, case-1; use --repeat 5"),
+    ],
+)
+def test_what_makes_a_comparison_weak_is_a_warning(base: Side, head: Side, warning: str) -> None:
+    assert compared(base, head).warnings == (warning,)
+
+
+def test_baseline_keeps_graded_cases_with_their_trials() -> None:
+    document = baseline_of(side("ppf e").cases, plan_digest=None, measured="2030-01-02T03:04:05Z")
+    assert document is not None
+    (kept,) = document.cases
+    assert (kept.id, kept.verdict, kept.passed, kept.missed) == ("case-0", "pass", (1, 2), (3,))
+    again = outcome_of(kept)
+    assert (again.verdict, again.score, again.passed, len(again.graded)) == ("pass", kept.mean, 2, 3)
+    assert baseline_of(side("e").cases, plan_digest=None, measured="") is None
