@@ -1,0 +1,452 @@
+"""The printed verdict, the run report, JUnit, the other reports and the exit code never disagree."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentv_ci.analysis.comparison import BaselineComparison, Side
+from agentv_ci.analysis.merging import Part, merge
+from agentv_ci.analysis.outcomes import CaseOutcome
+from agentv_ci.analysis.run_report import report
+from agentv_ci.app import run as app_run
+from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.report import (
+    Ending,
+    FailedValidation,
+    RunReport,
+    ScenarioAggregates,
+    ScenarioReport,
+    ShardRecord,
+    Stop,
+    Validation,
+    ValidatorIssue,
+)
+from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.targets import MockTarget
+from agentv_ci.execute.shard import Shard, part_of
+from agentv_ci.report.lines import MAX_SHOWN
+from agentv_ci.report.renderers import junit, markdown, sarif, terminal
+from agentv_ci.report.renderers.html import document as html
+from agentv_ci.report.view import GATE, RunView
+from tests.report.builders import DIGEST, Verdict, case, outcomes_of, plan, row, suite
+from tests.support import NOW, CommandResult, run_command, write
+
+PATHS = ("evals/a.yaml", "evals/b.yaml", "evals/c.yaml")
+ENDS: dict[str, tuple[int, str | None]] = {
+    "pass": (0, None),
+    "nothing": (0, "skipped"),
+    "dry-run": (0, "skipped"),
+    "fail": (1, "failure"),
+    "error": (4, "error"),
+    "budget": (5, "error"),
+    "interrupted": (130, "error"),
+}
+"""Exit codes and elements of JUnit by verdict."""
+VERDICTS: st.SearchStrategy[Verdict | None] = st.sampled_from(
+    ["pass", "pass", "pass", "borderline", "fail", "error", None]
+)
+COSTS = st.sampled_from([None, 0.0, 0.01, 0.5, 3.0])
+
+
+@dataclass(frozen=True)
+class Run:
+    """All that a decision depends on."""
+
+    plan: Plan
+    rows: tuple[ResultRow, ...]
+    ending: Ending
+    scenarios: tuple[ScenarioReport, ...]
+    against: BaselineComparison | None
+
+    def report(self) -> tuple[RunReport, tuple[CaseOutcome, ...]]:
+        return report(self.plan, self.rows, self.ending, scenarios=self.scenarios, against=self.against)
+
+
+def sometimes(name: str, *values: Any) -> st.SearchStrategy[dict[str, Any]]:
+    """A setting, or none."""
+    return st.just({}) | st.sampled_from(values).map(lambda value: {name: value})
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    cases, suites = [], []
+    for path in PATHS[: draw(st.integers(1, 3))]:
+        gate = {
+            "min_pass_rate": draw(st.sampled_from([0.0, 0.5, 2 / 3, 1.0])),
+            "max_errors": draw(st.integers(0, 4)),
+            "validators": draw(st.sampled_from(["error", "warn"])),
+            **draw(sometimes("min_mean_score", 0.0, 0.6, 1.0)),
+            **draw(sometimes("max_cost_usd", 0.0, 0.5, 100.0)),
+        }
+        suites.append(suite(path, **gate))
+        for number in range(draw(st.integers(0 if cases else 1, 3))):
+            trials = draw(st.integers(1, 4))
+            given = {
+                "trials": trials,
+                "require": draw(st.sampled_from(["majority", "all", "any"])),
+                "stop_when": draw(st.sampled_from([None, "decided"])),
+                "target": draw(st.sampled_from(["default", "other"])),
+                "seeds": tuple(range(draw(st.integers(0, trials)))),
+            }
+            cases.append(case(f"case-{number}", suite=path, line=3 + 7 * number, **given))
+    targets = {name: MockTarget(name=name, provider="mock") for name in ("default", "other")}
+    return plan(*cases, suites=suites).model_copy(update={"targets": targets})
+
+
+@st.composite
+def rows_of(draw: st.DrawFn, of: Plan) -> tuple[ResultRow, ...]:
+    found = []
+    for each in of.cases:
+        for number in range(1, each.trials + 1):
+            verdict = draw(VERDICTS)
+            costs = {"cost_usd": draw(COSTS), "judge_cost_usd": draw(COSTS)}
+            if verdict is not None:
+                found.append(row(verdict, of=each, trial=number, target=each.target, **costs))
+    return tuple(draw(st.permutations(found)))
+
+
+@st.composite
+def endings(draw: st.DrawFn, of: Plan) -> Ending:
+    return Ending(
+        dry_run=draw(st.sampled_from([False, False, False, True])),
+        write_error=draw(st.sampled_from([None, None, "r.jsonl: disk full"])),
+        stopped=draw(st.sampled_from([None, None, *get_args(Stop)])),
+        incomplete=draw(st.sampled_from([(), (), ("shard 2/2 missing",)])),
+        unrecorded=draw(st.sampled_from([0, 0, 0, 1, 2])),
+        shard=draw(st.sampled_from([None, None, ShardRecord(index=1, total=2, cases=len(of.cases) * 2)])),
+        max_cost_usd=draw(st.sampled_from([None, None, 0.0, 0.7, 1000.0])),
+        unpriced_models=draw(st.sampled_from([(), (), ("no-price",)])),
+    )
+
+
+ISSUES = st.builds(
+    ValidatorIssue,
+    id=st.just("found"),
+    severity=st.sampled_from(["info", "warning", "error"]),
+    message=st.sampled_from(["it is off", "it is off\nin two lines", "x" * 400]),
+)
+VALIDATIONS = st.builds(
+    Validation, validator=st.just("own"), issues=st.lists(ISSUES, max_size=3).map(tuple), summary=st.just({})
+) | st.builds(FailedValidation, validator=st.just("own"), error=st.just("unexpected"))
+
+
+@st.composite
+def scenario_reports(draw: st.DrawFn, of: Plan) -> tuple[ScenarioReport, ...]:
+    return tuple(
+        ScenarioReport(
+            scenario_key=path,
+            aggregates=ScenarioAggregates(
+                runs=1, errors=0, validations=tuple(draw(st.lists(VALIDATIONS, min_size=1, max_size=2)))
+            ),
+        )
+        for path in sorted({each.suite for each in of.cases})
+        if draw(st.booleans())
+    )
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> Run:
+    """Any run with any end."""
+    of = draw(plans())
+    against = None
+    if draw(st.booleans()):
+        older = outcomes_of(of, draw(rows_of(of)))
+        against = BaselineComparison(Side("main.json", older), "r.jsonl", NOW)
+    ending = draw(endings(of))
+    rows = tuple(each.model_copy(update={"dry_run": ending.dry_run}) for each in draw(rows_of(of)))
+    return Run(of, rows, ending, draw(scenario_reports(of)), against)
+
+
+def printed(found: RunReport, outcomes: Sequence[CaseOutcome]) -> tuple[str, list[str]]:
+    """Return the printed line of the gate, and the reasons below."""
+    texts = [line.text for line in terminal.render(RunView(found, outcomes))]
+    (place,) = [number for number, text in enumerate(texts) if text.startswith("gate: ")]
+    return texts[place], texts[place + 1 :]
+
+
+def xml_of(found: RunReport, outcomes: Sequence[CaseOutcome], rows: Sequence[ResultRow]) -> ET.Element:
+    return ET.fromstring(b"".join(junit.render(RunView(found, outcomes, lambda: rows))))
+
+
+def agree(found: RunReport, line: str, reasons: Sequence[str], root: ET.Element) -> None:
+    """Check that the terminal and JUnit have the decision of the run report."""
+    gate = found.gate
+    code, element = ENDS[gate.verdict]
+    assert (line == "gate: passed") == (gate.verdict == "pass")
+    assert (line == "gate: not applied to a dry run") == (gate.verdict == "dry-run")
+    assert line.startswith("gate: nothing ran") == (gate.verdict == "nothing")
+    assert line.startswith("gate: not passed") == (gate.verdict in ("fail", "error", "budget", "interrupted"))
+    if line.startswith("gate: not passed"):
+        # Sentences are folded at the terminal's edge.
+        more = len(gate.reasons) - MAX_SHOWN
+        told = [*gate.reasons[:MAX_SHOWN], *([f"… and {more} more"] if more > 0 else [])]
+        assert " ".join(reasons).split() == " ".join(told).split()
+        assert ("not enforced" in line) == (gate.exit_code == 0)
+    if found.shard is None:
+        assert gate.exit_code == code
+    else:
+        assert gate.exit_code in (code, 0, 4)
+        assert gate.exit_code == code or gate.verdict in ("fail", "error")
+    assert bool(gate.reasons) == (gate.verdict not in ("pass", "dry-run"))
+    blamed = {suite: [each for each in suite.iter() if each.tag in ("failure", "error")] for suite in root}
+    own = [suite for suite in root if suite.get("name") == junit.GATE]
+    if gate.exit_code:
+        assert any(blamed.values()), "the file of a failed run is not green"
+    for part in root:
+        values = {each.get("name"): each.get("value") for each in part.findall("properties/property")}
+        assert values == {"gate": gate.verdict, "exit_code": str(gate.exit_code)}
+    for part in own:
+        assert gate.exit_code != 0
+        assert [each.tag for each in blamed[part]] == [element]
+        assert not any(found for other, found in blamed.items() if other is not part)
+        assert (blamed[part][0].get("message") or "").split()[:3] == "; ".join(gate.reasons).split()[:3]
+    assert_counts(root)
+
+
+def assert_counts(root: ET.Element) -> None:
+    for holder in [root, *root]:
+        cases = list(holder.iter("testcase"))
+        assert int(holder.get("tests", "")) == len(cases)
+        for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+            assert int(holder.get(name, "")) == sum(each.find(tag) is not None for each in cases)
+
+
+def assert_complete(root: ET.Element, rows: Sequence[ResultRow], outcomes: Sequence[CaseOutcome]) -> None:
+    """Every row has a test, and every case with missing trials has a skipped one."""
+    own = sum(each.get("name") == junit.GATE for each in root)
+    skipped = sum(1 for _ in root.iter("skipped"))
+    assert skipped == sum(each.missing > 0 for each in outcomes)
+    assert len(list(root.iter("testcase"))) == len(rows) + skipped + own
+    names = [(each.get("classname"), each.get("name")) for each in root.iter("testcase")]
+    assert len(set(names)) == len(names)
+
+
+def agrees(each: Run) -> RunReport:
+    found, outcomes = each.report()
+    root = xml_of(found, outcomes, each.rows)
+    agree(found, *printed(found, outcomes), root)
+    assert_complete(root, each.rows, outcomes)
+    assert RunReport.model_validate(json.loads(json.dumps(found.model_dump(by_alias=True)))) == found
+    return found
+
+
+@settings(max_examples=150)
+@given(runs())
+def test_terminal_run_report_and_junit_have_one_decision(each: Run) -> None:
+    agrees(each)
+
+
+@settings(max_examples=40)
+@given(runs())
+def test_markdown_html_and_sarif_have_the_verdict(each: Run) -> None:
+    found, outcomes = each.report()
+    run = RunView(found, outcomes, lambda: each.rows)
+    verdict = GATE[found.gate.verdict]
+    assert b"".join(markdown.render(run)).decode().splitlines()[0].endswith(f"Evaluations: {verdict}")
+    title = re.search(r'<h1 id="gate-title">(.*?)</h1>', b"".join(html.render(run)).decode(), re.DOTALL)
+    assert title is not None
+    assert title[1].endswith(f" {verdict.capitalize()}")
+    (log_run,) = json.loads(b"".join(sarif.render(run)))["runs"]
+    (ended,) = log_run["invocations"]
+    assert (ended["exitCode"], ended["exitCodeDescription"]) == (found.gate.exit_code, found.gate.verdict)
+    is_red = any(result["level"] == "error" for result in log_run["results"])
+    assert is_red or found.gate.exit_code == 0, "the log of a failed run has an error"
+
+
+@settings(max_examples=150)
+@given(runs())
+def test_run_that_passes_meets_all_requirements(each: Run) -> None:
+    found, outcomes = each.report()
+    if found.gate.verdict != "pass":
+        return
+    ending = each.ending
+    assert (ending.write_error, ending.unrecorded, ending.stopped, ending.incomplete) == (None, 0, None, ())
+    assert not ending.dry_run
+    for limits in found.gate.settings:
+        own = [outcome for outcome in outcomes if outcome.case.suite == limits.suite]
+        graded = [outcome for outcome in own if outcome.verdict != "error"]
+        assert graded, "a suite without grades does not pass"
+        assert len(own) - len(graded) <= limits.max_errors
+        assert sum(outcome.errors for outcome in own) <= limits.max_errors
+        assert sum(outcome.verdict == "pass" for outcome in graded) / len(graded) >= limits.min_pass_rate - 1e-9
+        assert limits.max_cost_usd is None or not ending.unpriced_models
+        spent = [
+            cost
+            for row in each.rows
+            if row.suite == limits.suite
+            for cost in (row.cost_usd, row.judge_cost_usd)
+            if cost is not None
+        ]
+        assert limits.max_cost_usd is None or sum(spent) <= limits.max_cost_usd + 1e-9
+        if limits.validator_errors == "error":
+            said = [v for s in each.scenarios if s.scenario_key == limits.suite for v in s.aggregates.validations]
+            assert not any(isinstance(v, Validation) and v.errors for v in said)
+    assert ending.max_cost_usd is None or not ending.unpriced_models
+    assert found.comparison is None or not found.comparison.reasons
+    assert (each.against is None) == (found.comparison is None)
+
+
+@settings(max_examples=50)
+@given(runs(), st.integers(2, 3), st.integers(0, 2))
+def test_shards_have_the_verdict_of_the_whole_and_do_not_pass_without_a_shard(
+    each: Run, total: int, absent: int
+) -> None:
+    ending = replace(each.ending, shard=None, incomplete=(), stopped=None, write_error=None, unrecorded=0)
+    whole = replace(each, ending=ending, scenarios=())
+    parts, rows = [], []
+    for index in range(1, total + 1):
+        of = part_of(each.plan, Shard(index, total), {})
+        keys = {(part.suite, part.id) for part in of.cases}
+        own = tuple(found for found in each.rows if (found.suite, found.eval_id) in keys)
+        record = ShardRecord(index=index, total=total, cases=len(each.plan.cases))
+        shard = Run(of, own, replace(ending, shard=record), (), each.against)
+        part = Part(f"{index}.jsonl", agrees(shard))
+        parts.append(part)
+        rows += [(part, found) for found in own]
+    merged, outcomes = merge(parts, rows, total, validate=lambda _: (), against=each.against)
+    agree(merged, *printed(merged, outcomes), xml_of(merged, outcomes, [found for _, found in rows]))
+    known, _ = whole.report()
+    assert (merged.gate.verdict, merged.gate.exit_code) == (known.gate.verdict, known.gate.exit_code)
+    kept = [part for number, part in enumerate(parts) if number != absent]
+    fewer = [(part, found) for part, found in rows if part in kept]
+    if absent >= total:
+        return
+    lacking, outcomes = merge(kept, fewer, None, validate=lambda _: (), against=each.against)
+    agree(lacking, *printed(lacking, outcomes), xml_of(lacking, outcomes, [found for _, found in fewer]))
+    assert lacking.gate.exit_code != 0, "a run without a shard does not pass"
+    assert any("missing" in reason for reason in lacking.gate.reasons)
+    assert lacking.plan_digest == DIGEST
+
+
+HELLO = {"name": "hello", "type": "contains", "value": "Hello"}
+BALANCED = {"key": "fairness_balance", "group": "case_id", "metric_path": "metrics.score"}
+GOOD: dict[str, Any] = {}
+WORSE = {"evaluators": [{"name": "ada", "type": "contains", "value": "Ada"}]}
+BREAKS = {"execution": {"target": "broken", "evaluators": [HELLO], "max_retries": 0}}
+WARNS = {"min_pass_rate": 0, "validators": "warn"}
+
+PROJECTS: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[str], int]] = {
+    "passes": ([GOOD, GOOD], {}, [], 0),
+    "fails": ([GOOD, WORSE], {}, [], 1),
+    "a rate that is enough": ([GOOD, WORSE], {"gate": {"min_pass_rate": 0.5}}, [], 0),
+    "an error": ([GOOD, BREAKS], {}, [], 4),
+    "an error that is allowed": ([GOOD, BREAKS], {}, ["--max-errors", "1"], 0),
+    "nothing graded": ([BREAKS], {}, ["--max-errors", "1"], 1),
+    "an error and a failure": ([WORSE, BREAKS], {}, [], 1),
+    "fail-fast": ([WORSE, GOOD], {}, ["--fail-fast"], 1),
+    "fail-fast at an error": ([BREAKS, GOOD], {}, ["--fail-fast"], 4),
+    "dry run": ([WORSE], {}, ["--dry-run"], 0),
+    "several trials": ([GOOD], {"repeat": {"max": 5, "stop_when": "decided"}}, [], 0),
+    "a validator": ([GOOD, WORSE], {"validators": [BALANCED], "gate": {"min_pass_rate": 0}}, [], 1),
+    "a validator that warns": ([GOOD, WORSE], {"validators": [BALANCED], "gate": WARNS}, [], 0),
+}
+"""Cases, `execution`, flags and the exit code."""
+
+
+def documents(folder: Path, cases: Sequence[dict[str, Any]], **execution: Any) -> None:
+    messages = {"input_messages": [{"role": "user", "content": "Greet me"}], "expected_messages": []}
+    targets = [
+        {"name": "default", "provider": "mock", "response": "Hello!"},
+        {"name": "broken", "provider": "cli", "command_template": "false {PROMPT}"},
+    ]
+    evals = {
+        "$schema": "agentv-eval-v2",
+        "execution": {"evaluators": [HELLO], "max_retries": 0, **execution},
+        "evalcases": [
+            {"id": f"case-{number}", "expected_outcome": "A greeting", **messages, **each}
+            for number, each in enumerate(cases)
+        ],
+    }
+    files = {"targets.yaml": {"$schema": "agentv-targets-v2.2", "targets": targets}, "evals/a.yaml": evals}
+    write(folder, {name: json.dumps(document) for name, document in files.items()})
+
+
+def assert_one_decision(done: CommandResult, report_path: Path, junit_path: Path) -> RunReport:
+    lines = done.out.splitlines()
+    (place,) = [number for number, line in enumerate(lines) if line.startswith("gate: ")]
+    root = ET.fromstring(junit_path.read_bytes())
+    assert_counts(root)
+    found = RunReport.model_validate_json(report_path.read_bytes())
+    reasons = [*takewhile(lambda line: line.startswith("  "), lines[place + 1 :])]
+    agree(found, lines[place], reasons if found.gate.exit_code else found.gate.reasons, root)
+    assert found.gate.exit_code == done.code
+    return found
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_commands_exit_as_their_reports_say(repository: Path, name: str) -> None:
+    cases, execution, flags, code = PROJECTS[name]
+    documents(repository, cases, **execution)
+    done = run_command("eval", "evals", "--out", "r.jsonl", "--junit", "j.xml", *flags, cwd=repository)
+    assert done.code == code
+    first = assert_one_decision(done, repository / "r.report.json", repository / "j.xml")
+    again = run_command("report", "r.jsonl", "--out", "all.jsonl", "--junit", "all.xml", cwd=repository)
+    second = assert_one_decision(again, repository / "all.report.json", repository / "all.xml")
+    assert (again.code, second.gate.reasons) == (code, first.gate.reasons)
+
+
+@pytest.mark.parametrize("name", ["passes", "fails", "a rate that is enough", "a validator"])
+def test_rescored_run_has_the_same_decision(repository: Path, name: str) -> None:
+    cases, execution, _, code = PROJECTS[name]
+    documents(repository, cases, **execution)
+    run_command("eval", "evals", "--out", "r.jsonl", cwd=repository)
+    done = run_command("rescore", "r.jsonl", "evals", "--junit", "j.xml", cwd=repository)
+    found = assert_one_decision(done, repository / "r.rescored.report.json", repository / "j.xml")
+    before = RunReport.model_validate_json((repository / "r.report.json").read_bytes())
+    assert (done.code, found.gate.reasons) == (code, before.gate.reasons)
+
+
+def test_shard_without_a_grade_exits_with_an_error(repository: Path) -> None:
+    documents(repository, [BREAKS, BREAKS])
+    flags = ["--shard", "1/2", "--max-errors", "5", "--junit", "j.xml"]
+    done = run_command("eval", "evals", "--out", "r.jsonl", *flags, cwd=repository)
+    assert done.code == 4
+    assert_one_decision(done, repository / "r.report.json", repository / "j.xml")
+
+
+def test_run_without_a_run_report_does_not_pass(repository: Path) -> None:
+    documents(repository, [GOOD])
+    (repository / f".r.report.json.{os.getpid()}.new").mkdir()
+    done = run_command("eval", "evals", "--out", "r.jsonl", "--junit", "j.xml", cwd=repository)
+    assert done.code == 4
+    assert "gate: not passed" in done.out
+    if (repository / "j.xml").exists():
+        properties = ET.fromstring((repository / "j.xml").read_bytes()).iter("property")
+        assert {each.get("value") for each in properties if each.get("name") == "exit_code"} == {"4"}
+
+
+def test_merged_run_without_junit_does_not_pass(repository: Path) -> None:
+    documents(repository, [GOOD])
+    run_command("eval", "evals", "--out", "r.jsonl", cwd=repository)
+    done = run_command("report", "r.jsonl", "--out", "all.jsonl", "--junit", "r.jsonl/x.xml", cwd=repository)
+    assert done.code == 4
+    if (repository / "all.report.json").exists():
+        found = RunReport.model_validate_json((repository / "all.report.json").read_bytes())
+        assert found.gate.exit_code == done.code
+
+
+def test_run_that_loses_rows_does_not_pass(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    documents(repository, [GOOD])
+    whole = app_run.conclude
+
+    def torn(*given: Any, **named: Any) -> Any:
+        path = repository / "r.jsonl"
+        path.write_bytes(path.read_bytes()[:50])
+        return whole(*given, **named)
+
+    monkeypatch.setattr("agentv_ci.app.run.conclude", torn)
+    done = run_command("eval", "evals", "--out", "r.jsonl", "--junit", "j.xml", cwd=repository)
+    assert done.code == 4
+    assert_one_decision(done, repository / "r.report.json", repository / "j.xml")
