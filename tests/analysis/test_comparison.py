@@ -62,7 +62,7 @@ def compared(base: str | Side, head: str | Side, *, confidence: float = 0.99) ->
 def test_change_of_a_case(base: str, head: str, change: str) -> None:
     found = compared(f"p {base}", f"p {head}")
     assert [each.change for each in found.cases] == ([] if change == "unchanged" else [change])
-    assert found.counts[change] == (2 if change == "unchanged" else 1)  # type: ignore[index]  # it is a change
+    assert found.counts[change] == (2 if change == "unchanged" else 1)
 
 
 def test_confidence_decides_about_a_regression() -> None:

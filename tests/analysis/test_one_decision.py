@@ -21,7 +21,7 @@ from agentv_ci.analysis.merging import Part, merge
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.run_report import report
 from agentv_ci.app import run as app_run
-from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.report import (
     Ending,
     FailedValidation,
@@ -81,7 +81,8 @@ def sometimes(name: str, *values: Any) -> st.SearchStrategy[dict[str, Any]]:
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
-    cases, suites = [], []
+    cases: list[PlanCase] = []
+    suites = []
     for path in PATHS[: draw(st.integers(1, 3))]:
         gate = {
             "min_pass_rate": draw(st.sampled_from([0.0, 0.5, 2 / 3, 1.0])),

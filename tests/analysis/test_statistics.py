@@ -126,7 +126,7 @@ def test_change_of_the_pass_rate(cases: int, worse: int, falls: bool, detectable
 def test_change_of_the_mean_score(changes: list[float], falls: bool, has_detectable: bool) -> None:
     figure = mean_score_change([(0.5, 0.5 + each) for each in changes])
     assert figure is not None
-    assert (figure.base, figure.head) == (0.5, pytest.approx(0.5 + statistics.fmean(changes)))
+    assert [figure.base, figure.head] == pytest.approx([0.5, 0.5 + statistics.fmean(changes)])
     assert (figure.falls, figure.detectable is not None) == (falls, has_detectable)
     assert mean_score_change([]) is None
 
@@ -300,7 +300,8 @@ def test_cases_with_several_trials_are_repeated() -> None:
 
 @pytest.mark.parametrize(("ran", "verdict", "gate"), [(3, "pass", "pass"), (2, "borderline", "error")])
 def test_case_that_stops_when_decided_is_described_by_the_trials_that_ran(ran: int, verdict: str, gate: str) -> None:
-    found = repeated_of(*["pass"] * ran, trials=5, stop_when="decided")
+    passed: list[Verdict] = ["pass"] * ran
+    found = repeated_of(*passed, trials=5, stop_when="decided")
     (one,) = found.repeated
     assert (one.trials, one.graded, one.verdict, len(one.pass_at_k)) == (ran, ran, verdict, ran)
     assert (found.gate.verdict == "pass") == (gate == "pass")
