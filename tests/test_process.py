@@ -81,6 +81,8 @@ MUCH = b"x" * 1_000_000
         ("printf a; printf b >&2; exit 3", b"", ProcessResult(3, "a", "b")),
         (["printf", "%s", "$HOME `id`; *"], b"", ProcessResult(0, "$HOME `id`; *", "")),
         ("kill -KILL $$", b"", ProcessResult(-signal.SIGKILL, "", "")),
+        ("kill -TERM 0", b"", ProcessResult(-signal.SIGTERM, "", "")),
+        (r"printf '42\0'", b"", ProcessResult(0, "42\0", "")),
         (r"printf 'a\377b'; printf '\303' >&2", b"", ProcessResult(0, "a\ufffdb", "\ufffd")),
         ("(sleep 0.1; echo late) & echo early", b"", ProcessResult(0, "early\nlate\n", "")),
         ("cat", "zwölf\n".encode(), ProcessResult(0, "zwölf\n", "")),
@@ -90,13 +92,14 @@ MUCH = b"x" * 1_000_000
         ("head -c 1", MUCH, ProcessResult(0, "x", "")),
         ("exec <&-; echo closed", MUCH, ProcessResult(0, "closed\n", "")),
         ("exec 3<&0; sleep 60 >/dev/null 2>&1 & echo done", MUCH, ProcessResult(0, "done\n", "")),
+        ([sys.executable, "-c", f"{DETACHES}print('done')"], b"", ProcessResult(0, "done\n", "")),
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
 )
 def test_a_command_has_a_status_and_outputs_and_need_not_read_its_input(
-    command: Command, stdin: bytes, expected: ProcessResult, tmp_path: Path
+    command: Command, stdin: bytes, expected: ProcessResult, folder: Path
 ) -> None:
-    assert finish(command, tmp_path, stdin=stdin) == expected
+    assert finish(command, folder, stdin=stdin) == expected
 
 
 def test_a_command_runs_in_its_folder_with_its_environment_alone(tmp_path: Path) -> None:
@@ -126,9 +129,10 @@ def test_standard_input_is_empty_and_never_inherited(tmp_path: Path) -> None:
         "echo so far >&2; sleep 60 & echo $! > pid; wait",
         "trap 'echo bye > farewell; exit 0' TERM; echo so far >&2; sleep 60 & echo $! > pid; wait",
         "trap '' TERM; echo $$ > pid; echo so far >&2; while :; do sleep 60; done",
+        "echo $$ > pid; echo so far >&2; kill -STOP $$",
         "echo so far >&2; (trap '' TERM; sleep 60) & echo $! > pid; wait",
     ],
-    ids=["command", "child", "trap", "ignores TERM", "child ignores TERM"],
+    ids=["command", "child", "trap", "ignores TERM", "stopped", "child ignores TERM"],
 )
 def test_a_time_out_ends_a_command_with_its_children_and_keeps_its_output(
     command: str, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -150,10 +154,6 @@ def test_a_time_out_is_not_held_up_by_a_detached_child_that_holds_the_output(fol
 def test_children_that_a_command_leaves_are_ended(command: str, tmp_path: Path) -> None:
     done = finish(command, tmp_path)
     assert (done.status, done.stderr, has_ended(int(done.stdout))) == (0, "", True)
-
-
-def test_a_detached_child_that_holds_the_output_does_not_hold_up_its_command(folder: Path) -> None:
-    assert finish([sys.executable, "-c", f"{DETACHES}print('done')"], folder) == ProcessResult(0, "done\n", "")
 
 
 def test_children_are_spared_where_they_are_meant_to_last(folder: Path) -> None:
@@ -308,19 +308,14 @@ def test_a_process_that_has_ended_is_forgotten_when_its_run_is_cancelled_at_that
 @pytest.mark.parametrize(
     ("name", "is_inherited"),
     [
-        *((name, False) for name in sorted(process.RUNNER_VARIABLES)),
-        *((f"ACTIONS_{name}", False) for name in ("RUNTIME_TOKEN", "ID_TOKEN_REQUEST_URL", "CACHE_URL")),
+        *((f"GITHUB_{name}", False) for name in ("TOKEN", "OUTPUT", "ENV", "PATH", "STATE", "STEP_SUMMARY")),
+        *((name, False) for name in ("GH_TOKEN", "ACTIONS_RUNTIME_TOKEN", "ACTIONS_CACHE_URL")),
         *((name, True) for name in ("PATH", "OPENAI_API_KEY", "GITHUB_ACTIONS", "GITHUB_REPOSITORY", "XACTIONS_X")),
     ],
 )
 def test_variables_of_the_runner_are_not_inherited_but_can_be_set(name: str, is_inherited: bool) -> None:
     assert (name in child_environment({name: "inherited"})) is is_inherited
     assert child_environment({name: "inherited"}, {name: "explicit"})[name] == "explicit"
-
-
-def test_the_runners_variables_are_tokens_and_files_that_it_obeys() -> None:
-    files = {f"GITHUB_{name}" for name in ("OUTPUT", "ENV", "PATH", "STATE", "STEP_SUMMARY")}
-    assert {"GITHUB_TOKEN", "GH_TOKEN", *files} == process.RUNNER_VARIABLES
 
 
 def test_children_are_not_asked_for_colours() -> None:

@@ -1,4 +1,4 @@
-"""Runs of plans: attempts, judges, files, limits, and what rows and the log tell of them."""
+"""Runs of plans: attempts, judges, files, limits, and their rows and logs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.contracts.base import ErrorKind
+from agentv_ci.contracts.results import ToolCall, Usage
 from agentv_ci.errors import TargetUnavailable
 from agentv_ci.execute.run_services import Progress
 from tests.servers.chat_api import Reply, Step, answers, chat_api, fails, says
@@ -46,6 +47,28 @@ def test_only_time_outs_and_failed_processes_are_attempted_again(
     assert (row.status, row.attempts, row.requests) == (status, attempts, attempts)
     if status == "error":
         assert (row.verdict, row.score, row.error_kind, row.error) == ("error", 0.0, kind, "scripted failure")
+
+
+@pytest.mark.parametrize(("delay_ms", "error_kind"), [(30_000, None), (30_001, "timeout")])
+def test_a_mock_waits_up_to_the_time_limit_and_reports_what_its_target_sets(
+    delay_ms: int, error_kind: str | None, run: Run
+) -> None:
+    clock = FakeClock()
+    run.environment = clock.environment()
+    calls = [{"tool": "search", "input": {"q": 1}, "output": [2]}]
+    target = mock(
+        delay_ms=delay_ms, usage={"input_tokens": 3, "output_tokens": 4}, tool_calls=calls, responses={"two": "2"}
+    )
+    run.documents(["one", "two"], target, timeout_seconds=30, max_retries=0)
+    one, two = run.rows(include_trace=True)
+    assert (one.error_kind, clock.slept) == (error_kind, [30, 30])
+    if error_kind is None:
+        assert (one.candidate_answer, two.candidate_answer) == ("42", "2")
+        assert one.usage == Usage(input_tokens=3, output_tokens=4, total_tokens=7)
+        assert one.output_messages is not None
+        assert one.output_messages[0].tool_calls == (ToolCall(tool="search", input={"q": 1}, output=[2]),)
+    else:
+        assert one.error == "no answer within 30 s"
 
 
 def test_a_command_knows_its_attempt_and_a_row_has_the_duration_of_the_last_one(run: Run) -> None:
@@ -316,8 +339,8 @@ def test_a_token_that_a_command_prints_is_not_in_rows_and_not_in_the_log(run: Ru
     write(run.repository, {f"evals/{name}.sh": command for name, command in said.items()})
     run.documents([*said], tool(". ./{EVAL_ID}.sh", env={"TOKEN": "${{ MY_TOKEN }}"}, verbose=True), max_retries=0)
     assert len(run.rows(include_trace=True)) == len(said)
-    told = run.results.read_text(encoding="utf-8") + "\n".join(run.log)
-    assert (KEY in told, KEY[-10:] in told) == (False, False)
+    written = run.results.read_text(encoding="utf-8") + "\n".join(run.log)
+    assert (KEY in written, KEY[-10:] in written) == (False, False)
 
 
 def test_a_secret_that_is_a_word_of_the_results_does_not_break_them(run: Run) -> None:

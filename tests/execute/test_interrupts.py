@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import pty
 import shutil
 import signal
 import subprocess
@@ -186,18 +185,6 @@ def test_a_signal_while_documents_are_read_is_an_interruption(repository: Path) 
     with started(repository, program=[sys.executable, "-c", textwrap.dedent(EARLY)]) as run:
         code, _, err = run.end()
     assert (code, err.strip()) == (130, "error: interrupted")
-
-
-@pytest.mark.slow
-def test_a_terminal_that_is_closed_is_an_interruption(repository: Path) -> None:
-    hangs = {"id": "hangs", "execution": {"target": "hangs"}}
-    documents(repository, [CASES[0], hangs], mock(), tool("sleep 60", name="hangs"))
-    terminal, end = pty.openpty()
-    with started(repository, stderr=end) as run:
-        os.close(end)
-        run.wait_until(run.has_rows)
-        os.close(terminal)
-        assert run.end(signal.SIGHUP)[0] == 130
 
 
 def test_a_run_that_waits_for_a_server_ends_at_once_when_it_is_cancelled(repository: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +14,9 @@ from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.contracts.report import ConcurrencyChange
 from agentv_ci.contracts.targets import MockTarget, Target
 from agentv_ci.execute.limits import Limit, Limits
-from tests.servers.chat_api import Reply, chat_api, fails, says
-from tests.support import NOW, FakeClock, clean_environment
-from tests.support.evals import KEY, Run, gpt, real_time
+from tests.servers.chat_api import chat_api, fails, says
+from tests.support import NOW, FakeClock
+from tests.support.evals import Run, gpt
 
 
 def limits_of(workers: int | None, answering: str, **own: int | str | None) -> Limits:
@@ -275,22 +274,6 @@ def test_a_question_that_is_cancelled_while_it_waits_or_pauses_gives_its_slot_ba
 
     play(act())
     assert (most_at_once(lambda _: scene.limit, "a" * 6), scene.limit.width) == (2, 2)
-
-
-def test_many_refusals_cost_no_answer_and_no_question_too_many(repository: Path) -> None:
-    run = Run(repository, environment=real_time(clean_environment({"MOCK_KEY": KEY})))
-    lock, asked = threading.Lock(), [0]
-
-    def reply(_: dict[str, Any]) -> Reply:
-        with lock:
-            asked[0] += 1
-            return fails(429, retry_after="0.01") if asked[0] % 3 else says("42")
-
-    with chat_api(reply) as api:
-        run.documents([f"case-{number}" for number in range(20)], gpt(api.base_url, max_retries=60))
-        report = run(workers=16).report
-    assert (report.counts.passed, sum(row.requests for row in run.written())) == (20, len(api.requests))
-    assert {change.reason for change in report.concurrency} <= {"HTTP 429", "no refusals in a full round"}
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,9 @@ import pytest
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import CannotGoOn, UsageError
-from agentv_ci.results.files import ResultsFormat, form, form_of
+from agentv_ci.results.files import ResultsFormat, form
 from tests.servers.chat_api import chat_api, says
-from tests.support import clean_environment, run_command, write
+from tests.support import clean_environment, write
 from tests.support.evals import Run, gpt, mock, real_time, tool
 
 CASES = [f"case-{number:02}" for number in range(12)]
@@ -155,33 +155,12 @@ def test_a_damaged_file_is_completed_to_one_row_per_case(
     assert ({row.eval_id: lasting(row) for row in rows}, len(rows)) == (whole, 4)
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [("compose.yaml", "services:\n  web:\n    image: nginx\n"), ("baseline.json", '{"cases": [1, 2, 3]}')],
-)
-def test_a_file_without_rows_is_refused_and_unchanged(name: str, text: str, run: Run) -> None:
-    run.documents(CASES[:2], mock())
-    write(run.repository, {name: text})
-    path = run.repository / name
-    run.form = form_of(path)
-    with pytest.raises(UsageError):
-        run(resume=path, out=path)
-    assert path.read_text(encoding="utf-8") == text
-
-
 def test_earlier_results_must_be_a_file(run: Run) -> None:
     run.documents(CASES[:1], tool("touch ../asked; echo 42"))
     with pytest.raises(UsageError, match="is not a regular file"):
         run(resume=Path("/dev/null"))
     assert not run.results.exists()
     assert not (run.repository / "asked").exists()
-
-
-def test_rows_cannot_continue_in_a_file_of_another_format(run: Run) -> None:
-    run.documents(CASES[:2], mock())
-    run()
-    done = run_command("eval", "evals", "--resume", "r.jsonl", "--out", "more.yaml", cwd=run.repository)
-    assert (done.code, (run.repository / "more.yaml").exists()) == (2, False)
 
 
 def test_a_run_that_cannot_begin_does_not_change_its_results_file(run: Run) -> None:

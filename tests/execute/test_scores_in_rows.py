@@ -19,10 +19,10 @@ SECRET = "canary-0123456789"
 SAYS_IT = '{"score": 1, "hits": ["%s"], "reasoning": "%s"}'
 
 
-def telling(variable: str) -> dict[str, Any]:
+def repeating(variable: str) -> dict[str, Any]:
     """Return an evaluator that repeats a variable in its result and on standard error."""
     script = f"printf '{SAYS_IT}' ${variable} ${variable}; echo ${variable} >&2"
-    return {"name": "tells", "type": "code", "script": script}
+    return {"name": "repeats", "type": "code", "script": script}
 
 
 def evaluate(repository: Path, *flags: str, env: dict[str, str] | None = None) -> CommandResult:
@@ -41,7 +41,7 @@ def check_masked(repository: Path, name: str) -> None:
 def test_a_secret_of_a_member_does_not_reach_the_judge_that_aggregates(repository: Path) -> None:
     judge = tool(f"cp {{PROMPT_FILE}} ../seen.txt; echo '{PRAISE}'", name="judge")
     aggregator = {"type": "llm_judge"}
-    together = {"name": "all", "type": "composite", "evaluators": [telling("MY_SECRET")], "aggregator": aggregator}
+    together = {"name": "all", "type": "composite", "evaluators": [repeating("MY_SECRET")], "aggregator": aggregator}
     documents(repository, ["one"], mock(judge_target="judge"), judge, evaluators=[together])
     assert evaluate(repository, env={"MY_SECRET": SECRET}).code == 0
     seen = (repository / "seen.txt").read_text("utf-8")
@@ -50,11 +50,11 @@ def test_a_secret_of_a_member_does_not_reach_the_judge_that_aggregates(repositor
 
 
 @pytest.mark.parametrize("flags", [[], ["--dry-run"]])
-def test_a_secret_of_a_target_is_masked_whoever_answers(repository: Path, flags: list[str]) -> None:
+def test_a_secret_of_a_target_is_masked_in_a_dry_run_too(repository: Path, flags: list[str]) -> None:
     env = {"UPSTREAM_AUTH": SECRET}
     with chat_api(says("42")) as api:
         target = gpt(api.base_url, api_key="${{ UPSTREAM_AUTH }}")
-        documents(repository, ["one"], target, evaluators=[telling("UPSTREAM_AUTH")])
+        documents(repository, ["one"], target, evaluators=[repeating("UPSTREAM_AUTH")])
         evaluate(repository, *flags, env=env)
     assert run_command("rescore", "r.jsonl", cwd=repository, env=env).code in (0, 1)
     for name in ("r.jsonl", "r.rescored.jsonl"):

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import textwrap
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +18,7 @@ from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.stores import Store, answer_settings, question_key
 from tests.execute.builders import question, target
 from tests.report.builders import well_formed_text
-from tests.support import clean_environment, write
+from tests.support import write
 
 KEY = "ab" + "0" * 62
 CALL = ToolCall(tool="search", input={"q": [1, None]}, output="found")
@@ -193,28 +190,3 @@ def test_a_missing_folder_is_empty_and_not_created(tmp_path: Path) -> None:
     store = Store(tmp_path / "none")
     assert (store.find(KEY), store.contents().files, store.clear().files) == (None, 0, 0)
     assert not (tmp_path / "none").exists()
-
-
-@pytest.mark.slow
-def test_a_half_written_answer_is_never_found(tmp_path: Path) -> None:
-    script = """
-        import sys
-        from dataclasses import replace
-        from pathlib import Path
-        from agentv_ci.contracts.exchange import Response
-        from agentv_ci.execute.stores import Store
-        store = Store(Path(sys.argv[1]))
-        for _ in range(60):
-            store.keep(sys.argv[2], {}, Response("x" * 50_000, (), has_trace=False))
-    """
-    command = [sys.executable, "-c", textwrap.dedent(script), str(tmp_path), KEY]
-    env = clean_environment({"PYTHONPATH": ":".join(sys.path)})
-    store = Store(tmp_path)
-    store.keep(KEY, {}, ANSWER)
-    writers = [subprocess.Popen(command, env=env) for _ in range(2)]
-    while any(writer.poll() is None for writer in writers):
-        found = store.find(KEY)
-        assert found is not None
-        assert found.answer in ("42", "x" * 50_000)
-    assert [writer.returncode for writer in writers] == [0, 0]
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [f"{KEY}.json"]

@@ -6,7 +6,6 @@ import asyncio
 import json
 import random
 import tempfile
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,10 +34,10 @@ from agentv_ci.results.resume import EarlierRun
 from agentv_ci.results.rows import TrialKey
 from agentv_ci.results.trials import Result
 from tests.execute.builders import Session
-from tests.report.builders import case, plan, row, whole
+from tests.report.builders import case, plan
 from tests.servers.chat_api import ChatApi, Reply, chat_api, fails, says
 from tests.support import FakeClock, clean_environment, write
-from tests.support.evals import Run, gpt, mock, question
+from tests.support.evals import Run, gpt, question
 
 BY_LETTER = {
     "p": Result("pass", 1.0),
@@ -322,7 +321,7 @@ def test_verdicts_and_gate_are_those_of_all_trials(asked: Asked) -> None:
     asked.documents(*MIXED, repeat=5)
     complete = asked.run(workers=2).report
     assert (decided.counts.rows, complete.counts.rows) == (16, 20)
-    # `flaky` tells of the trials that ran.
+    # `flaky` depends on the trials that ran.
     others = {"rows", "flaky"}
     assert decided.counts.model_dump(exclude=others) == complete.counts.model_dump(exclude=others)
     assert (decided.gate.verdict, decided.gate.exit_code) == (complete.gate.verdict, complete.gate.exit_code)
@@ -388,49 +387,6 @@ def test_a_budget_that_ends_among_trials_stops_the_run_until_it_is_raised(worker
     assert (second.stopped, second.gate.verdict, second.counts.rows) == (None, "pass", 5)
 
 
-def test_a_budget_that_is_just_enough_to_decide_is_enough(asked: Asked) -> None:
-    asked.good = MIXED
-    asked.documents("yes")
-    found = asked.run(max_cost_usd=3.0).report
-    assert (found.stopped, found.gate.verdict, found.cost_usd) == (None, "pass", 3.0)
-
-
-@pytest.mark.parametrize("workers", WORKERS)
-def test_a_run_interrupted_among_trials_does_not_pass_until_it_is_resumed(workers: int, asked: Asked) -> None:
-    asked.good = MIXED
-    asked.documents("yes", "late")
-    over = threading.Event()
-
-    async def main() -> RunOutcome:
-        loop, running = asyncio.get_running_loop(), asyncio.create_task(asked.run.start(workers=workers))
-
-        def end(case: str, seed: int) -> None:
-            if (case, seed) == ("late", 4):
-                loop.call_soon_threadsafe(running.cancel)
-                over.wait(10)
-
-        asked.when_asked = end
-        async with asyncio.timeout(60):
-            return await running
-
-    found = asyncio.run(main()).report
-    assert (found.stopped, found.gate.verdict, found.gate.exit_code) == ("interrupted", "interrupted", 130)
-    assert 3 <= found.counts.rows < 8
-    over.set()
-    asked.when_asked = lambda _case, _seed: None
-    again = asked.resume(workers=workers).report
-    assert (again.gate.verdict, again.counts.rows) == ("pass", 8)
-
-
-def test_a_run_stopped_by_a_failure_can_be_resumed(asked: Asked) -> None:
-    asked.good = {"yes": {1, 2, 3}}
-    asked.documents("no", "yes")
-    first = asked.run(fail_fast=True).report
-    assert (first.stopped, first.gate.verdict, first.counts.not_run) == ("fail-fast", "fail", 1)
-    again = asked.resume().report
-    assert (again.stopped, again.gate.verdict, again.counts.rows) == (None, "fail", 6)
-
-
 @pytest.fixture
 def commands(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> Asked:
     """The documents of mixed cases in the working directory, with validators."""
@@ -493,32 +449,3 @@ def test_a_rescored_case_that_is_open_again_is_not_complete(
     capsys.readouterr()
     assert command(["rescore", "r.jsonl", "--out", "s.jsonl"]) != 0
     assert "passed" not in capsys.readouterr().out.splitlines()[-1]
-
-
-def test_validators_count_only_trials_that_ran(commands: Asked) -> None:
-    commands.documents("yes", validators=["reproducibility_metadata"])
-    assert command(["eval", "evals", "--out", "r.jsonl"]) == 0
-    commands.run.documents(
-        ["yes"],
-        mock(),
-        repeat={"max": 5, "stop_when": "decided"},
-        validators=["determinism_check", "reproducibility_metadata"],
-    )
-    assert command(["eval", "evals", "--out", "s.jsonl"]) == 0
-    found = [report_of(name)["scenario_reports"][0]["aggregates"]["validations"] for name in ("r.jsonl", "s.jsonl")]
-    assert found[0][0]["issues"] == []
-    assert found[1][0]["summary"]["by_severity"]["warning"] == 3
-    assert found[1][1]["summary"]["details"]["missing_seed_count"] == 3
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "missing"),
-    [("ppp", 0), ("pp", 3), ("pfpf", 1), ("bbb", 2), ("fff", 0), ("ee", 3)],
-)
-def test_rows_without_their_plan_show_what_is_missing(verdicts: str, missing: int) -> None:
-    one = adaptive()
-    results = [BY_LETTER[letter].verdict for letter in verdicts]
-    rows = [row(each, of=one, trial=number, stop_when="decided") for number, each in enumerate(results, 1)]
-    found, (outcome,) = whole(rows)
-    assert (outcome.missing, found.gate.verdict == "pass") == (missing, verdicts == "ppp")
-    assert any("error" in reason for reason in found.gate.reasons) == (missing > 0)

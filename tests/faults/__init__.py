@@ -1,1 +1,1 @@
-"""Everything around a run breaks: the network, children, the disk, the clock. The rows are right all the same."""
+"""Faults around a run, of the network, the disk and the clock: the rows are still right."""

@@ -1,6 +1,6 @@
-"""A loopback server that speaks OpenAI's chat completions fast, and breaks in the way that a question names.
+"""A loopback server of OpenAI's chat completions that fails in the way that a question names.
 
-A question is `case: <name>; fault: <fault>` anywhere in a request's body; what a fault does stands in `catalogue.py`.
+A question is `case: <name>; fault: <fault>` anywhere in a request's body; `catalogue.py` has the faults.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 End = Literal["waits", "closes", "closes-with-the-last-byte", "closes-at-the-next-question", "resets", "ends-all"]
-"""What becomes of a connection after the reply.
+"""What happens to a connection after the reply.
 
-`closes-with-the-last-byte`: the client learns both at once, so that it is not left to chance which comes first.
-`closes-at-the-next-question`: the connection looks alive until somebody uses it.
-`ends-all`: the server is gone, with all its connections.
+`closes-with-the-last-byte`: both arrive at once, so that their order is not left to chance.
+`closes-at-the-next-question`: the connection looks alive until it is used.
+`ends-all`: the server ends, with all its connections.
 """
 
 QUESTION = re.compile(rb"case: ([\w.-]+); fault: ([\w-]+)")
@@ -53,8 +53,8 @@ class FaultyApi:
     port: int = 0
     heard: Counter[str] = field(default_factory=Counter)
     """Question → its requests."""
-    spited: set[str] = field(default_factory=set)
-    """Sound questions that came through a connection which only looked alive: their first request got nothing."""
+    closed_at_once: set[str] = field(default_factory=set)
+    """Sound questions whose first request came through a connection that the server then closed."""
 
     @property
     def base_url(self) -> str:
@@ -138,7 +138,7 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._received += data
         if not self._received.startswith(b"POST"[: len(self._received)]):
-            # No HTTP, such as the beginning of TLS.
+            # Not HTTP, such as the beginning of TLS.
             self._transport.close()
             return
         head, found, rest = self._received.partition(b"\r\n\r\n")
@@ -154,7 +154,7 @@ class _Connection(asyncio.Protocol):
         before = api.heard[question]
         api.heard[question] += 1
         if self._only_looks_alive and fault == SOUND and not before:
-            api.spited.add(question)
+            api.closed_at_once.add(question)
             self._transport.close()
             return
         plays = self._server.plays[fault]
@@ -198,7 +198,7 @@ class _Connection(asyncio.Protocol):
 
 
 def completion(question: str) -> bytes:
-    """A completion whose answer nobody else gets."""
+    """Return a completion whose answer names the question."""
     message = {"role": "assistant", "content": f"42 for {question}"}
     usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -94,22 +93,3 @@ def test_a_date_in_retry_after_is_waited_for_up_to_the_longest_wait(
     # The question waits, and so do all others of its target.
     found = (row.status, row.error_kind, row.requests, set(waits.slept))
     assert found == (("error", "rate_limit", 1, set()) if waited_s is None else ("ok", None, 2, {waited_s}))
-
-
-def test_a_clock_that_jumps_at_every_look_loses_no_row(repository: Path) -> None:
-    chance = random.Random(20_300_102)
-    spans = (timedelta(seconds=2), timedelta(minutes=1), HOUR, 10 * YEAR)
-    clock = Clock(NOW + chance.uniform(-1, 1) * chance.choice(spans) for _ in iter(int, 1))
-    waits = FakeClock(clean_environment({"MOCK_KEY": KEY}))
-    run = Run(repository, environment=replace(waits.environment(), now=clock.now))
-    faults = {f"case-{number:03}": chance.choice(list(PLAYS)) for number in range(100)}
-    with faulty_api(PLAYS) as api:
-        asked = [{"id": name, "input_messages": question(f"case: {name}; fault: {faults[name]}")} for name in faults]
-        run.documents(asked, gpt(api.base_url, **PATIENT))
-        rows = run.rows(workers=16)
-    assert sorted(row.eval_id for row in rows) == list(faults)
-    assert {row.timestamp for row in rows} <= {written(moment) for moment in clock.returned}
-    assert {row.status for row in rows} == {"ok", "error"}
-    # A wait is what is left until a moment, and the moment is a rounded sum.
-    assert all(0 <= waited_s <= LONGEST_S + 1e-6 for waited_s in waits.slept), max(waits.slept)
-    assert len(waits.slept) >= sum(row.requests - 1 for row in rows)

@@ -1,1 +1,1 @@
-"""Servers that stand where the outside world would be, on loopback, and speak its real wire format."""
+"""Loopback doubles of APIs, which speak the real wire formats."""

@@ -103,7 +103,7 @@ class _Server(ThreadingHTTPServer):
         self.at_once = 0
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up is no error here: some tests are about just that."""
+        """Ignore clients that hang up, as some tests do."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -19,13 +18,13 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.contracts.exchange import InputFile, Response
+from agentv_ci.contracts.exchange import InputFile, ProviderError, Response
 from agentv_ci.execute.agents.subagents import TOOL, Subagent, take_subagent
 from agentv_ci.execute.agents.workspace import proof_request
-from agentv_ci.execute.providers import open_provider
+from agentv_ci.execute.providers import BatchProvider, open_provider
 from tests.execute.agents.builders import EDITOR, answer, ask, editor, failure, guideline, script
 from tests.execute.builders import ask_all, context, question
-from tests.support import REPOSITORY, clean_environment, has_ended, run_command, write
+from tests.support import REPOSITORY, run_command, write
 from tests.support.evals import FINDS, documents
 
 
@@ -296,64 +295,23 @@ def test_a_window_that_still_works_keeps_its_folder_after_the_run(repository: Pa
     assert sorted(each.name for each in (repository / "agents").iterdir()) == ["subagent-1", "subagent-2"]
 
 
-@pytest.mark.slow
-def test_a_batch_without_all_answers_is_asked_case_by_case(repository: Path) -> None:
-    body = "if 'orchestrator' not in asked.name: answer('hello')"
-    answers, err = run_editor(
-        repository, body, "ab", "--workers", "8", provider_batching="${{ BATCHED }}", timeout_seconds=2
-    )
-    assert answers == {"a1": "hello", "b1": "hello"}
-    assert "provider_batching failed: VS Code produced 0 responses for 2 requests" in err
-    assert "'vscode-copilot' supports 1 concurrent request; workers=8 is ignored" in err
-
-
-def test_every_trial_gets_its_own_answer_of_a_batch(repository: Path) -> None:
+def test_a_batch_has_one_answer_for_each_question_or_fails(tmp_path: Path) -> None:
     body = """
-for request in sorted(asked.parent.glob("*_req.md")):
+for request in sorted(asked.parent.glob("*_req.md"))[:len(arguments) if STATUS else 1]:
     answer("hello " + request.read_text().split("say ")[1].split()[0], request)
 """
-    answers, err = run_editor(repository, body, "ab", "--repeat", "2", provider_batching=True)
-    assert answers == {"a1": "hello a", "a2": "hello a", "b1": "hello b", "b2": "hello b"}
-    assert "asking 4 questions in one batch" in err
-    assert calls(repository)[-1][-1].endswith("_orchestrator.md. Use the tool #runSubagent.")
 
+    async def main(is_complete: bool) -> list[str]:
+        asked = editor(tmp_path, body.replace("STATUS", str(is_complete)))
+        provider = open_provider(asked, context(tmp_path))
+        assert isinstance(provider, BatchProvider)
+        await provider.check()
+        questions = [question(prompt=f"say {each}", timeout_s=5) for each in "ab"]
+        return [each.answer for each in await provider.ask_together(questions)]
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("provider", "number"), [("codex", signal.SIGINT), ("vscode-copilot", signal.SIGTERM)])
-def test_an_interrupted_run_leaves_no_agent_no_lock_and_no_scratch_folder(
-    provider: str, number: signal.Signals, repository: Path
-) -> None:
-    scratch, pids = repository / "scratch", repository / "pids"
-    scratch.mkdir()
-    waits = f"""
-import os, signal, subprocess, time
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-child = subprocess.Popen(["sleep", "60"])
-open({str(pids)!r}, "w").write(f"{{os.getpid()}} {{child.pid}}")
-time.sleep(60)
-"""
-    script(repository / "agent", (EDITOR if provider == "vscode-copilot" else "") + waits)
-    named = {"command": "./agent", "subagent_root": "agents"} if provider != "codex" else {"executable": "./agent"}
-    documents(repository, ["one"], {"name": "default", "provider": provider, **named})
-    hearing = "import signal, runpy; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    program = f"{hearing}runpy.run_module('agentv_ci', run_name='__main__', alter_sys=True)"
-    run = subprocess.Popen(
-        [sys.executable, "-c", program, "eval", "evals", "--out", "r.jsonl"],
-        cwd=repository,
-        env=clean_environment({"TMPDIR": str(scratch), "PYTHONPATH": str(REPOSITORY)}),
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-    async def started() -> None:
-        async with asyncio.timeout(30):
-            while not (pids.exists() and len(pids.read_text().split()) == 2):  # noqa: ASYNC110  # another process
-                await asyncio.sleep(0.02)
-
-    asyncio.run(started())
-    run.send_signal(number)
-    _, err = run.communicate(timeout=30)
-    assert (run.returncode, "Traceback" in err) == (130, False)
-    assert all(has_ended(int(each)) for each in pids.read_text().split())
-    assert list(scratch.iterdir()) == []
-    assert not list(repository.glob("agents/*/subagent.lock"))
+    assert asyncio.run(main(is_complete=True)) == ["hello a", "hello b"]
+    assert calls(tmp_path)[-1][-1].endswith("_orchestrator.md. Use the tool #runSubagent.")
+    assert not lock(tmp_path).exists()
+    with pytest.raises(ProviderError, match="VS Code produced 1 responses for 2 requests") as caught:
+        asyncio.run(main(is_complete=False))
+    assert caught.value.kind == "timeout"

@@ -128,6 +128,19 @@ def test_a_question_that_is_cancelled_while_files_are_copied_leaves_nothing(
     assert list(scratch.iterdir()) == []
 
 
+def test_a_cancelled_question_removes_its_workspace(scratch: Path) -> None:
+    async def main() -> None:
+        async with workspace("codex", []):
+            await asyncio.sleep(60)
+
+    async def cancelled() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(main(), 0.1)
+
+    asyncio.run(cancelled())
+    assert list(scratch.iterdir()) == []
+
+
 @pytest.mark.parametrize("body", ["import shutil; shutil.rmtree(os.getcwd())", "os.chmod('.', 0)"])
 def test_a_workspace_is_removed_whatever_the_agent_does_to_it(body: str, scratch: Path, tmp_path: Path) -> None:
     assert answer(codex(tmp_path, f"{body}\nsay('hello')"), tmp_path) == "hello"

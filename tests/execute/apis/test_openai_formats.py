@@ -144,8 +144,8 @@ def test_arguments_of_tool_calls_may_be_anything() -> None:
     written = ['{"a": 1}', "{", "", "NaN", '"\\ud800"', "[" * 100_000, None, {"b": 2}]
     calls: Any = [{"function": {"name": "f", "arguments": each}} for each in written]
     found = read_chat(completion({"content": None, "tool_calls": [*calls, None, 5, {"function": None}]}))
-    wanted: Any = [{"a": 1}, "{", "", None, "\ufffd", "[" * 100_000, None, {"b": 2}]
-    assert found.calls == tuple(ToolCall(tool="f", input=each) for each in wanted)
+    expected: Any = [{"a": 1}, "{", "", None, "\ufffd", "[" * 100_000, None, {"b": 2}]
+    assert found.calls == tuple(ToolCall(tool="f", input=each) for each in expected)
     assert found.has_trace
 
 

@@ -364,18 +364,6 @@ def test_certificates_that_cannot_be_read_are_named(
     assert named in str(caught.value)
 
 
-def test_a_probe_returns_the_status() -> None:
-    with chat_api() as api:
-        assert asyncio.run(probe_status(f"{api.url}/health", timeout_s=10)) == 200
-
-
-@pytest.mark.parametrize("url", ["http://127.0.0.1:1/", "no address", "http://[::1/"])
-def test_a_probe_without_an_answer_names_the_address(url: str) -> None:
-    with pytest.raises(ProviderError) as caught:
-        asyncio.run(probe_status(url, timeout_s=10))
-    assert url in caught.value.detail
-
-
 def test_a_probe_has_a_time_limit() -> None:
     async def main() -> None:
         async with wire(delay_s=5) as seen:

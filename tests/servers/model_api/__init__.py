@@ -2,7 +2,7 @@
 
 Served: OpenAI's chat completions and Responses, both as Azure serves them too, Anthropic's Messages and Gemini's
 generateContent. What it answers is a list of steps, one per question; the last one repeats. A request that the vendor
-would refuse is refused in the vendor's words, and takes no step.
+would refuse is refused with the vendor's message, and takes no step.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from tests.servers.model_api.dialect import ANSWER, USAGE, Answer, Dialect
 from tests.servers.model_api.server import ModelApi, model_api
 from tests.servers.model_api.steps import (
     Step,
-    after,
     answers_with,
     calls_tool,
     cuts,
@@ -20,7 +19,6 @@ from tests.servers.model_api.steps import (
     filters,
     filters_prompt,
     garbage,
-    hangs,
     lacks_quota,
     reasons,
     refuses,
@@ -39,7 +37,6 @@ __all__ = [
     "ModelApi",
     "Reply",
     "Step",
-    "after",
     "answers_with",
     "calls_tool",
     "cuts",
@@ -48,7 +45,6 @@ __all__ = [
     "filters",
     "filters_prompt",
     "garbage",
-    "hangs",
     "lacks_quota",
     "model_api",
     "reasons",

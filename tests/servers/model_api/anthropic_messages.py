@@ -123,7 +123,7 @@ class AnthropicMessages(Dialect):
     def lacks_quota(self) -> Reply:
         message = "This organization has reached its monthly spend limit."
         reply = self.error(Trouble(429, message, code="enforced_spend_limit_reached"))
-        # What the body says has to do: no header tells whether a retry could help.
+        # Only the body shows that a retry cannot help.
         return replace(reply, headers={k: v for k, v in reply.headers.items() if k != "x-should-retry"})
 
     def failed_inside(self, asked: Asked) -> Reply:
@@ -258,7 +258,7 @@ def _check_blocks(content: Any, where: str) -> None:
     for text in texts:
         if text is None:
             continue
-        # An empty `system` as a string is as good as none; an empty block never is.
+        # An empty `system` is allowed as a string, but not as a block.
         if not text and not isinstance(content, str):
             raise Mistake(f"{where}: text content blocks must be non-empty")
         if text and not text.strip():

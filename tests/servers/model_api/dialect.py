@@ -1,4 +1,4 @@
-"""What the vendors have in common: answers and errors before they are put into one vendor's words."""
+"""What the vendors have in common: answers and errors before they get one vendor's format."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Usage:
     """All of the input, whether cached or not."""
     cached: int = 20
     cache_written: int = 5
-    """Only Anthropic tells."""
+    """Only reported by Anthropic."""
     output: int = 10
     """With the reasoning."""
     reasoning: int = 4

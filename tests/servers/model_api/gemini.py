@@ -86,8 +86,8 @@ class Gemini(Dialect):
         parts = _parts(_camel(asked.body), answer)
         if not _streams(asked):
             return _reply(asked, [_candidate(parts, answer)])
-        told = [_candidate([piece], None) for part in parts for piece in _pieces(part)]
-        return _reply(asked, [*told, _candidate([], answer)])
+        chunks = [_candidate([piece], None) for part in parts for piece in _pieces(part)]
+        return _reply(asked, [*chunks, _candidate([], answer)])
 
     def error(self, trouble: Trouble) -> Reply:
         return answers(trouble.status, _error(trouble), {**_HEADERS, **trouble.headers})

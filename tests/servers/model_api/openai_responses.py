@@ -74,15 +74,15 @@ class OpenAIResponses(OpenAI):
 
     def unsupported(self, asked: Asked, parameter: str, new_name: str | None) -> Trouble | None:
         trouble = super().unsupported(asked, parameter, new_name)
-        # Unlike chat completions, Responses tell no code here.
+        # Unlike chat completions, Responses have no code here.
         return replace(trouble, code="") if trouble else None
 
     def _reply(self, asked: Asked, response: Json) -> Reply:
         if not asked.body.get("stream"):
             return answers(200, response, self.headers)
-        told = enumerate(_events(_head(asked), response))
+        numbered = enumerate(_events(_head(asked), response))
         return streams(
-            (event({"type": kind, "sequence_number": number, **data}, kind) for number, (kind, data) in told),
+            (event({"type": kind, "sequence_number": number, **data}, kind) for number, (kind, data) in numbered),
             self.headers,
         )
 

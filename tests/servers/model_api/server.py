@@ -49,8 +49,6 @@ class ModelApi:
     """All of them, in order."""
     questions: list[Asked] = field(default_factory=list)
     """Those that a model has to answer, also when they were refused."""
-    most_at_once: int = 0
-    """How many questions were being answered at the same time."""
 
 
 @contextmanager
@@ -82,16 +80,13 @@ class _Server(ThreadingHTTPServer):
         self.key = key
         self.api = ModelApi(f"http://127.0.0.1:{self.server_port}")
         self.lock = threading.Lock()
-        self.stopping = threading.Event()
         self.connections: set[socket.socket] = set()
-        self.at_once = 0
         self.taken = 0
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up is no error here: some tests are about just that."""
+        """Ignore clients that hang up, as some tests do."""
 
     def stop(self) -> None:
-        self.stopping.set()
         self.shutdown()
         with self.lock:
             for connection in self.connections:
@@ -102,18 +97,6 @@ class _Server(ThreadingHTTPServer):
             step = self.steps[min(self.taken, len(self.steps) - 1)]
             self.taken += 1
         return step
-
-    @contextmanager
-    def answering(self, asked: Asked) -> Iterator[None]:
-        with self.lock:
-            self.api.questions.append(asked)
-            self.at_once += 1
-            self.api.most_at_once = max(self.api.most_at_once, self.at_once)
-        try:
-            yield
-        finally:
-            with self.lock:
-                self.at_once -= 1
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -153,14 +136,9 @@ class _Handler(BaseHTTPRequestHandler):
         if dialect is None:
             self._send(self._count(asked))
             return
-        with self.server.answering(asked):
-            refusal = self._refusal(dialect, asked)
-            if refusal:
-                self._send(refusal)
-                return
-            step = self.server.next_step()
-            self.server.stopping.wait(step.delay_s)
-            self._send(step.reply(dialect, asked))
+        with self.server.lock:
+            self.server.api.questions.append(asked)
+        self._send(self._refusal(dialect, asked) or self.server.next_step().reply(dialect, asked))
 
     def _received(self, body: Any) -> Asked:
         headers = {name.lower(): value for name, value in self.headers.items()}
@@ -200,10 +178,6 @@ class _Handler(BaseHTTPRequestHandler):
         return _no_route(asked)
 
     def _send(self, reply: Reply) -> None:
-        if reply.held_s is not None:
-            self.server.stopping.wait(reply.held_s)
-            self._hang_up()
-            return
         self.send_response(reply.status)
         for name, value in reply.headers.items():
             self.send_header(name, value)
@@ -243,7 +217,7 @@ def _no_route(asked: Asked) -> Reply:
 
 
 def _dialect_of_list(asked: Asked) -> Dialect:
-    """Vendors share the path of the list of models; who asks tells them apart."""
+    """Vendors share the path of the list of models; headers tell them apart."""
     if "anthropic-version" in asked.headers:
         return _ANTHROPIC
     if "x-goog-api-key" in asked.headers or "key" in asked.query or asked.route.startswith("/v1beta/"):

@@ -14,7 +14,6 @@ class Step:
     """How one question is answered, in whichever protocol it was asked."""
 
     reply: Callable[[Dialect, Asked], Reply]
-    delay_s: float = 0.0
 
 
 def answers_with(answer: Answer) -> Step:
@@ -106,13 +105,3 @@ def cuts(text: str = ANSWER) -> Step:
         return replace(whole, cut_at=whole.body.find(b"data:", begun) + 20)
 
     return Step(reply)
-
-
-def hangs(seconds: float) -> Step:
-    """Say nothing for some time, then drop the connection."""
-    return Step(lambda _dialect, _asked: Reply(200, b"", held_s=seconds))
-
-
-def after(delay_s: float, step: Step) -> Step:
-    """Wait first."""
-    return replace(step, delay_s=step.delay_s + delay_s)

@@ -22,7 +22,7 @@ class Asked:
     headers: Mapping[str, str]
     """Names in lower case."""
     body: Any
-    """The JSON of the body; None without a body, or with one that is no JSON."""
+    """The JSON of the body; None without a body, or with one that is not JSON."""
 
     @property
     def route(self) -> str:
@@ -50,8 +50,6 @@ class Reply:
     """Whether the body goes out in chunks of the transfer encoding."""
     cut_at: int | None = None
     """After how many bytes of the body the connection is dropped."""
-    held_s: float | None = None
-    """For how long nothing is sent before the connection is dropped; None to send the reply."""
 
 
 def answers(status: int, body: object, headers: Mapping[str, str] | None = None) -> Reply:
@@ -66,7 +64,7 @@ def streams(events: Iterable[str], headers: Mapping[str, str] | None = None) -> 
 
 
 def event(data: object, name: str | None = None, *, end: str = "\n") -> str:
-    """One server-sent event; characters beyond ASCII stand as they are, so that packets may split them."""
+    """One server-sent event; characters beyond ASCII are not escaped, so that packets may split them."""
     named = f"event: {name}{end}" if name else ""
     return f"{named}data: {json.dumps(data, ensure_ascii=False)}{end}{end}"
 
