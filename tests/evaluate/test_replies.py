@@ -27,7 +27,6 @@ B = PlanRubric(id="b", description="Is short", weight=3, required=False)
     ("text", "found"),
     [
         ('My verdict:\n```json\n{"score": 1}\n```. Done. {"score": 2}', {"score": 1}),
-        ('{"a": {"score": 1}}', {"a": {"score": 1}}),
         ('{not json} {"score": 1}', {"score": 1}),
         ('{{{"score": 1}}}', {"score": 1}),
         ('{"score": float, "hits": string[], "misses": string[], "reasoning": string} {"score": 1}', {"score": 1}),
@@ -36,11 +35,8 @@ B = PlanRubric(id="b", description="Is short", weight=3, required=False)
         ('{"a": "\\ud83d\\ude00 \\ud800"}', {"a": "😀 \ufffd"}),
         ('{"a": NaN, "b": [Infinity]}', {"a": None, "b": [None]}),
         ('{"score": 1', None),
-        ("[1, 2]", None),
-        ("", None),
         ('{"a":' * 5000, None),
         ('{"a": ' + "1" * 5000 + '} {"score": 1}', None),
-        ('{"%s": {"score": 1}, no' % ("k" * 300), None),
         ('{"%s": {"score": 1}, no' % ("\\u0041" * 201), None),
         ('{%s"quoted": {"score": 1}, no' % (" " * 1_001), None),
     ],
@@ -57,15 +53,6 @@ def test_first_object_of_a_text_is_read(text: str, found: dict[str, Any] | None)
 )
 def test_first_object_is_found_in_any_text(before: str, value: dict[str, Any], after: str) -> None:
     assert first_object(before + json.dumps(value) + after) == value
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["{" * 200_000, "{'a': 1, 'b': 'hello there'}\n" * 50_000, '{"a":' * 100_000, "x" * 1_000_000 + "{x} " * 100_000],
-    ids=["braces", "reprs", "nested", "late"],
-)
-def test_long_texts_are_read(text: str) -> None:
-    assert first_object(text) is None
 
 
 @settings(max_examples=50)
@@ -121,9 +108,7 @@ def test_other_scores_are_unreadable(value: Any) -> None:
     ("value", "texts"),
     [
         ([" a ", "", "  ", "\n", 1, None, ["b"], {"c": 1}, True], ("a",)),
-        ([], ()),
         (None, ()),
-        ("a", ()),
         ({"a": 1}, ()),
     ],
 )
@@ -234,14 +219,11 @@ def test_ids_that_differ_only_in_brackets_are_two() -> None:
     "reply",
     [
         {},
-        {"checks": None},
         {"checks": []},
         {"checks": {"a": True}},
         {"checks": ["a", None, 1, ["a"]]},
-        {"checks": [{}]},
         {"checks": [{"id": "a"}]},
         {"checks": [{"id": "c", "satisfied": True}]},
-        {"id": "a", "satisfied": True},
         {"score": 1.0, "hits": ["a"], "misses": []},
     ],
 )

@@ -77,35 +77,6 @@ def test_needed_is_the_fewest_trials_that_can_settle(case: tuple[list[Result], i
     assert (least == 0) == is_settled(results, planned, require)
 
 
-@given(st.integers(1, 12), st.data(), requirements)
-def test_order_of_trials_does_not_matter(planned: int, data: st.DataObject, require: Require) -> None:
-    results = data.draw(st.lists(st.tuples(st.sampled_from(GRADED), st.floats(0, 1)), max_size=planned))
-    trials = [Result(*each) for each in results]
-    shuffled = data.draw(st.permutations(trials))
-    assert verdict_of_trials(shuffled, planned, require) == verdict_of_trials(trials, planned, require)
-    assert is_settled(shuffled, planned, require) == is_settled(trials, planned, require)
-    assert needed(shuffled, planned, require) == needed(trials, planned, require)
-
-
-@given(st.integers(1, 12), st.data(), requirements)
-def test_settled_case_stays_settled(planned: int, data: st.DataObject, require: Require) -> None:
-    results = data.draw(st.lists(results_of, min_size=planned, max_size=planned))
-    settled = [is_settled(results[:number], planned, require) for number in range(planned + 1)]
-    assert settled == sorted(settled)
-    assert settled[-1]
-    first = settled.index(True)
-    assert verdict(results[:first], planned, require) == verdict(results, planned, require)
-
-
-@given(st.integers(1, 12), st.data(), requirements)
-def test_batches_end_with_the_first_trial_that_settles(planned: int, data: st.DataObject, require: Require) -> None:
-    results = data.draw(st.lists(results_of, min_size=planned, max_size=planned))
-    ran = 0
-    while wave := needed(results[:ran], planned, require):
-        ran += wave
-    assert ran == next(number for number in range(planned + 1) if is_settled(results[:number], planned, require))
-
-
 @pytest.mark.parametrize(("planned", "majority"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 3), (99, 50), (100, 51)])
 def test_majority_is_more_than_half_of_all_trials(planned: int, majority: int) -> None:
     assert [enough(planned, require) for require in REQUIREMENTS] == [majority, planned, 1]

@@ -135,23 +135,6 @@ def test_script_without_a_score_is_an_error(tmp_path: Path, command: str, reason
     assert (found.status, found.verdict, found.score, found.reasoning) == ("error", "error", 0.0, reasoning)
 
 
-@pytest.mark.parametrize(
-    ("settings", "reasoning"),
-    [
-        ({"command": ONE, "cwd": "gone"}, "working directory '{folder}/gone' does not exist"),
-        ({"argv": ("no-such-program",)}, "'no-such-program': No such file or directory"),
-    ],
-)
-def test_script_that_cannot_start_is_an_error(tmp_path: Path, settings: dict[str, Any], reasoning: str) -> None:
-    found = run(tmp_path, **settings)
-    assert (found.status, found.reasoning) == (
-        "error",
-        f"the script cannot start: {reasoning.format(folder=tmp_path)}"
-        if "cwd" in settings
-        else f"the script cannot start {reasoning}",
-    )
-
-
 def test_exception_of_a_script_is_the_reason(tmp_path: Path) -> None:
     found = run_script(tmp_path, "raise ValueError('too bad')")
     assert found.reasoning == "the script exited with code 1: ValueError: too bad"
@@ -193,9 +176,14 @@ def test_interpreter_is_that_of_the_first_line_or_of_the_suffix(tmp_path: Path, 
     assert run_script(tmp_path, text, name=name).score == 1.0
 
 
-def test_missing_interpreter_is_an_error(tmp_path: Path) -> None:
-    found = run_script(tmp_path, "#!/no/such/interpreter\n", name="judge.sh")
-    assert found.reasoning == "the script cannot start '/no/such/interpreter': No such file or directory"
+def test_script_that_cannot_start_is_an_error(tmp_path: Path) -> None:
+    interpreter = run_script(tmp_path, "#!/no/such/interpreter\n", name="judge.sh")
+    program, folder = run(tmp_path, argv=("no-such-program",)), run(tmp_path, ONE, cwd="gone")
+    cannot, missing = "the script cannot start", "No such file or directory"
+    assert interpreter.reasoning == f"{cannot} '/no/such/interpreter': {missing}"
+    assert program.reasoning == f"{cannot} 'no-such-program': {missing}"
+    assert folder.reasoning == f"{cannot}: working directory '{tmp_path}/gone' does not exist"
+    assert {each.status for each in (interpreter, program, folder)} == {"error"}
 
 
 def test_python_script_uses_the_interpreter_of_the_run(tmp_path: Path) -> None:

@@ -233,15 +233,10 @@ def test_prompt_may_name_the_results_and_all_other_variables(name: str) -> None:
     assert question.user.count(name) == 2
 
 
-@pytest.mark.parametrize("prompt", ["Weigh what was found for {{ question }}.", "Judge {{ candidate_answer }}."])
-def test_results_follow_a_prompt_that_does_not_name_them(prompt: str) -> None:
-    assert "contains 'Hello'" in asked(prompt=prompt).user
-
-
-def test_inputs_and_results_follow_a_prompt_without_variables() -> None:
-    question = asked(prompt="Be strict.")
-    assert question.system == f"Be strict.\n\n{ONLY_DATA}\n\n{SCORE_CONTRACT}"
-    assert question.user == asked().user
+def test_results_follow_a_prompt_that_does_not_name_them() -> None:
+    assert "contains 'Hello'" in asked(prompt="Weigh what was found for {{ question }}.").user
+    strict = asked(prompt="Be strict.")
+    assert (strict.system, strict.user) == (f"Be strict.\n\n{ONLY_DATA}\n\n{SCORE_CONTRACT}", asked().user)
 
 
 def test_prompt_may_be_in_a_file() -> None:

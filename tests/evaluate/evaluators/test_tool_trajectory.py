@@ -67,7 +67,6 @@ def test_calls_of_all_messages_are_one_trajectory() -> None:
 @pytest.mark.parametrize(
     ("minimums", "actual", "score"),
     [
-        ({"a": 1}, "a", 1),
         ({"a": 2}, "a", 0),
         ({"a": 2}, "aba", 1),
         ({"a": 1, "b": 2}, "ab", 1 / 2),
@@ -86,12 +85,9 @@ def test_any_order_scores_the_share_of_minimums_that_are_met(
     ("mode", "expected", "actual", "score"),
     [
         ("in_order", "abc", "axbxc", 1),
-        ("in_order", "abc", "acb", 2 / 3),
-        ("in_order", "abc", "xbc", 2 / 3),
         ("in_order", "abc", "cba", 1 / 3),
         ("in_order", "aab", "ab", 2 / 3),
         ("in_order", "a", "", 0),
-        ("exact", "abc", "abc", 1),
         ("exact", "abc", "abx", 2 / 3),
         ("exact", "abc", "ab", 2 / 3),
         ("exact", "ab", "abc", 2 / 3),
@@ -100,8 +96,6 @@ def test_any_order_scores_the_share_of_minimums_that_are_met(
         ("superset", "ab", "xbxax", 1),
         ("superset", "ab", "a", 1 / 2),
         ("superset", "aab", "ab", 2 / 3),
-        ("superset", "ab", "", 0),
-        ("subset", "ab", "ba", 1),
         ("subset", "abc", "b", 1),
         ("subset", "ab", "abx", 2 / 3),
         ("subset", "ab", "aa", 1 / 2),
@@ -174,8 +168,6 @@ def test_calls_are_paired_in_any_order(mode: str, order: int) -> None:
         ("subset", {"q": {"x": 1}}, {"q": {"x": 1, "y": 2}, "n": 2}, 1),
         ("subset", {"q": {"x": 1}}, {"q": "x"}, 0),
         ("subset", {"q": 1}, {"q": True, "n": 2}, 0),
-        ("subset", {}, {"q": 1}, 1),
-        ("subset", ANY, {"q": 1}, 1),
         ("subset", {"q": 1}, None, 0),
         ("ignore", {"q": 1}, {"q": 2}, 1),
         ("ignore", {"q": 1}, None, 1),
