@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from agentv_ci.analysis.run_report import report
-from agentv_ci.contracts.plan import Plan, PlanCase
+from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.contracts.report import Ending, GateResult, GateSettings
 from agentv_ci.contracts.results import ResultRow
-from tests.report.builders import SCORES, Verdict, case, plan, row, suite
+from tests.report.builders import Verdict, case, plan, row, suite
 
 A, B, C = "evals/a.yaml", "evals/b.yaml", "evals/c.yaml"
 LETTERS: dict[str, Verdict] = {"p": "pass", "b": "borderline", "f": "fail", "e": "error"}
@@ -195,49 +192,3 @@ def test_costs_of_answers_and_judges_are_limited(
 def test_empty_run_has_its_own_verdict() -> None:
     gate = report(plan(), [], Ending())[0].gate
     assert decision(gate) == ("nothing", 0, ("nothing ran: no case was left to run",))
-
-
-@st.composite
-def suites(draw: st.DrawFn) -> tuple[Plan, list[ResultRow]]:
-    """Suites with any thresholds and any trials."""
-    gates, cases, rows = [], [], []
-    for path in draw(st.sampled_from([[A], [A, B], [A, B, C]])):
-        mean = draw(st.sampled_from([{}, *({"min_mean_score": each} for each in (0.0, 0.6, 0.75, 1.0))]))
-        rate = draw(st.sampled_from([0.0, 0.5, 2 / 3, 1.0]))
-        gates.append(suite(path, min_pass_rate=rate, max_errors=draw(st.integers(0, 3)), **mean))
-        words = draw(st.lists(st.sampled_from(["p", "b", "f", "e", "-", "ppe", "pf", "eee", "pp"]), min_size=1))
-        for each, own in cases_of(" ".join(words), path):
-            cases.append(each)
-            rows += own
-    return plan(*cases, suites=gates), rows
-
-
-def expected_code(of: Plan, rows: list[ResultRow], path: str) -> int:
-    """The exit code of one suite, in exact fractions."""
-    gate = next(each.gate for each in of.suites if each.path == path)
-    graded: list[tuple[bool, Fraction]] = []
-    errors = 0
-    for each in of.cases:
-        if each.suite != path:
-            continue
-        ran = [found.verdict for found in rows if (found.suite, found.eval_id) == (path, each.id)]
-        errors += each.trials - len(ran) + ran.count("error")
-        scores = [Fraction(str(SCORES[verdict])) for verdict in ran if verdict != "error"]
-        if scores:
-            graded.append((ran.count("pass") * 2 > each.trials, sum(scores, Fraction()) / len(scores)))
-    too_many = errors > gate.max_errors
-    if not graded:
-        return 4 if too_many else 1
-    passes = sum(passed for passed, _ in graded) / len(graded) >= gate.min_pass_rate
-    mean = float(sum((score for _, score in graded), Fraction()) / len(graded))
-    high = gate.min_mean_score is None or round(mean, 12) >= gate.min_mean_score
-    return (4 if too_many else 0) if passes and high else 1
-
-
-@settings(max_examples=50)
-@given(suites(), st.none() | st.just("disk full"))
-def test_exit_code_is_the_worst_of_all_suites(run: tuple[Plan, list[ResultRow]], write_error: str | None) -> None:
-    of, rows = run
-    codes = {expected_code(of, rows, each.path) for each in of.suites} | ({4} if write_error else set())
-    worst = next(code for code in (1, 4, 0) if code in codes)
-    assert report(of, rows, Ending(write_error=write_error))[0].gate.exit_code == worst

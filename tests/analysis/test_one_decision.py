@@ -7,7 +7,7 @@ import os
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, get_args
@@ -17,7 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.analysis.comparison import BaselineComparison, Side
-from agentv_ci.analysis.merging import Part, merge
 from agentv_ci.analysis.outcomes import CaseOutcome
 from agentv_ci.analysis.run_report import report
 from agentv_ci.app import run as app_run
@@ -35,12 +34,11 @@ from agentv_ci.contracts.report import (
 )
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import MockTarget
-from agentv_ci.execute.shard import Shard, part_of
 from agentv_ci.report.lines import MAX_SHOWN
 from agentv_ci.report.renderers import junit, markdown, sarif, terminal
 from agentv_ci.report.renderers.html import document as html
 from agentv_ci.report.view import GATE, RunView
-from tests.report.builders import DIGEST, Verdict, case, outcomes_of, plan, row, suite
+from tests.report.builders import Verdict, case, outcomes_of, plan, row, suite
 from tests.support import NOW, CommandResult, run_command, write
 
 PATHS = ("evals/a.yaml", "evals/b.yaml", "evals/c.yaml")
@@ -297,38 +295,6 @@ def test_run_that_passes_meets_all_requirements(each: Run) -> None:
     assert ending.max_cost_usd is None or not ending.unpriced_models
     assert found.comparison is None or not found.comparison.reasons
     assert (each.against is None) == (found.comparison is None)
-
-
-@settings(max_examples=50)
-@given(runs(), st.integers(2, 3), st.integers(0, 2))
-def test_shards_have_the_verdict_of_the_whole_and_do_not_pass_without_a_shard(
-    each: Run, total: int, absent: int
-) -> None:
-    ending = replace(each.ending, shard=None, incomplete=(), stopped=None, write_error=None, unrecorded=0)
-    whole = replace(each, ending=ending, scenarios=())
-    parts, rows = [], []
-    for index in range(1, total + 1):
-        of = part_of(each.plan, Shard(index, total), {})
-        keys = {(part.suite, part.id) for part in of.cases}
-        own = tuple(found for found in each.rows if (found.suite, found.eval_id) in keys)
-        record = ShardRecord(index=index, total=total, cases=len(each.plan.cases))
-        shard = Run(of, own, replace(ending, shard=record), (), each.against)
-        part = Part(f"{index}.jsonl", agrees(shard))
-        parts.append(part)
-        rows += [(part, found) for found in own]
-    merged, outcomes = merge(parts, rows, total, validate=lambda _: (), against=each.against)
-    agree(merged, *printed(merged, outcomes), xml_of(merged, outcomes, [found for _, found in rows]))
-    known, _ = whole.report()
-    assert (merged.gate.verdict, merged.gate.exit_code) == (known.gate.verdict, known.gate.exit_code)
-    kept = [part for number, part in enumerate(parts) if number != absent]
-    fewer = [(part, found) for part, found in rows if part in kept]
-    if absent >= total:
-        return
-    lacking, outcomes = merge(kept, fewer, None, validate=lambda _: (), against=each.against)
-    agree(lacking, *printed(lacking, outcomes), xml_of(lacking, outcomes, [found for _, found in fewer]))
-    assert lacking.gate.exit_code != 0, "a run without a shard does not pass"
-    assert any("missing" in reason for reason in lacking.gate.reasons)
-    assert lacking.plan_digest == DIGEST
 
 
 HELLO = {"name": "hello", "type": "contains", "value": "Hello"}

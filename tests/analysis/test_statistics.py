@@ -84,16 +84,6 @@ def test_bin_begins_at_its_lower_bound(score: float, bin_: int) -> None:
     assert graded(score).histogram == tuple(int(each == bin_) for each in range(5))
 
 
-@settings(max_examples=50)
-@given(st.lists(SCORES, min_size=1, max_size=20))
-def test_statistics_are_those_of_the_standard_library(values: list[float]) -> None:
-    found = graded(*values)
-    assert (found.min, found.median, found.max) == (min(values), statistics.median(values), max(values))
-    assert found.mean == pytest.approx(statistics.fmean(values), abs=1e-9)
-    assert found.stdev == pytest.approx(statistics.pstdev(values), abs=1e-9)
-    assert sum(found.histogram) == len(values)
-
-
 @pytest.mark.parametrize(
     ("cases", "worse", "falls", "detectable"),
     [(5, 5, False, None), (6, 6, True, 1.0), (20, 6, True, 0.3), (20, 5, False, 0.3), (100, 0, False, 0.06)],

@@ -66,10 +66,7 @@ def test_last_object_with_a_score_counts(objects: list[dict[str, Any]]) -> None:
     scores = [each["score"] for each in objects if isinstance(each.get("score"), (int, float))]
     found = last_score(" and ".join(map(json.dumps, objects)))
     assert (found.score if found else None) == (scores[-1] if scores else None)
-
-
-def test_object_that_cannot_be_read_leaves_no_score() -> None:
-    assert last_score('{"score": 1} {"quoted": {"score": 0.5}, no}') is None
+    assert last_score(f'{json.dumps(objects)} {{"quoted": {{"score": 0.5}}, no}}') is None
 
 
 @pytest.mark.parametrize(
@@ -208,11 +205,6 @@ def test_check_of_an_unknown_criterion_is_ignored(unknown: object) -> None:
 @pytest.mark.parametrize("name", ["a", "[a]", " a ", " [a]\n"])
 def test_id_may_be_in_brackets(name: str) -> None:
     assert read(check(name), rubrics=(A,)) == Score(1.0, hits=("[a] Is kind",))
-
-
-def test_ids_that_differ_only_in_brackets_are_two() -> None:
-    rubrics = (A, PlanRubric(id="[a]", description="e"))
-    assert getattr(read(check("a", satisfied=False), check("[a]"), rubrics=rubrics), "score", None) == 0.5
 
 
 @pytest.mark.parametrize(

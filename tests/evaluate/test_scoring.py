@@ -215,6 +215,6 @@ def test_results_are_those_of_all_evaluators_in_their_order() -> None:
         ("code", "ok", 1.0, 1.0, False),
         ("llm_judge", "ok", 1.0, 1.0, False),
     ]
-    assert warnings == ["evaluator 'code' scored 1.5, which is outside 0 to 1; it counts as 1"]
+    assert warnings == ["evaluator 'code' scored 1.5, outside 0 to 1; it counts as 1"]
     assert (grade_.verdict, round(grade_.score, 6)) == ("error", 0.714286)
     assert grade(plan_case(*case.evaluators[:1], threshold=1.0), "a").verdict == "pass"

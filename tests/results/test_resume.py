@@ -101,11 +101,6 @@ def test_row_that_differs_from_the_plan_is_not_kept(change: dict[str, Any], path
     assert keys(earlier_of(path, [FITTING[1], FITTING[0].model_copy(update=change)])) == [("b", 1)]
 
 
-def test_dry_run_keeps_rows_of_a_dry_run(path: Path) -> None:
-    rows = [FITTING[0].model_copy(update={"dry_run": True}), FITTING[1]]
-    assert keys(earlier_of(path, rows, dry_run=True)) == [("a", 1)]
-
-
 def test_models_without_a_price_are_named(path: Path) -> None:
     charging = CliTarget(name="default", provider="cli", command_template="x {PROMPT}")
     of = WHOLE.model_copy(update={"targets": {"default": charging}})

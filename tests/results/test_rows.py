@@ -135,12 +135,6 @@ def test_row_of_an_error() -> None:
     }
 
 
-@pytest.mark.parametrize("verdict", ["pass", "borderline", "fail"])
-def test_row_with_a_verdict_is_ok(verdict: Any) -> None:
-    row = graded(grade=replace(GRADE, verdict=verdict))
-    assert (row.status, row.verdict, row.error, row.error_kind) == ("ok", verdict, None, None)
-
-
 def test_row_with_an_error_of_an_evaluator_keeps_the_answer_and_the_score() -> None:
     failed = {"name": "judge", "status": "error", "score": 0.0, "verdict": "error", "raw_response": "hm"}
     results = (RESULT, RESULT.model_copy(update=failed))

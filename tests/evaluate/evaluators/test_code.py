@@ -203,13 +203,6 @@ def test_arguments_are_passed_unchanged(tmp_path: Path) -> None:
     assert json.loads(run_script(tmp_path, text, arguments=arguments).reasoning) == arguments
 
 
-def test_program_may_run_a_script_of_the_plan(tmp_path: Path) -> None:
-    (tmp_path / "evals").mkdir()
-    (tmp_path / "evals/judge.sh").write_text('echo "{\\"score\\": 1, \\"reasoning\\": \\"$0 $1\\"}"')
-    argv, files = ("/bin/sh", "evals/judge.sh", "strict"), (reference("evals/judge.sh"),)
-    assert run(tmp_path, argv=argv, files=files, cwd="evals").reasoning == f"{tmp_path}/evals/judge.sh strict"
-
-
 def test_script_runs_from_its_located_copy(tmp_path: Path) -> None:
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy/judge.py").write_text("print('{\"score\": 0.5}')")
