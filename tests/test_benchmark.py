@@ -1,10 +1,16 @@
-"""The Python door: scenarios and runners of a program, through the same stages."""
+"""The Python API: scenarios and runners of a program, through the same stages."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
+import threading
+from collections import UserDict
+from collections.abc import Callable
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -21,12 +27,14 @@ from agentv_ci.benchmark import (
     register_scenario,
     run_benchmark,
 )
-from agentv_ci.errors import InvalidInput, TargetUnavailable, UsageError
-from tests.support import write
+from agentv_ci.errors import CannotGoOn, InvalidInput, TargetUnavailable, UsageError
+from agentv_ci.validators import register_validator
+from agentv_ci.validators.builtin import BUILT_IN
+from tests.support import clean_environment, write
 
 EVALS = """\
 $schema: agentv-eval-v2
-execution: {repeat: 2}
+execution: {}
 evalcases:
   - id: one
     expected_outcome: Says yes
@@ -37,174 +45,391 @@ evalcases:
 TARGETS = """\
 $schema: agentv-targets-v2.2
 targets:
-  - {name: default, provider: mock, response: 'no'}
+  - {name: default, provider: mock, response: I am default}
   - name: agrees
     provider: mock
     response: '{"said": "yes"}'
     usage: {input_tokens: 3, output_tokens: 2}
 """
 MOCK = RunnerSpec(key="mock", config={"response": "yes", "usage": {"input_tokens": 3, "output_tokens": 2}})
+MINE = RunnerSpec(key="mine")
+SECRET = "sk-canary-0123456789"
+ENDS_S = 60
 
 
 @pytest.fixture(autouse=True)
-def registered(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def documents(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(repository)
     monkeypatch.setattr(benchmark, "_scenarios", {})
     monkeypatch.setattr(benchmark, "_runners", {})
+    monkeypatch.setattr("agentv_ci.validators._registered", {})
+    write(repository, {"a.yaml": EVALS})
+    register_scenario("asks", lambda runner, payload: {"said": runner.ask("x")})
 
 
-def ran(scenario: ScenarioSpec, *runners: RunnerSpec, **given: Any) -> EngineReport:
-    return run_benchmark(EngineConfig(scenarios=[scenario], runners=[*runners], **given), {})
+def ran(
+    scenario: ScenarioSpec | str, *runners: RunnerSpec, environ: dict[str, str] | None = None, **given: Any
+) -> EngineReport:
+    spec = ScenarioSpec(key=scenario) if isinstance(scenario, str) else scenario
+    return run_benchmark(EngineConfig(scenarios=[spec], runners=[*runners], **given), environ or {})
 
 
-def runs_of(scenario: ScenarioSpec, *runners: RunnerSpec, **given: Any) -> list[RunResult]:
+def runs_of(scenario: ScenarioSpec | str, *runners: RunnerSpec, **given: Any) -> list[RunResult]:
     return ran(scenario, *runners, **given).scenario_reports[0].runs
 
 
-def asks_twice(runner: Any, payload: dict[str, Any]) -> dict[str, Any]:
-    first = runner.ask("Who?")
-    second = runner.ask([{"role": "system", "content": "Be short"}, {"role": "user", "content": "Why?"}])
-    return {"first": first, "second": second, **payload}
+def of_scenario(function: Callable[..., Any], **given: Any) -> RunResult:
+    """Run a scenario function with the mock, and check that the report can be written; returns the last run."""
+    register_scenario("it", function)
+    report = ran(ScenarioSpec(key="it", **given), MOCK, validators=[*BUILT_IN])
+    report.model_dump_json()
+    return report.scenario_reports[0].runs[-1]
 
 
-async def asks_once(runner: Any, payload: dict[str, Any]) -> dict[str, Any]:
-    return {"said": await runner.ask("Who?"), "key": runner.key, "config": runner.config}
+def of_runner(function: Callable[..., Any], scenario: str = "a.yaml") -> RunResult:
+    """Have a runner function answer, and check that the report can be written."""
+    register_runner("mine", function)
+    report = ran(scenario, MINE)
+    report.model_dump_json()
+    return report.scenario_reports[0].runs[0]
 
 
-class TestFunctions:
-    def test_a_scenario_asks_a_registered_runner(self) -> None:
+def returns(value: object) -> Callable[..., Any]:
+    return lambda *_: value
+
+
+def raises(error: BaseException) -> Callable[..., Any]:
+    def function(*_: Any) -> Any:
+        raise error
+
+    return function
+
+
+def nested(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+def cyclic() -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    value["itself"] = value
+    return value
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+class Base(BaseException): ...
+
+
+async def asks_later(runner: Any, payload: dict[str, Any]) -> dict[str, Any]:
+    return {"said": await runner.ask("x"), "key": runner.key, "config": runner.config}
+
+
+class Asking:
+    def plain(self, runner: Any, payload: Any) -> dict[str, Any]:
+        return {"said": runner.ask("x")}
+
+    async def later(self, runner: Any, payload: Any) -> dict[str, Any]:
+        return {"said": await runner.ask("x")}
+
+    async def __call__(self, runner: Any, payload: Any) -> dict[str, Any]:
+        return {"said": await runner.ask("x")}
+
+
+class TestScenarios:
+    def test_scenario_asks_a_runner(self) -> None:
         heard: list[Any] = []
 
-        def diy(messages: list[dict[str, Any]], config: dict[str, Any]) -> str:
+        def mine(messages: list[dict[str, Any]], config: dict[str, Any]) -> str:
             heard.append((messages, config))
             return f"I am {config['agent_id']}"
 
+        def asks_twice(runner: Any, payload: dict[str, Any]) -> dict[str, Any]:
+            conversation = [{"role": "system", "content": "Be short"}, {"role": "user", "content": "Why?"}]
+            return {"first": runner.ask("Who?"), "second": runner.ask(conversation), **payload}
+
         register_scenario("twice", asks_twice)
-        register_runner("diy", diy)
-        report = ran(
-            ScenarioSpec(key="twice", params={"steps": 1}, seeds=[7]), RunnerSpec(key="diy", config={"agent_id": "b-1"})
-        )
+        register_runner("mine", mine)
+        spec = ScenarioSpec(key="twice", params={"steps": 1}, seeds=[7])
+        report = ran(spec, RunnerSpec(key="mine", config={"agent_id": "b-1"}))
         (run,) = report.scenario_reports[0].runs
         assert run.output == {"first": "I am b-1", "second": "I am b-1", "params": {"steps": 1}, "seed": 7}
-        assert (run.status, run.seed, run.runner_key, run.case_id) == ("success", 7, "diy", None)
+        assert (run.status, run.seed, run.runner_key, run.case_id) == ("success", 7, "mine", None)
         assert [messages[-1]["content"] for messages, _ in heard] == ["Who?", "Why?"]
         assert run.config_digest == report.config_digest
-
-    def test_what_a_runner_returns_is_what_a_scenario_gets(self) -> None:
-        async def structured(messages: Any, config: Any) -> dict[str, Any]:
-            return {"answer": 42}
-
-        register_scenario("once", asks_once)
-        register_runner("structured", structured)
-        (run,) = runs_of(ScenarioSpec(key="once"), RunnerSpec(key="structured"))
-        assert run.output == {"said": {"answer": 42}, "key": "structured", "config": {}}
-
-    def test_there_are_as_many_trials_as_seeds_at_least(self) -> None:
-        register_scenario("once", asks_once)
-        runs = runs_of(ScenarioSpec(key="once", repetitions=3, seeds=[7, 11]), MOCK)
-        assert [run.seed for run in runs] == [7, 11, None]
-        runs = runs_of(ScenarioSpec(key="once", seeds=[7, 11]), MOCK)
-        assert [run.seed for run in runs] == [7, 11]
-
-    def test_every_scenario_runs_with_every_runner(self) -> None:
-        register_scenario("once", asks_once)
-        runs = runs_of(ScenarioSpec(key="once"), MOCK, RunnerSpec(key="mock"))
-        assert [run.output["config"] for run in runs if run.output] == [MOCK.config, {}]
-
-    def test_tokens_of_all_questions_of_a_run_are_measured(self) -> None:
-        register_scenario("twice", asks_twice)
-        (run,) = runs_of(ScenarioSpec(key="twice"), MOCK)
+        (run,) = runs_of("twice", MOCK)
         assert run.metrics == {"input_tokens": 6, "output_tokens": 4, "total_tokens": 10}
 
+    @pytest.mark.parametrize("function", [asks_later, Asking().plain, Asking().later, Asking()])
+    def test_functions_methods_and_objects_are_scenarios(self, function: Callable[..., Any]) -> None:
+        run = of_scenario(function)
+        assert run.output is not None
+        assert run.output["said"] == "yes"
+
+    def test_every_scenario_runs_with_every_runner(self) -> None:
+        register_scenario("once", asks_later)
+        runs = runs_of("once", MOCK, RunnerSpec(key="mock"))
+        assert [run.output["config"] for run in runs if run.output] == [MOCK.config, {}]
+
     @pytest.mark.parametrize(
-        ("raised", "status", "error"),
+        ("given", "seeds"),
+        [
+            ({}, [None]),
+            ({"seeds": [7, 11]}, [7, 11]),
+            ({"repetitions": 3, "seeds": [7, 11]}, [7, 11, None]),
+            *(({"seeds": [seed]}, [seed]) for seed in (0, -1, 2**53 + 1, 2**63, 10**400)),
+        ],
+    )
+    @pytest.mark.parametrize("scenario", ["asks", "a.yaml"])
+    def test_trials_and_seeds(self, scenario: str, given: dict[str, Any], seeds: list[int | None]) -> None:
+        runs = runs_of(ScenarioSpec(key=scenario, **given), MOCK)
+        assert [(run.seed, run.status) for run in runs] == [(seed, "success") for seed in seeds]
+
+    @pytest.mark.parametrize("value", [{}, {"a": "\u0000"}, {"a": "\u202e"}, {"a": 10**400}, {"": None}, nested(50)])
+    def test_output_is_kept(self, value: dict[str, Any]) -> None:
+        assert json.loads(of_scenario(returns(value)).model_dump_json())["output"] == value
+
+    @pytest.mark.parametrize(
+        "value",
+        [cyclic(), {"a": object()}, {"a": b"\xff"}, {(1, 2): 4}, nested(5000), [], None, "text", 3, UserDict()],
+        ids=lambda value: (
+            str(value)[:20] if not isinstance(value, dict) else type(next(iter(value.items()))[1]).__name__
+        ),
+    )
+    def test_invalid_output_is_an_error_of_the_run(self, value: object) -> None:
+        run = of_scenario(returns(value))
+        assert (run.status, run.output) == ("error", None)
+        assert (run.error or "").startswith("the scenario ")
+
+    @pytest.mark.parametrize("value", [{"a": "\ud800"}, {1: 2}, {None: 3}, {"a": float("nan")}])
+    def test_odd_output_can_be_written(self, value: dict[Any, Any]) -> None:
+        run = of_scenario(returns(value))
+        assert run.status == "error" or RunResult.model_validate_json(run.model_dump_json()) == run
+
+    def test_later_changes_do_not_reach_the_output(self) -> None:
+        kept: dict[str, list[int]] = {"seen": []}
+
+        def counts(runner: Any, payload: Any) -> dict[str, Any]:
+            kept["seen"].append(len(kept["seen"]))
+            return kept
+
+        register_scenario("counts", counts)
+        runs = runs_of(ScenarioSpec(key="counts", repetitions=3), MOCK)
+        assert [run.output for run in runs] == [{"seen": [*range(n + 1)]} for n in range(3)]
+
+    def test_forgotten_await_is_an_error_of_the_run(self) -> None:
+        def yields(runner: Any, payload: Any) -> Any:
+            yield {}
+
+        async def yields_later(runner: Any, payload: Any) -> Any:
+            yield {}
+
+        assert [of_scenario(function).status for function in (yields, yields_later)] == ["error", "error"]
+        run = of_scenario(lambda runner, payload: asks_later(runner, {**payload}))
+        assert (run.status, run.error) == ("error", "the scenario returned a coroutine; declare it with async def")
+
+    def test_params_are_private_to_a_run(self) -> None:
+        def counts(runner: Any, payload: dict[str, Any]) -> dict[str, Any]:
+            payload["params"]["n"] = payload["params"].get("n", 0) + 1
+            return {"n": payload["params"]["n"]}
+
+        register_scenario("counts", counts)
+        spec = ScenarioSpec(key="counts", params={}, repetitions=2)
+        assert [run.output for run in runs_of(spec, MOCK)] == [{"n": 1}, {"n": 1}]
+        assert spec.params == {}
+
+    def test_invalid_message_is_an_error_of_the_run(self) -> None:
+        run = of_scenario(lambda runner, payload: {"said": runner.ask([{"role": "king", "content": "Hi"}])})
+        assert run.error == "ValueError: a message must be {role: system|user|assistant|tool, content: text}"
+
+
+class TestExceptions:
+    @pytest.mark.parametrize("through", [of_scenario, of_runner])
+    @pytest.mark.parametrize(
+        ("error", "status", "text"),
         [
             (ValueError("no"), "error", "ValueError: no"),
             (TimeoutError("late"), "timeout", "TimeoutError: late"),
+            (ExceptionGroup("both", [ValueError()]), "error", "ExceptionGroup: both"),
+            (SystemExit(3), "error", "SystemExit: 3"),
+            (asyncio.CancelledError(), "error", "CancelledError"),
+            (StopIteration(), "error", "StopIteration"),
+            (Unspeakable(), "error", "Unspeakable"),
+            (ValueError("\ud800"), "error", "ValueError: \ufffd"),
         ],
+        ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
     )
-    def test_what_a_scenario_raises_is_an_error_of_that_run(self, raised: Exception, status: str, error: str) -> None:
-        def breaks(runner: Any, payload: Any) -> dict[str, Any]:
-            raise raised
+    def test_exception_is_an_error_of_its_run(
+        self, through: Callable[..., RunResult], error: BaseException, status: str, text: str
+    ) -> None:
+        run = through(raises(error))
+        assert (run.status, run.output) == (status, None)
+        assert text in (run.error or "")
 
-        register_scenario("breaks", breaks)
-        report = ran(ScenarioSpec(key="breaks", repetitions=2), MOCK, validators=["structural_consistency"])
-        assert [(run.status, run.error, run.output) for run in report.scenario_reports[0].runs] == [
-            (status, error, None)
-        ] * 2
+    @pytest.mark.parametrize("error", [KeyboardInterrupt(), Base()])
+    def test_other_base_exceptions_reach_the_program(self, error: BaseException) -> None:
+        with pytest.raises(type(error)):
+            of_scenario(raises(error))
+
+    def test_recursion_is_an_error_of_the_run(self) -> None:
+        def recurses(*_: Any) -> Any:
+            return recurses()
+
+        assert of_scenario(recurses).status == "error"
+
+    def test_errors_are_counted(self) -> None:
+        register_scenario("it", raises(ValueError("no")))
+        report = ran(ScenarioSpec(key="it", repetitions=2), MOCK, validators=["structural_consistency"])
         assert report.scenario_reports[0].aggregates["errors"] == 2
 
-    def test_a_scenario_returns_a_mapping(self) -> None:
-        register_scenario("wrong", lambda runner, payload: "text")
-        (run,) = runs_of(ScenarioSpec(key="wrong"), MOCK)
-        assert (run.status, run.error) == ("error", "the scenario must return a dict, not str")
+    @pytest.mark.parametrize(("kind", "status"), [("timeout", "timeout"), ("server", "error")])
+    def test_error_of_a_target_is_an_error_of_the_run(self, kind: str, status: str) -> None:
+        late = RunnerSpec(key="mock", config={"error": {"kind": kind, "message": "late"}})
+        (run,) = runs_of("asks", late)
+        assert (run.status, run.output) == (status, None)
 
-    def test_a_runner_that_raises_is_an_error_of_the_scenario(self) -> None:
-        def breaks(messages: Any, config: Any) -> str:
-            raise RuntimeError("down")
+    @pytest.mark.parametrize("call", ["register_scenario('it', raises)", "register_runner('mock', raises)"])
+    def test_function_that_ends_its_thread_does_not_hang(self, call: str, repository: Path) -> None:
+        program = f"""
+import os, threading
+from agentv_ci.benchmark import *
+threading.Thread(target=lambda: (threading.Event().wait(20), os._exit(99)), daemon=True).start()
+raises = lambda *_: next(iter([]))
+register_scenario('it', lambda runner, payload: {{"said": runner.ask("x")}})
+{call}
+report = run_benchmark(EngineConfig(scenarios=[ScenarioSpec(key='it')], runners=[RunnerSpec(key='mock')]), {{}})
+print(report.scenario_reports[0].runs[0].status)
+"""
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=repository,
+            env=clean_environment(),
+            capture_output=True,
+            text=True,
+            timeout=ENDS_S,
+            check=False,
+        )
+        assert (done.returncode, done.stdout) == (0, "error\n")
 
-        register_scenario("once", asks_once)
-        register_runner("breaks", breaks)
-        (run,) = runs_of(ScenarioSpec(key="once"), RunnerSpec(key="breaks"))
-        assert (run.status, run.error) == ("error", "ProviderError: the runner raised RuntimeError: down")
 
-    def test_a_target_that_fails_in_time_is_a_timeout(self) -> None:
-        register_scenario("once", asks_once)
-        late = RunnerSpec(key="mock", config={"error": {"kind": "timeout", "message": "late"}})
-        (run,) = runs_of(ScenarioSpec(key="once"), late)
-        assert (run.status, run.output) == ("timeout", None)
+class TestRunners:
+    @pytest.mark.parametrize("scenario", ["asks", "a.yaml"])
+    @pytest.mark.parametrize("value", [MappingProxyType({"a": 1}), UserDict(a=1), {"a": 1}])
+    def test_mapping_is_an_answer(self, value: object, scenario: str) -> None:
+        run = of_runner(returns(value), scenario)
+        assert run.output == ({"said": {"a": 1}} if scenario == "asks" else {"a": 1})
 
-    def test_a_message_is_a_role_and_a_text(self) -> None:
-        register_scenario("odd", lambda runner, payload: {"said": runner.ask([{"role": "king", "content": "Hi"}])})
-        (run,) = runs_of(ScenarioSpec(key="odd"), MOCK)
-        assert "a message must be {role: system|user|assistant|tool, content: text}" in (run.error or "")
+    def test_answer_may_be_awaited(self) -> None:
+        async def later(messages: Any, config: Any) -> dict[str, Any]:
+            return {"answer": 42}
 
-    def test_a_target_of_the_documents_answers_under_its_name(self, repository: Path) -> None:
-        write(repository, {"targets.yaml": TARGETS})
-        register_scenario("once", asks_once)
-        (run,) = runs_of(ScenarioSpec(key="once"), RunnerSpec(key="agrees"))
-        assert run.output is not None
-        assert run.output["said"] == '{"said": "yes"}'
-        changed = RunnerSpec(key="agrees", config={"response": "perhaps"})
-        (run,) = runs_of(ScenarioSpec(key="once"), changed)
-        assert run.output is not None
-        assert run.output["said"] == "perhaps"
+        assert of_runner(later, "asks").output == {"said": {"answer": 42}}
 
-    def test_a_benchmark_runs_inside_of_a_loop(self) -> None:
-        register_scenario("once", asks_once)
+    @pytest.mark.parametrize(
+        ("value", "error"),
+        [
+            *((value, "the runner returned a value that is not JSON: ") for value in (cyclic(), nested(5000))),
+            *(({key: value}, "that is not JSON: ") for key, value in (("a", object()), ((1, 2), 3), ("a", 10**5000))),
+            *((value, "the runner must return a text or a mapping, not ") for value in (None, 3, [1], b"yes")),
+        ],
+    )
+    def test_invalid_answer_is_an_error_of_its_case(self, value: object, error: str) -> None:
+        run = of_runner(returns(value))
+        assert (run.status, error in (run.error or "")) == ("error", True)
 
-        async def inside() -> EngineReport:
-            return ran(ScenarioSpec(key="once"), MOCK)
+    @pytest.mark.parametrize("scenario", ["asks", "a.yaml"])
+    def test_answer_may_have_lone_surrogates(self, scenario: str) -> None:
+        assert of_runner(returns("yes \ud800"), scenario).status == "success"
 
-        assert asyncio.run(inside()).scenario_reports[0].runs[0].status == "success"
+    def test_settings_are_private_to_an_answer(self) -> None:
+        def counts(messages: Any, config: dict[str, Any]) -> str:
+            config["seen"].append(1)
+            return str(len(config["seen"]))
+
+        register_runner("it", counts)
+        spec = RunnerSpec(key="it", config={"seen": []})
+        runs = runs_of(ScenarioSpec(key="a.yaml", repetitions=2), spec)
+        assert [run.output for run in runs] == [{"text": "1"}] * 2
+        assert spec.config == {"seen": []}
+
+    def test_messages_are_private_to_an_answer(self) -> None:
+        conversation = [{"role": "user", "content": "Hi"}]
+
+        def edits(messages: list[dict[str, Any]], config: Any) -> str:
+            messages[0]["content"] = "changed"
+            return "x"
+
+        register_scenario("once", lambda runner, payload: {"said": runner.ask(conversation)})
+        of_runner(edits, "once")
+        assert conversation == [{"role": "user", "content": "Hi"}]
+
+    @pytest.mark.parametrize("scenario", ["asks", "a.yaml"])
+    @pytest.mark.parametrize("function", [returns(SECRET), raises(ValueError(SECRET))], ids=["answer", "error"])
+    def test_secrets_of_a_function_are_masked(self, function: Callable[..., Any], scenario: str) -> None:
+        register_runner("mine", function)
+        report = ran(scenario, MINE, environ={"SOME_API_KEY": SECRET}).model_dump_json()
+        assert SECRET not in report
+
+    @pytest.mark.parametrize("scenario", ["asks", "a.yaml"])
+    def test_secrets_of_a_target_are_masked(self, scenario: str) -> None:
+        shows = RunnerSpec(key="cli", config={"command_template": "echo $SHOWN", "env": {"SHOWN": "${{ REFERRED }}"}})
+        report = ran(scenario, shows, environ={"REFERRED": SECRET, "PATH": "/usr/bin:/bin"}).model_dump_json()
+        assert (SECRET in report, "***" in report) == (False, True)
 
 
 class TestEvalFiles:
     @pytest.fixture(autouse=True)
-    def _documents(self, repository: Path) -> None:
-        write(repository, {"desk.test.yaml": EVALS, "targets.yaml": TARGETS})
+    def targets(self, repository: Path) -> None:
+        write(repository, {"targets.yaml": TARGETS})
 
     def test_cases_run_against_a_target(self) -> None:
-        report = ran(ScenarioSpec(key="desk.test.yaml"), RunnerSpec(key="agrees"))
+        report = ran(ScenarioSpec(key="a.yaml", repetitions=2), RunnerSpec(key="agrees"))
         runs = report.scenario_reports[0].runs
         assert [(run.case_id, run.status, run.output) for run in runs] == [("one", "success", {"said": "yes"})] * 2
-        assert runs[0].metrics["score"] == 0.5
-        assert (runs[0].metrics["agrees"], runs[0].metrics["shouts"]) == (1.0, 0.0)
-        assert runs[0].metrics["total_tokens"] == 5
+        metrics = {"score": 0.5, "agrees": 1.0, "shouts": 0.0, "input_tokens": 3, "output_tokens": 2, "total_tokens": 5}
+        assert runs[0].metrics == metrics
         assert {run.config_digest for run in runs} != {report.config_digest}
 
-    def test_named_evaluators_alone_are_metrics(self) -> None:
-        run = runs_of(ScenarioSpec(key="desk.test.yaml"), RunnerSpec(key="agrees"), metrics=["shouts"])[0]
-        assert {*run.metrics} == {"score", "shouts", "input_tokens", "output_tokens", "total_tokens"}
+    @pytest.mark.parametrize(
+        ("metrics", "found", "warnings"),
+        [
+            (["shouts"], ["shouts"], []),
+            (["agree"], [], ["a.yaml: no scores of an evaluator 'agree' (did you mean 'agrees'?)"]),
+        ],
+    )
+    def test_metrics_select_evaluators(self, metrics: list[str], found: list[str], warnings: list[str]) -> None:
+        report = ran("a.yaml", MOCK, metrics=metrics)
+        measured = ["score", "input_tokens", "output_tokens", "total_tokens"]
+        assert {*report.scenario_reports[0].runs[0].metrics} == {*found, *measured}
+        assert report.warnings == warnings
 
-    def test_trials_are_the_documents_own_unless_they_are_said(self) -> None:
-        assert len(runs_of(ScenarioSpec(key="desk.test.yaml"), MOCK)) == 2
-        runs = runs_of(ScenarioSpec(key="desk.test.yaml", repetitions=1), MOCK)
-        assert [run.seed for run in runs] == [None]
-        runs = runs_of(ScenarioSpec(key="desk.test.yaml", repetitions=3, seeds=[5]), MOCK)
-        assert [run.seed for run in runs] == [5, None, None]
+    def test_evaluator_cannot_replace_a_measure(self, repository: Path) -> None:
+        write(repository, {"b.yaml": EVALS.replace("name: agrees", "name: cost_usd")})
+        assert "cost_usd" not in runs_of("b.yaml", MOCK)[0].metrics
 
-    def test_a_function_answers_cases_and_evaluators_score_it(self) -> None:
+    @pytest.mark.parametrize(
+        ("execution", "given", "trials"),
+        [
+            ("repeat: 2", {}, 2),
+            ("repeat: 2", {"repetitions": 1}, 1),
+            ("repeat: {max: 5, stop_when: decided}", {}, 5),
+            ("repeat: {max: 5, stop_when: decided}", {"repetitions": 4}, 4),
+        ],
+    )
+    def test_all_trials_of_the_document_run(
+        self, execution: str, given: dict[str, Any], trials: int, repository: Path
+    ) -> None:
+        write(repository, {"b.yaml": EVALS.replace("execution: {}", f"execution: {{{execution}}}")})
+        register_runner("mine", returns("yes"))
+        for runner in (MINE, RunnerSpec(key="agrees")):
+            assert len(runs_of(ScenarioSpec(key="b.yaml", **given), runner)) == trials
+
+    def test_answers_of_a_function_are_scored(self) -> None:
         heard: list[Any] = []
 
         def agrees(messages: Any, config: Any) -> str:
@@ -212,153 +437,223 @@ class TestEvalFiles:
             return f"yes{config['end']}"
 
         register_runner("mine", agrees)
-        runs = runs_of(ScenarioSpec(key="desk.test.yaml"), RunnerSpec(key="mine", config={"end": "!"}))
-        assert [(run.runner_key, run.metrics["score"], run.output) for run in runs] == [
-            ("mine", 1.0, {"text": "yes!"})
-        ] * 2
-        assert heard[0] == [{"role": "system", "content": "Be short"}, {"role": "user", "content": "May I?"}]
+        (run,) = runs_of("a.yaml", RunnerSpec(key="mine", config={"end": "!"}))
+        assert (run.runner_key, run.metrics["score"], run.output) == ("mine", 1.0, {"text": "yes!"})
+        assert heard == [[{"role": "system", "content": "Be short"}, {"role": "user", "content": "May I?"}]]
 
-    def test_a_function_that_breaks_is_an_error_of_the_case(self) -> None:
-        def late(messages: Any, config: Any) -> str:
-            raise TimeoutError
-
-        register_runner("late", late)
-        register_runner("odd", lambda messages, config: 3)  # type: ignore[arg-type, return-value]
-        runs = ran(ScenarioSpec(key="desk.test.yaml", repetitions=1), RunnerSpec(key="late"), RunnerSpec(key="odd"))
-        assert [run.status for run in runs.scenario_reports[0].runs] == ["timeout", "error"]
-        assert "not int" in (runs.scenario_reports[0].runs[1].error or "")
-
-    def test_an_eval_file_needs_no_targets_document(self, repository: Path) -> None:
+    def test_targets_document_is_optional(self, repository: Path) -> None:
         (repository / "targets.yaml").unlink()
-        register_runner("mine", lambda messages, config: "yes")
-        runs = runs_of(ScenarioSpec(key="desk.test.yaml", repetitions=1), RunnerSpec(key="mine"), MOCK)
-        assert [run.metrics["agrees"] for run in runs] == [1.0, 1.0]
+        register_runner("mine", returns("yes"))
+        assert [run.metrics["agrees"] for run in runs_of("a.yaml", MINE, MOCK)] == [1.0, 1.0]
 
-    def test_documents_with_errors_are_refused(self, repository: Path) -> None:
-        write(repository, {"targets.yaml": TARGETS.replace("provider: mock", "provider: nobody")})
-        with pytest.raises(InvalidInput):
-            ran(ScenarioSpec(key="desk.test.yaml"), MOCK)
+    def test_no_files_are_left(self, repository: Path) -> None:
+        ran("a.yaml", MOCK)
+        assert sorted(path.name for path in repository.iterdir()) == [".git", "a.yaml", "targets.yaml"]
 
-    def test_a_missing_variable_is_named(self) -> None:
-        gpt = RunnerSpec(key="openai", config={"model": "gpt", "api_key": "${{ NO_SUCH_KEY }}"})
-        with pytest.raises(UsageError, match="NO_SUCH_KEY"):
-            ran(ScenarioSpec(key="desk.test.yaml"), gpt)
+    def test_warnings_of_documents_are_reported(self, repository: Path) -> None:
+        write(repository, {"b.yaml": EVALS.replace("type: contains", "type: contains, weight: 0")})
+        assert any("weight" in each for each in ran("b.yaml", MOCK).warnings)
 
-    def test_no_results_are_left_behind(self, repository: Path) -> None:
-        ran(ScenarioSpec(key="desk.test.yaml"), MOCK)
-        assert sorted(path.name for path in repository.iterdir()) == [".git", "desk.test.yaml", "targets.yaml"]
-
-
-class TestValidators:
-    def test_what_validators_say_is_in_the_aggregates(self) -> None:
-        register_scenario("once", asks_once)
-        report = ran(
-            ScenarioSpec(key="once", seeds=[7]),
-            MOCK,
-            validators=["structural_consistency", "reproducibility_metadata", "outlier_detection"],
-        )
-        said = report.scenario_reports[0].aggregates["validations"]
-        assert [each["validator"] for each in said] == [
-            "structural_consistency",
-            "reproducibility_metadata",
-            "outlier_detection",
-        ]
-        assert [each["issues"] for each in said] == [[], [], []]
-        assert said[1]["summary"]["details"]["expected_seeds"] == [7]
-        json.dumps(report.model_dump())
-
-    def test_settings_are_for_all_or_for_one(self) -> None:
-        register_scenario("once", asks_once)
-        context = {"k": 2, "outlier_detection": {"k": 3}}
-        report = ran(ScenarioSpec(key="once"), MOCK, validators=["outlier_detection"], validator_context=context)
-        assert report.scenario_reports[0].aggregates["validations"][0]["summary"]["details"]["k"] == 3
-
-    def test_an_unknown_validator_is_told_and_stops_nothing(self) -> None:
-        register_scenario("once", asks_once)
-        report = ran(ScenarioSpec(key="once"), MOCK, validators=["outlier_detecton"])
-        (said,) = report.scenario_reports[0].aggregates["validations"]
-        assert "did you mean 'outlier_detection'?" in said["error"]
+    @pytest.mark.parametrize("case", ["../x", "a/b", "\x1b[31m", "%s", "x" * 3000, "\u202e", " ", ".", "\0"])
+    def test_any_text_is_a_case_id(self, case: str, repository: Path) -> None:
+        write(repository, {"b.yaml": EVALS.replace("id: one", f"id: {json.dumps(case)}")})
+        report = ran("b.yaml", MOCK)
+        assert report.scenario_reports[0].runs[0].case_id == case
+        report.model_dump_json()
 
 
-def test_unknown_names_are_said_before_anything_runs() -> None:
-    register_scenario("once", asks_once)
-    with pytest.raises(UsageError, match="did you mean 'once'"):
-        ran(ScenarioSpec(key="onze"), MOCK)
-    with pytest.raises(UsageError, match=r"unknown runner 'mok' \(did you mean 'mock'"):
-        ran(ScenarioSpec(key="once"), RunnerSpec(key="mok"))
-    with pytest.raises(UsageError, match="runner 'mock': respons"):
-        ran(ScenarioSpec(key="once"), RunnerSpec(key="mock", config={"respons": "x"}))
+class TestTargets:
+    @pytest.mark.parametrize(
+        ("runner", "document", "said"),
+        [
+            (RunnerSpec(key="default"), "agrees", "I am default"),
+            (RunnerSpec(key="agrees"), "default", {"said": "yes"}),
+            (RunnerSpec(key="agrees", config={"response": "perhaps"}), "default", "perhaps"),
+        ],
+    )
+    def test_runner_is_a_target_of_the_documents(
+        self, runner: RunnerSpec, document: str, said: object, repository: Path
+    ) -> None:
+        evals = EVALS.replace("execution: {}", f"execution: {{target: {document}}}")
+        write(repository, {"targets.yaml": TARGETS, "b.yaml": evals})
+        output = said if isinstance(said, dict) else {"text": said}
+        assert runs_of("b.yaml", runner)[0].output == output
+        (run,) = runs_of("asks", runner)
+        assert run.output == {"said": json.dumps(said) if isinstance(said, dict) else said}
 
+    def test_function_may_have_the_name_of_a_target(self, repository: Path) -> None:
+        write(repository, {"targets.yaml": TARGETS.replace("name: agrees", "name: default (function)")})
+        register_runner("default", returns("yes"))
+        assert runs_of("a.yaml", RunnerSpec(key="default"))[0].output == {"text": "yes"}
 
-def test_a_target_that_cannot_be_asked_ends_it() -> None:
-    register_scenario("once", asks_once)
-    with pytest.raises(TargetUnavailable):
-        ran(ScenarioSpec(key="once"), RunnerSpec(key="codex", config={"executable": "/no/such/codex"}))
-
-
-def test_registering_takes_a_name_and_a_function() -> None:
-    with pytest.raises(ValueError, match="key"):
-        register_scenario("", asks_once)
-    with pytest.raises(TypeError, match="'x' must be a function, not int"):
-        register_runner("x", 3)  # type: ignore[arg-type]
-
-
-def test_a_configuration_says_what_is_wrong_with_it() -> None:
-    with pytest.raises(ValidationError):
-        EngineConfig(scenarios=[], runners=[MOCK])
-    with pytest.raises(ValidationError):
-        ScenarioSpec(key="x", repetitions=0)
-
-
-class TestReview:
-    """Where a program meets what documents have."""
-
-    def test_all_trials_run_whoever_answers(self, repository: Path) -> None:
-        evals = EVALS.replace("repeat: 2", "repeat: {max: 5, stop_when: decided}")
-        write(repository, {"desk.test.yaml": evals, "targets.yaml": TARGETS})
-        register_runner("mine", lambda messages, config: "yes")
-        for runner in (RunnerSpec(key="mine"), RunnerSpec(key="agrees")):
-            assert len(runs_of(ScenarioSpec(key="desk.test.yaml"), runner)) == 5
-            assert len(runs_of(ScenarioSpec(key="desk.test.yaml", repetitions=4), runner)) == 4
-
-    def test_a_command_without_a_targets_document_runs_beside_the_eval_file(self, repository: Path) -> None:
-        write(repository, {"desk.test.yaml": EVALS, "sub/said.txt": "yes"})
+    def test_command_runs_beside_the_eval_file(self, repository: Path) -> None:
+        write(repository, {"sub/said.txt": "yes"})
         cat = RunnerSpec(key="cli", config={"command_template": "cat said.txt", "cwd": "sub"})
-        (run, _) = runs_of(ScenarioSpec(key="desk.test.yaml"), cat)
-        assert (run.status, run.output) == ("success", {"text": "yes"})
+        assert runs_of("a.yaml", cat)[0].output == {"text": "yes"}
 
     def test_paths_of_a_targets_document_are_relative_to_it(self, repository: Path) -> None:
         target = "{name: there, provider: cli, command_template: cat said.txt, cwd: ../sub}"
         write(repository, {".agentv/targets.yaml": f"targets: [{target}]", "sub/said.txt": "yes"})
-        register_scenario("once", asks_once)
-        (run,) = runs_of(ScenarioSpec(key="once"), RunnerSpec(key="there"))
-        assert run.output is not None
-        assert run.output["said"] == "yes"
+        assert runs_of("asks", RunnerSpec(key="there"))[0].output == {"said": "yes"}
 
-    def test_nobody_is_asked_when_a_later_runner_is_unknown(self) -> None:
-        asked: list[Any] = []
+    @pytest.mark.parametrize("scenario", ["asks", "a.yaml"])
+    @pytest.mark.parametrize(
+        ("key", "config"),
+        [
+            ("cli", {"command_template": "pwd", "cwd": "nowhere"}),
+            ("cli", {"command_template": "pwd", "healthcheck": {"type": "command", "command_template": "false"}}),
+            ("codex", {"executable": "nowhere"}),
+        ],
+    )
+    def test_unavailable_target_is_an_error(self, key: str, config: dict[str, Any], scenario: str) -> None:
+        with pytest.raises(TargetUnavailable):
+            ran(scenario, RunnerSpec(key=key, config=config), environ={"PATH": "/usr/bin:/bin"})
 
-        def mine(messages: Any, config: Any) -> str:
-            asked.append(messages)
-            return "yes"
 
-        register_scenario("once", asks_once)
-        register_runner("mine", mine)
-        with pytest.raises(UsageError, match="unknown runner 'nobody'"):
-            ran(ScenarioSpec(key="once"), RunnerSpec(key="mine"), RunnerSpec(key="nobody"))
-        assert asked == []
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("scenario", "key", "config", "error"),
+        [
+            *((key, "mock", {}, "unknown scenario") for key in (".", "*.yaml", "b.yaml", "/", "\0", "a" * 5000)),
+            ("askz", "mock", {}, r"unknown scenario 'askz' \(did you mean 'asks'\?\): .*; registered: asks"),
+            ("asks", "mok", {}, r"unknown runner 'mok' \(did you mean 'mock'\?\)"),
+            ("asks", "mock", {"respons": "x"}, "runner 'mock': respons"),
+            ("a.yaml", "mock", {"response": 3}, "runner 'mock': response"),
+            ("a.yaml", "cli", {}, "runner 'cli': command_template"),
+            ("a.yaml", "mock", {"judge_target": "none"}, "none"),
+        ],
+    )
+    def test_invalid_specification(self, scenario: str, key: str, config: dict[str, Any], error: str) -> None:
+        register_runner("mine", lambda messages, config: pytest.fail("it was asked"))
+        with pytest.raises(CannotGoOn, match=error):
+            ran(scenario, MINE, RunnerSpec(key=key, config=config))
 
-    def test_an_object_that_is_called_asynchronously_is_a_scenario(self) -> None:
-        class Once:
-            async def __call__(self, runner: Any, payload: dict[str, Any]) -> dict[str, Any]:
-                return {"said": await runner.ask("Who?")}
+    @pytest.mark.parametrize(
+        ("key", "config", "error"),
+        [
+            ("cli", {"command_template": "{NOPE}"}, "NOPE"),
+            ("openai", {"model": "gpt", "api_key": "${{ NO_SUCH_KEY }}"}, "NO_SUCH_KEY"),
+        ],
+    )
+    def test_invalid_target(self, key: str, config: dict[str, Any], error: str) -> None:
+        with pytest.raises(UsageError, match=error):
+            ran("a.yaml", RunnerSpec(key=key, config=config))
 
-        register_scenario("object", Once())
-        register_scenario("lambda", lambda runner, payload: asks_once(runner, {**payload}))
-        assert runs_of(ScenarioSpec(key="object"), MOCK)[0].status == "success"
-        assert "declare it with async def" in (runs_of(ScenarioSpec(key="lambda"), MOCK)[0].error or "")
+    def test_documents_with_errors(self, repository: Path) -> None:
+        write(repository, {"targets.yaml": TARGETS.replace("provider: mock", "provider: none")})
+        with pytest.raises(InvalidInput):
+            ran("a.yaml", MOCK)
 
-    def test_a_misspelt_metric_is_told(self, repository: Path) -> None:
-        write(repository, {"desk.test.yaml": EVALS, "targets.yaml": TARGETS})
-        report = ran(ScenarioSpec(key="desk.test.yaml"), MOCK, metrics=["agree"])
-        assert report.warnings == ["desk.test.yaml: no scores of an evaluator 'agree' (did you mean 'agrees'?)"]
+    def test_invalid_registration(self) -> None:
+        with pytest.raises(ValueError, match="the key must not be empty"):
+            register_scenario("", asks_later)
+        with pytest.raises(TypeError, match="'x' must be a function, not int"):
+            register_runner("x", 3)  # type: ignore[arg-type]
+
+    def test_invalid_configuration(self) -> None:
+        with pytest.raises(ValidationError):
+            EngineConfig(scenarios=[], runners=[MOCK])
+        with pytest.raises(ValidationError):
+            ScenarioSpec(key="x", repetitions=0)
+
+
+class TestConfiguration:
+    @pytest.mark.parametrize("params", [{"a": {1: 2, "b": 3}}, {"a": {(1, 2): 3}}, {"a": 10**5000}, nested(5000)])
+    def test_params_may_be_any_value(self, params: dict[str, Any]) -> None:
+        assert of_scenario(returns({}), params=params).status == "success"
+
+    def test_digest_is_that_of_the_configuration(self) -> None:
+        def digest(output: object, params: dict[str, Any]) -> str | None:
+            return of_scenario(returns(output), params=params).config_digest
+
+        first = digest({"n": 0}, {"a": 1, "b": [2]})
+        assert digest({"n": 1}, {"b": [2], "a": 1}) == first
+        assert digest({"n": 0}, {"a": 1, "b": [3]}) != first
+        for one, other in ((Path("a"), Path("b")), ({1}, {2}), (b"a", b"b")):
+            assert digest({}, {"a": one}) != digest({}, {"a": other})
+
+    @pytest.mark.parametrize(
+        "context",
+        [
+            {"k": cyclic()},
+            {"k": {1: 2, "b": 3}},
+            {"k": object(), "expected_seeds": "x", "tolerance": [], "contract": 3, "group": {}, "outlier_detection": 1},
+        ],
+        ids=["cyclic", "mixed keys", "wrong types"],
+    )
+    def test_context_of_validators_may_be_any_value(self, context: dict[str, Any]) -> None:
+        report = ran("asks", MOCK, validators=[*BUILT_IN], validator_context=context)
+        assert all("error" not in each for each in report.scenario_reports[0].aggregates["validations"])
+        json.loads(report.model_dump_json())
+
+
+class TestValidators:
+    def validations(self, *validators: str, **given: Any) -> list[dict[str, Any]]:
+        report = ran(ScenarioSpec(key="asks", seeds=[7]), MOCK, validators=[*validators], **given)
+        found: list[dict[str, Any]] = json.loads(report.model_dump_json())["scenario_reports"][0]["aggregates"][
+            "validations"
+        ]
+        return found
+
+    def test_validations_are_in_the_aggregates(self) -> None:
+        keys = ["structural_consistency", "reproducibility_metadata", "outlier_detection"]
+        found = self.validations(*keys)
+        assert [(each["validator"], each["issues"]) for each in found] == [(key, []) for key in keys]
+        assert found[1]["summary"]["details"]["expected_seeds"] == [7]
+
+    def test_context_is_for_all_or_one_validator(self) -> None:
+        (found,) = self.validations("outlier_detection", validator_context={"k": 2, "outlier_detection": {"k": 3}})
+        assert found["summary"]["details"]["k"] == 3
+
+    def test_unknown_validator_is_an_error_of_its_validation(self) -> None:
+        (found,) = self.validations("outlier_detecton")
+        assert "did you mean 'outlier_detection'?" in found["error"]
+
+    @pytest.mark.parametrize(
+        "validator",
+        [
+            raises(SystemExit(2)),
+            raises(ValueError("\ud800")),
+            returns(cyclic()),
+            returns(None),
+            returns({"issues": [], "summary": {"a": object()}}),
+            returns({"issues": [{"id": "x", "severity": "error", "message": "\ud800", "path": None}], "summary": {}}),
+        ],
+    )
+    def test_broken_validator_affects_no_other(self, validator: Callable[..., Any]) -> None:
+        register_validator("breaks", validator)
+        one, other = self.validations("breaks", "structural_consistency")
+        assert (one["validator"], other["issues"]) == ("breaks", [])
+
+    def test_input_of_a_validator_is_private(self) -> None:
+        def empties(report: dict[str, Any], context: Any) -> dict[str, Any]:
+            report["runs"].clear()
+            return {"issues": [], "summary": {}}
+
+        register_validator("empties", empties)
+        assert self.validations("empties", "structural_consistency")[1]["summary"]["details"]["runs"] == 1
+        assert len(runs_of("asks", MOCK, validators=["empties"])) == 1
+
+
+class TestConcurrency:
+    def test_benchmark_may_run_in_a_loop_or_a_scenario(self) -> None:
+        async def later(*_: Any) -> dict[str, Any]:
+            return {"inner": [run.output for run in runs_of("asks", MOCK)]}
+
+        assert asyncio.run(later()) == {"inner": [{"said": "yes"}]}
+        for function in (later, lambda *_: {"inner": [run.output for run in runs_of("asks", MOCK)]}):
+            assert of_scenario(function).output == {"inner": [{"said": "yes"}]}
+
+    def test_benchmarks_in_threads_are_independent(self) -> None:
+        found: dict[int, list[Any]] = {}
+
+        def go(n: int) -> None:
+            mine = RunnerSpec(key="mock", config={"response": str(n)})
+            found[n] = [run.output for run in runs_of(ScenarioSpec(key="asks", repetitions=5), mine)]
+
+        threads = [threading.Thread(target=go, args=(n,)) for n in range(4)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join(ENDS_S)
+        assert found == {n: [{"said": str(n)}] * 5 for n in range(4)}
