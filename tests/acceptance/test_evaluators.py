@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,9 @@ import pytest
 
 from tests.servers import model_api as served
 from tests.servers.model_api import ModelApi, Step, model_api
-from tests.support import CommandResult, run_process, write
+from tests.support import CommandResult
+from tests.support.projects import Project
 
-KEY = "sk-canary-0123456789abcdef"
 GOOD = '{"score": 0.9, "hits": ["greets"], "misses": ["long"], "reasoning": "It greets."}'
 MOCK = {"name": "default", "provider": "mock", "response": "Hello, Ann!"}
 SCHEMA: dict[str, Any] = {
@@ -25,53 +24,38 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-@dataclass(slots=True)
-class Repository:
+class Repository(Project):
     """A repository with one eval file of one case, in a folder of its own."""
 
-    folder: Path
-    files: dict[str, str] = field(default_factory=dict)
-
-    def write(self, *evaluators: dict[str, Any], targets: list[dict[str, Any]] | None = None, **case: Any) -> None:
+    def case(self, *evaluators: dict[str, Any], targets: tuple[dict[str, Any], ...] = (MOCK,), **case: Any) -> None:
         one = {
             "id": "one",
             "expected_outcome": "It greets.",
             "input_messages": [{"role": "user", "content": "Say hello."}],
             "expected_messages": [{"role": "assistant", "content": "Hi!"}],
             **({"evaluators": [*evaluators]} if evaluators else {}),
-            **case,
         }
-        documents = {
-            "evals/x.eval.yaml": json.dumps({"$schema": "agentv-eval-v2", "evalcases": [one]}),
-            "evals/targets.yaml": json.dumps({"$schema": "agentv-targets-v2.2", "targets": targets or [MOCK]}),
-        }
-        write(self.folder, {**documents, **self.files})
-
-    def run(self, command: str, *arguments: str) -> CommandResult:
-        return run_process(command, "evals/x.eval.yaml", *arguments, cwd=self.folder, env={"OPENAI_API_KEY": KEY})
-
-    def eval(self, *arguments: str) -> CommandResult:
-        return self.run("eval", "--out", "o.jsonl", *arguments)
+        self.write({"evals/x.yaml": json.dumps({"$schema": "agentv-eval-v2", "evalcases": [one | case]})})
+        self.targets(*targets, name="evals/targets.yaml")
 
     @property
     def row(self) -> dict[str, Any]:
-        (line,) = (self.folder / "o.jsonl").read_text("utf-8").splitlines()
-        row: dict[str, Any] = json.loads(line)
+        (row,) = self.rows()
         return row
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
     (tmp_path / ".git").mkdir()
-    return Repository(tmp_path)
+    return Repository(tmp_path, {"OPENAI_API_KEY": "sk-canary-0123456789abcdef"})
 
 
 def judged(repository: Repository, *steps: Step, **evaluator: Any) -> tuple[CommandResult, ModelApi]:
     """Run with a judge behind an API."""
     with model_api(*steps) as api:
         judge = {"name": "judge", "provider": "openai", "model": "m", "base_url": f"{api.url}/v1"}
-        targets = [{**MOCK, "judge_target": "judge"}, judge]
-        repository.write({"name": "quality", "type": "llm_judge", **evaluator}, targets=targets)
+        targets = ({**MOCK, "judge_target": "judge"}, judge)
+        repository.case({"name": "quality", "type": "llm_judge", **evaluator}, targets=targets)
         return repository.eval(), api
 
 
@@ -139,12 +123,12 @@ print(json.dumps({"score": float(found), "hits": [given["question"]], "misses": 
 """
 
     def test_multiple_evaluators(self, repository: Repository) -> None:
-        repository.files = {"evals/check.py": self.SCRIPT}
+        repository.write({"evals/check.py": self.SCRIPT})
         judge = {"name": "judge", "provider": "mock", "response": '{"score": 0.5, "misses": ["long"]}'}
-        repository.write(
+        repository.case(
             {"name": "script", "type": "code", "script": "./check.py", "weight": 3},
             {"name": "model", "type": "llm_judge"},
-            targets=[{**MOCK, "judge_target": "judge"}, judge],
+            targets=({**MOCK, "judge_target": "judge"}, judge),
         )
         assert repository.eval().code == 0
         row = repository.row
@@ -156,7 +140,7 @@ print(json.dumps({"score": float(found), "hits": [given["question"]], "misses": 
 
     @pytest.mark.parametrize("name", ["prompt", "prompt_path", "promptPath"])
     def test_custom_prompt_in_a_file(self, repository: Repository, name: str) -> None:
-        repository.files = {"evals/prompts/strict.md": "UNIQUE {{ candidate_answer }} of {{ question }}"}
+        repository.write({"evals/prompts/strict.md": "UNIQUE {{ candidate_answer }} of {{ question }}"})
         _, api = judged(repository, served.says(GOOD), **{name: "./prompts/strict.md"})
         ((system, user),) = messages(api)
         assert user.startswith("UNIQUE <candidate_answer-")
@@ -179,8 +163,8 @@ print(json.dumps({"score": float(found), "hits": [given["question"]], "misses": 
         assert "Hello, Ann!" in user
 
     def test_code_evaluator(self, repository: Repository) -> None:
-        repository.files = {"evals/scripts/check.py": self.SCRIPT}
-        repository.write({"name": "script", "type": "code", "script": "scripts/check.py"})
+        repository.write({"evals/scripts/check.py": self.SCRIPT})
+        repository.case({"name": "script", "type": "code", "script": "scripts/check.py"})
         assert repository.eval().code == 0
         (result,) = repository.row["evaluator_results"]
         assert (result["score"], result["hits"], result["misses"], result["reasoning"]) == (
@@ -201,7 +185,7 @@ print(json.dumps({"score": float(found), "hits": [given["question"]], "misses": 
             "own-prompt": {"type": "llm_judge", "prompt": "Weigh {{ evaluator_results }}"},
         }
         judge = {"name": "judge", "provider": "anthropic", "model": "m", "base_url": "http://127.0.0.1:1"}
-        repository.write(
+        repository.case(
             {"name": "plain", "type": "llm_judge"},
             {"name": "own", "type": "llm_judge", "prompt": "Judge {{ candidate_answer }}"},
             {"name": "listed", "type": "llm_judge", "rubrics": criteria},
@@ -210,7 +194,7 @@ print(json.dumps({"score": float(found), "hits": [given["question"]], "misses": 
                 {"name": name, "type": "composite", "evaluators": members, "aggregator": aggregator}
                 for name, aggregator in aggregators.items()
             ),
-            targets=[{**MOCK, "judge_target": "judge"}, judge],
+            targets=({**MOCK, "judge_target": "judge"}, judge),
             rubrics=criteria,
         )
         assert repository.eval("--dry-run").code == 0
@@ -224,18 +208,18 @@ class TestSchemaCheck:
     """Document 003."""
 
     def check(self, repository: Repository, answer: str, **settings: Any) -> dict[str, Any]:
-        repository.write({"name": "shape", "type": "schema", **settings}, targets=[{**MOCK, "response": answer}])
+        repository.case({"name": "shape", "type": "schema", **settings}, targets=({**MOCK, "response": answer},))
         repository.eval()
         (result,) = repository.row["evaluator_results"]
         found: dict[str, Any] = result
         return found
 
     def refused(self, repository: Repository, **settings: Any) -> str:
-        repository.write({"name": "shape", "type": "schema", **settings})
-        done = repository.run("validate")
+        repository.case({"name": "shape", "type": "schema", **settings})
+        done = repository.run("validate", "evals/x.yaml")
         assert done.code == 1
         run = repository.eval()
-        assert (run.code, (repository.folder / "o.jsonl").exists()) == (2, False)
+        assert (run.code, repository.path("r.jsonl").exists()) == (2, False)
         return done.out
 
     ANSWERS = (("json", '{"name": "Ann", "age": 7}'), ("yaml", "name: Ann\nage: 7\n"))
@@ -244,7 +228,7 @@ class TestSchemaCheck:
     @pytest.mark.parametrize("name", ["person.json", "person.yaml", "person.yml"])
     def test_schema_file_relative_to_the_yaml(self, repository: Repository, name: str, form: str, answer: str) -> None:
         text = json.dumps(SCHEMA) if name.endswith("json") else "type: object\nrequired: [name, age]\n"
-        repository.files = {f"evals/schemas/{name}": text, f"schemas/{name}": "false"}
+        repository.write({f"evals/schemas/{name}": text, f"schemas/{name}": "false"})
         assert self.check(repository, answer, schema_file=f"./schemas/{name}", format=form)["hits"] == ["Valid"]
 
     @pytest.mark.parametrize(("form", "answer"), ANSWERS)
@@ -265,7 +249,7 @@ class TestSchemaCheck:
         )
 
     def test_unsupported_suffix(self, repository: Repository) -> None:
-        repository.files = {"evals/person.xml": "<x/>"}
+        repository.write({"evals/person.xml": "<x/>"})
         out = self.refused(repository, schema_file="person.xml")
         assert "a schema file must end in .json, .yaml, .yml, not '.xml' [AV309]" in out
 
@@ -278,15 +262,15 @@ class TestSchemaCheck:
         assert "either 'schema_file' or 'schema_inline' is required [AV320]" in out
 
     def test_file_that_is_no_schema(self, repository: Repository) -> None:
-        repository.files = {"evals/person.json": '{"type": "no such type"}'}
+        repository.write({"evals/person.json": '{"type": "no such type"}'})
         assert "not a JSON Schema" in self.refused(repository, schema_file="person.json")
 
     def test_summary_says_valid_in_one_line(self, repository: Repository) -> None:
         answer = {**MOCK, "response": '{"name": "Ann", "age": 7}'}
-        repository.write(
+        repository.case(
             {"name": "shape", "type": "schema", "schema_inline": SCHEMA},
             {"name": "word", "type": "contains", "value": "Bob"},
-            targets=[answer],
+            targets=(answer,),
         )
         assert "    pass       1.000  shape: Valid\n" in repository.eval().out
 
@@ -295,7 +279,7 @@ class TestSchemaCheck:
         self, repository: Repository, others: list[dict[str, Any]]
     ) -> None:
         wrong = {**MOCK, "response": json.dumps({"name": ["Ann"] * 100})}
-        repository.write({"name": "shape", "type": "schema", "schema_inline": SCHEMA}, *others, targets=[wrong])
+        repository.case({"name": "shape", "type": "schema", "schema_inline": SCHEMA}, *others, targets=(wrong,))
         (line,) = [line for line in repository.eval().out.splitlines() if "'age' is a required property" in line]
         assert len(line) == 80
         assert line.endswith("…")
@@ -306,8 +290,8 @@ class TestJudgeTemplatesInARun:
 
     def run(self, repository: Repository, *arguments: str, **settings: Any) -> CommandResult:
         judge = {"name": "judge", "provider": "mock", "response": GOOD}
-        repository.write(
-            {"name": "tone", "type": "llm_judge", **settings}, targets=[{**MOCK, "judge_target": "judge"}, judge]
+        repository.case(
+            {"name": "tone", "type": "llm_judge", **settings}, targets=({**MOCK, "judge_target": "judge"}, judge)
         )
         return repository.eval(*arguments)
 
@@ -325,7 +309,7 @@ class TestJudgeTemplatesInARun:
         assert (done.code, done.err) == (0, "")
 
     def test_file_is_named_by_its_path(self, repository: Repository) -> None:
-        repository.files = {"evals/my-eval.md": "{{ question }}"}
+        repository.write({"evals/my-eval.md": "{{ question }}"})
         done = self.run(repository, promptPath="./my-eval.md")
         assert f"Custom evaluator template at {repository.folder}/evals/my-eval.md is missing" in done.err
         assert (done.code, repository.row["score"]) == (0, 0.9)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,60 +16,19 @@ from agentv_ci.app.run import run_plan
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.exchange import Environment
 from agentv_ci.execute.run_services import RunOptions, RunServices
+from tests.acceptance.builders import KEY, Repository
 from tests.servers import model_api as served
 from tests.servers.model_api import ModelApi, Step, model_api
-from tests.support import CommandResult, FakeClock, run_process, write
+from tests.support import FakeClock, write
 
-KEY = "sk-canary-0123456789abcdef"
 CORPUS = Path(__file__).parent.parent / "corpus" / "valid"
-
-
-@dataclass(slots=True)
-class Repository:
-    """A repository with one eval file and one targets file."""
-
-    folder: Path
-    environ: dict[str, str] = field(default_factory=dict)
-
-    def targets(self, *targets: dict[str, Any]) -> None:
-        document = {"$schema": "agentv-targets-v2.2", "targets": [{"name": "default", **each} for each in targets]}
-        write(self.folder, {"targets.yaml": json.dumps(document)})
-
-    def cases(self, *ids: str, execution: dict[str, Any] | None = None) -> None:
-        cases = [
-            {
-                "id": each,
-                "expected_outcome": "x",
-                "input_messages": [{"role": "user", "content": f"question {each}"}],
-                "expected_messages": [],
-                "evaluators": [{"name": "e", "type": "contains", "value": "42"}],
-            }
-            for each in ids
-        ]
-        document = {"$schema": "agentv-eval-v2", "evalcases": cases, "execution": execution or {}}
-        write(self.folder, {"x.eval.yaml": json.dumps(document)})
-
-    def eval(self, *arguments: str) -> CommandResult:
-        return run_process("eval", "x.eval.yaml", "--out", "out.jsonl", *arguments, cwd=self.folder, env=self.environ)
-
-    @property
-    def rows(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in (self.folder / "out.jsonl").read_text("utf-8").splitlines()]
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Repository:
-    (tmp_path / ".git").mkdir()
-    found = Repository(tmp_path)
-    found.cases("one")
-    return found
 
 
 class TestProviderIntegration:
     def test_azure_openai(self, repository: Repository) -> None:
-        repository.targets({"provider": "azure-openai"})
+        repository.target({"provider": "azure-openai"})
         with model_api(requires_key=KEY) as api:
-            repository.environ = {
+            repository.env = {
                 "AZURE_OPENAI_ENDPOINT": api.url,
                 "AZURE_OPENAI_API_KEY": KEY,
                 "AZURE_DEPLOYMENT_NAME": "gpt",
@@ -80,15 +38,15 @@ class TestProviderIntegration:
 
     def test_anthropic(self, repository: Repository) -> None:
         with model_api(requires_key=KEY) as api:
-            repository.targets({"provider": "anthropic", "model": "claude-haiku-5-5", "base_url": api.url})
-            repository.environ = {"ANTHROPIC_API_KEY": KEY}
+            repository.target({"provider": "anthropic", "model": "claude-haiku-5-5", "base_url": api.url})
+            repository.env = {"ANTHROPIC_API_KEY": KEY}
             assert repository.eval().code == 0
-        assert repository.rows[0]["candidate_answer"] == served.ANSWER
+        assert repository.rows()[0]["candidate_answer"] == served.ANSWER
 
     def test_gemini(self, repository: Repository) -> None:
         with model_api(requires_key=KEY) as api:
-            repository.targets({"provider": "gemini", "base_url": api.url})
-            repository.environ = {"GOOGLE_API_KEY": KEY, "GOOGLE_GEMINI_MODEL": "gemini-of-mine"}
+            repository.target({"provider": "gemini", "base_url": api.url})
+            repository.env = {"GOOGLE_API_KEY": KEY, "GOOGLE_GEMINI_MODEL": "gemini-of-mine"}
             assert repository.eval().code == 0
         assert api.questions[0].route == "/v1beta/models/gemini-of-mine:generateContent"
 
@@ -98,7 +56,7 @@ class TestProviderIntegration:
         repository = Repository(tmp_path)
         (tmp_path / "single.eval.yaml").rename(tmp_path / "x.eval.yaml")
         assert repository.eval().code == 0
-        (row,) = repository.rows
+        (row,) = repository.rows()
         assert "[[ ## mandatory_pre_read ## ]]" in row["request"]["prompt"]
         assert "INSTRUCTIONS_READ: `upper.md` i=1 SHA256=<hex>" in row["request"]["prompt"]
         assert row["request"]["preread"][0]["ok"] is True
@@ -110,32 +68,32 @@ class TestProviderIntegration:
         (tmp_path / "review.eval.yaml").rename(tmp_path / "x.eval.yaml")
         repository = Repository(tmp_path)
         repository.eval("--eval-id", "codex-*")
-        answered, failed = repository.rows
+        answered, failed = repository.rows()
         assert answered["candidate_answer"] == "rule: be brief cart: empty", "every referenced file was opened"
         assert failed["error_kind"] == "rate_limit"
         assert "turn.failed" in failed["printed"]["stdout"]
         assert "WARNING" in failed["printed"]["stderr"]
 
     def test_codex_executable_is_verified(self, repository: Repository) -> None:
-        repository.targets({"provider": "codex", "executable": "no-such-codex"})
+        repository.target({"provider": "codex", "executable": "no-such-codex"})
         done = repository.eval()
         assert done.code == 4
         assert "executable 'no-such-codex' is not on PATH" in done.err
-        assert not (repository.folder / "out.jsonl").exists()
+        assert not repository.path("r.jsonl").exists()
 
     def test_malformed_stream_is_attached(self, repository: Repository) -> None:
         agent = repository.folder / "codex"
         agent.write_text("#!/bin/sh\necho not JSON\necho why >&2\n", encoding="utf-8")
         agent.chmod(0o755)
-        repository.targets({"provider": "codex", "executable": "./codex"})
+        repository.target({"provider": "codex", "executable": "./codex"})
         assert repository.eval().code == 4
-        (row,) = repository.rows
+        (row,) = repository.rows()
         assert (row["error_kind"], row["printed"]) == ("malformed", {"stdout": "not JSON\n", "stderr": "why\n"})
 
     def test_mock_for_dry_run(self, repository: Repository) -> None:
-        repository.targets({"provider": "anthropic", "model": "m", "base_url": "http://127.0.0.1:1"})
+        repository.target({"provider": "anthropic", "model": "m", "base_url": "http://127.0.0.1:1"})
         assert repository.eval("--dry-run").code == 0
-        assert repository.rows[0]["dry_run"] is True
+        assert repository.rows()[0]["dry_run"] is True
 
 
 class TestTargetResolution:
@@ -154,16 +112,16 @@ class TestTargetResolution:
     def test_precedence(
         self, repository: Repository, arguments: list[str], execution: dict[str, Any], target: str
     ) -> None:
-        repository.targets(*self.MOCKS)
-        repository.cases("one", execution=execution)
+        repository.target(*self.MOCKS)
+        repository.cases("one", **execution)
         assert repository.eval(*arguments).code == 0
-        assert repository.rows[0]["candidate_answer"] == f"42 of {target}"
+        assert repository.rows()[0]["candidate_answer"] == f"42 of {target}"
 
 
 class TestEnvironmentVariables:
     def test_all_that_are_missing_are_listed(self, repository: Repository) -> None:
-        repository.targets({"provider": "azure-openai"})
-        repository.environ = {"AZURE_OPENAI_ENDPOINT": "", "AZURE_OPENAI_API_KEY": " "}
+        repository.target({"provider": "azure-openai"})
+        repository.env = {"AZURE_OPENAI_ENDPOINT": "", "AZURE_OPENAI_API_KEY": " "}
         done = repository.eval()
         assert done.code == 2
         for name in ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "AZURE_DEPLOYMENT_NAME"):
@@ -171,7 +129,7 @@ class TestEnvironmentVariables:
 
     def test_dotenv_is_read(self, repository: Repository) -> None:
         with model_api(requires_key=KEY) as api:
-            repository.targets({"provider": "anthropic", "model": "m", "base_url": api.url})
+            repository.target({"provider": "anthropic", "model": "m", "base_url": api.url})
             write(repository.folder, {".env": f"ANTHROPIC_API_KEY={KEY}\n"})
             assert repository.eval().code == 0
 
@@ -189,7 +147,7 @@ class TestBatching:
         assert done.code == 0
         assert "in-one-session: asking 2 questions in one batch" in done.err
         assert done.err.count("#runSubagent") == 1
-        assert {row["eval_id"]: row["candidate_answer"] for row in together.rows} == {"one": "ONE", "two": "TWO"}
+        assert {row["eval_id"]: row["candidate_answer"] for row in together.rows()} == {"one": "ONE", "two": "TWO"}
 
     def test_batch_that_fails_is_asked_case_by_case(self, together: Repository) -> None:
         program = together.folder / "code"
@@ -200,10 +158,10 @@ class TestBatching:
         done = together.eval("--verbose")
         assert done.code == 0
         assert "provider_batching failed: " in done.err
-        assert {row["eval_id"]: row["candidate_answer"] for row in together.rows} == {"one": "ONE", "two": "TWO"}
+        assert {row["eval_id"]: row["candidate_answer"] for row in together.rows()} == {"one": "ONE", "two": "TWO"}
 
     def test_provider_that_cannot(self, repository: Repository) -> None:
-        repository.targets({"provider": "mock", "response": "42", "settings": {"provider_batching": True}})
+        repository.target({"provider": "mock", "response": "42", "settings": {"provider_batching": True}})
         done = repository.eval("--verbose")
         assert done.code == 0
         assert "default: 'mock' does not support provider_batching; asking case by case" in done.err
@@ -212,28 +170,28 @@ class TestBatching:
 class TestCliTemplate:
     def test_render_and_execute(self, repository: Repository) -> None:
         template = 'printf "42 %s|%s|%s" {EVAL_ID} {PROMPT} "$MINE"; echo to-stderr >&2; pwd >> places'
-        repository.targets(
+        repository.target(
             {"provider": "cli", "commandTemplate": template, "env": {"MINE": "env's"}, "cwd": "sub", "verbose": True}
         )
-        (repository.folder / "sub").mkdir()
+        repository.path("sub").mkdir()
         done = repository.eval("--verbose")
-        assert repository.rows[0]["candidate_answer"] == "42 one|question one|env's"
+        assert repository.rows()[0]["candidate_answer"] == "42 one|question one|env's"
         assert "to-stderr" in done.err
         assert (repository.folder / "sub" / "places").read_text("utf-8").strip().endswith("/sub")
 
     def test_timeout_and_retries(self, repository: Repository) -> None:
-        repository.targets(
+        repository.target(
             {"provider": "cli", "command_template": "echo {ATTEMPT} >> tries; sleep 30", "timeout_seconds": 0.3}
         )
         assert repository.eval("--max-retries", "1").code == 4
-        (row,) = repository.rows
+        (row,) = repository.rows()
         assert (row["error_kind"], row["attempts"]) == ("timeout", 2)
-        assert (repository.folder / "tries").read_text("utf-8") == "0\n1\n"
+        assert repository.text("tries") == "0\n1\n"
 
     def test_failure_keeps_stderr_and_status(self, repository: Repository) -> None:
-        repository.targets({"provider": "cli", "command_template": "echo broken >&2; exit 7"})
+        repository.target({"provider": "cli", "command_template": "echo broken >&2; exit 7"})
         assert repository.eval("--max-retries", "0").code == 4
-        (row,) = repository.rows
+        (row,) = repository.rows()
         assert row["error"] == "broken (exit code 7)"
         assert row["printed"]["stderr"] == "broken\n"
 
@@ -243,18 +201,18 @@ class TestCliTemplate:
             "http": {"type": "http", "url": "http://127.0.0.1:1/health", "timeoutSeconds": 1},
             "command": {"type": "command", "commandTemplate": "echo not ready; exit 1"},
         }
-        repository.targets({"provider": "cli", "command_template": "echo 42", "healthcheck": probes[kind]})
+        repository.target({"provider": "cli", "command_template": "echo 42", "healthcheck": probes[kind]})
         done = repository.eval()
         assert done.code == 4
         assert "target 'default' is not available: health check" in done.err
-        assert not (repository.folder / "out.jsonl").exists()
+        assert not repository.path("r.jsonl").exists()
 
     def test_health_check_runs_once(self, repository: Repository) -> None:
         probe = {"type": "command", "command_template": "echo x >> probes"}
-        repository.targets({"provider": "cli", "command_template": "echo 42", "healthcheck": probe})
+        repository.target({"provider": "cli", "command_template": "echo 42", "healthcheck": probe})
         repository.cases("one", "two", "three")
         assert repository.eval().code == 0
-        assert (repository.folder / "probes").read_text("utf-8") == "x\n"
+        assert repository.text("probes") == "x\n"
 
 
 class TestRetryConfiguration:
@@ -270,16 +228,16 @@ class TestRetryConfiguration:
         waits = FakeClock({"ANTHROPIC_API_KEY": KEY, "GOOGLE_API_KEY": KEY, "AZURE_OPENAI_API_KEY": KEY})
         with model_api(*steps) as api:
             model = "deployment" if provider == "azure-openai" else "model"
-            repository.targets({"provider": provider, "base_url": api.url, model: "m", **settings})
+            repository.target({"provider": provider, "base_url": api.url, model: "m", **settings})
             asyncio.run(self._run(repository, waits.environment()))
-        return self.Outcome(waits.slept, repository.rows[0], api)
+        return self.Outcome(waits.slept, repository.rows()[0], api)
 
     async def _run(self, repository: Repository, world: Environment) -> None:
         await run_plan(
             compile_paths(Selection(["x.eval.yaml"]), cwd=repository.folder),
             Overrides(),
             RunOptions(root=repository.folder),
-            RunFiles(repository.folder / "out.jsonl", "jsonl"),
+            RunFiles(repository.folder / "r.jsonl", "jsonl"),
             RunServices(
                 environment=world, log=lambda _: None, warn=lambda _: None, note=lambda _: None, watch=lambda _: None
             ),

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from agentv_ci.app.validate import check_paths
 from agentv_ci.contracts.targets import CliTarget
 from agentv_ci.jsonschema.schemas import document
-from tests.support import CommandResult, run_process, write
+from tests.support import CommandResult, run_command, write
 
 TARGETS = "$schema: agentv-targets-v2.2\ntargets:\n  - {name: default, provider: mock}\n"
 CASE = """\
@@ -24,6 +24,7 @@ CASE = """\
     expected_messages: [{{role: assistant, content: Hi}}]
 """
 EVAL = "$schema: agentv-eval-v2\nevalcases:\n" + CASE.format(id="greets")
+WRONG = EVAL.replace("user", "usr")
 
 
 def validate(
@@ -32,7 +33,7 @@ def validate(
     """Write files into a repository and check them, or what `arguments` name."""
     (folder / ".git").mkdir(exist_ok=True)
     write(folder, files)
-    return run_process("validate", *(arguments or files), cwd=folder, env=env)
+    return run_command("validate", *(arguments or files), cwd=folder, env=env)
 
 
 def cli_target(**settings: object) -> str:
@@ -46,7 +47,7 @@ def judge(prompt: str) -> str:
 
 class TestValidateCommand:
     def test_single_eval_file(self, tmp_path: Path) -> None:
-        done = validate(tmp_path, {"x.yaml": EVAL.replace("user", "usr"), "targets.yaml": TARGETS}, "x.yaml")
+        done = validate(tmp_path, {"x.yaml": WRONG, "targets.yaml": TARGETS}, "x.yaml")
         assert "x.yaml:5:29: error: unknown role 'usr'" in done.out
 
     def test_targets_file(self, tmp_path: Path) -> None:
@@ -64,8 +65,7 @@ class TestValidateCommand:
         assert done.out == "3 files checked, 3 passed, 0 failed, 0 errors, 0 warnings, 1 skipped\n"
 
     def test_multiple_paths_in_order(self, tmp_path: Path) -> None:
-        wrong = EVAL.replace("role: user", "role: usr")
-        done = validate(tmp_path, {"b.yaml": wrong, "a.yaml": wrong, "targets.yaml": TARGETS})
+        done = validate(tmp_path, {"b.yaml": WRONG, "a.yaml": WRONG, "targets.yaml": TARGETS})
         assert re.findall(r"/(\w+\.yaml):", done.out) == ["b.yaml", "a.yaml"]
 
     def test_exit_codes(self, tmp_path: Path) -> None:
@@ -74,37 +74,39 @@ class TestValidateCommand:
 
 
 class TestEvalFile:
-    def test_schema_field_selects_the_rules(self, tmp_path: Path) -> None:
-        named_otherwise = EVAL.replace("evalcases", "tests")
-        out = validate(tmp_path, {"x.yaml": named_otherwise}).out
-        assert "missing field 'evalcases'" in out
-        assert "unknown field 'tests'" in out
-
-    def test_evalcases_required(self, tmp_path: Path) -> None:
-        assert "missing field 'evalcases'" in validate(tmp_path, {"x.yaml": "$schema: agentv-eval-v2\n"}).out
+    @pytest.mark.parametrize(
+        ("text", "messages"),
+        [
+            (EVAL.replace("evalcases", "tests"), ["missing field 'evalcases'", "unknown field 'tests'"]),
+            ("$schema: agentv-eval-v2\n", ["missing field 'evalcases'"]),
+            (
+                EVAL.replace("user", "human"),
+                ["unknown role 'human'; expected system, user, assistant, tool [AV205]"],
+            ),
+            (
+                EVAL.replace("content: Hello", "content: 5"),
+                ["content must be a text or a list of texts and blocks, not 5 [AV206]"],
+            ),
+        ],
+        ids=["schema field selects the rules", "evalcases required", "invalid role value", "invalid content format"],
+    )
+    def test_invalid_document(self, text: str, messages: list[str], tmp_path: Path) -> None:
+        done = validate(tmp_path, {"x.yaml": text})
+        assert (done.code, [message for message in messages if message not in done.out]) == (1, [])
 
     @pytest.mark.parametrize("field", ["id", "outcome", "input_messages", "expected_messages"])
     def test_missing_field_is_named_with_its_case(self, field: str, tmp_path: Path) -> None:
-        kept = [line for line in CASE.format(id="greets").splitlines() if f"{field}:" not in line]
-        text = "$schema: agentv-eval-v2\nevalcases:\n  - note: x\n" + "\n".join(
-            "    " + line.strip().removeprefix("- ") for line in kept
-        )
+        lines = (line.strip().removeprefix("- ") for line in CASE.format(id="greets").splitlines())
+        kept = "".join(f"    {line}\n" for line in lines if not line.startswith(f"{field}:"))
         shown = "expected_outcome" if field == "outcome" else field
         label = "evalcases[0]" if field == "id" else "greets"
-        assert f"missing field '{shown}' [AV201] ({label})" in validate(tmp_path, {"x.yaml": text}).out
-
-    def test_invalid_role_value(self, tmp_path: Path) -> None:
-        done = validate(tmp_path, {"x.yaml": EVAL.replace("user", "human")})
-        assert "unknown role 'human'; expected system, user, assistant, tool [AV205]" in done.out
+        done = validate(tmp_path, {"x.yaml": f"$schema: agentv-eval-v2\nevalcases:\n  - note: x\n{kept}"})
+        assert re.search(rf"missing field '{shown}'.* \[AV201\] \({re.escape(label)}\)", done.out)
 
     @pytest.mark.parametrize("role", ["system", "user", "assistant", "tool"])
     def test_valid_roles(self, role: str, tmp_path: Path) -> None:
         first = f"[{{role: {role}, content: x}}, {{role: user, content"
         assert validate(tmp_path, {"x.yaml": EVAL.replace("[{role: user, content", first, 1)}).code == 0
-
-    def test_invalid_content_format(self, tmp_path: Path) -> None:
-        done = validate(tmp_path, {"x.yaml": EVAL.replace("content: Hello", "content: 5")})
-        assert "content must be a text or a list of texts and blocks, not 5 [AV206]" in done.out
 
 
 class TestTargetsFile:
@@ -130,90 +132,84 @@ class TestTargetsFile:
 
 
 class TestFileReferences:
-    def reference(self, value: str) -> str:
-        return EVAL.replace("content: Hello", f"content: [{{type: file, value: {value}}}]")
-
-    def test_existing_file_relative_to_the_eval_file(self, tmp_path: Path) -> None:
-        files = {
-            "evals/x.yaml": self.reference("../prompts/js.instructions.md"),
-            "prompts/js.instructions.md": "Be kind.",
-        }
-        assert validate(tmp_path, files, "evals/x.yaml").code == 0
-
-    def test_missing_file_with_its_full_path(self, tmp_path: Path) -> None:
-        done = validate(tmp_path, {"evals/x.yaml": self.reference("../prompts/js.md")}, "evals/x.yaml")
-        assert f"file '../prompts/js.md' does not exist: {tmp_path}/prompts/js.md [AV302]" in done.out
-
-    def test_empty_file_is_a_warning(self, tmp_path: Path) -> None:
-        done = validate(tmp_path, {"x.yaml": self.reference("empty.md"), "empty.md": ""}, "x.yaml")
-        assert "warning: file 'empty.md' is empty" in done.out
-        assert done.code == 0
+    @pytest.mark.parametrize(
+        ("value", "files", "code", "message"),
+        [
+            ("../prompts/js.md", {"prompts/js.md": "Be kind."}, 0, "1 file checked, 1 passed"),
+            ("../prompts/js.md", {}, 1, "file '../prompts/js.md' does not exist: {}/prompts/js.md [AV302]"),
+            ("empty.md", {"evals/empty.md": ""}, 0, "warning: file 'empty.md' is empty"),
+        ],
+        ids=["existing, relative to the eval file", "missing, with its full path", "empty"],
+    )
+    def test_reference(self, value: str, files: dict[str, str], code: int, message: str, tmp_path: Path) -> None:
+        text = EVAL.replace("content: Hello", f"content: [{{type: file, value: {value}}}]")
+        done = validate(tmp_path, {"evals/x.yaml": text, **files}, "evals/x.yaml")
+        assert (done.code, message.replace("{}", str(tmp_path)) in done.out) == (code, True)
 
 
 class TestReporting:
     def test_path_place_and_case(self, tmp_path: Path) -> None:
-        done = validate(tmp_path, {"x.yaml": EVAL.replace("user", "usr")})
+        done = validate(tmp_path, {"x.yaml": WRONG})
         assert re.match(rf"{re.escape(str(tmp_path))}/x\.yaml:5:29: error: .* \[AV205\] \(greets\)\n", done.out)
 
     def test_all_errors_in_one_pass_and_a_summary(self, tmp_path: Path) -> None:
-        wrong = EVAL.replace("user", "usr").replace("content: Hi", "content: 5").replace("outcome", "outcom")
+        wrong = WRONG.replace("content: Hi", "content: 5").replace("outcome", "outcom")
         done = validate(tmp_path, {"x.yaml": wrong, "targets.yaml": TARGETS})
         assert done.out.count(": error: ") == 3
         assert done.out.endswith("2 files checked, 1 passed, 1 failed, 3 errors, 0 warnings\n")
 
-    def test_plain_when_no_terminal(self, tmp_path: Path) -> None:
-        assert "\x1b" not in validate(tmp_path, {"x.yaml": EVAL.replace("user", "usr")}).out
-
-    def test_colours_where_they_are_wanted(self, tmp_path: Path) -> None:
-        wrong = EVAL.replace("user", "usr").replace("$schema: agentv-eval-v2\n", "")
+    def test_colors_only_when_requested(self, tmp_path: Path) -> None:
+        wrong = WRONG.replace("$schema: agentv-eval-v2\n", "")
         red = validate(tmp_path, {"x.yaml": wrong}, "--color", "always", "x.yaml").out
         assert "\x1b[31merror" in red
         assert "\x1b[33mwarning" in red
+        for env in ({}, {"NO_COLOR": "1"}):
+            assert "\x1b" not in validate(tmp_path, {"x.yaml": wrong}, env=env).out
         assert "\x1b[32m1 file checked" in validate(tmp_path, {"x.yaml": EVAL}, "--color", "always", "x.yaml").out
-        assert "\x1b" not in validate(tmp_path, {"x.yaml": wrong}, env={"NO_COLOR": "1"}).out
 
 
 class TestPerformance:
-    def test_many_files_in_parallel_give_what_one_process_gives(self, tmp_path: Path) -> None:
-        files = {
-            f"evals/{number:03}.yaml": EVAL.replace("user", "usr" if number % 7 == 0 else "user")
-            for number in range(120)
-        }
+    def test_processes_give_what_one_process_gives(self, tmp_path: Path) -> None:
+        files = {f"evals/{number:03}.yaml": EVAL if number % 7 else WRONG for number in range(120)}
         one = validate(tmp_path, files, "--jobs", "1", "evals")
         assert one.out.count("\n") == 20
         assert validate(tmp_path, files, "--jobs", "3", "evals") == one
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("method", ["fork", "spawn"])
-    def test_processes_may_begin_in_either_way(
-        self, method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        write(tmp_path, {f"evals/{number:03}.yaml": EVAL.replace("user", "usr") for number in range(100)})
+    def test_processes_may_start_either_way(self, method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        write(tmp_path, {f"evals/{number:03}.yaml": WRONG for number in range(100)})
         monkeypatch.setattr("agentv_ci.app.validate.start_method", lambda: method)
         one, two = (check_paths(["evals"], targets=None, cwd=tmp_path, jobs=jobs) for jobs in (1, 2))
         assert one == two
         assert [each.rule for file in one.files for each in file.diagnostics] == ["AV205"] * 100
 
-    def test_a_file_that_is_no_yaml_stops_only_itself(self, tmp_path: Path) -> None:
-        done = validate(tmp_path, {"a.yaml": "a: [", "b.yaml": EVAL.replace("user", "usr")})
+    def test_invalid_yaml_affects_no_other_file(self, tmp_path: Path) -> None:
+        done = validate(tmp_path, {"a.yaml": "a: [", "b.yaml": WRONG})
         assert re.findall(r"\[(AV\d+)\]", done.out) == ["AV101", "AV205"]
 
-    def test_a_hundred_files_are_fast(self, tmp_path: Path) -> None:
+    def test_hundred_files_are_checked(self, tmp_path: Path) -> None:
         text = "$schema: agentv-eval-v2\nevalcases:\n" + "".join(CASE.format(id=f"case-{n}") for n in range(10))
-        start = time.monotonic()
-        done = validate(tmp_path, {f"evals/{number}.yaml": text for number in range(100)}, "evals")
-        assert done.code == 0
-        assert time.monotonic() - start < 60, "the promise is 5 s; only a hang is an error on a busy machine"
+        begun = time.monotonic()
+        assert validate(tmp_path, {f"evals/{number}.yaml": text for number in range(100)}, "evals").code == 0
+        assert time.monotonic() - begun < 60, "the promise is 5 s; on a busy machine, only a hang is an error"
 
 
 class TestJudgeTemplates:
+    """What a run says of them is tested in test_evaluators.py."""
+
     MISSING = "Custom evaluator template at {} is missing required fields"
 
     def test_missing_both_fields(self, tmp_path: Path) -> None:
-        done = validate(tmp_path, {"x.yaml": judge("{{ question }}")})
+        done = validate(tmp_path, {"x.yaml": judge("{{ question }}"), "targets.yaml": TARGETS})
+        assert done.code == 0
         assert self.MISSING.format("'prompt' of evaluator 'tone'") in done.out
-        assert "{{ candidate_answer }}" in done.out
-        assert "{{ expected_messages }}" in done.out
-        assert "Without these, there is nothing to evaluate against" in done.out
+        for text in (
+            "{{ candidate_answer }}",
+            "{{ expected_messages }}",
+            "Without these, there is nothing to evaluate",
+        ):
+            assert text in done.out
 
     @pytest.mark.parametrize("name", ["candidate_answer", "expected_messages"])
     def test_either_field_is_enough(self, name: str, tmp_path: Path) -> None:
@@ -226,37 +222,28 @@ class TestJudgeTemplates:
 
     def test_invalid_variables_and_all_valid_ones(self, tmp_path: Path) -> None:
         done = validate(tmp_path, {"x.yaml": judge("{{ candiate_answer }} for {{ invalid_var }}")})
-        assert "unknown variables: {{ candiate_answer }}, {{ invalid_var }}" in done.out
-        for name in ("candidate_answer", "expected_messages", "question", "expected_outcome", "reference_answer"):
-            assert f"{{{{ {name} }}}}" in done.out
-        assert "{{ input_messages }}, {{ output_messages }}" in done.out
+        names = [*("candidate_answer", "expected_messages", "question", "expected_outcome", "reference_answer")]
+        names += ["input_messages", "output_messages", "candiate_answer", "invalid_var"]
+        assert [name for name in names if f"{{{{ {name} }}}}" not in done.out] == []
 
-    def test_permissive(self, tmp_path: Path) -> None:
-        files = {"x.yaml": judge("{{ question }}"), "targets.yaml": TARGETS}
-        assert validate(tmp_path, files).code == 0
-        run = run_process("eval", "x.yaml", "--dry-run", "--out", "rows.jsonl", cwd=tmp_path)
-        assert (run.code, "AV306" in run.err) == (0, True)
+
+CLI = {"name": "a", "provider": "cli", "command_template": "x"}
 
 
 class TestExternalTools:
     def test_a_contract_validates_alone(self) -> None:
-        mixed = {"name": "a", "provider": "cli", "command_template": "x", "keepTempFiles": True}
-        assert CliTarget.model_validate(mixed).keep_temp_files is True
-        assert CliTarget.model_validate(mixed | {"keep_temp_files": False}).keep_temp_files is False
+        assert CliTarget.model_validate(CLI | {"keepTempFiles": True}).keep_temp_files is True
+        assert CliTarget.model_validate(CLI | {"keep_temp_files": False}).keep_temp_files is False
         with pytest.raises(ValueError, match=r"keep_temp_file\n.*Extra inputs"):
-            CliTarget.model_validate(mixed | {"keep_temp_file": True})
+            CliTarget.model_validate(CLI | {"keep_temp_file": True})
 
     def test_normalised_to_camel_case(self) -> None:
-        target = CliTarget.model_validate(
-            {"name": "a", "provider": "cli", "command_template": "x", "keep_temp_files": True}
-        )
+        target = CliTarget.model_validate(CLI | {"keep_temp_files": True})
         dumped = target.model_dump(by_alias=True, exclude_none=True)
         assert dumped == {"name": "a", "provider": "cli", "commandTemplate": "x", "keepTempFiles": True}
 
-    def test_names_types_and_descriptions_are_there_to_see(self) -> None:
-        for field in CliTarget.model_fields.values():
-            assert field.annotation is not None
-            assert field.description
+    def test_names_types_and_descriptions_are_public(self) -> None:
+        assert all(field.annotation and field.description for field in CliTarget.model_fields.values())
 
     def test_published_schema_agrees(self) -> None:
         validator = Draft202012Validator(document("targets-v2"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from agentv_ci.benchmark import (
     run_benchmark,
 )
 from agentv_ci.validators import get_validator, list_validators, register_validator
-from tests.support import run_process, write
+from tests.acceptance.builders import Repository
 
 BUILT_IN = [
     "determinism_check",
@@ -165,19 +164,18 @@ targets: [{name: default, provider: cli, command_template: 'echo "{\\"dice\\": $
 
 
 @pytest.mark.parametrize(("gate", "code"), [("error", 1), ("warn", 0)])
-def test_the_engine_applies_configured_validators_after_a_run(gate: str, code: int, repository: Path) -> None:
-    write(repository, {"dice.test.yaml": EVALS.replace("GATE", gate), "targets.yaml": TARGETS})
-    done = run_process("eval", "dice.test.yaml", "--out", "out.jsonl", cwd=repository)
+def test_the_engine_applies_configured_validators_after_a_run(gate: str, code: int, repository: Repository) -> None:
+    repository.write({"dice.test.yaml": EVALS.replace("GATE", gate), "targets.yaml": TARGETS})
+    done = repository.run("eval", "dice.test.yaml", "--out", "r.jsonl")
     assert done.code == code, done.err
-    report = json.loads((repository / "out.report.json").read_text("utf-8"))
-    (scenario,) = report["scenario_reports"]
+    (scenario,) = repository.json("r.report.json")["scenario_reports"]
     determinism, fairness = scenario["aggregates"]["validations"]
     assert scenario["scenario_key"] == "dice.test.yaml"
     assert [each["id"] for each in determinism["issues"]] == ["determinism_mismatch"]
     assert [each["id"] for each in fairness["issues"]] == ["fairness_within_threshold"]
     assert "validator determinism_check: 1 error" in done.out
 
-    again = run_process("check", "out.jsonl", "--validator", "determinism_check", "--format", "json", cwd=repository)
+    again = repository.run("check", "r.jsonl", "--validator", "determinism_check", "--format", "json")
     assert again.code == 1
     assert json.loads(again.out)["scenario_reports"][0]["aggregates"]["validations"] == [determinism]
-    assert run_process("check", "out.jsonl", "--validator", "determinism", cwd=repository).code == 2
+    assert repository.run("check", "r.jsonl", "--validator", "determinism").code == 2

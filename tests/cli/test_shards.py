@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.builders import stopped
 from tests.servers.chat_api import chat_api, says
+from tests.support import has_ended
 from tests.support.evals import KEY, gpt, tool
 from tests.support.projects import GREETS, HELLO, JUDGED, Project
 
@@ -165,36 +166,39 @@ class TestBudgets:
             assert project.run("rescore", "r.jsonl").code == 1
 
 
+@pytest.mark.slow
 class TestInterruption:
     def whole_rows(self, project: Project) -> list[str]:
         text = project.text("r.jsonl") if project.path("r.jsonl").exists() else ""
         return [line for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
     def waiting(self, project: Project, *finished: str) -> None:
-        """Cases of which the last one waits."""
+        """Cases of which the last one waits for a child of its command."""
         waits: dict[str, Any] = {"id": "waits", "execution": {"target": "waits"}}
-        project.documents(*finished, waits, targets=(GREETS, tool("sleep 20", name="waits")))
+        command = f"sleep 20 & echo $! > {project.folder}/child; wait"
+        project.documents(*finished, waits, targets=(GREETS, tool(command, name="waits")))
 
-    @pytest.mark.slow
-    def test_interrupted_shard_keeps_its_rows(self, project: Project) -> None:
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_interruption_keeps_rows_and_leaves_no_child(self, number: signal.Signals, project: Project) -> None:
         self.waiting(project, "a")
+        child = project.path("child")
         arguments = ["eval", "evals", "--out", "r.jsonl", "--shard", "1/1"]
-        done = stopped(project, *arguments, when=lambda: len(self.whole_rows(project)) == 1, by=signal.SIGINT)
+        done = stopped(project, *arguments, when=lambda: child.exists() and child.read_text().endswith("\n"), by=number)
+        assert (done.code, done.err) == (130, "error: interrupted; finished rows are kept\n")
+        assert [row["eval_id"] for row in project.rows()] == ["a"]
+        assert has_ended(int(child.read_text()))
         report = project.json("r.report.json")
-        assert (done.code, report["gate"]["exit_code"]) == (130, 130)
-        assert (report["stopped"], report["counts"]["rows"]) == ("interrupted", 1)
+        assert (report["gate"]["exit_code"], report["stopped"], report["counts"]["rows"]) == (130, "interrupted", 1)
         assert project.run("report", "r.jsonl", "--expect-shards", "1").code == 130
 
-    @pytest.mark.slow
     def test_report_of_an_earlier_run_does_not_count_for_a_killed_one(self, project: Project) -> None:
         project.documents("a", "b")
         assert project.eval().code == 0
         before = self.whole_rows(project)
         self.waiting(project, "a", "b")
-        arguments = ["eval", "evals", "--out", "r.jsonl"]
         stopped(
             project,
-            *arguments,
+            *("eval", "evals", "--out", "r.jsonl"),
             when=lambda: len(known := self.whole_rows(project)) == 2 and known != before,
             by=signal.SIGKILL,
         )
