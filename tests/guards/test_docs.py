@@ -19,24 +19,9 @@ from agentv_ci.jsonschema.schemas import SCHEMAS
 from agentv_ci.load.document import load
 from tests import render_docs
 from tests.support import REPOSITORY, write
+from tests.support.pages import PAGES, blocks
 
-PAGES = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md"), *(REPOSITORY / "schemas").glob("*.md")])
 README = (REPOSITORY / "README.md").read_text("utf-8")
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-
-
-def blocks(language: str) -> list[tuple[str, str]]:
-    """Fenced blocks of a language: (page:line, text)."""
-    found = []
-    for page in PAGES:
-        text = page.read_text("utf-8")
-        for match in FENCE.finditer(text):
-            if match[1] == language:
-                line = text[: match.start()].count("\n") + 1
-                found.append((f"{page.relative_to(REPOSITORY)}:{line}", match[2]))
-    return found
-
-
 YAML_BLOCKS = blocks("yaml")
 
 
