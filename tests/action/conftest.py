@@ -1,4 +1,4 @@
-"""Workflows run once, whatever number of tests look at what came of them."""
+"""Scenarios that are run once for several tests."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ import pytest
 from tests.action.rig import Outcome, find_act
 
 Once = Callable[[str, Callable[[Path], Outcome]], Outcome]
-"""Takes the name of a scenario and what plays it in a folder."""
+"""Takes the name of a scenario and a function that runs it in a folder."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if find_act() is None:
-        missing = pytest.mark.skip(reason="act is not there: pip install --require-hashes -r tests/action/act.lock")
+        missing = pytest.mark.skip(
+            reason="act is missing: python -m pip install --require-hashes -r tests/action/act.lock"
+        )
         for item in items:
             if item.get_closest_marker("act"):
                 item.add_marker(missing)
@@ -26,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
-    """Play a scenario once for all workers of pytest-xdist."""
+    """Run a scenario once for all workers of pytest-xdist."""
     own = tmp_path_factory.getbasetemp()
     shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 

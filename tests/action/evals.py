@@ -1,4 +1,4 @@
-"""Documents of a user, as short as they can be; only the mock and scripts of the user answer."""
+"""Minimal documents of a user."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Mapping
 HEAD = 2
 """Lines before the first case."""
 CASE = 5
-"""Lines of a case; the evaluator stands on the last one."""
+"""Lines of a case; the evaluator is on the last one."""
 
 
 def suite(*ids: str, question: str = "Well?") -> str:
-    """Return an eval document: each case passes when the answer says yes."""
+    """Return an eval file whose cases pass if the answer contains "yes"."""
     cases = (
         f"  - id: {json.dumps(each, ensure_ascii=False)}\n"
         "    expected_outcome: Says yes\n"
@@ -25,17 +25,17 @@ def suite(*ids: str, question: str = "Well?") -> str:
 
 
 def evaluator_line(place: int) -> int:
-    """Return the line of the evaluator of a suite's case, the first one being 0."""
+    """Return the line of the evaluator of a case; cases count from 0."""
     return HEAD + CASE * (place + 1)
 
 
 def mock(response: str = "yes", **responses: str) -> str:
-    """Return a targets document with a mock; `responses` are by case id."""
+    """Return a targets file with a mock; `responses` are by case id."""
     target = {"name": "default", "provider": "mock", "response": response, "responses": responses}
     return json.dumps({"$schema": "agentv-targets-v2.2", "targets": [target]})
 
 
 def agent(command: str, env: Mapping[str, str] | None = None) -> str:
-    """Return a targets document with a command that answers."""
+    """Return a targets file with a command that answers."""
     target = {"name": "default", "provider": "cli", "command_template": command, "env": dict(env or {}), "cwd": "."}
     return json.dumps({"$schema": "agentv-targets-v2.2", "targets": [target]})

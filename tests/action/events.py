@@ -1,4 +1,4 @@
-"""What GitHub tells a workflow about why it runs, as far as the action reads it."""
+"""The payloads of GitHub's events, as far as the action reads them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ STRANGER = {"full_name": "stranger/demo", "name": "demo", "fork": True, "owner":
 
 
 def pull_request(sha: str, *, base: str = "2" * 40, fork: bool = False, author: str = "ada") -> dict[str, Any]:
-    """A pull request that wants the commit `sha` merged."""
+    """A pull request whose head is `sha`."""
     head = STRANGER if fork else ACME
     owner = "stranger" if fork else "acme"
     return {
@@ -40,7 +40,7 @@ def push(sha: str) -> dict[str, Any]:
 
 
 def workflow_run(sha: str, *, fork: bool = True) -> dict[str, Any]:
-    """The end of another workflow, which ran for a pull request whose head is `sha`."""
+    """The end of a workflow that ran for a pull request whose head is `sha`."""
     head = STRANGER if fork else ACME
     return {
         "action": "completed",

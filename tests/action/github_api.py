@@ -1,7 +1,7 @@
-"""A double of the part of GitHub's API that the action asks.
+"""A double of the part of GitHub's API that the action uses: comments and pull requests.
 
-It keeps comments and pull requests. Every request, and every answer of its own, is checked against GitHub's
-description; bodies of answers are the description's examples with what is alive written over them.
+Every request and every answer is checked against GitHub's own description. Answers are the examples of the description
+with the double's values.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.action.render_github_api import DESCRIPTION
 
 BOT = "github-actions[bot]"
 WRITES: Mapping[str, str] = {"contents": "read", "pull-requests": "write"}
-"""What a workflow's `permissions:` give its token."""
+"""The permissions of a workflow's token."""
 LONGEST_COMMENT = 65_536
 
 COMMENTS = "/repos/{owner}/{repo}/issues/{issue_number}/comments"
@@ -84,40 +84,40 @@ class Failure:
     status: int
     message: str = "Server Error"
     method: str | None = None
-    """None: whatever the method."""
+    """None: any method."""
     headers: Mapping[str, str] = field(default_factory=dict)
     done: bool = False
-    """Whether what was asked for is done all the same, and only the answer is lost."""
+    """Whether the request is performed, and only the answer is lost."""
     path: str | None = None
-    """None: whatever the path."""
+    """None: any path."""
 
     def is_for(self, method: str, path: str) -> bool:
-        """Whether a request fails so."""
+        """Return whether it applies to a request."""
         return self.method in (None, method) and self.path in (None, path)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What goes back over the wire."""
+    """An answer of the API."""
 
     status: int
     body: object
     headers: Mapping[str, str] = field(default_factory=dict)
     described: bool = True
-    """Whether the body has to be as the description says; what GitHub refuses with is not described in full."""
+    """Whether the body must match the description; refusals are not described in full."""
 
 
 @dataclass(slots=True)
 class FakeGitHub:
-    """The double's state, for tests to set up and to look at.
+    """The double's state.
 
-    `permissions={}` is the token of a fork's pull request; `viewer` is whose token GraphQL says it is, None: it fails.
+    `permissions={}` is the token of a fork's pull request; `viewer` is the owner of the token in GraphQL, None: it fails.
     """
 
     permissions: Mapping[str, str] = field(default_factory=lambda: WRITES)
     viewer: str | None = "github-actions"
     login: str = BOT
-    """Who writes the comments that come with a token."""
+    """The author of new comments."""
     issue: int = 7
     """The number of the one pull request that can be commented on."""
     pulls: list[Pull] = field(default_factory=list)
@@ -125,16 +125,16 @@ class FakeGitHub:
     failures: list[Failure] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
-    """What went against GitHub's description, in requests and in the double's own answers."""
+    """Where requests, or the double's own answers, do not match GitHub's description."""
 
     def plant(self, body: str, author: str = "stranger") -> Comment:
-        """Add a comment that somebody else has written."""
+        """Add a comment."""
         comment = Comment(1 + max((each.number for each in self.comments), default=100), author, body)
         self.comments.append(comment)
         return comment
 
     def writes(self) -> list[Call]:
-        """Return the calls that would change something."""
+        """Return the calls that change comments."""
         return [call for call in self.calls if call.method != "GET" and call.path != "/graphql"]
 
     @contextmanager
@@ -151,7 +151,7 @@ class FakeGitHub:
             thread.join()
 
     def answer(self, method: str, target: str, headers: Mapping[str, str], text: str) -> Answer:
-        """Answer one request, and write it down."""
+        """Answer one request, and record it."""
         url = urlsplit(target)
         query = dict(parse_qsl(url.query))
         answer = self._failing(method, url.path, query, headers, text)
@@ -256,7 +256,7 @@ def described() -> OpenAPI:
 
 
 def example(path: str, method: str, status: str) -> Any:
-    """Return a copy of the body that the description shows for an answer."""
+    """Return a copy of the description's example for an answer."""
     media = _description()["paths"][path][method]["responses"][status]["content"]["application/json"]
     (shown,) = media["examples"].values()
     return copy.deepcopy(_description()["components"]["examples"][shown["$ref"].rpartition("/")[2]]["value"])

@@ -1,7 +1,7 @@
-"""Runs a workflow the way GitHub does, without GitHub: nektos/act in host mode, beside the double of the API.
+"""Run a workflow as GitHub does, without GitHub: nektos/act in host mode, with the double of the API.
 
-Expressions, inputs, the order of steps, files of the runner and workflow commands are act's; what act does not know is
-GitHub's limits, which `steps.Step.shown` has.
+act evaluates expressions, inputs, steps, the runner's files and workflow commands. It does not apply GitHub's limits,
+which `steps.Step.shown` does.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def find_act() -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a workflow came to."""
+    """The result of a workflow."""
 
     ok: bool
     steps: Mapping[str, Step]

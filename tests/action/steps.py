@@ -1,4 +1,4 @@
-"""What act says of the steps of a job, read as GitHub's runner reads what steps say."""
+"""The output of act, read as GitHub's runner reads the output of steps."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one step of a job came to; of a composite action, what all of its own steps came to."""
+    """The result of a step; that of a composite action includes its inner steps."""
 
     result: str = ""
     """success, failure or skipped."""

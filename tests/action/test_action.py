@@ -1,4 +1,4 @@
-"""What a workflow sees of the action: annotations, outputs, the summary, and whether the step failed."""
+"""The action in a workflow: outputs, files, annotations, the summary, the comment, and whether the step fails."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ import pytest
 import yaml
 
 from tests.action.conftest import Once
-from tests.action.evals import evaluator_line, mock, suite
-from tests.action.events import push
+from tests.action.evals import agent, evaluator_line, mock, suite
 from tests.action.rig import TOKEN, Outcome, play, uses
-from tests.action.steps import Annotation
 from tests.support import REPOSITORY
 
-pytestmark = pytest.mark.act
+pytestmark = [pytest.mark.act, pytest.mark.slow]
 
 FILES = {
     "results": "results.jsonl",
@@ -39,7 +37,6 @@ ls "$RESULTS" "$REPORT" "$JUNIT" "$HTML" "$PLAN" > /dev/null
 echo "$OUTCOME"
 """,
 }
-COUNTS = (9, 10, 60)
 
 
 @pytest.fixture(scope="module")
@@ -50,14 +47,14 @@ def passing(once: Once) -> Outcome:
     return once("passing", scenario)
 
 
-def test_run_that_passes(passing: Outcome) -> None:
+def test_passing_run(passing: Outcome) -> None:
     step = passing.agentv
     assert (step.result, step.annotations, step.missed) == ("success", (), ())
     assert step.summary.startswith("## ✅ Evaluations: passed\n")
     assert "2 cases: 2 passed, 0 failed, 0 errors" in step.summary
 
 
-def test_outputs_are_those_of_action_yml_and_later_steps_find_the_files(passing: Outcome) -> None:
+def test_outputs_and_files(passing: Outcome) -> None:
     declared = yaml.safe_load((REPOSITORY / "action.yml").read_text("utf-8"))["outputs"]
     outputs = dict(passing.agentv.outputs)
     assert outputs.keys() == declared.keys()
@@ -65,110 +62,104 @@ def test_outputs_are_those_of_action_yml_and_later_steps_find_the_files(passing:
     assert outputs == {"verdict": "pass", **FIGURES, "cost-usd": ""}
     assert json.loads(passing.file("outputs.json")) == dict(passing.agentv.outputs)
     assert passing.steps["later"].log == ("success",)
-
-
-def test_files_lie_in_the_folder_for_results(passing: Outcome) -> None:
     names = {path.name for path in (passing.workspace / "agentv-results").iterdir()}
     assert names == {*FILES.values(), "run.json", "comment.md"}
 
 
-def test_comment_is_made_with_the_token_and_as_github_describes_it(passing: Outcome) -> None:
+def test_comment_is_written_with_the_token(passing: Outcome) -> None:
     github = passing.github
     assert github.violations == []
     assert {call.token for call in github.calls} == {TOKEN}
-    assert [(call.method, call.path, call.status) for call in github.writes()] == [
-        ("POST", "/repos/acme/demo/issues/7/comments", 201)
-    ]
+    assert [(call.method, call.status) for call in github.writes()] == [("POST", 201)]
     (comment,) = github.comments
     assert comment.body.startswith("<!-- agentv-ci:Evals/evals -->\n## ✅ Evaluations: passed\n")
     assert comment.body == passing.file("agentv-results/comment.md")
 
 
+SPECIAL = ("a,b:c %25.test.yaml", "🙂 né.test.yaml", "two\nlines.test.yaml")
+WRONG = suite("a").replace("role: user", "role: usr").replace("says-yes, type", "says-yes, tpye")
+NESTED = {"working_directory": "code/nested/apps/shop", "evals": "b.test.yaml", "results_dir": "out"}
+
+
 @pytest.fixture(scope="module")
 def failing(once: Once) -> Outcome:
-    """As many cases fail as the step is called."""
+    """Steps that do not pass, for a reason each, in folders of the workspace."""
 
     def scenario(folder: Path) -> Outcome:
-        files = {f"evals/{count}.test.yaml": suite(*(f"case-{n}" for n in range(count))) for count in COUNTS}
-        steps = [
-            uses(f"fails-{count}", evals=f"evals/{count}.test.yaml", comment="never", results_dir=f"out/{count}")
-            for count in COUNTS
-        ]
-        return play(folder, {**files, "targets.yaml": mock("no")}, *steps)
+        files = {
+            "many/a.test.yaml": suite(*(f"case-{n}" for n in range(60))),
+            "many/targets.yaml": mock("no"),
+            "wrong/a.test.yaml": WRONG,
+            "good/a.test.yaml": suite("a"),
+            "targets.yaml": agent("touch asked; echo no"),
+            **{f"apps/shop/evals/{name}": suite("a") for name in SPECIAL},
+            "apps/shop/b.test.yaml": suite("p", "q"),
+            "apps/shop/targets.yaml": mock("no"),
+        }
+        steps = (
+            uses("many", evals="many", results_dir="out/1"),
+            uses("reported", evals="many", fail_on="errors", annotations="none", comment="never", results_dir="out/2"),
+            uses("wrong", evals="wrong", fail_on="never", comment="never", results_dir="out/3"),
+            uses("checked", evals="good", validate_only="true", comment="never", results_dir="out/4"),
+            uses("special", working_directory="apps/shop", comment="never", results_dir="../../out/5"),
+            {"uses": "actions/checkout@v4", "with": {"path": "code/nested"}},
+            uses("nested", comment="never", **NESTED),
+        )
+        return play(folder, files, *steps)
 
     return once("failing", scenario)
 
 
-@pytest.mark.parametrize("count", COUNTS)
-def test_failures_are_shown_within_github_s_limits(failing: Outcome, count: int) -> None:
-    step = failing.steps[f"fails-{count}"]
-    assert (step.result, step.outputs["failed"], step.outputs["verdict"]) == ("failure", str(count), "fail")
-    assert step.shown == step.annotations, "GitHub shows all that is said"
-    assert len(step.errors) == min(count, 9), "the tenth is the runner's own"
-    assert {each.file for each in step.errors} == {f"evals/{count}.test.yaml"}
-    assert [each.line for each in step.errors] == [evaluator_line(place) for place in range(len(step.errors))]
-    assert [each.title for each in step.errors] == [f"case-{n}: fail 0.000" for n in range(len(step.errors))]
-    assert [each.message.partition(" more errors")[0] for each in step.notices] == (
-        [str(count - 9)] if count > 10 else ["1 more error: see the job summary and the reports"] * (count > 9)
-    )
-    assert f"{count} failed" in step.summary
+def test_failures_within_the_limits_of_github(failing: Outcome) -> None:
+    step = failing.steps["many"]
+    assert (step.result, step.outputs["failed"], step.outputs["verdict"]) == ("failure", "60", "fail")
+    assert step.shown == step.annotations
+    assert [(each.file, each.line, each.title) for each in step.errors] == [
+        ("many/a.test.yaml", evaluator_line(n), f"case-{n}: fail 0.000") for n in range(9)
+    ]
+    assert step.errors[0].message == "says-yes: does not contain 'yes'\ntarget default"
+    assert [each.message for each in step.notices] == ["51 more errors: see the job summary and the reports"]
+    assert [n for n in range(60) if f"case-{n}`" not in step.summary] == []
+    assert "https://github.com/acme/demo/blob/" in step.summary
 
 
-def test_every_failure_is_in_the_summary(failing: Outcome) -> None:
-    summary = failing.steps["fails-60"].summary
-    assert [n for n in range(60) if f"case-{n}`" not in summary] == []
-    assert "https://github.com/acme/demo/blob/" in summary
+def test_fail_on_errors_and_no_annotations(failing: Outcome) -> None:
+    step = failing.steps["reported"]
+    assert (step.result, step.outputs["verdict"], step.annotations) == ("success", "fail", ())
 
 
-@pytest.fixture(scope="module")
-def wishes(once: Once) -> Outcome:
-    """Runs that do not pass, for a reason each."""
-
-    def scenario(folder: Path) -> Outcome:
-        targets = json.loads(mock("no"))
-        targets["targets"].append({"name": "broken", "provider": "mock", "error": {"kind": "auth"}})
-        files = {
-            "evals/a.test.yaml": suite("a"),
-            "bad.test.yaml": "evalcases: 3\n",
-            "targets.yaml": json.dumps(targets),
-        }
-        steps = (
-            uses("errors-failed", fail_on="errors", results_dir="out/1"),
-            uses("errors-errored", fail_on="errors", target="broken", results_dir="out/2"),
-            uses("never-invalid", fail_on="never", evals="bad.test.yaml", results_dir="out/3", annotations="none"),
-        )
-        return play(folder, files, *steps, event=push, event_name="push")
-
-    return once("wishes", scenario)
+def test_errors_in_documents(failing: Outcome) -> None:
+    step = failing.steps["wrong"]
+    assert (step.result, step.outputs["verdict"]) == ("failure", "invalid")
+    assert [(each.file, each.line, each.column) for each in step.errors] == [
+        ("wrong/a.test.yaml", 5, WRONG.splitlines()[4].index("usr") + 1),
+        ("wrong/a.test.yaml", 7, WRONG.splitlines()[6].index("tpye") + 1),
+    ]
+    assert "AV205" in step.summary
 
 
-@pytest.mark.parametrize(
-    ("step_id", "verdict", "result"),
-    [
-        ("errors-failed", "fail", "success"),
-        ("errors-errored", "error", "failure"),
-        ("never-invalid", "invalid", "failure"),
-    ],
-)
-def test_fail_on_decides_whether_the_step_fails(wishes: Outcome, step_id: str, verdict: str, result: str) -> None:
-    step = wishes.steps[step_id]
-    assert (step.outputs["verdict"], step.result) == (verdict, result)
+def test_validate_only(failing: Outcome) -> None:
+    step = failing.steps["checked"]
+    assert (step.result, step.outputs["verdict"], step.annotations) == ("success", "pass", ())
+    assert (step.outputs["total"], step.outputs["results"]) == ("0", "")
+    assert json.loads(failing.file("out/4/plan.json"))["cases"]
+    assert not (failing.workspace / "asked").exists()
 
 
-def test_case_that_fails_is_an_annotation_on_the_line_of_its_evaluator(wishes: Outcome) -> None:
-    step = wishes.steps["errors-failed"]
-    message = "says-yes: does not contain 'yes'\ntarget default"
-    assert step.annotations == (
-        Annotation("error", message, "evals/a.test.yaml", evaluator_line(0), title="a: fail 0.000"),
-    )
+def test_special_names_in_the_working_directory(failing: Outcome) -> None:
+    step = failing.steps["special"]
+    assert step.missed == ()
+    assert {(each.file, each.line) for each in step.errors} == {
+        (f"apps/shop/evals/{name}", evaluator_line(0)) for name in SPECIAL
+    }
+    assert (failing.workspace / "out/5/results.jsonl").exists()
 
 
-def test_case_without_a_verdict_is_an_annotation_on_its_first_line(wishes: Outcome) -> None:
-    (annotation,) = wishes.steps["errors-errored"].annotations
-    assert (annotation.level, annotation.file, annotation.line) == ("error", "evals/a.test.yaml", 3)
-    assert annotation.title == "a: error"
-
-
-def test_annotations_can_be_left_out(wishes: Outcome) -> None:
-    assert wishes.steps["never-invalid"].annotations == ()
-    assert "AV203" in wishes.steps["never-invalid"].summary
+def test_checkout_below_the_workspace(failing: Outcome) -> None:
+    step = failing.steps["nested"]
+    assert [(each.file, each.line) for each in step.errors] == [
+        ("apps/shop/b.test.yaml", evaluator_line(place)) for place in (0, 1)
+    ]
+    assert "/apps/shop/b.test.yaml#L" in step.summary
+    assert "code/nested" not in step.summary
+    assert step.outputs["results"].endswith("/code/nested/apps/shop/out/results.jsonl")

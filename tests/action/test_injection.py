@@ -1,12 +1,10 @@
-"""Neither what stands in an input nor what an agent prints does anything but be read."""
+"""Inputs and texts of agents are only text: to the shell, to the runner, in Markdown."""
 
 from __future__ import annotations
 
 import json
-from html.parser import HTMLParser
 from pathlib import Path
 
-import cmarkgfm
 import pytest
 import yaml
 
@@ -15,8 +13,9 @@ from tests.action.evals import agent, evaluator_line, mock, suite
 from tests.action.rig import Outcome, play, uses
 from tests.action.steps import LEVELS, Step
 from tests.support import REPOSITORY
+from tests.support.markdown import MARKUP, MarkdownPage
 
-pytestmark = pytest.mark.act
+pytestmark = [pytest.mark.act, pytest.mark.slow]
 
 PAYLOAD = """\
 "; touch pwned-a; "$(touch pwned-b)`touch pwned-c`'; touch pwned-d; ' | touch pwned-e & touch pwned-f
@@ -32,7 +31,7 @@ READ_PAYLOAD = {
 ACTION = yaml.safe_load((REPOSITORY / "action.yml").read_text("utf-8"))
 INPUTS = sorted(ACTION["inputs"].keys() - {"github-token", "working-directory"})
 REPEATED = ("evals", "args", "shard")
-"""Inputs whose text is repeated when it is wrong."""
+"""Inputs that are repeated in the error message if they are invalid."""
 
 HOSTILE = """\
 ::set-output name=failed::0
@@ -70,7 +69,7 @@ print(json.dumps({"score": 0.2, "hits": [text], "misses": [text, *text.splitline
 
 @pytest.fixture(scope="module")
 def inputs(once: Once) -> Outcome:
-    """Inputs that would be more than text to a shell, to the runner and to a command line."""
+    """Inputs with commands for a shell, for the runner and for a command line."""
 
     def scenario(folder: Path) -> Outcome:
         files = {"evals/a.test.yaml": suite("a"), "targets.yaml": mock(), "payload.txt": PAYLOAD}
@@ -79,7 +78,6 @@ def inputs(once: Once) -> Outcome:
             uses("all") | {"with": dict.fromkeys(INPUTS, hostile)},
             uses("names", results_dir=hostile, comment_key=hostile),
             *(uses(name) | {"with": {"comment": "never", name: hostile}} for name in REPEATED),
-            uses("help-args", comment="never", args="--help"),
         ]
         outcome = play(folder, files, READ_PAYLOAD, *steps)
         assert list(folder.rglob("pwned*")) == []
@@ -89,12 +87,12 @@ def inputs(once: Once) -> Outcome:
 
 
 def obeyed(step: Step) -> set[str]:
-    """Names of the commands that a step gave, without those of ours."""
+    """The names of the commands of a step, except our own."""
     return set(step.commands) - {"set-output", "stop-commands", "ignored", "summary", *LEVELS, *step.tokens}
 
 
 @pytest.mark.parametrize("name", REPEATED)
-def test_wrong_input_is_text(inputs: Outcome, name: str) -> None:
+def test_invalid_input_is_text(inputs: Outcome, name: str) -> None:
     step = inputs.steps[name]
     assert (step.missed, obeyed(step)) == ((), set())
     assert [each.title for each in step.annotations] == ["agentv-ci"]
@@ -112,25 +110,17 @@ def test_names_are_text(inputs: Outcome) -> None:
     assert comment.body.splitlines()[1] == "## ✅ Evaluations: passed"
 
 
-def test_inputs_are_text_all_at_once(inputs: Outcome) -> None:
+def test_all_inputs_at_once(inputs: Outcome) -> None:
     step = inputs.steps["all"]
-    assert (step.result, obeyed(step)) == ("failure", set())
+    assert (step.result, obeyed(step), step.missed) == ("failure", set(), ())
     assert step.annotations
     assert all(each.message.startswith("Invalid value for '--") for each in step.annotations)
     assert "Traceback" not in "\n".join(step.log)
 
 
-def test_input_that_is_no_word_of_ours_is_repeated_where_nothing_is_obeyed(inputs: Outcome) -> None:
-    assert inputs.steps["all"].missed == ()
-
-
-def test_help_among_args_is_no_bug(inputs: Outcome) -> None:
-    assert "this is a bug" not in "\n".join(inputs.steps["help-args"].log)
-
-
 @pytest.fixture(scope="module")
 def hostile(once: Once) -> Outcome:
-    """An agent, a judge and names of cases that are out to be more than text."""
+    """An agent, a judge and a case id that try to be more than text."""
 
     def scenario(folder: Path) -> Outcome:
         judge = "{name: judge, type: code, script: [python3, ../judge.py]}"
@@ -150,7 +140,7 @@ def hostile(once: Once) -> Outcome:
     return once("hostile", scenario)
 
 
-def test_agent_gives_the_runner_no_orders(hostile: Outcome) -> None:
+def test_agents_cannot_command_the_runner(hostile: Outcome) -> None:
     step = hostile.agentv
     assert (step.missed, obeyed(step)) == ((), set())
     assert step.outputs.keys() == ACTION["outputs"].keys()
@@ -158,7 +148,7 @@ def test_agent_gives_the_runner_no_orders(hostile: Outcome) -> None:
     assert step.result == "failure"
 
 
-def test_agent_makes_no_annotations(hostile: Outcome) -> None:
+def test_agents_add_no_annotations(hostile: Outcome) -> None:
     step = hostile.agentv
     assert [(each.file, each.line) for each in step.errors] == [
         ("evals/a.test.yaml", line) for line in (8, evaluator_line(0), evaluator_line(2))
@@ -167,44 +157,18 @@ def test_agent_makes_no_annotations(hostile: Outcome) -> None:
     assert all(len(each.message) <= 4_096 and "\r" not in each.message for each in step.annotations)
 
 
-class Shown(HTMLParser):
-    """What a reader sees of a page: its tags, where links lead, and its text outside of code."""
-
-    def __init__(self, markdown: str) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.links: set[str] = set()
-        self.depth: dict[str, int] = {}
-        self.prose = ""
-        self.feed(cmarkgfm.github_flavored_markdown_to_html(markdown, cmarkgfm.cmark.Options.CMARK_OPT_UNSAFE))
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.depth[tag] = self.depth.get(tag, 0) + 1
-        self.links |= {value or "" for name, value in attrs if name in ("href", "src")}
-
-    def handle_endtag(self, tag: str) -> None:
-        self.depth[tag] -= 1
-        assert self.depth[tag] >= 0, tag
-
-    def handle_data(self, data: str) -> None:
-        if not self.depth.get("code"):
-            self.prose += data
-
-
 @pytest.mark.parametrize("where", ["summary", "comment"])
-def test_agent_s_markdown_is_only_read(hostile: Outcome, where: str) -> None:
-    shown = Shown(hostile.agentv.summary if where == "summary" else hostile.github.comments[0].body)
-    assert not shown.tags & {"img", "script", "iframe"}
-    assert {link.partition("/blob/")[0].partition("/actions/")[0] for link in shown.links} == {
+def test_texts_of_agents_are_not_markup(hostile: Outcome, where: str) -> None:
+    page = MarkdownPage(hostile.agentv.summary if where == "summary" else hostile.github.comments[0].body)
+    assert page.tags <= MARKUP
+    assert {str(link).partition("/blob/")[0].partition("/actions/")[0] for link in page.links} == {
         "https://github.com/acme/demo"
     }
-    assert {tag: depth for tag, depth in shown.depth.items() if depth and tag not in ("br", "hr", "input")} == {}
-    assert "forged" not in shown.prose
-    assert "@octocat" not in shown.prose
+    assert "forged" not in page.loose
+    assert "@octocat" not in page.loose
 
 
-def test_agent_s_marker_is_not_taken_for_one(hostile: Outcome) -> None:
+def test_texts_of_agents_forge_no_marker(hostile: Outcome) -> None:
     (comment,) = hostile.github.comments
     assert hostile.github.violations == []
     assert comment.body.startswith("<!-- agentv-ci:Evals/evals -->\n")

@@ -1,4 +1,4 @@
-"""The action as users have it: it installs itself, and nothing that lies in the workspace runs inside of it."""
+"""The action installs itself, and imports nothing from the workspace."""
 
 from __future__ import annotations
 
@@ -10,24 +10,21 @@ from tests.action.conftest import Once
 from tests.action.evals import mock, suite
 from tests.action.rig import Outcome, play, uses
 
-pytestmark = pytest.mark.act
+pytestmark = [pytest.mark.act, pytest.mark.slow]
 
 PLANTED = (
-    *(
-        "argparse",
-        "json",
-        "subprocess",
-        "venv",
-        "pip",
-        "click",
-        "pydantic",
-        "hatchling",
-        "sitecustomize",
-        "usercustomize",
-    ),
+    "argparse",
+    "json",
+    "subprocess",
+    "venv",
+    "pip",
+    "click",
+    "pydantic",
+    "hatchling",
+    "sitecustomize",
     "agentv_ci",
 )
-"""Modules that a pull request puts where Python looks first."""
+"""Modules that a pull request adds where Python looks first."""
 TRAP = """\
 import pathlib
 pathlib.Path("{folder}", "pwned-{name}").touch()
@@ -37,6 +34,8 @@ raise SystemExit("imported {name}")
 
 @pytest.fixture(scope="module")
 def outcome(once: Once) -> Outcome:
+    pytest.importorskip("pip", reason="pip is missing: python -m ensurepip")
+
     def scenario(folder: Path) -> Outcome:
         trapped = {f"{name}.py": TRAP.format(folder=folder, name=name) for name in PLANTED}
         files = {"evals/a.test.yaml": suite("a"), "targets.yaml": mock(), **trapped}
@@ -53,6 +52,6 @@ def test_action_installs_itself_and_runs(outcome: Outcome) -> None:
     assert outcome.github.violations == []
 
 
-def test_nothing_of_the_workspace_is_imported(outcome: Outcome) -> None:
+def test_nothing_in_the_workspace_is_imported(outcome: Outcome) -> None:
     assert "imported" not in "\n".join(outcome.agentv.log)
     assert list(outcome.workspace.parent.parent.glob("pwned-*")) == []

@@ -1,4 +1,4 @@
-"""What is secret reaches neither agents that need not know it nor anything that leaves the job."""
+"""Secrets reach neither agents that do not need them nor anything that leaves the job."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.action.conftest import Once
 from tests.action.evals import agent, suite
 from tests.action.rig import DIRECT, TOKEN, Outcome, play, uses
 
-pytestmark = pytest.mark.act
+pytestmark = [pytest.mark.act, pytest.mark.slow]
 
 SECRET = 'sk-live-Zq7/+"x\\y é-2wF'
 PASSWORD = "correct horse+battery/staple"
@@ -28,7 +28,7 @@ FORMS = {
         ("URL", quote(secret, safe="")),
     )
 }
-TELLS = """\
+PRINTS = """\
 import base64, json, os, sys, urllib.parse
 for secret in (os.environ["KEY"], os.environ["DATABASE_PASSWORD"]):
     forms = secret, json.dumps({"key": secret}), json.dumps({"key": secret}, ensure_ascii=False)
@@ -47,7 +47,7 @@ KEPT_BACK = {
     "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "identity-token-0815",
     "ACTIONS_ID_TOKEN_REQUEST_URL": "http://127.0.0.1:1/identity",
 }
-"""What a job has, and who runs in it need not know."""
+"""Variables of the job that agents must not see."""
 RUNNER_FILES = {"GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY"}
 LOOKS_AROUND = """\
 import json, os, pathlib
@@ -84,16 +84,16 @@ if os.fork() == 0:
         time.sleep(0.02)
     os._exit(0)
 """
-"""What leaves its session is no child of anybody's any more, and looks at the steps that follow."""
+"""An agent that leaves its session and searches the processes of later steps."""
 
 
 @pytest.fixture(scope="module")
 def outcome(once: Once) -> Outcome:
     def scenario(folder: Path) -> Outcome:
         files = {
-            "tells/evals/a.test.yaml": suite("answers", "crashes"),
-            "tells/targets.yaml": agent("python3 tells.py {EVAL_ID}", {"KEY": "${{ MODEL_KEY }}"}),
-            "tells/tells.py": TELLS,
+            "prints/evals/a.test.yaml": suite("answers", "crashes"),
+            "prints/targets.yaml": agent("python3 prints.py {EVAL_ID}", {"KEY": "${{ MODEL_KEY }}"}),
+            "prints/prints.py": PRINTS,
             "looks/evals/a.test.yaml": suite("looks"),
             "looks/targets.yaml": agent("python3 looks_around.py"),
             "looks/looks_around.py": LOOKS_AROUND,
@@ -103,47 +103,41 @@ def outcome(once: Once) -> Outcome:
         }
         secrets = {"MODEL_KEY": SECRET, "DATABASE_PASSWORD": PASSWORD}
         env = {name: f"${{{{ secrets.{name} }}}}" for name in secrets}
-        tells = uses("tells", working_directory="tells", env=env, args="--include-trace --dump-traces --dump-prompts")
+        prints = uses(
+            "prints", working_directory="prints", env=env, args="--include-trace --dump-traces --dump-prompts"
+        )
         looks = uses("looks", working_directory="looks", comment="never")
         stays = uses("stays", working_directory="stays", comment="never")
-        return play(folder, files, tells, looks, stays, secrets=secrets, tool=DIRECT, job={"env": KEPT_BACK})
+        return play(folder, files, prints, looks, stays, secrets=secrets, tool=DIRECT, job={"env": KEPT_BACK})
 
     return once("secrets", scenario)
 
 
-def test_agent_that_tells_secrets_is_heard_all_the_same(outcome: Outcome) -> None:
-    step = outcome.steps["tells"]
+def test_agent_that_prints_secrets_is_scored(outcome: Outcome) -> None:
+    step = outcome.steps["prints"]
     assert (step.outputs["failed"], step.outputs["errored"]) == ("1", "1")
-    assert "***" in outcome.file("tells/agentv-results/results.jsonl")
+    assert "***" in outcome.file("prints/agentv-results/results.jsonl")
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [*FORMS, "token"])
 def test_secret_leaves_the_job_in_no_form(outcome: Outcome, form: str) -> None:
-    said = [("summary", outcome.steps["tells"].summary), *outcome.everything().items()]
-    assert [where for where, text in said if FORMS[form] in text] == []
+    texts = [("summary", outcome.steps["prints"].summary), *outcome.everything().items()]
+    assert [where for where, text in texts if {**FORMS, "token": TOKEN}[form] in text] == []
 
 
-def test_agent_looked_around(outcome: Outcome) -> None:
+def test_agents_and_their_parents_see_nothing_of_the_runner(outcome: Outcome) -> None:
     assert outcome.steps["looks"].outputs["verdict"] == "pass"
-    seen = json.loads(outcome.file("looks/seen.json"))
-    assert any("CI=true" in environ for environ in seen.values())
-    assert len(seen) >= 3
-
-
-def test_agent_and_what_runs_it_have_no_token_and_no_orders_to_give(outcome: Outcome) -> None:
     seen: dict[str, list[str]] = json.loads(outcome.file("looks/seen.json"))
-    names = {who: {each.partition("=")[0] for each in environ} for who, environ in seen.items()}
-    forbidden = KEPT_BACK.keys() | RUNNER_FILES
-    assert {who: found for who, each in names.items() if (found := each & forbidden)} == {}
-    told = "\n".join(each for environ in seen.values() for each in environ)
-    assert [value for value in KEPT_BACK.values() if value in told] == []
-    assert "INPUT_" not in told
+    assert len(seen) >= 3
+    assert any("CI=true" in environ for environ in seen.values())
+    names = {process: {each.partition("=")[0] for each in environ} for process, environ in seen.items()}
+    hidden = KEPT_BACK.keys() | RUNNER_FILES
+    assert {process: found for process, each in names.items() if (found := each & hidden)} == {}
+    said = "\n".join(each for environ in seen.values() for each in environ)
+    assert [value for value in KEPT_BACK.values() if value in said] == []
+    assert "INPUT_" not in said
 
 
-def test_token_is_nowhere(outcome: Outcome) -> None:
-    assert [where for where, text in outcome.everything().items() if TOKEN in text] == []
-
-
-def test_agent_does_not_stay_until_the_token_comes(outcome: Outcome) -> None:
+def test_agent_does_not_outlive_its_step(outcome: Outcome) -> None:
     assert outcome.steps["stays"].outputs["verdict"] == "pass"
     assert not (outcome.workspace / "stays/token.txt").exists()

@@ -1,4 +1,4 @@
-"""The reusable workflow, called by a user's: parts that run as jobs of their own, and a job that judges them."""
+"""The reusable workflow: parts run as jobs, and a final job judges them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.action.events import pull_request
 from tests.action.rig import TOKEN, Outcome, Rig
 from tests.support import REPOSITORY, write
 
-pytestmark = pytest.mark.act
+pytestmark = [pytest.mark.act, pytest.mark.slow]
 
 SHARDED = ".github/workflows/agentv.yml"
 KEY = "sk-canary-0123456789"
@@ -56,14 +56,14 @@ jobs:
     runs-on: ubuntu-latest
     steps:
       - env:
-          SAID: ${{ needs.evals.outputs.verdict }} ${{ needs.evals.outputs.passed }}/${{ needs.evals.outputs.total }}
-        run: echo "$SAID" > "$RIG_KEPT/said"
+          RESULT: ${{ needs.evals.outputs.verdict }} ${{ needs.evals.outputs.passed }}/${{ needs.evals.outputs.total }}
+        run: echo "$RESULT" > "$RIG_KEPT/result"
 """
 
-# Artifacts of the real actions go to GitHub.
+# Doubles of the actions for artifacts, which need GitHub.
 UPLOAD = """\
 name: upload-artifact
-description: Keeps a folder
+description: Copies a folder
 inputs: {name: {required: true}, path: {required: true}, overwrite: {}, retention-days: {}}
 runs:
   using: composite
@@ -74,7 +74,7 @@ runs:
 """
 DOWNLOAD = """\
 name: download-artifact
-description: Brings what a pattern names, each into a folder of its own; a single one into the folder itself
+description: Copies the artifacts that match a pattern, each into its folder; a single one into the folder itself
 inputs: {pattern: {required: true}, path: {required: true}}
 runs:
   using: composite
@@ -110,13 +110,13 @@ def outcome(once: Once) -> Outcome:
 
 
 def kept(outcome: Outcome, name: str) -> list[Path]:
-    """What a pattern finds in the folder of artifacts."""
+    """The artifacts that match a pattern."""
     return sorted(outcome.workspaces[0].parent.glob(name))
 
 
-def test_caller_hears_the_verdict_over_all_parts(outcome: Outcome) -> None:
-    (said,) = kept(outcome, "said")
-    assert said.read_text("utf-8") == "pass 2/3\n"
+def test_caller_gets_the_verdict_of_all_parts(outcome: Outcome) -> None:
+    (result,) = kept(outcome, "result")
+    assert result.read_text("utf-8") == "pass 2/3\n"
     assert outcome.ok
 
 
@@ -129,20 +129,20 @@ def test_every_case_ran_in_one_part(outcome: Outcome) -> None:
     assert len(rows) == 3
 
 
-def test_failure_is_told_once_by_the_job_that_judges(outcome: Outcome) -> None:
+def test_failure_is_annotated_once_by_the_final_job(outcome: Outcome) -> None:
     (failure,) = outcome.steps["publish"].annotations
     assert (failure.file, failure.line) == ("evals/x.test.yaml", 10)
     assert [name for name, step in outcome.steps.items() if step.annotations] == ["publish"]
 
 
-def test_one_comment_is_written(outcome: Outcome) -> None:
+def test_one_comment(outcome: Outcome) -> None:
     (comment,) = outcome.github.comments
     assert "three" in comment.body
     assert "<!-- agentv-ci:" in comment.body
     assert "/agentv-results -->" in comment.body
 
 
-def test_agents_have_their_key_and_nothing_else_of_value(outcome: Outcome) -> None:
+def test_agents_get_their_key_and_no_token(outcome: Outcome) -> None:
     agents = [each.read_text("utf-8") for each in kept(outcome, "*.agent")]
     assert len(agents) == 3
     for text in agents:
@@ -157,8 +157,8 @@ def test_setup_does_not_see_the_keys(outcome: Outcome) -> None:
     assert not any(KEY in each.read_text("utf-8") for each in found)
 
 
-def test_key_is_in_no_file_and_no_log(outcome: Outcome) -> None:
-    # What masks it is not shown by GitHub.
+def test_key_is_not_in_files_or_logs(outcome: Outcome) -> None:
+    # GitHub does not show the commands that mask it.
     shown = [line for line in outcome.raw.splitlines() if '"command":"add-mask"' not in line]
     assert not any(KEY in line for line in shown)
     for path in kept(outcome, "agentv-results*/**/*"):

@@ -1,4 +1,4 @@
-"""The corpus as other tools see it: documents, each with the published schema that is meant."""
+"""The documents of the corpus, each with its published schema."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_SEEN: Mapping[str, str] = {
     "AV206-object-from-a-user/eval.yaml": "a rule, not the contract: an object as content, by role",
     "AV319-weights-of-zero/eval.yaml": "weights name members of the same evaluator; a schema cannot compare names",
 }
-"""Documents that the tool refuses and a schema cannot, with the reason."""
+"""Documents that agentv-ci refuses but a schema cannot, with the reason."""
 
 SCHEMAS: Mapping[str, SchemaName] = {
     "agentv-eval-v2": "eval-v2",
@@ -32,18 +32,18 @@ _REFUSED = re.compile(r"^<repository>/(.+?):\d+:\d+: error: .* \[AV2\d\d\]", re.
 
 
 def schema_file(name: SchemaName) -> Path:
-    """Return where a published schema lies."""
+    """Return the path of a published schema."""
     return REPOSITORY / "schemas" / f"{name}.schema.json"
 
 
 def valid() -> Mapping[Path, SchemaName]:
-    """Return the documents that the tool accepts."""
+    """Return the documents that agentv-ci accepts."""
     folder = CORPUS / "valid"
     return _with_schemas(path for path in folder.rglob("*") if path.suffix in (".yaml", ".yml"))
 
 
 def refused() -> Mapping[Path, SchemaName]:
-    """Return the documents whose shape the tool refuses: those with an error AV2xx."""
+    """Return the documents with an error AV2xx."""
     return _with_schemas(
         path.parent / name
         for path in (CORPUS / "invalid").rglob("diagnostics.txt")
@@ -52,7 +52,7 @@ def refused() -> Mapping[Path, SchemaName]:
 
 
 def name(path: Path) -> str:
-    """Return what a failure calls a document: its case and its path there."""
+    """Return the name of a document: its case and its path there."""
     return str(Path(*path.relative_to(CORPUS).parts[1:]))
 
 

@@ -1,4 +1,4 @@
-"""A client of language servers that speak over standard input and output, as an editor is one."""
+"""A client of language servers over standard input and output."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """What a server finds wrong, and where it begins."""
+    """A problem that a server reports, and where it begins."""
 
     place: Place
     message: str
 
 
 class LanguageServer:
-    """One server process with its settings. Documents are never saved; each has a name of its own."""
+    """One server process with its settings. Documents are never saved; each has a unique name."""
 
     def __init__(self, command: Sequence[str], *, root: Path, settings: Mapping[str, Any]) -> None:
         self._root = root
@@ -72,23 +72,23 @@ class LanguageServer:
             self._end()
 
     def open(self, name: str, text: str) -> None:
-        """Show the server a document."""
+        """Open a document."""
         document = {"uri": self._uri(name), "languageId": "yaml", "version": 1, "text": text}
         self._tell("textDocument/didOpen", {"textDocument": document})
 
     def completions(self, name: str, place: Place) -> Mapping[str, Message]:
-        """Return what the server offers at a place: label → item."""
+        """Return the completions at a place: label → item."""
         answer = self._ask("textDocument/completion", self._at(name, place))
         items = answer["items"] if isinstance(answer, dict) else answer or []
         return {item["label"]: item for item in items}
 
     def hover(self, name: str, place: Place) -> str:
-        """Return what the server shows at a place, without the escapes of Markdown."""
+        """Return the hover text at a place, without the escapes of Markdown."""
         answer = self._ask("textDocument/hover", self._at(name, place))
         return re.sub(r"\\(\W|_)", r"\1", answer["contents"]["value"]) if answer else ""
 
     def problems(self, name: str) -> list[Problem]:
-        """Return what the server finds wrong in a document, from top to bottom."""
+        """Return the problems of a document, from top to bottom."""
         deadline = time.monotonic() + WAIT_S
         while self._uri(name) not in self._problems:
             self._take(deadline)
@@ -132,7 +132,7 @@ class LanguageServer:
         self._send({"method": method, "params": params})
 
     def _take(self, deadline: float) -> Message:
-        """Take the next message; what the server asks is answered, what it publishes is kept."""
+        """Take the next message; answer requests, and keep published diagnostics."""
         try:
             left = deadline - time.monotonic()
             message = self._received.get(block=left > 0, timeout=max(left, 0))

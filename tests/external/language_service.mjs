@@ -3,7 +3,7 @@
 //
 //     REPOSITORY=... ACTIONS=... node language_service.bundle.mjs FILE...
 //
-// ACTIONS/<owner>/<name>/action.yml tells what an action of others takes; REPOSITORY holds our own.
+// ACTIONS/<owner>/<name>/action.yml describes a third-party action; REPOSITORY contains our own.
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
