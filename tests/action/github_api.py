@@ -111,7 +111,7 @@ class Answer:
 class FakeGitHub:
     """The double's state.
 
-    `permissions={}` is the token of a fork's pull request; `viewer` is the owner of the token in GraphQL, None: it fails.
+    `permissions={}` is the token of a fork's pull request; `viewer` is the token's owner in GraphQL, None: it fails.
     """
 
     permissions: Mapping[str, str] = field(default_factory=lambda: WRITES)

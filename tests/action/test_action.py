@@ -78,7 +78,7 @@ def test_comment_is_written_with_the_token(passing: Outcome) -> None:
 
 SPECIAL = ("a,b:c %25.test.yaml", "🙂 né.test.yaml", "two\nlines.test.yaml")
 WRONG = suite("a").replace("role: user", "role: usr").replace("says-yes, type", "says-yes, tpye")
-NESTED = {"working_directory": "code/nested/apps/shop", "evals": "b.test.yaml", "results_dir": "out"}
+NESTED = "code/nested/apps/shop"
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def failing(once: Once) -> Outcome:
             uses("checked", evals="good", validate_only="true", comment="never", results_dir="out/4"),
             uses("special", working_directory="apps/shop", comment="never", results_dir="../../out/5"),
             {"uses": "actions/checkout@v4", "with": {"path": "code/nested"}},
-            uses("nested", comment="never", **NESTED),
+            uses("nested", working_directory=NESTED, evals="b.test.yaml", comment="never", results_dir="out"),
         )
         return play(folder, files, *steps)
 

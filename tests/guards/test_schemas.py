@@ -5,25 +5,20 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from functools import partial
-from pathlib import Path
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
-from agentv_ci.jsonschema.schemas import SCHEMAS, TITLES, SchemaName, document
+from agentv_ci.jsonschema.schemas import TITLES, SchemaName, document
 from agentv_ci.jsonschema.violations import violations
-from agentv_ci.load.document import KNOWN_SCHEMAS
-from agentv_ci.load.parse import parse_yaml
 from tests.render_schemas import example
 from tests.schema_rendering import CONTRACTS
 from tests.support import REPOSITORY
+from tests.support.mutations import corpus_documents, mutants
 
-CORPUS = Path(__file__).parent.parent / "corpus"
 NAMES = tuple(TITLES)
 
 
@@ -66,36 +61,20 @@ def test_every_field_is_described(name: SchemaName) -> None:
     assert undescribed == []
 
 
-def samples() -> Iterator[tuple[SchemaName, Any]]:
-    """Yield every document of the valid corpus, authored and generated; of results only the first row."""
-    for path in sorted(path for folder in ("valid", "checked", "judged") for path in (CORPUS / folder).rglob("*")):
-        if path.suffix in (".yaml", ".yml") and "expected" not in path.parts:
-            data = parse_yaml(path.read_text("utf-8")).data
-            schema = data.get("$schema") if isinstance(data, dict) else None
-            if isinstance(schema, str) and schema in KNOWN_SCHEMAS:
-                yield SCHEMAS[KNOWN_SCHEMAS[schema]], data
-        elif name := GENERATED.get(path.name):
-            lines = path.read_text("utf-8")
-            yield name, json.loads(lines.splitlines()[0] if path.suffix == ".jsonl" else lines)
-
-
-GENERATED: Mapping[str, SchemaName] = {
-    "plan.json": "plan-v1",
-    "report.json": "report-v1",
-    "results.jsonl": "result-v1",
-}
 EXPLAINED = 10
 """The errors of every tenth mutant are listed, which takes longer than finding one."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted({name for name, _ in samples()}))
+@pytest.mark.parametrize("name", sorted({name for name, _ in corpus_documents()}))
 def test_schema_and_contract_agree_on_mutants(name: SchemaName) -> None:
     validator = Draft202012Validator(document(name))
     known = frozenset(key for word, value in pairs(document(name)) if word == "properties" for key in value)
     seen: set[Hashable] = set()
     # Small documents first: a mutation is tried once, in the first document that has its place.
-    for data in sorted((data for other, data in samples() if other == name), key=lambda data: len(json.dumps(data))):
+    for data in sorted(
+        (data for other, data in corpus_documents() if other == name), key=lambda data: len(json.dumps(data))
+    ):
         assert violations(name, data) == []
         for place, mutated in mutants(data, known):
             if place in seen:
@@ -116,44 +95,6 @@ def accepts(name: SchemaName, data: Any) -> bool:
     return True
 
 
-Place = tuple[Hashable, ...]
-OTHERS: Sequence[Any] = (None, 0, -1, 1.5, True, "", "x", [], {})
-
-
-def mutants(value: Any, known: AbstractSet[str]) -> Iterator[tuple[Place, Callable[[], Any]]]:
-    """Yield every document with one small mistake, and what identifies the mutation: the path and the change.
-
-    Keys that are not known, such as names and those of metadata, are not distinguished.
-    """
-
-    def walk(node: Any, put: Callable[[Any], Any], place: Place) -> Iterator[tuple[Place, Callable[[], Any]]]:
-        for other in OTHERS:
-            yield (*place, type(node), repr(other)), partial(put, other)
-        if isinstance(node, dict):
-            inside = (*place, *(node[key] for key in KINDS if isinstance(node.get(key), str)))
-            yield (*inside, "unknown"), partial(put, {**node, "zzz": 1})
-            for key in node:
-                rest = {other: item for other, item in node.items() if other != key}
-                at = (*inside, key if key in known else "*")
-                yield (*at, "missing"), partial(put, rest)
-                yield (*at, "misspelt"), partial(put, {**rest, f"{key}_": node[key]})
-                yield from walk(node[key], into(node, key, put), at)
-        if isinstance(node, list):
-            for index, item in enumerate(node):
-                yield from walk(item, into(node, index, put), (*place, "[]"))
-
-    def into(node: Any, step: Any, put: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def replaced(item: Any) -> Any:
-            # Other items of a list are left out: they only take time.
-            return put({**node, step: item} if isinstance(node, dict) else [item])
-
-        return replaced
-
-    yield from walk(value, lambda item: item, ())
-
-
-KINDS = ("type", "provider", "mode", "role")
-"""Keys whose values select a branch of a schema."""
 KEYWORDS = (
     *("properties", "patternProperties", "additionalProperties", "required", "items", "minItems", "maxItems"),
     *("type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "pattern"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ from agentv_ci.app.workspace import read_yaml
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.documents import CheckedDocument, DocumentContext
 from agentv_ci.contracts.source import Kind, Mark, Source
+from agentv_ci.jsonschema.schemas import SchemaName
 from agentv_ci.load.files import inspect_file
 from agentv_ci.validate.document import validate
-from tests.guards.test_schemas import SAMPLES, mutants
+from tests.support.mutations import corpus_documents, mutants
 
 NOWHERE = Mark((0, 0), (0, 0), None)
 
@@ -96,14 +98,16 @@ def test_any_shape_is_diagnosed_without_a_crash(data: JsonValue, kind: Kind) -> 
     assert checked.valid == (kind == "config" and data == {})
 
 
+KINDS: Mapping[SchemaName, Kind] = {"eval-v2": "eval", "targets-v2": "targets"}
+
+
 @settings(max_examples=150, deadline=None)
-@given(sample=st.sampled_from([sample for sample in SAMPLES if sample[1] in ("eval-v2", "targets-v2")]), data=st.data())
+@given(sample=st.sampled_from([each for each in corpus_documents() if each[0] in KINDS]), data=st.data())
 def test_every_mutant_of_the_corpus_is_diagnosed_without_a_crash(
-    sample: tuple[str, str, Any], data: st.DataObject
+    sample: tuple[SchemaName, Any], data: st.DataObject
 ) -> None:
-    everything = list(mutants(sample[2]))
-    mutant = everything[data.draw(st.integers(0, len(everything) - 1))]
-    kind: Kind = "eval" if sample[1] == "eval-v2" else "targets"
-    for diagnostic in check(mutant, kind).diagnostics:
+    name, document = sample
+    _, mutated = data.draw(st.sampled_from(list(mutants(document))))
+    for diagnostic in check(mutated(), KINDS[name]).diagnostics:
         assert diagnostic.message
         assert (diagnostic.line, diagnostic.column) == (1, 1)
