@@ -17,7 +17,7 @@ from agentv_ci.jsonschema.violations import violations
 from tests.render_schemas import example
 from tests.schema_rendering import CONTRACTS
 from tests.support import REPOSITORY
-from tests.support.mutations import corpus_documents, mutants
+from tests.support.documents import corpus_documents, mutants
 
 NAMES = tuple(TITLES)
 

@@ -15,6 +15,8 @@ from agentv_ci import __version__
 from agentv_ci.jsonschema.schemas import TITLES
 from tests.support import REPOSITORY, clean_environment
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -17,7 +17,7 @@ from agentv_ci.contracts.source import Kind, Mark, Source
 from agentv_ci.jsonschema.schemas import SchemaName
 from agentv_ci.load.files import inspect_file
 from agentv_ci.validate.document import validate
-from tests.support.mutations import corpus_documents, mutants
+from tests.support.documents import corpus_documents, mutants
 
 NOWHERE = Mark((0, 0), (0, 0), None)
 

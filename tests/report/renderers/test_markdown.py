@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 from cmarkgfm import github_flavored_markdown_to_html
@@ -26,7 +25,6 @@ from tests.report.builders import (
     finding,
     reported,
     row,
-    rows_of,
     well_formed,
     well_formed_text,
     whole,
@@ -46,14 +44,6 @@ def compared(rows: Sequence[ResultRow], older: Sequence[ResultRow], name: str = 
     found, outcomes = whole(rows)
     against = BaselineComparison(Side(name, whole(older)[1]), "now.jsonl", datetime(2030, 1, 1, tzinfo=UTC))
     return RunView(found.model_copy(update={"comparison": compare(against, outcomes)}), outcomes, lambda: rows, LINKS)
-
-
-def test_verdict_counts_and_reasons_come_first() -> None:
-    assert shown(reported([row("pass"), row("fail", of=case("two"))])).startswith(
-        "## ❌ Evaluations: not passed\n\n"
-        "**2 cases: 1 passed, 1 failed, 0 errors** · mean 0.600\n\n"
-        "- `pass rate 50.0% is below 100.0%`\n"
-    )
 
 
 @pytest.mark.parametrize(
@@ -81,24 +71,6 @@ def test_failed_case_has_place_reasons_and_command() -> None:
     assert "- ❌ `c` fail 0.500: `no 30 days`" in said
     assert "```sh\nagentv-ci eval evals/a.yaml --eval-id='refund [[]EU]' --target=gpt\n```" in said
     assert "\n`evals/a.yaml:7` · target `gpt`\n" in shown(reported([failed]))
-
-
-def test_question_and_answer_are_folded() -> None:
-    asked = [InputMessageRecord(role="user", content="Where?"), InputMessageRecord(role="tool", name="db", content="7")]
-    given: dict[str, Any] = {"expected_outcome": "Found", "reference_answer": "Here", "candidate_answer": ""}
-    said = shown(reported([row("fail", input_messages=asked, **given)]))
-    assert (
-        "**Question**\n\n```\n[user]\nWhere?\n\n[db]\n7\n```\n\n**Expected outcome**\n\n```\nFound\n```\n\n"
-        "**Reference answer**\n\n```\nHere\n```\n\n</details>"
-    ) in said
-
-
-def test_answer_of_the_worst_trial() -> None:
-    rows = rows_of(case("dice", trials=3), "pass", "fail", "fail")
-    rows[1] = rows[1].model_copy(update={"candidate_answer": "the second"})
-    said = shown(reported(rows))
-    assert "1 of 3 trials passed" in said
-    assert "**Answer of trial 2**\n\n```\nthe second\n```" in said
 
 
 def test_trial_without_a_verdict_of_a_passed_case() -> None:

@@ -21,7 +21,6 @@ from agentv_ci.report.renderers.terminal import WIDTH, render
 from agentv_ci.report.view import RunView
 from tests.report.builders import any_text, case, finding, outcomes_of, plan, row, suite, well_formed
 
-LONG = "a sentence that goes on and on without coming to its end, which takes more than a line"
 CONTROLS = "\x1b[2J\x1b[H \x1b]0;title\x07 \x1b]8;;https://example.com\x1b\\ \x08 \x9b31m \x00 \x7f \u202eback\u202c"
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -50,73 +49,6 @@ def listed(*results: EvaluatorResult, of: ResultRow | None = None) -> list[str]:
     *found, again = [line[4:] for line in printed(failed) if line.startswith("    ")]
     assert again == "again: agentv-ci eval evals/a.yaml --eval-id=one"
     return found
-
-
-def test_whole_summary() -> None:
-    cases = [
-        case(name, line=3 + 6 * number, trials=3 if name == "counts" else 1)
-        for number, name in enumerate(["greets", "apologises", "explains", "refuses", "counts", "waits"])
-    ]
-    rows = [
-        row("pass", 0.95, of=cases[0], usage=Usage(input_tokens=1200, output_tokens=34, total_tokens=1234)),
-        row("borderline", 0.7, of=cases[1], misses=("too\nlong", "no apology"), candidate_answer="So\nwhat?"),
-        row("fail", 0.25, of=cases[2], reasoning=LONG, candidate_answer=f"First, {LONG * 3}, and last."),
-        row("error", of=cases[3], error="no answer within 600 s", error_kind="timeout", candidate_answer=""),
-        row("pass", 1.0, of=cases[4], trial=1, judge_usage=Usage(input_tokens=800, total_tokens=800)),
-        row("pass", 1.0, of=cases[4], trial=2),
-        row("fail", 0.4, of=cases[4], trial=3, misses=("lost count",)),
-    ]
-    assert "\n".join(printed(*rows, cases=cases)) == (
-        """\
-errors:
-  error  refuses  (evals/a.yaml:21)
-    timeout: no answer within 600 s
-    again: agentv-ci eval evals/a.yaml --eval-id=refuses
-  error  waits  (evals/a.yaml:33)
-    it never ran
-    again: agentv-ci eval evals/a.yaml --eval-id=waits
-
-failures, worst first:
-  fail 0.250  explains  (evals/a.yaml:15)
-    a sentence that goes on and on without coming to its end, which takes more
-    than a line
-    answer: First, a sentence that goes on and on without co … goes on and on
-      without coming to its end, which takes more than a line, and last.
-    again: agentv-ci eval evals/a.yaml --eval-id=explains
-  borderline 0.700  apologises  (evals/a.yaml:9)
-    too long; no apology
-    answer: So what?
-    again: agentv-ci eval evals/a.yaml --eval-id=apologises
-
-flaky, trials disagree:
-  2 of 3 passed (95%: 21% to 94%)  counts
-
-6 cases: 2 passed, 2 failed, 2 errors, 1 flaky
-mean 0.675  median 0.750  min 0.250  max 0.950  stdev 0.261
-[0.0, 0.2)      0
-[0.2, 0.4)      1  ###############
-[0.4, 0.6)      0
-[0.6, 0.8)      1  ###############
-[0.8, 1.0]      2  ##############################
-tokens: 2,000 in, 34 out, 2,034 total
-gate: not passed
-  pass rate 50.0% is below 100.0%
-  2 errors, at most 0 allowed"""
-    )
-
-
-def test_passed_run_has_only_figures() -> None:
-    summary = printed(row())
-    assert (summary[0], summary[-1], len(summary)) == ("1 case: 1 passed, 0 failed, 0 errors", "gate: passed", 8)
-
-
-def test_no_figures_if_nothing_was_graded() -> None:
-    assert printed(row("error", candidate_answer=""))[-4:] == [
-        "1 case: 0 passed, 0 failed, 1 error",
-        "gate: not passed",
-        "  1 error, at most 0 allowed",
-        "  no case was graded",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -242,24 +174,6 @@ def test_worst_case_keeps_its_answer_among_many(is_first: bool) -> None:
     assert "    answer: nonsense" in printed(*([worst, *rows] if is_first else [*rows, worst]))
 
 
-def test_every_evaluator_of_a_failed_case_has_a_line() -> None:
-    assert listed(
-        result("greets", "pass", 1.0, hits=("contains 'hi'", "in time"), misses=("unsaid",)),
-        result("thanks", "borderline", 0.7, hits=("unsaid",), misses=("no thanks", "too short")),
-        result("cost", "skipped", reasoning="the target does not report a cost"),
-        result("judge", "error", reasoning="it broke"),
-        result("near", "fail", 0.25, reasoning="rouge_l 0.250"),
-        result("silent", "fail", 0.0),
-    ) == [
-        "pass       1.000  greets: contains 'hi'; in time",
-        "borderline 0.700  thanks: no thanks; too short",
-        "skipped           cost: the target does not report a cost",
-        "error             judge: it broke",
-        "fail       0.250  near: rouge_l 0.250",
-        "fail       0.000  silent",
-    ]
-
-
 def test_single_evaluator_gives_only_its_reason() -> None:
     assert listed(result(misses=("unsaid",)), of=row("fail", misses=("of the row",))) == ["of the row"]
     assert listed(of=row("fail", reasoning="because")) == ["because"]
@@ -271,13 +185,6 @@ def test_schema_violations_and_passed_evaluators_take_one_line(kind: str, verdic
     first, second = listed(result("a", verdict, type=kind, **said), result("b", misses=("x",)))
     assert first.endswith("…")
     assert second == "fail       0.000  b: x"
-
-
-def test_long_miss_keeps_its_beginning_and_its_end() -> None:
-    shown = listed(result("a", misses=("begin " + "word " * 10_000 + "end",)), result("b"))
-    assert shown[0].startswith("fail       0.000  a: begin")
-    assert any(line.endswith("end") for line in shown)
-    assert 1 < len(shown) < 10
 
 
 def test_findings_are_those_of_the_worst_trial() -> None:
