@@ -71,6 +71,14 @@ def test_a_mock_waits_up_to_the_time_limit_and_reports_what_its_target_sets(
         assert one.error == "no answer within 30 s"
 
 
+def test_a_row_without_an_answer_has_the_duration_of_its_last_attempt(run: Run) -> None:
+    ticks = itertools.count()
+    run.environment = replace(FakeClock(clean_environment()).environment(), monotonic=lambda: float(next(ticks)))
+    run.documents(["one"], mock(error={"kind": "timeout", "attempts": 5}))
+    (row,) = run.rows()
+    assert (row.status, row.attempts, row.duration_ms) == ("error", 3, 1000)
+
+
 def test_a_command_knows_its_attempt_and_a_row_has_the_duration_of_the_last_one(run: Run) -> None:
     ticks = itertools.count()
     run.environment = replace(FakeClock(clean_environment()).environment(), monotonic=lambda: float(next(ticks)))

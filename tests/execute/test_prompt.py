@@ -102,6 +102,11 @@ def test_a_turn_of_guidelines_alone_does_not_count_as_text(talk: Conversation) -
     assert request.prompt == "<Attached: rules.md>\n\nHello"
 
 
+def test_a_turn_of_files_alone_counts_as_text(talk: Conversation) -> None:
+    request = talk.request(says("system", talk.file("a.js", "let a;")), says("user", "Hello"))
+    assert request.prompt == '@[System]:\n<file path="a.js">\nlet a;\n</file>\n\n@[User]:\nHello'
+
+
 def test_a_structured_turn_is_json(talk: Conversation) -> None:
     value: JsonObject = {"é": [1, None]}
     text = message_text(PlanMessage(role="assistant", value=value), talk.texts.by_digest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import fcntl
 import json
 import os
@@ -157,3 +158,12 @@ def test_file_that_is_replaced_while_it_is_claimed_is_opened_again(
     monkeypatch.setattr(fcntl, "flock", late)
     with claim(path) as file:
         assert os.path.samestat(os.fstat(file.fileno()), path.stat())
+
+
+def test_file_system_without_locks_does_not_prevent_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(file: BinaryIO, how: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with claim(tmp_path / "r.jsonl") as file:
+        assert not file.closed

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.api_targets import OpenAITarget
+from agentv_ci.contracts.plan import Plan, PlanRubricEvaluator
 from agentv_ci.contracts.results import ResultRow, Usage
 from agentv_ci.contracts.targets import CliTarget
 from agentv_ci.errors import UsageError
@@ -107,6 +108,20 @@ def test_models_without_a_price_are_named(path: Path) -> None:
     rows = [row(of=WHOLE.cases[0], model="m", usage=Usage(input_tokens=1, output_tokens=1)), *FITTING[1:]]
     named = earlier_of(path, rows, of).unpriced_models
     assert named == (("m", "default") if charging.charges else ())
+
+
+@pytest.mark.parametrize(
+    ("usage", "cost_usd", "named"),
+    [(None, None, ()), (Usage(input_tokens=1), 0.25, ()), (Usage(input_tokens=1), None, ("gpt-judge",))],
+)
+def test_judges_without_a_price_are_named(
+    usage: Usage | None, cost_usd: float | None, named: tuple[str, ...], path: Path
+) -> None:
+    judge = OpenAITarget(name="judge", provider="openai", model="gpt-judge", api_key="${{ KEY }}")
+    rubric = PlanRubricEvaluator(name="r", type="rubric", target="judge", rubrics=())
+    judged = case("j", evaluators=(rubric,))
+    of = plan(judged).model_copy(update={"targets": {**WHOLE.targets, "judge": judge}})
+    assert earlier_of(path, [row(of=judged, judge_usage=usage, judge_cost_usd=cost_usd)], of).unpriced_models == named
 
 
 def test_errors_after_the_last_answer_of_a_settled_case_do_not_run_again(path: Path) -> None:

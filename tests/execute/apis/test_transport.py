@@ -313,10 +313,12 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "30"]
     command = [openssl, "req", "-x509", *curve, *names, "-keyout", str(key), "-out", str(certificate)]
     subprocess.run(command, check=True, capture_output=True)
+    # In a folder of certificates, files are named by the hash of their subject.
+    subprocess.run([openssl, "rehash", str(folder)], check=True, capture_output=True)
     return certificate, key
 
 
-@pytest.mark.parametrize("trusted", ["ca_bundle", "SSL_CERT_FILE", None])
+@pytest.mark.parametrize("trusted", ["ca_bundle", "SSL_CERT_FILE", "SSL_CERT_DIR", None])
 def test_a_server_is_trusted_if_its_authority_is(
     trusted: str | None, authority: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -324,6 +326,8 @@ def test_a_server_is_trusted_if_its_authority_is(
         monkeypatch.delenv(name, raising=False)
     if trusted == "SSL_CERT_FILE":
         monkeypatch.setenv(trusted, str(authority[0]))
+    if trusted == "SSL_CERT_DIR":
+        monkeypatch.setenv(trusted, str(authority[0].parent))
 
     async def main() -> object:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
