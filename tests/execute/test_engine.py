@@ -76,7 +76,7 @@ def test_a_row_without_an_answer_has_the_duration_of_its_last_attempt(run: Run) 
     run.environment = replace(FakeClock(clean_environment()).environment(), monotonic=lambda: float(next(ticks)))
     run.documents(["one"], mock(error={"kind": "timeout", "attempts": 5}))
     (row,) = run.rows()
-    assert (row.status, row.attempts, row.duration_ms) == ("error", 3, 1000)
+    assert (row.status, row.attempts, row.duration_ms) == ("error", 3, 2000)
 
 
 def test_a_command_knows_its_attempt_and_a_row_has_the_duration_of_the_last_one(run: Run) -> None:
