@@ -8,7 +8,16 @@ import pytest
 
 from agentv_ci.analysis.run_report import report
 from agentv_ci.contracts.plan import PlanCase
-from agentv_ci.contracts.report import Ending, GateResult, GateSettings
+from agentv_ci.contracts.report import (
+    Ending,
+    FailedValidation,
+    GateResult,
+    GateSettings,
+    ScenarioAggregates,
+    ScenarioReport,
+    Validation,
+    ValidatorIssue,
+)
 from agentv_ci.contracts.results import ResultRow
 from tests.report.builders import Verdict, case, plan, row, suite
 
@@ -187,6 +196,27 @@ def test_costs_of_answers_and_judges_are_limited(
     of = plan(one, suites=[suite(A, **({} if suite_limit is None else {"max_cost_usd": suite_limit}))])
     gate = report(of, [row(of=one, cost_usd=0.3, judge_cost_usd=0.2)], Ending(max_cost_usd=run_limit))[0].gate
     assert (gate.exit_code, list(gate.reasons)) == (5 if reasons else 0, reasons)
+
+
+@pytest.mark.parametrize(
+    ("errors", "warns", "reasons"),
+    [
+        (0, False, []),
+        (1, False, ["validator own: bad 0"]),
+        (3, False, ["validator own: bad 0 (and 2 more)"]),
+        (3, True, []),
+    ],
+)
+def test_errors_of_validators_fail_the_gate(errors: int, warns: bool, reasons: list[str]) -> None:
+    one = case()
+    of = plan(one, suites=[suite(A, validators="warn" if warns else "error")])
+    warning = ValidatorIssue(id="x", severity="warning", message="odd")
+    issues = [ValidatorIssue(id="x", severity="error", message=f"bad {number}") for number in range(errors)]
+    found = Validation(validator="own", issues=(warning, *issues), summary={})
+    aggregates = ScenarioAggregates(runs=1, errors=0, validations=(found, FailedValidation(validator="v", error="e")))
+    scenario = ScenarioReport(scenario_key=A, aggregates=aggregates)
+    gate = report(of, [row(of=one)], Ending(), scenarios=[scenario])[0].gate
+    assert (gate.exit_code, list(gate.reasons)) == (int(bool(reasons)), reasons)
 
 
 def test_empty_run_has_its_own_verdict() -> None:

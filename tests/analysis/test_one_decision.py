@@ -241,13 +241,13 @@ def agrees(each: Run) -> RunReport:
     return found
 
 
-@settings(max_examples=150)
+@settings(max_examples=70)
 @given(runs())
 def test_terminal_run_report_and_junit_have_one_decision(each: Run) -> None:
     agrees(each)
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(runs())
 def test_markdown_html_and_sarif_have_the_verdict(each: Run) -> None:
     found, outcomes = each.report()
@@ -264,7 +264,7 @@ def test_markdown_html_and_sarif_have_the_verdict(each: Run) -> None:
     assert is_red or found.gate.exit_code == 0, "the log of a failed run has an error"
 
 
-@settings(max_examples=150)
+@settings(max_examples=70)
 @given(runs())
 def test_run_that_passes_meets_all_requirements(each: Run) -> None:
     found, outcomes = each.report()

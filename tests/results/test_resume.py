@@ -12,7 +12,6 @@ import pytest
 from agentv_ci.contracts.api_targets import OpenAITarget
 from agentv_ci.contracts.plan import Plan, PlanRubricEvaluator
 from agentv_ci.contracts.results import ResultRow, Usage
-from agentv_ci.contracts.targets import CliTarget
 from agentv_ci.errors import UsageError
 from agentv_ci.results.files import form, form_of, read_rows
 from agentv_ci.results.journal import Journal
@@ -102,12 +101,13 @@ def test_row_that_differs_from_the_plan_is_not_kept(change: dict[str, Any], path
     assert keys(earlier_of(path, [FITTING[1], FITTING[0].model_copy(update=change)])) == [("b", 1)]
 
 
-def test_models_without_a_price_are_named(path: Path) -> None:
-    charging = CliTarget(name="default", provider="cli", command_template="x {PROMPT}")
-    of = WHOLE.model_copy(update={"targets": {"default": charging}})
-    rows = [row(of=WHOLE.cases[0], model="m", usage=Usage(input_tokens=1, output_tokens=1)), *FITTING[1:]]
-    named = earlier_of(path, rows, of).unpriced_models
-    assert named == (("m", "default") if charging.charges else ())
+def test_answers_without_a_price_are_named(path: Path) -> None:
+    target = OpenAITarget(name="default", provider="ollama", model="m")
+    of = plan(case("a")).model_copy(update={"targets": {"default": target}})
+    for cost_usd, named in ((0.1, ()), (None, ("m",))):
+        assert earlier_of(path, [row(of=of.cases[0], cost_usd=cost_usd)], of).unpriced_models == named
+    dry = row(of=of.cases[0], dry_run=True)
+    assert earlier_of(path, [dry], of, dry_run=True).unpriced_models == ()
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_incomplete_last_row_is_ignored(name: str, tmp_path: Path) -> None:
     first, last = (encode(each).encode() for each in (FITTING[0], tail))
     if name == "spaced.jsonl":
         first, last = (json.dumps(json.loads(each)).encode() + b"\n" for each in (first, last))
-    for end in range(0, len(last), 3):
+    for end in range(0, len(last), 7):
         path.write_bytes(first + last[:end])
         earlier = resumable(path).read_earlier(path, is_part=False)
         assert (keys(earlier), whole_bytes(earlier)) == ([("a", 1)], len(first)), last[:end]

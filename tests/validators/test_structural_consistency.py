@@ -78,9 +78,10 @@ def test_run_that_is_not_an_object_is_counted_but_not_checked() -> None:
     [
         ({"metrics": [1]}, "'metrics' of run 0 must be an object, not [1]"),
         ({"metrics": ...}, "'metrics' of run 0 is missing"),
+        ({"metrics": object()}, "'metrics' of run 0 must be an object, not a value that JSON cannot hold"),
         (
-            {"case_id": "a", "status": "x"},
-            'the status of run 0 ("a") must be one of success, failed, error, timeout, not "x"',
+            {"case_id": "ä", "status": "x"},
+            'the status of run 0 ("ä") must be one of success, failed, error, timeout, not "x"',
         ),
         ({"output": 5}, "the output of run 0 must be an object, not 5"),
         ({"output": None}, "the output of run 0 is missing"),
