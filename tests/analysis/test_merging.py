@@ -65,12 +65,16 @@ def of_plan(file: File, digest: str) -> File:
     return File(Part("x.jsonl", file.part.report.model_copy(update={"plan_digest": digest})), file.rows)
 
 
+RUN = ran("a.jsonl", plan(case()), [row()])
+OTHER_RUN = ran("b.jsonl", plan(case("b")), [row(of=case("b"))])
+
+
 def test_shards_of_a_plan_are_one_run() -> None:
     found = merged(shard(1, 2), shard(2, 2), expect=2)
     assert (found.gate.exit_code, found.gate.verdict, found.gate.reasons) == (0, "pass", ())
     assert (found.counts.cases, found.counts.passed, found.counts.rows, found.plan_digest) == (4, 4, 4, DIGEST)
     assert found.shard is None
-    assert merged(ran("all.jsonl", plan(case()), [row()]), expect=1).gate.exit_code == 0
+    assert merged(RUN, expect=1).gate.exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -85,9 +89,9 @@ def test_shards_of_a_plan_are_one_run() -> None:
         ([shard(1, 2), of_plan(shard(2, 2), OTHER)], 2, ["x.jsonl belongs to another plan", "shard 2/2 missing"]),
         ([shard(1, 2), shard(2, 3)], 2, ["2.jsonl is shard 2/3, not one of 2", "shard 2/2 missing"]),
         (
-            [ran("all.jsonl", plan(case()), [row()])],
+            [RUN],
             2,
-            ["all.jsonl is a whole run, not a shard", "shards 1/2, 2/2 miss"],
+            ["a.jsonl is a whole run, not a shard", "shards 1/2, 2/2 miss"],
         ),
         (
             [shard(1, 2), File(Part("2.jsonl", None), [])],
@@ -100,7 +104,7 @@ def test_shards_of_a_plan_are_one_run() -> None:
             ["the shards have 4 cases in total, but the plan has 5: they were split differently (--balance)"],
         ),
         (
-            [ran("a.jsonl", plan(case()), [row()]), ran("b.jsonl", plan(case()), [row()])],
+            [RUN, ran("b.jsonl", plan(case()), [row()])],
             None,
             ["duplicate rows: trial 1 of 'one' (default) in b.jsonl"],
         ),
@@ -115,7 +119,7 @@ def test_shards_of_a_plan_are_one_run() -> None:
         (
             [
                 ran("1.jsonl", plan(case()), [row()], max_cost_usd=1.0),
-                ran("2.jsonl", plan(case("b")), [row(of=case("b"))]),
+                OTHER_RUN,
             ],
             None,
             ["these runs had different budgets (--max-cost)"],
@@ -123,7 +127,7 @@ def test_shards_of_a_plan_are_one_run() -> None:
         (
             [
                 ran("a.jsonl", plan(case()), [row(dry_run=True)], dry_run=True),
-                ran("b.jsonl", plan(case("b")), [row(of=case("b"))]),
+                OTHER_RUN,
             ],
             None,
             ["some of these runs are dry runs"],
@@ -187,9 +191,8 @@ def test_budget_is_that_of_the_whole() -> None:
 
 
 def test_results_of_several_plans_have_no_plan_digest() -> None:
-    one, two = ran("a.jsonl", plan(case()), [row()]), ran("b.jsonl", plan(case("b")), [row(of=case("b"))])
-    assert merged(one, two).plan_digest == DIGEST
-    assert merged(one, of_plan(two, OTHER)).plan_digest is None
+    assert merged(RUN, OTHER_RUN).plan_digest == DIGEST
+    assert merged(RUN, of_plan(OTHER_RUN, OTHER)).plan_digest is None
 
 
 VERDICTS = st.lists(st.sampled_from(["pass", "borderline", "fail", "error"]), min_size=1, max_size=4)

@@ -123,12 +123,6 @@ def test_mean_is_bounded_and_independent_of_order_and_scale(
     assert min(parts)[0] - 1e-12 <= score <= max(parts)[0] + 1e-12
 
 
-@settings(max_examples=50)
-@given(st.lists(st.tuples(SCORES, st.floats(0, 1.7e308)), min_size=1, max_size=5))
-def test_any_weights_have_a_mean(parts: list[tuple[float, float]]) -> None:
-    assert 0.0 <= combined(*(assessed(score, weight=weight) for score, weight in parts)).score <= 1.0
-
-
 @pytest.mark.parametrize(
     ("score", "given", "verdict"),
     [

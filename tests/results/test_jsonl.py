@@ -15,7 +15,7 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import ResultRow, TraceSummary, Usage
 from agentv_ci.results.files import UnreadableResults, read_rows, row_of
 from agentv_ci.results.jsonl import encode
-from tests.report.builders import NASTY, any_text, row
+from tests.report.builders import any_text, row
 from tests.results.builders import calling_with, json_values, saying
 
 ROW: dict[str, Any] = row().model_dump(exclude_none=True)
@@ -52,12 +52,6 @@ def test_every_field_is_read_back_in_order(tmp_path: Path) -> None:
     rows = [saying("text").model_copy(update=more), *map(calling_with, (1, 64, 200)), surrogates, row(trial=3), row()]
     assert read_back(tmp_path, *rows) == rows
     assert read_back(tmp_path) == []
-
-
-@pytest.mark.parametrize("text", NASTY, ids=ascii)
-def test_special_text_is_read_back(tmp_path: Path, text: str) -> None:
-    rows = [saying(f"a{text}b"), saying(text), saying(f"{text}{text}\n{text}")]
-    assert read_back(tmp_path, *rows) == rows
 
 
 @settings(max_examples=50)

@@ -237,17 +237,6 @@ def test_finished_file_has_one_row_per_trial(rows: list[ResultRow], kept: list[R
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
-def test_rows_can_be_continued_in_another_file(path: Path) -> None:
-    write(path, FITTING)
-    new = path.parent / "deep" / "new.jsonl"
-    earlier = resumable(new).read_earlier(path, is_part=False)
-    assert earlier.kept is not None
-    assert (earlier.kept.path, new.exists()) == (path, False)
-    with Journal(new, form("jsonl").encode, keeps=earlier.kept) as journal:
-        journal.begin()
-    assert list(resumable(new).rows()) == FITTING
-
-
 def test_file_that_another_run_is_writing_is_unchanged(path: Path) -> None:
     write(path, [ERROR, *FITTING])
     before = path.read_bytes()

@@ -87,21 +87,15 @@ def test_majority_is_more_than_half_of_all_trials(planned: int, majority: int) -
     [
         pytest.param([PASS, PASS], 3, "majority", 0, id="two of three passed"),
         pytest.param([PASS, PASS], 4, "majority", 1, id="half is no majority"),
-        pytest.param([PASS, MISS], 3, "majority", 1, id="one each of three"),
         pytest.param([MISS, MISS], 3, "majority", 0, id="two of three failed"),
         pytest.param([ALMOST, ALMOST], 3, "majority", 1, id="the last one moves borderline"),
         pytest.param([], 5, "majority", 3, id="at least three of five"),
-        pytest.param([PASS], 3, "all", 1, id="a miss may end it"),
-        pytest.param([PASS, PASS], 3, "all", 1, id="the last of all"),
         pytest.param([MISS], 3, "all", 1, id="lost, but perhaps borderline"),
         pytest.param([MISS, MISS], 3, "all", 0, id="lost, and too low for borderline"),
         pytest.param([PASS, PASS, PASS, MISS], 5, "all", 0, id="lost, and too high for fail"),
-        pytest.param([], 5, "any", 1, id="one is enough"),
         pytest.param([PASS], 5, "any", 0, id="one passed"),
-        pytest.param([MISS] * 4, 5, "any", 1, id="the last chance"),
         pytest.param([ERROR], 3, "all", 1, id="an error is neither passed nor graded"),
         pytest.param([ERROR, ERROR], 3, "majority", 1, id="one answer makes it a failure"),
-        pytest.param([ERROR] * 3, 3, "majority", 0, id="nothing is left to ask"),
     ],
 )
 def test_fewest_trials_that_settle(results: list[Result], planned: int, require: Require, expected: int) -> None:

@@ -16,7 +16,6 @@ from agentv_ci.evaluate.evaluators import evaluate
 from agentv_ci.evaluate.judging import ONLY_DATA, SCORE_CONTRACT
 from tests.evaluate.builders import (
     Judge,
-    Texts,
     answered,
     assess,
     evaluator,
@@ -237,12 +236,6 @@ def test_results_follow_a_prompt_that_does_not_name_them() -> None:
     assert "contains 'Hello'" in asked(prompt="Weigh what was found for {{ question }}.").user
     strict = asked(prompt="Be strict.")
     assert (strict.system, strict.user) == (f"Be strict.\n\n{ONLY_DATA}\n\n{SCORE_CONTRACT}", asked().user)
-
-
-def test_prompt_may_be_in_a_file() -> None:
-    texts = Texts()
-    prompt = texts.part("p.md", "Weigh {{ evaluator_results }} of {{ question }}")
-    assert asked(prompt=prompt, files=texts.by_digest).user.endswith("of Say hello.")
 
 
 def test_results_that_quote_marks_and_variables_are_data() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.exchange import JudgeQuestion, ProviderError
-from agentv_ci.contracts.plan import PlanEvaluator, PlanRubric, TextPart
+from agentv_ci.contracts.plan import PlanEvaluator, TextPart
 from agentv_ci.contracts.results import EvaluatorResult, Usage
 from agentv_ci.evaluate.evaluators import evaluate
 from agentv_ci.evaluate.judging import (
@@ -20,8 +19,6 @@ from agentv_ci.evaluate.judging import (
     FROM_THE_AGENT,
     ONLY_DATA,
     SYSTEM_PROMPT,
-    checks_question,
-    score_question,
     seal_of,
     sections,
     variables,
@@ -207,24 +204,6 @@ def test_only_the_judges_reply_is_read(kind: str, answer: str) -> None:
     assert (unread.status, unread.score) == ("error", 0.0)
 
 
-@settings(max_examples=50)
-@given(st.lists(st.sampled_from([*ATTACKS, "{{ candidate_answer }}", "{", "}", "\n"]) | st.text()).map("".join))
-def test_answer_does_not_change_the_rest_of_the_question(answer: str) -> None:
-    rubrics = [PlanRubric.model_validate(each) for each in RUBRICS]
-    for form in (
-        score_question(submission(answer)),
-        score_question(submission(answer), "A {{ candidate_answer }} B"),
-        checks_question(submission(answer), rubrics),
-    ):
-        assert answer.strip() in form.user
-        assert "{{ candidate_answer }}" in answer or "{{ candidate_answer }}" not in form.user
-    assert score_question(submission(answer)).system == score_question(submission("x")).system
-    other = checks_question(submission("x"), rubrics)
-    assert checks_question(submission(answer), rubrics) == replace(
-        other, user=checks_question(submission(answer), rubrics).user
-    )
-
-
 @pytest.mark.parametrize(
     ("text", "score"),
     [
@@ -298,12 +277,6 @@ def test_required_criterion_that_is_missed_fails_the_case(text: str, score: floa
     found = grade(plan_case(rubric(min_score=0.5), threshold=0.5), "Hello", tools(ask=Judge([text])))
     (result,) = found.results
     assert (result.score, result.verdict, found.score, found.verdict) == (score, verdict, score, verdict)
-
-
-def test_required_criterion_of_a_rubric_without_weight_fails_the_case() -> None:
-    case = plan_case(rubric(weight=0), evaluator("contains", value="Hello"))
-    found = grade(case, "Hello", tools(ask=Judge([reply(window=True)])))
-    assert (found.score, found.verdict) == (1.0, "fail")
 
 
 def test_negate_lifts_requirements_of_criteria() -> None:
