@@ -55,6 +55,13 @@ def test_first_object_is_found_in_any_text(before: str, value: dict[str, Any], a
     assert first_object(before + json.dumps(value) + after) == value
 
 
+@pytest.mark.parametrize(
+    "text", ["{" * 200_000, "{'a': 1, 'b': 'x'}\n" * 50_000, "x" * 1_000_000 + "{x} " * 100_000], ids=len
+)
+def test_long_texts_are_read(text: str) -> None:
+    assert first_object(text) is None
+
+
 @settings(max_examples=50)
 @given(st.text() | st.text('{}[]",:0aé\\ \n'))
 def test_every_text_can_be_read(text: str) -> None:

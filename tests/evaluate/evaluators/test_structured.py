@@ -161,6 +161,7 @@ def test_negate_lifts_requirements_of_fields() -> None:
 def test_answer_that_is_not_json_scores_zero() -> None:
     found = compare(["name"], "Ann")
     assert (found.status, found.score, found.misses[0][:10]) == ("ok", 0.0, "not JSON: ")
+    assert compare(["name"], "Here:\n```json\n{}\n```").misses[0].endswith("; there is text around the code fence")
     assert not fails_case(evaluator("field_accuracy", fields=[{"path": "name"}], reference=REFERENCE), "Ann")
 
 

@@ -91,6 +91,14 @@ def test_reasons_of_many_suites_are_cut() -> None:
     assert "  … and 50 more" in lines[lines.index("gate: not passed") :]
 
 
+def test_worst_evaluators_come_first() -> None:
+    results = [finding("", name=f"a-{number:02}", verdict="pass", score=1.0) for number in range(12)]
+    lines = printed(row("fail", evaluator_results=(*results, finding("", name="z"))))
+    first = lines.index("by evaluator:") + 1
+    assert lines[first] == "  z (contains)     0/1 passed, mean 0.500"
+    assert lines[first + 10] == "  … and 3 more"
+
+
 def test_worst_cases_come_first() -> None:
     scores = {"a": 0.5, "b": 0.7, "c": 0.1, "d": 0.5}
     lines = printed(*(row("fail", score, of=case(name)) for name, score in scores.items()))
