@@ -104,7 +104,7 @@ def test_row_that_differs_from_the_plan_is_not_kept(change: dict[str, Any], path
 def test_answers_without_a_price_are_named(path: Path) -> None:
     target = OpenAITarget(name="default", provider="ollama", model="m")
     of = plan(case("a")).model_copy(update={"targets": {"default": target}})
-    for cost_usd, named in ((0.1, ()), (None, ("m",))):
+    for cost_usd, named in ((0.1, ()), (None, ("m (does not report tokens)",))):
         assert earlier_of(path, [row(of=of.cases[0], cost_usd=cost_usd)], of).unpriced_models == named
     dry = row(of=of.cases[0], dry_run=True)
     assert earlier_of(path, [dry], of, dry_run=True).unpriced_models == ()
