@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from agentv_ci.contracts.results import ToolCall, Usage
 from agentv_ci.errors import TargetUnavailable
 from agentv_ci.execute.run_services import Progress
 from tests.servers.chat_api import Reply, Step, answers, chat_api, fails, says
-from tests.support import FakeClock, clean_environment, write
+from tests.support import NOW, FakeClock, clean_environment, write
 from tests.support.evals import FINDS, JUDGE, KEY, PRAISE, Run, gpt, mock, tool
 
 CASES = [f"case-{number:02}" for number in range(12)]
@@ -358,3 +359,13 @@ def test_a_secret_that_is_a_word_of_the_results_does_not_break_them(run: Run) ->
     run.documents(["one"], mock(response="42 timestamp"), threshold=0.9)
     (row,) = run.rows()
     assert (row.eval_id, row.verdict, row.timestamp) == ("one", "pass", "2030-01-02T03:04:05.000Z")
+
+
+def test_a_clock_that_jumps_is_in_the_rows_and_no_duration_is_negative(run: Run) -> None:
+    times = [NOW, NOW + timedelta(hours=1), NOW - timedelta(days=3650), datetime.min.replace(tzinfo=UTC)]
+    coming = iter(times)
+    run.environment = replace(FakeClock().environment(), now=lambda: next(coming))
+    run.documents(CASES[: len(times)], mock())
+    rows = run.rows()
+    written = [each.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z" for each in times]
+    assert [(row.timestamp, row.duration_ms >= 0) for row in rows] == [(each, True) for each in written]

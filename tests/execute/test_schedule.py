@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.analysis.run_report import report
@@ -182,6 +182,7 @@ def test_a_busy_target_does_not_hold_up_others() -> None:
     assert asyncio.run(main()) == ["a0", "b4"]
 
 
+@settings(max_examples=30)
 @given(st.text("abc", min_size=1, max_size=30), st.integers(1, 6), st.integers(0, 99))
 def test_every_case_is_taken_once(targets: str, workers: int, seed: int) -> None:
     line = Line(targets, b=2, c=3)

@@ -178,7 +178,7 @@ def test_no_more_trials_run_than_the_verdict_needs(
     assert found.outcome()[0] == {"one": verdict}
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(scripts(), st.sampled_from(WORKERS), chances)
 def test_any_number_of_workers_runs_the_same_trials_to_the_verdicts_of_all(
     scripted: Cases, workers: int, chance: int
@@ -194,7 +194,7 @@ def test_any_number_of_workers_runs_the_same_trials_to_the_verdicts_of_all(
     assert len(complete.rows) == sum(each.trials for each in cases)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(scripts(), st.sampled_from(WORKERS), chances, st.data())
 def test_a_resumed_run_ends_with_the_rows_of_an_uninterrupted_one(
     scripted: Cases, workers: int, chance: int, data: st.DataObject
@@ -210,7 +210,7 @@ def test_a_resumed_run_ends_with_the_rows_of_an_uninterrupted_one(
     assert rest.progress.total == rest.progress.done == len(rest.rows)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(scripts(), st.sampled_from(WORKERS), chances)
 def test_a_run_stopped_by_a_failure_is_incomplete_exactly_if_a_case_is_open(
     scripted: Cases, workers: int, chance: int
@@ -224,7 +224,7 @@ def test_a_run_stopped_by_a_failure_is_incomplete_exactly_if_a_case_is_open(
 def test_a_case_under_way_is_stopped_only_if_it_needs_more_trials() -> None:
     script = {"lost": scripted("f"), "open": scripted("pfpfp"), "decided": scripted("ppppp")}
     left = set()
-    for chance in range(60):
+    for chance in range(30):
         found = go([adaptive("open"), adaptive("lost", 1)], script, workers=8, fail_fast=True, chance=chance)
         verdicts, verdict, missing = found.outcome()
         assert (verdict, found.ending.stopped == "fail-fast") == ("fail", missing > 0)

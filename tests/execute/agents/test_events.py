@@ -286,7 +286,7 @@ EVENTS = st.lists(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(events=EVENTS, status=st.sampled_from([0, 1]))
 def test_events_of_every_form_are_read(events: list[dict[str, Any]], status: int) -> None:
     for reader in READERS.values():

@@ -66,7 +66,7 @@ def arguments(command: str, request: Request, **settings: Any) -> list[str]:
     return found
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(TEXT, TEXT)
 @example("{EVAL_ID} {{PROMPT}} {GUIDELINES}", "{PROMPT}")
 @example("'; touch injected; '", "$(touch injected) `touch injected` -n it's")
@@ -82,7 +82,7 @@ def test_every_text_is_one_argument_byte_for_byte(prompt: str, case_id: str) -> 
     assert written == {"prompt": prompt, "id": case_id, "guidelines": prompt, "prompt.md": prompt}
 
 
-@settings(max_examples=10)
+@settings(max_examples=8)
 @given(st.lists(TEXT.filter(lambda text: text not in ("", ".", "..")), max_size=3))
 @example(["{path}", "{basename}", "{PROMPT}"])
 @example(["x; touch injected", "$(touch injected)", "'"])
