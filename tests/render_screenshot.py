@@ -33,7 +33,7 @@ def main() -> int:
 
 
 def smaller(png: bytes) -> bytes:
-    """Return a picture with 256 colours, which a page of text has hardly more of."""
+    """Return a picture with 256 colours, enough for a page of text."""
     written = BytesIO()
     Image.open(BytesIO(png)).quantize(256, dither=Image.Dither.NONE).save(written, "png", optimize=True)
     return written.getvalue()

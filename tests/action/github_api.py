@@ -154,33 +154,24 @@ class FakeGitHub:
         """Answer one request, and record it."""
         url = urlsplit(target)
         query = dict(parse_qsl(url.query))
-        answer = self._failing(method, url.path, query, headers, text)
+        failure = next((each for each in self.failures if each.is_for(method, url.path)), None)
+        answer = _refused(500, "Server Error")
+        if failure is None or failure.done:
+            answer = self._allowed(method, url.path, query, headers, text)
+        if failure is not None:
+            self.failures.remove(failure)
+            answer = _refused(failure.status, failure.message, headers=failure.headers)
         self.calls.append(Call(method, url.path, query, headers, text, answer.status))
         return answer
-
-    def _failing(
-        self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], text: str
-    ) -> Answer:
-        failure = next((each for each in self.failures if each.is_for(method, path)), None)
-        if failure:
-            self.failures.remove(failure)
-        if failure and not failure.done:
-            return _refused(failure.status, failure.message, headers=failure.headers)
-        answer = self._allowed(method, path, query, headers, text)
-        return _refused(failure.status, failure.message, headers=failure.headers) if failure else answer
 
     def _allowed(
         self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], text: str
     ) -> Answer:
         if not headers.get("user-agent"):
-            return _refused(
-                403, "Request forbidden by administrative rules. Please make sure your request has a User-Agent"
-            )
+            return _refused(403, "Please make sure your request has a User-Agent header")
         if not re.fullmatch(r"(?i)(bearer|token) \S+", headers.get("authorization", "")):
             return _refused(401, "Requires authentication")
-        if path == "/graphql":
-            return self._graphql(method, text)
-        return self._checked(method, path, query, text)
+        return self._graphql(method, text) if path == "/graphql" else self._checked(method, path, query, text)
 
     def _graphql(self, method: str, text: str) -> Answer:
         if method != "POST" or "viewer" not in str(_json(text)):

@@ -1,4 +1,4 @@
-"""Cut GitHub's own description of its API down to what the action asks for: `make github-api`."""
+"""Reduce GitHub's description of its API to the operations that the action uses: `make github-api`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ OPERATIONS = {
     "/repos/{owner}/{repo}/issues/comments/{comment_id}": ("get", "patch"),
     "/repos/{owner}/{repo}/pulls": ("get",),
 }
-"""Path → its methods that stay."""
+"""Path → the methods that are kept."""
 
 PROSE = {"summary", "description", "tags", "externalDocs", "operationId", "x-github", "x-webhooks", "x-tagGroups"}
-"""What only people and generators read."""
+"""Keys that are dropped."""
 
 
 def main(source: str) -> None:
-    """Write the description of the operations, cut from the whole one."""
+    """Write the reduced description."""
     whole = json.loads(Path(source).read_text("utf-8"))
     DESCRIPTION.write_text(json.dumps(cut(whole), indent=1, sort_keys=True) + "\n", "utf-8", newline="\n")
 
@@ -54,7 +54,7 @@ def references(node: Any) -> Iterator[tuple[str, str]]:
 
 
 def without_prose(node: Any) -> Any:
-    """Return a part of the description without sentences; of several examples of an answer the first one stays."""
+    """Return a part of the description without sentences; only the first example of an answer is kept."""
     if isinstance(node, list):
         return [without_prose(each) for each in node]
     if not isinstance(node, dict):

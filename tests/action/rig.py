@@ -31,16 +31,16 @@ TOKEN = "ghs_token-of-the-rig-0815"
 
 SIGNATURE = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false")
 PASSED_ON = ("HOME", "LANG", "TMPDIR", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
-"""What the job sees of this machine's environment, besides PATH and pip's settings."""
+"""Variables of this machine that the job sees, besides PATH and pip's settings."""
 
 INSTALLED = """\
 echo "command={command}" >> "$GITHUB_OUTPUT"
 """
-"""Stands in for the action's installation: the command is there already."""
+"""Replaces the action's installation: the command is installed already."""
 
 DIRECT = f'exec "{sys.executable}" -I -m agentv_ci "$@"'
 PIPED = f'set -o pipefail\n"{sys.executable}" -I -m agentv_ci "$@" 2>&1 | cat'
-"""With act steps write to a terminal; GitHub's runner reads a pipe."""
+"""In act, steps write to a terminal; GitHub's runner reads a pipe."""
 
 TOOL = """\
 #!/bin/bash
@@ -53,7 +53,7 @@ fi
 
 SETUP_PYTHON = """\
 name: setup-python
-description: Answers with an interpreter that is there already
+description: Returns an installed interpreter
 inputs:
   python-version: {{description: which, required: true}}
   update-environment: {{description: whether it becomes the job's own, default: "true"}}
@@ -74,11 +74,11 @@ KEEP = """\
 folder=$(mktemp -d "$RIG_KEPT/XXXXXXXX")
 cp -R "$GITHUB_WORKSPACE/." "$folder"
 """
-"""What a job's last step does: act deletes the workspace."""
+"""The last step of a job: act deletes the workspace."""
 
 
 def find_act() -> str | None:
-    """Return where act is: beside this interpreter, or on the path."""
+    """Return the path of act: beside this interpreter, or on PATH."""
     return shutil.which("act", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
 
 
@@ -90,9 +90,9 @@ class Outcome:
     steps: Mapping[str, Step]
     """By the step's id; in a matrix by its values and the id: `gpt.agentv`."""
     workspaces: tuple[Path, ...]
-    """A copy of each job's workspace as its last step saw it."""
+    """A copy of each job's workspace at its end."""
     raw: str
-    """All that act said."""
+    """The output of act."""
     github: FakeGitHub
 
     @property
@@ -109,7 +109,7 @@ class Outcome:
         return (self.workspace / name).read_text("utf-8")
 
     def everything(self) -> dict[str, str]:
-        """Return all texts that leave the job: where → text. Binary files are there as far as they are text."""
+        """Return all texts that leave the job: place → text."""
         kept = {
             path.relative_to(workspace).as_posix(): path.read_text("utf-8", "replace")
             for workspace in self.workspaces
@@ -125,7 +125,6 @@ class Rig:
     """A user's repository, an action and a double of the API."""
 
     folder: Path
-    """Where all of it is."""
     files: Mapping[str, str]
     """The user's repository: path → text."""
     github: FakeGitHub = field(default_factory=FakeGitHub)
@@ -135,7 +134,7 @@ class Rig:
     environ: Mapping[str, str] = field(default_factory=dict)
     """Variables that the runner sets for every job."""
     installs: bool = False
-    """Whether the action installs itself, as it does for users; otherwise `tool` is there already."""
+    """Whether the action installs itself, as for users, instead of running `tool`."""
     tool: str = PIPED
     """The lines in Bash that run agentv-ci."""
 
@@ -158,16 +157,16 @@ class Rig:
         write(self.folder / "python", {"action.yml": SETUP_PYTHON.format(python=sys.executable)})
 
     def commit(self, message: str, *parents: str) -> str:
-        """Add a commit to the user's repository that no branch has, and return its hash."""
+        """Add a commit that is on no branch to the user's repository, and return its hash."""
         before = [word for parent in parents for word in ("-p", parent)]
         return git(self.user, *SIGNATURE, "commit-tree", "HEAD^{tree}", *before, "-m", message)
 
     def run(self, job: Mapping[str, Any], event: Mapping[str, Any]) -> Outcome:
-        """Run one job; a step that keeps the workspace is added to it."""
+        """Run one job with an added step that keeps the workspace."""
         return self.start(yaml.safe_dump(_workflow(self.event_name, job), sort_keys=False), event)
 
     def start(self, workflow: str, event: Mapping[str, Any], others: Mapping[str, Path] | None = None) -> Outcome:
-        """Run a workflow as it is; `others` are more actions that it uses: `owner/name@version` → folder."""
+        """Run a workflow; `others` are more actions that it uses: `owner/name@version` → folder."""
         (self.folder / "kept").mkdir(exist_ok=True)
         write(self.folder, {"workflow.yml": workflow, "event.json": json.dumps(event), "secrets": self._secrets()})
         stubs = [word for name, path in (others or {}).items() for word in ("--local-repository", f"{name}={path}")]
@@ -215,7 +214,7 @@ class Rig:
         ]
 
     def _environment(self) -> dict[str, str]:
-        """Return what act itself may see: in host mode the job has it, too."""
+        """Return the environment of act, which the job sees in host mode."""
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         kept = {name: value for name, value in os.environ.items() if name in PASSED_ON or name.startswith("PIP_")}
         return {**kept, "PATH": path}
@@ -238,7 +237,7 @@ def play(
     job: Mapping[str, Any] | None = None,
     **rig: Any,
 ) -> Outcome:
-    """Run the steps after a checkout of the user's repository; `event` makes the payload from the head's hash."""
+    """Run steps after a checkout of the user's repository; `event` returns the payload for the head's hash."""
     prepared = Rig(folder, files, **rig)
     prepared.prepare()
     return prepared.run({**(job or {}), "steps": [CHECKOUT, *steps]}, event(prepared.head))
@@ -252,7 +251,7 @@ def uses(step_id: str = "agentv", *, env: Mapping[str, str] | None = None, **inp
 
 
 def _copy_action(folder: Path, tool: str | None) -> None:
-    """Copy what the action needs of this repository: all of the package, when no tool is there already."""
+    """Copy what the action needs from this repository: the whole package if `tool` is None."""
     package = ("pyproject.toml", "README.md", "LICENSE", "requirements.lock", "agentv_ci", "schemas")
     for name in ("action.yml", ".github/actions", *(() if tool else package)):
         source, target = REPOSITORY / name, folder / name

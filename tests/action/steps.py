@@ -17,7 +17,7 @@ MISSED = re.compile(r"^\s+::[a-z-]+[ :]|##\[[a-z-]+[ \]]", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """A remark as the runner has read it."""
+    """An annotation, as the runner reads it."""
 
     level: str
     message: str
@@ -43,11 +43,11 @@ class Step:
     summary: str = ""
     log: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
-    """Names of all commands that were obeyed, however they were given."""
+    """The names of all commands that were executed."""
     tokens: frozenset[str] = frozenset()
-    """Words that ended a stretch in which no command was obeyed."""
+    """Tokens that ended a section in which commands were stopped."""
     missed: tuple[str, ...] = ()
-    """Lines that GitHub's runner would obey too, and act does not: indented ones, and `##[` anywhere."""
+    """Lines that GitHub's runner, but not act, would execute as commands: indented ones, and `##[` anywhere."""
 
     @property
     def errors(self) -> tuple[Annotation, ...]:
@@ -63,7 +63,7 @@ class Step:
 
     @property
     def shown(self) -> tuple[Annotation, ...]:
-        """What GitHub keeps: ten a level for the whole composite action, 4,096 characters each."""
+        """What GitHub shows: ten per level for the whole composite action, 4,096 characters each."""
         kept = {level: self.of(level)[:MOST_SHOWN] for level in LEVELS}
         return tuple(
             replace(each, message=each.message[:LONGEST_SHOWN])
@@ -73,7 +73,7 @@ class Step:
 
 
 def read_steps(said: str) -> dict[str, Step]:
-    """Return the steps by their id, in a matrix by its values and the id; empty where nothing began."""
+    """Return the steps by their id, in a matrix by its values and the id; empty if nothing started."""
     of: dict[str, list[Mapping[str, Any]]] = {}
     for entry in _entries(said):
         values = [str(value) for value in (entry.get("matrix") or {}).values()]

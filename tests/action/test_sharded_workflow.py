@@ -10,101 +10,30 @@ import pytest
 from tests.action.conftest import Once
 from tests.action.events import pull_request
 from tests.action.rig import TOKEN, Outcome, Rig
-from tests.support import REPOSITORY, write
+from tests.support import REPOSITORY
 
 pytestmark = [pytest.mark.act, pytest.mark.slow]
 
 SHARDED = ".github/workflows/agentv.yml"
 KEY = "sk-canary-0123456789"
 
-EVALS = """\
-$schema: agentv-eval-v2
-evalcases:
-  - &case
-    id: one
-    expected_outcome: Four
-    input_messages: [{role: user, content: What is 2 + 2?}]
-    expected_messages: [{role: assistant, content: '4'}]
-    evaluators: [{name: four, type: contains, value: '4'}]
-  - {<<: *case, id: two}
-  - {<<: *case, id: three, evaluators: [{name: five, type: contains, value: '5'}]}
-"""
-TARGETS = """\
-$schema: agentv-targets-v2.2
-targets:
-  - name: default
-    provider: cli
-    command_template: env > "$KEPT/$$.agent"; echo 4
-    env: {KEPT: "${{ RIG_KEPT }}", SOME_KEY: "${{ SOME_KEY }}"}
-"""
-CALLER = """\
-name: Evals
-on: pull_request
-permissions: {contents: read, pull-requests: write}
-jobs:
-  evals:
-    uses: ./.github/workflows/agentv.yml
-    with:
-      shards: 2
-      min-pass-rate: "0.6"
-      setup: env > "$RIG_KEPT/$PPID.setup"
-    secrets:
-      env: |
-        SOME_KEY=${{ secrets.SOME_KEY }}
-  after:
-    needs: evals
-    runs-on: ubuntu-latest
-    steps:
-      - env:
-          RESULT: ${{ needs.evals.outputs.verdict }} ${{ needs.evals.outputs.passed }}/${{ needs.evals.outputs.total }}
-        run: echo "$RESULT" > "$RIG_KEPT/result"
-"""
-
-# Doubles of the actions for artifacts, which need GitHub.
-UPLOAD = """\
-name: upload-artifact
-description: Copies a folder
-inputs: {name: {required: true}, path: {required: true}, overwrite: {}, retention-days: {}}
-runs:
-  using: composite
-  steps:
-    - shell: bash
-      env: {NAME: "${{ inputs.name }}", FOLDER: "${{ inputs.path }}"}
-      run: mkdir -p "$RIG_KEPT/$NAME" && cp -R "$FOLDER/." "$RIG_KEPT/$NAME"
-"""
-DOWNLOAD = """\
-name: download-artifact
-description: Copies the artifacts that match a pattern, each into its folder; a single one into the folder itself
-inputs: {pattern: {required: true}, path: {required: true}}
-runs:
-  using: composite
-  steps:
-    - shell: bash
-      env: {PATTERN: "${{ inputs.pattern }}", FOLDER: "${{ inputs.path }}"}
-      run: |
-        mkdir -p "$FOLDER"
-        found=("$RIG_KEPT"/$PATTERN)
-        for each in "${found[@]}"; do
-          to=$FOLDER
-          if [ ${#found[@]} -gt 1 ]; then to=$FOLDER/$(basename "$each"); fi
-          mkdir -p "$to" && cp -R "$each/." "$to"
-        done
-"""
+FILES = REPOSITORY / "tests" / "action" / "sharded"
+"""The user's repository and its workflow, and doubles of the actions for artifacts, which need GitHub."""
 
 
 @pytest.fixture(scope="module")
 def outcome(once: Once) -> Outcome:
     def scenario(folder: Path) -> Outcome:
         workflow = (REPOSITORY / SHARDED).read_text("utf-8")
-        files = {"evals/x.test.yaml": EVALS, "evals/targets.yaml": TARGETS, SHARDED: workflow}
-        rig = Rig(folder, files, secrets={"SOME_KEY": KEY})
+        evals = {f"evals/{each.name}": each.read_text("utf-8") for each in (FILES / "evals").iterdir()}
+        rig = Rig(folder, {**evals, SHARDED: workflow}, secrets={"SOME_KEY": KEY})
         rig.prepare()
-        others: dict[str, Path] = {}
-        for name, text in {"actions/upload-artifact": UPLOAD, "actions/download-artifact": DOWNLOAD}.items():
-            write(folder / name, {"action.yml": text})
-            pins = set(re.findall(rf"uses: ({name}@\S+)", workflow))
-            others |= dict.fromkeys(pins, folder / name)
-        return rig.start(CALLER, pull_request(rig.head), others)
+        doubles = {
+            pin: FILES / name
+            for name in ("upload-artifact", "download-artifact")
+            for pin in re.findall(rf"uses: (actions/{name}@\S+)", workflow)
+        }
+        return rig.start((FILES / "caller.yml").read_text("utf-8"), pull_request(rig.head), doubles)
 
     return once("sharded", scenario)
 

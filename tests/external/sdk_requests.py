@@ -1,4 +1,4 @@
-"""What the official SDKs put on the wire for one simple question, to compare our own requests with."""
+"""The requests of the official SDKs for one simple question, to compare ours with."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SdkRequest:
     path: str
     """With its query."""
     headers: Mapping[str, str]
-    """Those that matter to the API, names in lower case."""
+    """Those that the API reads, names in lower case."""
     body: Any
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from agentv_ci.load.parse import parse_yaml
-from tests.support import REPOSITORY, run_process, write
+from tests.support import REPOSITORY, run_command, write
 
 CASE = "$schema: agentv-eval-v2\nevalcases: [{}]\n"
 
 
-def test_hook_checks_the_whole_repository_and_fails_on_a_mistake(tmp_path: Path) -> None:
+def test_hook_checks_the_whole_repository(tmp_path: Path) -> None:
     hooks: Any = parse_yaml((REPOSITORY / ".pre-commit-hooks.yaml").read_text("utf-8")).data
     (hook,) = hooks
     assert (hook["id"], hook["language"], hook["pass_filenames"]) == ("agentv-ci-validate", "python", False)
@@ -20,5 +20,5 @@ def test_hook_checks_the_whole_repository_and_fails_on_a_mistake(tmp_path: Path)
     assert program == "agentv-ci"
     words += hook["args"]
     write(tmp_path, {"evals/x.yaml": CASE, "other.yaml": "on: push\n"})
-    done = run_process(*words, cwd=tmp_path)
+    done = run_command(*words, cwd=tmp_path)
     assert (done.code, "missing field 'id'" in done.out) == (1, True)

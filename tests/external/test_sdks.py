@@ -46,6 +46,8 @@ from tests.servers.model_api import gemini as gemini_dialect
 from tests.servers.model_api import openai_chat as chat_dialect
 from tests.servers.model_api import openai_responses as responses_dialect
 
+pytestmark = pytest.mark.slow
+
 COUNTED = (USAGE.input, USAGE.cached, USAGE.output, USAGE.reasoning)
 SCHEMA = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
 

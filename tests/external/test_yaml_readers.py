@@ -17,6 +17,8 @@ from agentv_ci.results.files import form
 from tests.external.tools import node_modules, run
 from tests.report.builders import NASTY, any_text, finding, row, well_formed
 
+pytestmark = pytest.mark.slow
+
 PACKAGES = ("yaml@2.9.1", "js-yaml@4.1.0")
 WORDS = (
     "y", "Y", "yes", "Yes", "n", "no", "NO", "on", "Off", "true", "False", "null", "Null", "~", "=", "<<", "",

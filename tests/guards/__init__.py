@@ -1,1 +1,1 @@
-"""Guards: every list that exists twice is compared, and the failure names the command that mends it."""
+"""Guards: what exists twice is compared; a failure names the command that fixes it."""

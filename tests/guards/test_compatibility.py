@@ -1,4 +1,4 @@
-"""What earlier versions wrote is still valid, and earlier plans still give the same rows."""
+"""Files of earlier versions are valid, and their plans give the same rows."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def test_documents_of_an_earlier_version_are_valid(folder: Path) -> None:
 
 @pytest.mark.parametrize("plan", ["plan.json", "plan-only-read.json"])
 @pytest.mark.parametrize("folder", VERSIONS, ids=lambda folder: folder.name)
-def test_digests_of_an_earlier_version_are_still_computed_alike(folder: Path, plan: str) -> None:
-    """Reading a plan computes every digest in it once more."""
+def test_digests_of_an_earlier_version(folder: Path, plan: str) -> None:
+    # Reading a plan computes its digests again.
     assert read_plan(folder / plan).cases
 
 
 @pytest.mark.parametrize("folder", VERSIONS, ids=lambda folder: folder.name)
-def test_a_plan_of_an_earlier_version_runs_as_it_did(
+def test_plan_of_an_earlier_version_gives_the_same_rows(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -47,5 +47,5 @@ def test_a_plan_of_an_earlier_version_runs_as_it_did(
 
 
 def verdict(row: dict[str, Any]) -> dict[str, Any]:
-    """What a later version may not change."""
+    """The fields that a later version must not change."""
     return {key: row[key] for key in ("eval_id", "suite", "trial", "verdict", "score", "digest", "candidate_answer")}

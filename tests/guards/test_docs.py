@@ -1,4 +1,4 @@
-"""What the documentation says is true."""
+"""The documentation is correct: its examples, tables, links and commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kind that is in a contract is also a file, a corpus case and a row in the docs; and the other way round."""
+"""Every kind of a contract has a file, a corpus case and a row in the docs, and vice versa."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PACKAGE = REPOSITORY / "agentv_ci"
 
 
 def written(folder: str) -> str:
-    """Everything that the corpus's authors write."""
+    """Return the authored documents of the corpus as one text."""
     paths = sorted((REPOSITORY / "tests" / "corpus" / folder).rglob("*.y*ml"))
     return "\n".join(path.read_text("utf-8") for path in paths if "expected" not in path.parts)
 
@@ -32,7 +32,7 @@ DOCS = {path.stem: path.read_text("utf-8") for path in (REPOSITORY / "docs").glo
 
 
 def kinds(union: Any, key: str) -> list[str]:
-    """The names of a discriminated union's branches; of several names of one branch the first."""
+    """Return the kinds of a discriminated union; of several names of one branch the first."""
     branches = getattr(union, "__value__", union)
     members = get_args(get_args(branches)[0])
     return [str(get_args(member.model_fields[key].annotation)[0]) for member in members]
@@ -53,13 +53,13 @@ APIS = {"azure-openai", "openai", "anthropic", "gemini"}
 
 
 @pytest.mark.parametrize("kind", [kind for kind in kinds(Target, "provider") if kind not in APIS])
-def test_provider_stands_in_the_corpus(kind: str) -> None:
-    """An API needs a server beside the corpus: tests/execute/apis/test_every_api.py."""
+def test_provider_is_in_the_corpus(kind: str) -> None:
+    # APIs need a server: tests/execute/apis/test_every_api.py.
     assert f"provider: {kind}" in CORPUS, "add a case to tests/corpus/valid/"
 
 
 def scorers() -> list[str]:
-    """The functions that score, each named by its kind; kinds that are much alike share a file."""
+    """Return the functions that score, each named by its kind."""
     texts = [path.read_text("utf-8") for path in (PACKAGE / "evaluate" / "evaluators").glob("[!_]*.py")]
     return re.findall(r"^async def ([a-z]\w*)\(", "\n".join(texts), re.MULTILINE)
 
@@ -71,7 +71,7 @@ def test_evaluator_is_complete(kind: str) -> None:
     assert f"`{kind}`" in DOCS["evaluators"].split("## ")[0], "add it to the table of docs/evaluators.md"
 
 
-def test_no_file_is_without_a_kind() -> None:
+def test_every_file_has_a_kind() -> None:
     assert files(PACKAGE / "execute" / "providers") == {kind.replace("-", "_") for kind in kinds(Target, "provider")}
     assert sorted(scorers()) == sorted(kinds(AuthoredEvaluator, "type"))
     assert files(PACKAGE / "validators" / "builtin") == {*BUILT_IN}

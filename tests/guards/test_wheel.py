@@ -1,4 +1,4 @@
-"""What is installed is what was tested: the wheel and the source distribution, in environments of their own."""
+"""The wheel and the source distribution are complete, and the wheel runs in a fresh environment."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build both; the wheel is built from the source distribution."""
+    """Build both, the wheel from the source distribution."""
     folder = tmp_path_factory.mktemp("dist")
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(REPOSITORY)]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     return folder
 
 
-def test_wheel_and_source_distribution_contain_the_schemas_and_what_projects_begin_with(distributions: Path) -> None:
+def test_distributions_contain_schemas_and_templates(distributions: Path) -> None:
     (wheel,) = distributions.glob("*.whl")
     (source,) = distributions.glob("*.tar.gz")
     with zipfile.ZipFile(wheel) as archive:
@@ -69,7 +69,7 @@ def test_wheel_runs_in_a_fresh_environment(distributions: Path, tmp_path: Path) 
     for name in TITLES:
         published = (REPOSITORY / "schemas" / f"{name}.schema.json").read_text("utf-8")
         assert run("-m", "agentv_ci", "schema", name) == published
-    assert "begun/evals/example.test.yaml" in run("-m", "agentv_ci", "init", "begun")
-    assert "gate: passed" in run("-m", "agentv_ci", "eval", "begun/evals", "--out", "begun.jsonl")
+    assert "started/evals/example.test.yaml" in run("-m", "agentv_ci", "init", "started")
+    assert "gate: passed" in run("-m", "agentv_ci", "eval", "started/evals", "--out", "started.jsonl")
     example = REPOSITORY / "docs" / "examples" / "simple" / "evals" / "example.test.yaml"
     assert "gate: passed" in run("-m", "agentv_ci", "eval", str(example), "--out", "results.jsonl")

@@ -76,7 +76,7 @@ def test_output_values_cannot_add_outputs() -> None:
 
 
 def published(folder: Path | None = None, *, workflow: Any = PULL_REQUEST, **given: Any) -> tuple[list[str], str]:
-    """Publish without a token; returns what the runner was told, and the comment."""
+    """Publish without a token; returns the lines for the runner, and the comment."""
     options = PublishOptions(
         given.pop("annotations", "all"),
         given.pop("comment", "auto"),
