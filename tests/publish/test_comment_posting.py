@@ -104,11 +104,18 @@ def test_comment_is_found_among_many(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("viewer", "login"), [("acme-evals", "acme-evals[bot]"), (None, BOT)], ids=["app", "server that does not report it"]
+    ("viewer", "login", "token"),
+    [
+        ("acme-evals", "acme-evals[bot]", TOKEN),
+        ("acme-evals[bot]", "acme-evals[bot]", TOKEN),
+        (None, BOT, TOKEN),
+        ("github-actions", BOT, "ghp_personal0123456789"),
+        ("ada", "ada", "ghp_personal0123456789"),
+    ],
 )
-def test_own_comment_is_found_by_its_author(site: Site, viewer: str | None, login: str) -> None:
+def test_own_comment_is_found_by_its_author(site: Site, viewer: str | None, login: str, token: str) -> None:
     site.github.viewer, site.github.login = viewer, login
-    site.comment(1, 2)
+    site.comment(1, 2, token=token)
     assert site.methods == ["POST", "PATCH"]
 
 

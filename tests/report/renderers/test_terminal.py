@@ -86,6 +86,15 @@ def test_ten_cases_are_listed(failing: int, shown: int, last: list[str]) -> None
     assert [text for text in lines if "more" in text] == last
 
 
+@pytest.mark.parametrize(("number", "first"), [(10, "evals/00.yaml"), (11, "evals/10.yaml")])
+def test_long_lists_of_groups_have_the_worst_first(number: int, first: str) -> None:
+    rows = [
+        row("fail" if each == number - 1 else "pass", of=case(suite=f"evals/{each:02}.yaml")) for each in range(number)
+    ]
+    lines = printed(*rows)
+    assert lines[lines.index("by suite:") + 1].split()[0] == first
+
+
 def test_reasons_of_many_suites_are_cut() -> None:
     lines = printed(*(row("fail", of=case(suite=f"evals/{number}.yaml")) for number in range(60)))
     assert "  … and 50 more" in lines[lines.index("gate: not passed") :]
