@@ -157,21 +157,6 @@ class TestOptions:
         assert project.json("r.report.json")["dry_run"] is True
         assert [*project.folder.rglob("asked"), *project.folder.rglob("probed")] == []
 
-    def test_failed_health_check_ends_the_run(self, project: Project) -> None:
-        check = {"type": "command", "command_template": "echo not up >&2; exit 1"}
-        project.targets(tool("touch asked", healthcheck=check))
-        done = project.eval()
-        assert done.code == 4
-        assert "target 'default' is not available: health check failed: not up (exit code 1)" in done.err
-        assert [*project.folder.rglob("asked")] == []
-
-    def test_failure_of_the_last_case_stops_nothing(self, project: Project) -> None:
-        project.documents("a", FAILS)
-        done = project.eval("--fail-fast")
-        assert done.code == 1
-        assert "--resume" not in done.out
-        assert project.json("r.report.json")["stopped"] is None
-
 
 class TestPlans:
     @pytest.fixture(autouse=True)

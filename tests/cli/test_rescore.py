@@ -66,11 +66,6 @@ class TestScores:
         before, after = project.json("r.report.json"), project.json("r.rescored.report.json")
         assert (after["statistics"], after["counts"]) == (before["statistics"], before["counts"])
 
-    def test_many_trials_are_scored(self, project: Project) -> None:
-        row = answered(project)
-        project.store("r.jsonl", *({**row, "trial": number} for number in range(1, 501)))
-        assert sorted(each["trial"] for each in rescored(project, "--workers", "8")) == list(range(1, 501))
-
     def test_missing_trial_is_an_error(self, project: Project) -> None:
         project.documents("one")
         assert project.eval("--repeat", "3").code == 0
@@ -155,25 +150,6 @@ class TestRows:
         warning = "tool calls are unknown in 1 row without messages; run the targets with --include-trace"
         assert (done.code, warning in done.err) == (4, True)
         assert [each["status"] for each in project.rows(RESCORED)[0]["evaluator_results"]] == ["ok", "error"]
-
-    @pytest.mark.parametrize("form", ["jsonl", "yaml"])
-    @pytest.mark.parametrize(
-        "answer",
-        [
-            "Hello \u2028 \x85 \x00 \x1b[31m 😀",
-            "Hello {{ candidate_answer }} ${{ HOME }} ::error::x",
-            "Hello\r\n- a: 1\n---\n",
-            "  Hello: |\n   x\n",
-            "- Hello\n- schema_version: 1",
-            "Hello" * 100_000,
-        ],
-        ids=lambda answer: answer[:12],
-    )
-    def test_answer_does_not_change(self, answer: str, form: str, project: Project) -> None:
-        project.store("r.jsonl", {**answered(project), "candidate_answer": answer})
-        project.run("rescore", "r.jsonl", "--output-format", form, "--out", f"once.{form}")
-        assert project.run("rescore", f"once.{form}", "--out", "again.jsonl").code == 0
-        assert project.rows("again.jsonl")[0]["candidate_answer"] == answer
 
     def test_answer_cannot_be_a_command(self, project: Project) -> None:
         answer = "\x1b]0;x\x07\n::error::owned\n##[error]"
@@ -294,17 +270,10 @@ class TestErrors:
         ("damage", "place"),
         [
             (lambda row: row + row[: len(row) // 2], "r.jsonl:2:"),
-            (lambda row: row[:40], "r.jsonl:1: not a result row"),
-            (lambda row: "\n" + row, "r.jsonl:1:"),
-            (lambda row: row + "null\n", "r.jsonl:2:"),
-            (lambda row: row + "[]\n", "r.jsonl:2:"),
-            (lambda row: row + "[" * 50_000 + "\n", "r.jsonl:2:"),
             (lambda row: row.replace('"schema_version":1', '"schema_version":2'), "r.jsonl:1:"),
-            (lambda row: row.replace('"score":1.0', '"score":NaN'), "r.jsonl:1:"),
-            (lambda row: row.replace('"trial":1', '"trial":0'), "r.jsonl:1:"),
             (lambda row: row * 2, "contains trial 1 of case 'one' twice"),
         ],
-        ids=["torn end", "torn", "blank line", "null", "list", "deep", "later version", "nan", "trial 0", "twice"],
+        ids=["torn end", "later version", "twice"],
     )
     def test_damaged_row_is_named(self, damage: Callable[[str], str], place: str, project: Project) -> None:
         answered(project)
@@ -312,19 +281,6 @@ class TestErrors:
         done = project.run("rescore", "r.jsonl")
         assert (done.code, place in done.err) == (2, True)
         assert not project.path(RESCORED).exists()
-
-    @pytest.mark.parametrize("data", [b"\xff\xfe\n", b"\x00" * 100, b"\x1f\x8b\x08\x00"])
-    @pytest.mark.parametrize("name", ["b.jsonl", "b.yaml"])
-    def test_binary_file_is_an_error(self, name: str, data: bytes, project: Project) -> None:
-        answered(project)
-        project.path(name).write_bytes(data)
-        assert project.run("rescore", name).code == 2
-
-    def test_windows_line_ends_are_read(self, project: Project) -> None:
-        answered(project)
-        path = project.path("r.jsonl")
-        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-        rescored(project)
 
     @pytest.mark.parametrize(
         ("arguments", "code", "error"),
@@ -372,12 +328,11 @@ class TestErrors:
         assert (done.code, "'default'" in done.err) == (2, True)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-    def test_interruption_keeps_finished_rows(self, number: signal.Signals, project: Project) -> None:
+    def test_interruption_keeps_finished_rows(self, project: Project) -> None:
         row = answered(project)
         project.documents({"id": "one", "evaluators": [{"name": "s", "type": "code", "script": "sh wait.sh"}]})
         project.write({"evals/wait.sh": "[ -e once ] && touch waits && sleep 60; touch once; echo '{\"score\": 1}'\n"})
         project.store("r.jsonl", row, {**row, "trial": 2})
-        done = stopped(project, "rescore", "r.jsonl", when=project.path("evals/waits").exists, by=number)
+        done = stopped(project, "rescore", "r.jsonl", when=project.path("evals/waits").exists, by=signal.SIGINT)
         assert (done.code, "interrupted; finished rows are kept" in done.err) == (130, True)
         assert [each["trial"] for each in project.rows(RESCORED)] == [1]

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import signal
-from typing import Any
-
 import pytest
 
-from tests.cli.builders import stopped
 from tests.servers.chat_api import chat_api, says
-from tests.support import has_ended
-from tests.support.evals import KEY, gpt, tool
-from tests.support.projects import GREETS, HELLO, JUDGED, Project
+from tests.support.evals import KEY, gpt
+from tests.support.projects import HELLO, JUDGED, Project
 
 PRICED, ONE_ANSWER_USD = "gpt-4o", 0.000325
 """A model with a public price, and what an answer of the server costs."""
@@ -78,14 +73,6 @@ class TestMerging:
         assert project.run("report", "part-2.jsonl", "--expect-shards", "2", "--out", "all.jsonl").code == 1
         assert project.run("report", *arguments).code == 1
 
-    def test_killed_shard_is_named(self, project: Project) -> None:
-        project.documents("a", "b")
-        first, second = shards(project, 2)
-        project.write({first: project.text(first)[:-40]})
-        project.path("part-1.report.json").unlink()
-        done = project.run("report", first, second, "--expect-shards", "2")
-        assert (done.code, first in done.out) == (1, True)
-
 
 class TestBalance:
     @pytest.fixture(autouse=True)
@@ -106,16 +93,6 @@ class TestBalance:
         assert project.run("eval", "evals", "--shard", "2/2", "--balance", other, "--out", "2.jsonl").code == 0
         assert {row["eval_id"] for name in ("1.jsonl", "2.jsonl") for row in project.rows(name)} == {"a", "c"}
         assert project.run("report", "1.jsonl", "2.jsonl", "--expect-shards", "2").code == 1
-
-    def test_cases_without_durations_are_distributed(self, project: Project) -> None:
-        files = shards(project, 3, "--balance", self.durations(project, "none.jsonl"))
-        assert [len(project.rows(file)) for file in files] == [2, 2, 2]
-
-    def test_durations_of_other_cases_do_not_count(self, project: Project) -> None:
-        foreign = self.durations(project, "foreign.jsonl", a=900, b=5, c=70, d=8)
-        project.documents(*"uvwxyz")
-        files = shards(project, 2, "--balance", foreign)
-        assert sorted(row["eval_id"] for file in files for row in project.rows(file)) == [*"uvwxyz"]
 
     @pytest.mark.parametrize("name", ["torn.jsonl", "torn.yaml"])
     def test_torn_results_can_be_used(self, name: str, project: Project) -> None:
@@ -164,42 +141,3 @@ class TestBudgets:
             assert project.json("r.report.json")["unpriced_models"] == ["no-such-model"]
             assert project.run("report", "r.jsonl").code == 1
             assert project.run("rescore", "r.jsonl").code == 1
-
-
-@pytest.mark.slow
-class TestInterruption:
-    def whole_rows(self, project: Project) -> list[str]:
-        text = project.text("r.jsonl") if project.path("r.jsonl").exists() else ""
-        return [line for line in text.splitlines(keepends=True) if line.endswith("\n")]
-
-    def waiting(self, project: Project, *finished: str) -> None:
-        """Cases of which the last one waits for a child of its command."""
-        waits: dict[str, Any] = {"id": "waits", "execution": {"target": "waits"}}
-        command = f"sleep 20 & echo $! > {project.folder}/child; wait"
-        project.documents(*finished, waits, targets=(GREETS, tool(command, name="waits")))
-
-    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-    def test_interruption_keeps_rows_and_leaves_no_child(self, number: signal.Signals, project: Project) -> None:
-        self.waiting(project, "a")
-        child = project.path("child")
-        arguments = ["eval", "evals", "--out", "r.jsonl", "--shard", "1/1"]
-        done = stopped(project, *arguments, when=lambda: child.exists() and child.read_text().endswith("\n"), by=number)
-        assert (done.code, done.err) == (130, "error: interrupted; finished rows are kept\n")
-        assert [row["eval_id"] for row in project.rows()] == ["a"]
-        assert has_ended(int(child.read_text()))
-        report = project.json("r.report.json")
-        assert (report["gate"]["exit_code"], report["stopped"], report["counts"]["rows"]) == (130, "interrupted", 1)
-        assert project.run("report", "r.jsonl", "--expect-shards", "1").code == 130
-
-    def test_report_of_an_earlier_run_does_not_count_for_a_killed_one(self, project: Project) -> None:
-        project.documents("a", "b")
-        assert project.eval().code == 0
-        before = self.whole_rows(project)
-        self.waiting(project, "a", "b")
-        stopped(
-            project,
-            *("eval", "evals", "--out", "r.jsonl"),
-            when=lambda: len(known := self.whole_rows(project)) == 2 and known != before,
-            by=signal.SIGKILL,
-        )
-        assert project.run("report", "r.jsonl").code != 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,7 @@ from urllib.parse import quote
 
 import pytest
 
-from agentv_ci.contracts.exchange import Request, Response
-from agentv_ci.execute import targets
+from agentv_ci.contracts.exchange import Response
 from agentv_ci.execute.stores import Store
 from tests.servers.chat_api import Reply, chat_api, fails, says
 from tests.support.evals import KEY, gpt, tool
@@ -57,13 +56,6 @@ class TestCache:
             project.write({"evals/rules.instructions.md": "Be short"})
             assert [questions(guided) > 0, questions(guided)] == [True, 0]
 
-    def test_environment_of_a_command_is_part_of_the_question(self, project: Project) -> None:
-        project.documents("a", targets=(tool("echo Hello $SIZE", env={"SIZE": "${{ SIZE }}"}),))
-        for size in ("small", "large"):
-            project.env["SIZE"] = size
-            assert project.eval("--cache").code == 0
-            assert project.rows()[0]["candidate_answer"] == f"Hello {size}"
-
     def test_errors_are_asked_again(self, project: Project) -> None:
         with chat_api(fails(400, "no"), says("Hello")) as api:
             project.documents("a", targets=(gpt(api.base_url),))
@@ -85,22 +77,6 @@ class TestCache:
             assert len(api.requests) == 8
             assert api.most_at_once > 2
 
-    @pytest.mark.parametrize(
-        "damage",
-        [
-            *('{"version": 1}', '{"version": 2}', "", "{", "[" * 100_000, "null", "\x00"),
-            lambda entry: json.dumps({**entry, "response": {**entry["response"], "duration_ms": -1}}),
-            lambda entry: json.dumps({**entry, "response": {**entry["response"], "request": {"p": float("nan")}}}),
-        ],
-    )
-    def test_damaged_entry_counts_as_missing(self, damage: str | Callable[[Any], str], project: Project) -> None:
-        project.documents("a", targets=(tool("echo Hello"),))
-        assert project.eval("--cache").code == 0
-        (path,) = project.path(".agentv/cache").glob("*/*.json")
-        path.write_text(damage if isinstance(damage, str) else damage(json.loads(path.read_text("utf-8"))), "utf-8")
-        assert project.eval("--cache").code == 0
-        assert project.rows()[0]["cached"] is False
-
     def test_unreadable_reply_of_a_judge_is_not_reused(self, project: Project) -> None:
         left = ["what?", "what?", '{"score": 1.0, "reasoning": "fine"}']
 
@@ -119,28 +95,6 @@ class TestCache:
             price = {"gpt-mock": {"input_per_mtok": 1, "output_per_mtok": 1}}
             project.write({".agentv/config.yaml": json.dumps({"$schema": "agentv-config-v2", "prices": price})})
             assert project.eval("--cache").code == 0
-
-    def test_batch_with_known_answers_is_not_asked_again(
-        self, project: Project, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        asked: list[list[str]] = []
-
-        class Batches:
-            async def check(self) -> None: ...
-
-            async def ask(self, request: Request) -> Response:
-                raise AssertionError(request)
-
-            async def ask_together(self, requests: Sequence[Request]) -> Sequence[Response]:
-                asked.append([request.case_id for request in requests])
-                return [Response("Hello", (), has_trace=False) for _ in requests]
-
-            async def close(self) -> None: ...
-
-        monkeypatch.setattr(targets, "open_provider", lambda *_: Batches())
-        project.documents("a", "b", targets=({"name": "default", "provider": "vscode", "provider_batching": True},))
-        assert [project.eval("--cache").code for _ in range(2)] == [0, 0]
-        assert asked == [["a", "b"]]
 
     def test_clear_keeps_other_files(self, project: Project) -> None:
         project.documents("a", targets=(tool("echo Hello"),))
@@ -274,21 +228,6 @@ class TestRecordings:
 
 
 class TestDumps:
-    def test_every_question_and_trace_has_a_file(self, project: Project) -> None:
-        ids = ["../x", "a/b", "a?b", "a b", "x" * 300, "日本語", "größe", "CON", ".", "..", "-rf", "a\u202eb"]
-        for name in ("evals/x.yaml", "evals/y.yaml"):
-            project.documents(*ids, name=name, evaluators=[JUDGED])
-        before = {path for path in project.folder.rglob("*") if path.is_file()}
-        assert project.eval("--dump-dir", "d", "--dump-prompts", "--dump-traces").code == 0
-        written = {path for path in project.folder.rglob("*") if path.is_file()} - before - {project.path("r.jsonl")}
-        folders = {project.folder, project.path("d/prompts"), project.path("d/traces")}
-        assert {path.parent for path in written} == folders
-        prompts = [json.loads(path.read_text("utf-8")) for path in project.path("d/prompts").iterdir()]
-        assert sorted((each["eval_id"], each["suite"], each["target"]) for each in prompts) == sorted(
-            (case, f"evals/{name}.yaml", target) for case in ids for name in "xy" for target in ("default", "judge")
-        )
-        assert len([*project.path("d/traces").iterdir()]) == 2 * len(ids)
-
     def test_deep_arguments_of_a_call_can_be_dumped(self, project: Project) -> None:
         function = {"name": "t", "arguments": f'{{"a": {"[" * 199}{"]" * 199}}}'}
         message = {
