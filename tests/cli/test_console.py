@@ -92,6 +92,7 @@ class TestProgress:
         shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.getvalue())
         assert [text for text in texts if text not in shown] == []
         assert term == "dumb" or max(map(len, shown.splitlines())) <= columns
+        assert ("━" in shown) == (term == "xterm" and columns > 75)
 
 
 def on_a_terminal(project: Project, stream: str, **env: str) -> tuple[int, str, str]:

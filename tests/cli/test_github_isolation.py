@@ -140,7 +140,8 @@ class TestAgents:
         known = job.path("_runner_file_commands")
         job.write({"_runner_file_commands/set_env": "", "_runner_file_commands/set_output": "mine=1\n"})
         (known / "add_path").symlink_to("elsewhere")
-        job.agent("for file in ../_runner_file_commands/*; do echo LD_PRELOAD=x > $file; done; echo Hello")
+        folder = "../_runner_file_commands"
+        job.agent(f"cd {folder}; echo LD_PRELOAD=x > add_path; rm set_env set_output; mkdir -p set_env/x; echo Hello")
         files = {"GITHUB_ENV": "set_env", "GITHUB_PATH": "add_path", "GITHUB_OUTPUT": "set_output"}
         env = {name: str(known / file) for name, file in files.items()}
         assert job.step_in_a_process(GITHUB_ACTIONS="true", **env).code == 0

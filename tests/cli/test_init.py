@@ -195,6 +195,8 @@ class TestWorkflow:
             assert tuple(re.findall(r"secrets\.(\w+)", text)) == starter.variables
             assert ("validate-only: " in text) == bool(starter.variables or not starter.runs_on_servers)
             assert "#:" not in text
+            assert ("# Install what the command requires here." in text) == (kind == "cli")
+            assert (f"npm install --global {starter.package} " in text) == (starter.package is not None)
 
     def test_agents_are_installed_in_tested_versions(self) -> None:
         (agents,) = re.findall(r"^AGENTS = (.*)", (REPOSITORY / "Makefile").read_text("utf-8"), re.MULTILINE)
@@ -296,6 +298,17 @@ class TestExistingFiles:
         printed = project.run("init", "--provider", "anthropic").out
         env = YAML(typ="safe").load(project.text(WORKFLOW))["jobs"]["evals"]["steps"][-1]["env"]
         assert ([*env], "export ANTHROPIC_API_KEY" in printed) == (["OPENAI_API_KEY"], False)
+
+    def test_workflow_installs_the_agent_of_existing_targets(self, project: Project) -> None:
+        project.targets({"name": "default", "provider": "codex"})
+        assert project.run("init").code == 0
+        assert f"npm install --global {STARTERS['codex'].package} " in project.text(WORKFLOW)
+
+    @pytest.mark.parametrize(("names", "used"), [(["a", "default"], "default"), (["a", "b"], "a")])
+    def test_default_target_is_used_before_the_first(self, names: list[str], used: str, project: Project) -> None:
+        project.targets(*(tool("echo Paris Ada", name=name) for name in names))
+        assert project.run("init").code == 0
+        assert f"target: {used}\n" in project.text(EXAMPLE)
 
     @pytest.mark.parametrize("text", ["", "targets: 1\n", "targets: [1, {name: ''}]\n", "a: [\n"])
     def test_unreadable_targets_are_kept(self, text: str, project: Project) -> None:

@@ -217,6 +217,11 @@ class TestJudges:
         done = check(project, "--judge-target", "labelled answers", "--targets", "t.yaml")
         assert (done.code, "1 answer, judged once by 'labelled answers' (mock)" in done.out) == (0, True)
 
+    def test_warnings_of_the_set_are_on_standard_error(self, project: Project) -> None:
+        judge_set(project, PASSES, prompt="{{ question }}")
+        done = check(project)
+        assert (done.code, "[AV306]" in done.err, "AV306" in done.out) == (0, True, False)
+
     def test_secrets_are_masked(self, project: Project) -> None:
         secret = project.env["MY_API_KEY"] = "sk-live-abcdefghijklmnop"
         reply = json.dumps({"score": 1, "reasoning": secret})

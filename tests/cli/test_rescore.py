@@ -72,6 +72,13 @@ class TestScores:
         project.store("r.jsonl", *(row for row in project.rows() if row["trial"] != 2))
         assert len(rescored(project, code=4)) == 2
 
+    @pytest.mark.parametrize(("repeat", "warnings"), [(3, 1), ({"max": 3, "stop_when": "decided"}, 0)])
+    def test_fewer_trials_than_required_are_a_warning(self, repeat: object, warnings: int, project: Project) -> None:
+        answered(project)
+        project.documents("one", repeat=repeat)
+        done = project.run("rescore", "r.jsonl")
+        assert done.err.count("warning: fewer stored trials than the case requires: one\n") == warnings
+
     @pytest.mark.parametrize(
         ("flags", "code"),
         [([], 1), (["--min-pass-rate", "0"], 0), (["--min-pass-rate", "0", "--min-mean-score", "0.1"], 1)],
