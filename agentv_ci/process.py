@@ -49,7 +49,7 @@ class ProcessResult:
     """The result of a command that ended by itself."""
 
     status: int
-    """Exit status; −N after signal N."""
+    """Exit code; −N after signal N."""
     stdout: str
     stderr: str
 
@@ -179,7 +179,7 @@ class _Output(asyncio.SubprocessProtocol):
 
     async def answered(self) -> None:
         """Wait until the process has ended, and a moment longer for its last output."""
-        # Not `await self.ended`: a time-out would cancel the future, and the end would not be noticed.
+        # Not `await self.ended`: a timeout would cancel the future, and the end would not be noticed.
         await asyncio.wait((self.ended,))
         if not self.is_flooded:
             await asyncio.wait((self.drained,), timeout=DRAIN_S)

@@ -15,7 +15,7 @@ ANSWERER, JUDGE = "answerer", "judge"
 RIGHT = "I am sorry to hear that. You can return it within 30 days; we pay for the parcel."
 WRONG = "I am sorry, I do not know."
 QUESTION = (
-    "Hello, I bought a <product> from you (order <order>) and it arrived on Monday. It works, but its colour "
+    "Hello, I bought a <product> from you (order <order>) and it arrived on Monday. It works, but its color "
     "looks different on your site. Can I still send it back, and who pays for the parcel?"
 )
 EXPECTED = "You can return order <order> within 30 days of its arrival; we pay for the parcel."

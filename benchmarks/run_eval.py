@@ -228,7 +228,7 @@ def _ask(tool: Tool, workload: Workload, cases: int, root: Path, server: Server,
 
 
 def _run(command: Sequence[str], folder: Path) -> tuple[Run, int, str]:
-    """Return what a command took, its exit status, and what it said."""
+    """Return what a command took, its exit code, and what it said."""
     homes = {name: str(folder.parent / "home") for name in HOMES}
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
         start = time.perf_counter()

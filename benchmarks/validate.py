@@ -185,7 +185,7 @@ def _see_it_find_mistakes(tool: Tool, root: Path) -> None:
 
 
 def _run(tool: Tool, folder: Path) -> tuple[Run, int, str]:
-    """Return what a run over a folder took, its exit status, and what it said."""
+    """Return what a run over a folder took, its exit code, and what it said."""
     command = [*tool.command, *(files_of(folder) if tool.takes_files else ())]
     homes = {name: str(folder.parent / "home") for name in ("AGENTV_HOME", "PROMPTFOO_CONFIG_DIR")}
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:

@@ -143,7 +143,7 @@ DRAWN = {
     f"compare at {CONFIDENCE:g}, moody agent: false alarm": "#5dade2",
     f"compare at {CONFIDENCE:g}, one case broken: missed": "#7d8a35",
 }
-"""What the plot shows, and in which colour."""
+"""What the plot shows, and in which color."""
 LEFT, TOP, WIDTH, HEIGHT = 50, 20, 440, 260
 
 

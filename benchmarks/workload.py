@@ -50,7 +50,7 @@ evalcases:
           - type: text
             value: |
               Hello, I bought a {product} from you (order {order}) and it arrived on Monday.
-              It works, but its colour looks different on your site: is that a mistake?
+              It works, but its color looks different on your site: is that a mistake?
               Can I still send it back, and who pays for the parcel?
     expected_messages:
       - role: assistant
@@ -99,7 +99,7 @@ tests:
       policy: file://policies/returns.md
       question: |
         Hello, I bought a {product} from you (order {order}) and it arrived on Monday.
-        It works, but its colour looks different on your site: is that a mistake?
+        It works, but its color looks different on your site: is that a mistake?
         Can I still send it back, and who pays for the parcel?
       expected: |
         I am sorry that the {product} is not what you expected. You can return order {order}

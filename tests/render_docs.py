@@ -107,7 +107,11 @@ def _rules(page: str) -> str:
 def _settings(page: str) -> str:
     def table(match: re.Match[str]) -> str:
         rows = "\n".join(_rows(*_family(match["kind"])))
-        text = f"| field | also | is | when absent, read from |\n|---|---|---|---|\n{rows}" if rows else "No others."
+        text = (
+            f"| field | aliases | description | environment variable |\n|---|---|---|---|\n{rows}"
+            if rows
+            else "No additional settings."
+        )
         return f"<!-- settings: {match['kind']} -->\n\n{text}\n\n<!-- /settings -->"
 
     return SETTINGS.sub(table, page)
@@ -142,7 +146,7 @@ def _field_table(part: type[Authored], without: set[str]) -> str:
         for name, field in part.model_fields.items()
         if name not in without
     )
-    return "\n".join(["| field | is | default |", "|---|---|---|", *rows])
+    return "\n".join(["| field | description | default |", "|---|---|---|", *rows])
 
 
 def _ports(page: str) -> str:
@@ -157,7 +161,11 @@ def _ports(page: str) -> str:
     def table(match: re.Match[str]) -> str:
         of, kind = match["of"], match["kind"]
         rows = "\n".join(_port(name, each, kind) for name, each in known[of][kind].items())
-        head = "| input | is | default |\n|---|---|---|" if kind == "inputs" else "| output | is |\n|---|---|"
+        head = (
+            "| input | description | default |\n|---|---|---|"
+            if kind == "inputs"
+            else "| output | description |\n|---|---|"
+        )
         return f"<!-- {of}: {kind} -->\n\n{head}\n{rows}\n\n<!-- /{of} -->"
 
     return PORTS.sub(table, page)
@@ -186,9 +194,9 @@ def _command_sections(group: click.Group, ctx: click.Context) -> Iterator[str]:
         about, *examples = inspect.cleandoc(command.help or "").split("\b\nExamples:\n")
         shown = [f"## {own.command_path}", f"```text\n{usage}\n```", re.sub(r"\\?\x08\n", "", about).strip()]
         shown += [f"```sh\n{inspect.cleandoc(each)}\n```" for each in examples]
-        rows = [_option_row(each, own) for each in command.params if isinstance(each, click.Option)]
+        rows = [_option_row(each, own) for each in command.params if isinstance(each, click.Option) and not each.hidden]
         if rows and not isinstance(command, click.Group):
-            shown.append("\n".join(["| option | is |", "|---|---|", *rows]))
+            shown.append("\n".join(["| option | description |", "|---|---|", *rows]))
         yield "\n\n".join(shown)
         if isinstance(command, click.Group):
             yield from _command_sections(command, own)

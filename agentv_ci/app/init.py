@@ -84,7 +84,9 @@ def write_start(start: Start) -> None:
 def _steps(folder: Path, targets: Path | None, choices: Choices, *, wished: Choices) -> Iterator[Step]:
     if targets is not None:
         is_other = wished.is_chosen and wished.provider != choices.provider
-        note = f"uses '{choices.target}', not {wished.provider}; add a target to it" if is_other else ""
+        note = (
+            f"its target '{choices.target}' does not use {wished.provider}; add or change a target" if is_other else ""
+        )
         yield Step("kept", targets, "", note=note)
     root = find_root(folder / "evals", folder)
     subfolder = folder.relative_to(root).as_posix() if root != folder else None

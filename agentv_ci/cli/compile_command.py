@@ -191,9 +191,11 @@ def _show_estimate(estimate: Estimate, form: Literal["text", "json"]) -> None:
     for each in estimate.targets:
         if each.target in estimate.unpriced:
             what = f"model '{each.model}' of target '{each.target}'" if each.model else f"target '{each.target}'"
-            show_line(f"unknown price of {one_line(what)}, not in the cost: set `prices` in .agentv.yaml", "warn")
+            show_line(
+                f"unknown price of {one_line(what)}, not in the cost: set `prices` in .agentv/config.yaml", "warn"
+            )
     click.echo(
-        f"approximate, without retries, at public prices of {estimate.prices_as_of}; see `prices` in .agentv.yaml"
+        f"approximate, without retries, at public prices of {estimate.prices_as_of}; see `prices` in config.yaml"
     )
 
 

@@ -102,7 +102,12 @@ def _fitting(chosen: Callable[[str], Choices]) -> Callable[[str], Choices]:
 def _show(start: Start) -> None:
     written, kept, pasted = (start.of(fate) for fate in ("written", "kept", "pasted"))
     if not written:
-        show_line("nothing written" if pasted else "nothing written: all files exist already", "good")
+        show_line(
+            "nothing written"
+            if pasted or any(step.note for step in kept)
+            else "nothing written: all files exist already",
+            "good",
+        )
     _list("written:", written)
     _list("unchanged:", kept if written else tuple(step for step in kept if step.note))
     for step in pasted:

@@ -22,7 +22,7 @@ class Rule:
 
 RULES: Mapping[str, Rule] = {
     "AV101": Rule("yaml-syntax", "error", "invalid YAML, or a file beyond the limits of size and depth"),
-    "AV102": Rule("missing-schema", "warning", "`$schema` is missing; the kind was recognised by name or content"),
+    "AV102": Rule("missing-schema", "warning", "`$schema` is missing; the kind was recognized by name or content"),
     "AV103": Rule("unknown-document", "error", "unknown `$schema`, or a given file that is not an agentv-ci document"),
     "AV104": Rule("duplicate-key", "error", "a duplicate key"),
     "AV105": Rule("unreadable-file", "error", "no permission, not UTF-8, or not a regular file"),

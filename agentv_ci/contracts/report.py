@@ -80,7 +80,7 @@ class RepeatedCase(OfCase):
     graded: int = Field(description="Trials with a verdict.")
     passed: int = Field(description="Trials that passed.")
     mean: float = Field(description="Mean score of graded trials.")
-    pass_rate_low: Share = Field(description="Lower bound of the pass rate (95 % Wilson interval).")
+    pass_rate_low: Share = Field(description="Lower bound of the pass rate (95% Wilson interval).")
     pass_rate_high: Share = Field(description="Upper bound of the pass rate.")
     pass_at_k: Items[Share] = Field(description="For k = 1 to at most 20: chance that at least one of k trials passes.")
     pass_hat_k: Items[Share] = Field(description="For k = 1 to at most 20: chance that all k trials pass.")

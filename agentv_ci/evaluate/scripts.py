@@ -23,7 +23,7 @@ INTERPRETERS: Mapping[str, tuple[str, ...]] = {".js": ("node",), ".mjs": ("node"
 async def script_score(
     services: EvaluatorServices, label: str, script: PlanScript, given: JsonObject, *, cwd: Path, timeout_s: float
 ) -> Score:
-    """Run a script with `given` on stdin; a crash, a time-out or a missing score is an error."""
+    """Run a script with `given` on stdin; a crash, a timeout or a missing score is an error."""
     try:
         finished = await run(
             _command(script, services),

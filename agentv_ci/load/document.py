@@ -47,7 +47,7 @@ def load(path: Path, root: Path, *, named: bool) -> Source:
         is_ours = named or kind is not None or not isinstance(error, Foreign) or OURS.search(text) is not None
         refused = (_diagnostic(path, error.problem),) if is_ours else ()
         return Source(path, root, kind, None, lambda: NOWHERE, refused, readable=False)
-    kind, problem = _recognise(path, parsed, named=named)
+    kind, problem = _recognize(path, parsed, named=named)
     # Problems in files of other programs do not matter, but an unknown kind of ours does.
     problems = (*(parsed.problems if named or kind is not None else ()), *([problem] if problem else []))
     found = tuple(_diagnostic(path, each) for each in problems)
@@ -77,7 +77,7 @@ def _diagnostic(path: Path, problem: Problem) -> Diagnostic:
     return diagnostic_at(mark, problem.rule, problem.message, path, hint=problem.hint)
 
 
-def _recognise(path: Path, parsed: Parsed, *, named: bool) -> tuple[Kind | None, Problem | None]:
+def _recognize(path: Path, parsed: Parsed, *, named: bool) -> tuple[Kind | None, Problem | None]:
     data = parsed.data
     declared = data.get("$schema") if isinstance(data, dict) else None
     if isinstance(declared, str):

@@ -1,4 +1,4 @@
-"""Lines of the summary for 80 columns, with styles that the terminal maps to colours."""
+"""Lines of the summary for 80 columns, with styles that the terminal maps to colors."""
 
 from __future__ import annotations
 

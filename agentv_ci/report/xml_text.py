@@ -14,7 +14,7 @@ _ILLEGAL = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udf
 
 
 def clean(text: str) -> str:
-    """Return a text without terminal colours, with LF line ends, and with U+FFFD for what XML forbids."""
+    """Return a text without terminal colors, with LF line ends, and with U+FFFD for what XML forbids."""
     if text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return _ILLEGAL.sub("\ufffd", ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))

@@ -258,7 +258,7 @@ class TestExistingFiles:
         assert project.run("init").code == 0
         before = files(project.folder)
         assert project.run("init").out.startswith("nothing written: all files exist already\nnext:\n")
-        note = f"unchanged:\n  {TARGETS} (uses 'default', not anthropic; add a target to it)\nnext:\n"
+        note = f"unchanged:\n  {TARGETS} (its target 'default' does not use anthropic; add or change a target)\nnext:\n"
         assert note in project.run("init", "--provider", "anthropic").out
         assert files(project.folder) == before
 

@@ -11,7 +11,7 @@ from agentv_ci.evaluate.submission import EvaluatorServices, Submission, output_
 
 
 async def code(settings: PlanCodeEvaluator, submission: Submission, services: EvaluatorServices) -> Score:
-    """Run the script; a crash, a time-out or a missing score is an error, not a zero."""
+    """Run the script; a crash, a timeout or a missing score is an error, not a zero."""
     cwd = settings.cwd
     return await script_score(
         services,

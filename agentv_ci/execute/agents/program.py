@@ -117,7 +117,7 @@ class AgentProvider:
             raise process_failure(error, f"{self._kind} {error}{hint}{ending}") from error
 
     def _response(self, finished: ProcessResult) -> Response:
-        """Read the output; a failure that the agent reports takes precedence over exit status and standard error."""
+        """Read the output; a failure that the agent reports takes precedence over exit code and standard error."""
         try:
             return self._read(finished)
         except AgentFailed as error:

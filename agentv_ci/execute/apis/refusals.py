@@ -1,4 +1,4 @@
-"""Errors of APIs, recognised in the formats of all vendors: proxies mix them."""
+"""Errors of APIs, recognized in the formats of all vendors: proxies mix them."""
 
 from __future__ import annotations
 

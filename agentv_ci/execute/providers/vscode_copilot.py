@@ -181,7 +181,7 @@ class VsCodeProvider:
         return max(0.0, deadline - self._services.environment.monotonic())
 
     async def _appears(self, files: Sequence[Path], timeout_s: float) -> bool:
-        """Wait until all files exist; returns False on a time-out."""
+        """Wait until all files exist; returns False on a timeout."""
         deadline = self._services.environment.monotonic() + timeout_s
         while not all(file.exists() for file in files):
             if (left_s := self._left_s(deadline)) <= 0:

@@ -1,4 +1,4 @@
-"""The summary at the end of a run, for 80 columns, with styles that the terminal maps to colours."""
+"""The summary at the end of a run, for 80 columns, with styles that the terminal maps to colors."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ const INVISIBLE = "\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\
   + "\\u202a-\\u202e\\u2060-\\u206f\\u3164\\ufeff\\ufff9-\\ufffb\\u{e0000}-\\u{e01ef}";
 const CONTROLS = new RegExp(`[${INVISIBLE}]|(?<!${JOINED})[\\u200c\\u200d]|[\\u200c\\u200d](?!${JOINED})`, "gu");
 
-/** A text without terminal colours, and with one kind of line ends. */
+/** A text without terminal colors, and with one kind of line ends. */
 function plain(text) {
   return text.replace(COLOURS, "").replace(/\r\n/g, "\n");
 }
@@ -156,7 +156,7 @@ async function copied(text) {
   }
 }
 
-/** A verdict as a badge that does not rely on colour alone. */
+/** A verdict as a badge that does not rely on color alone. */
 function badge(verdict, size = "") {
   return make("span", { class: `verdict ${verdict} ${size}`.trim() }, verdict);
 }
