@@ -1,4 +1,4 @@
-"""Values are compared as their authors mean it."""
+"""JSON values are compared by value: equality, numbers and dates."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv_ci.contracts.evaluators import FieldAccuracyEvaluator
-from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.json_values import is_same, is_same_moment, moment_of, number_of
-from tests.evaluate.builders import assess
 
 SCALARS = (
     st.none()
@@ -29,15 +26,9 @@ VALUES = st.recursive(
 )
 
 
-@settings(derandomize=True, max_examples=200)
-@given(VALUES)
-def test_value_is_the_same_as_what_its_json_says(value: Any) -> None:
-    assert is_same(value, json.loads(json.dumps(value)))
-
-
-@settings(derandomize=True, max_examples=200)
 @given(VALUES, VALUES)
-def test_sameness_does_not_depend_on_the_side(one: Any, other: Any) -> None:
+def test_equality_is_symmetric_and_survives_json(one: Any, other: Any) -> None:
+    assert is_same(one, json.loads(json.dumps(one)))
     assert is_same(one, other) == is_same(other, one)
     assert not is_same(one, [one])
 
@@ -63,7 +54,7 @@ def test_sameness_does_not_depend_on_the_side(one: Any, other: Any) -> None:
         ("é", "e\u0301", False),
     ],
 )
-def test_sameness_is_that_of_json(one: Any, other: Any, same: bool) -> None:
+def test_equality_is_that_of_json(one: Any, other: Any, same: bool) -> None:
     assert is_same(one, other) is same
 
 
@@ -85,17 +76,19 @@ def test_sameness_is_that_of_json(one: Any, other: Any, same: bool) -> None:
         ("0x10", None),
         ("1 2", None),
         ("1e99999999999999999999999", None),
+        ("9e9999999", None),
+        ("1e-9999999", None),
+        ("1" * 100_000, None),
         (True, None),
         (None, None),
         ([1], None),
         ({}, None),
     ],
 )
-def test_number_is_what_the_digits_say(value: Any, number: Decimal | None) -> None:
+def test_number_of_a_value(value: Any, number: Decimal | None) -> None:
     assert number_of(value) == number
 
 
-@settings(derandomize=True, max_examples=200)
 @given(st.text() | st.text("0123456789eE+-._ nNaAiIfF"))
 def test_no_text_breaks_the_reading_of_numbers(text: str) -> None:
     found = number_of(text)
@@ -116,7 +109,7 @@ def test_no_text_breaks_the_reading_of_numbers(text: str) -> None:
         ("9999-12-31T23:59-23:59", "9999-12-31T23:59Z", False),
     ],
 )
-def test_moments_are_compared_as_moments_and_days_as_days(one: str, other: str, same: bool) -> None:
+def test_times_and_dates_are_compared(one: str, other: str, same: bool) -> None:
     moments = [moment_of(each) for each in (one, other)]
     assert moments[0] is not None
     assert moments[1] is not None
@@ -127,11 +120,10 @@ def test_moments_are_compared_as_moments_and_days_as_days(one: str, other: str, 
 @pytest.mark.parametrize(
     "value", ["2030-02-30", "02.01.2030", "tomorrow", "", "2030", "2030-01-02T", 20300102, None, [], "0000-01-01"]
 )
-def test_what_is_no_day_is_none(value: Any) -> None:
+def test_text_that_is_not_a_date_is_none(value: Any) -> None:
     assert moment_of(value) is None
 
 
-@settings(derandomize=True, max_examples=200)
 @given(
     st.text()
     | st.dates().map(date.isoformat)
@@ -140,34 +132,3 @@ def test_what_is_no_day_is_none(value: Any) -> None:
 def test_no_text_breaks_the_reading_of_days(text: str) -> None:
     found = moment_of(text)
     assert found is None or is_same_moment(found, found)
-
-
-def compare(ours: Any, theirs: Any, **given: Any) -> EvaluatorResult:
-    settings = {"name": "f", "type": "field_accuracy", "reference": {"v": theirs}, "fields": [{"path": "v", **given}]}
-    return assess(FieldAccuracyEvaluator.model_validate(settings), json.dumps({"v": ours}))
-
-
-@pytest.mark.parametrize(
-    "answer",
-    ["9e9999999", "-9e9999999", "9e999999999", "1e-9999999", "1e400", 10**4000, "1" * 100_000, "0." + "1" * 9_999],
-)
-def test_number_of_an_answer_is_right_or_wrong_and_breaks_nothing(answer: Any) -> None:
-    outcome = compare(answer, 1, match="numeric_tolerance", tolerance=0.01)
-    assert (outcome.status, outcome.score) == ("ok", 0.0)
-
-
-@pytest.mark.parametrize(
-    ("ours", "theirs", "tolerance", "score"),
-    [
-        (0.3, 0.1, 0.2, 1.0),
-        ("0.3", 0.1, 0.2, 1.0),
-        (1.1, 1.0, 0.1, 1.0),
-        (1.1000001, 1.0, 0.1, 0.0),
-        (-1, 1, 2, 1.0),
-        (10**30 + 1, 10**30, 0.5, 0.0),
-        (10**30 + 1, 10**30, 0, 0.0),
-        ("1e30", 10**30, 0, 1.0),
-    ],
-)
-def test_tolerance_is_kept_to_the_last_digit(ours: Any, theirs: Any, tolerance: float, score: float) -> None:
-    assert compare(ours, theirs, match="numeric_tolerance", tolerance=tolerance).score == score

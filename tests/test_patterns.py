@@ -1,4 +1,4 @@
-"""Authors' regular expressions mean what they mean to Python."""
+"""Regular expressions of authors have Python's syntax."""
 
 from __future__ import annotations
 
@@ -12,71 +12,52 @@ from hypothesis import strategies as st
 
 from agentv_ci.patterns import InvalidPattern, compiled, occurs
 
-BRACES = st.sampled_from(
-    ["{", "}", "{e}", "{e<=1}", "{i}", "{s<2}", "{1e}", "{e:x}", "{ 2}", "{2}", "{1,}", "{,2}", "{,}", "{}", "{0}"]
-)
-PIECES = BRACES | st.sampled_from(
+PIECES = st.sampled_from(
     [
-        "a",
-        "b",
-        "e",
-        "1",
-        "é",
-        " ",
-        "\n",
-        "#",
-        "-",
-        ",",
-        "<",
-        "=",
-        "|",
-        "*",
-        "+",
-        "?",
-        "*?",
-        "++",
-        "^",
-        "$",
-        ".",
-        "_",
-        "[",
-        "]",
-        "[^",
-        "[]",
-        "[^]",
-        "&&",
-        "--",
-        "||",
-        "~~",
-        "\\{",
-        "\\}",
-        "\\[",
-        "\\]",
-        "\\\\",
-        "\\d",
-        "\\w",
-        "\\W",
-        "\\s",
-        "\\b",
-        "\\A",
-        "\\Z",
-        "\\x61",
-        "\\n",
-        "\\1",
-        "(",
-        ")",
-        "(?:",
-        "(?=",
-        "(?!",
-        "(?<=",
-        "(?<!",
-        "(?P<n>",
-        "(?P=n)",
-        "(?i)",
-        "(?x)",
-        "(?m)",
-        "(?s)",
-        "(?>",
+        *(
+            "{",
+            "}",
+            "{e}",
+            "{e<=1}",
+            "{i}",
+            "{s<2}",
+            "{1e}",
+            "{e:x}",
+            "{ 2}",
+            "{2}",
+            "{1,}",
+            "{,2}",
+            "{,}",
+            "{}",
+            "{0}",
+        ),
+        *(
+            "a",
+            "b",
+            "e",
+            "1",
+            "é",
+            " ",
+            "\n",
+            "#",
+            "-",
+            ",",
+            "<",
+            "=",
+            "|",
+            "*",
+            "+",
+            "?",
+            "*?",
+            "++",
+            "^",
+            "$",
+            ".",
+            "_",
+        ),
+        *("[", "]", "[^", "[]", "[^]", "&&", "--", "||", "~~", "\\{", "\\}", "\\[", "\\]", "\\\\", "\\d", "\\w"),
+        *("\\W", "\\s", "\\b", "\\A", "\\Z", "\\x61", "\\n", "\\1", "(", ")", "(?:", "(?=", "(?!", "(?<=", "(?<!"),
+        *("(?P<n>", "(?P=n)", "(?i)", "(?x)", "(?m)", "(?s)", "(?>"),
     ]
 )
 PATTERNS = st.lists(PIECES, max_size=7).map("".join)
@@ -88,7 +69,7 @@ def found(pattern: str, text: str, *, ignore_case: bool = False) -> bool:
 
 
 def pythons(pattern: str, *, ignore_case: bool = False) -> re.Pattern[str] | None:
-    """A pattern as `re` has it; None when it is none."""
+    """Return a pattern of `re`, or None."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -97,7 +78,7 @@ def pythons(pattern: str, *, ignore_case: bool = False) -> re.Pattern[str] | Non
             return None
 
 
-@settings(derandomize=True, max_examples=600)
+@settings(derandomize=True, max_examples=400)
 @given(PATTERNS, st.lists(TEXTS, min_size=1, max_size=5), st.booleans())
 @example("[{]{e}", ["{{e}", "{"], False)
 @example("[]{e}]{e}", ["]{e}"], False)
@@ -107,7 +88,7 @@ def pythons(pattern: str, *, ignore_case: bool = False) -> re.Pattern[str] | Non
 def test_pattern_finds_what_python_finds(pattern: str, texts: list[str], ignore_case: bool) -> None:
     pythonic = pythons(pattern, ignore_case=ignore_case)
     assume(pythonic is not None)
-    assume("#" not in pattern)  # comments: a test of their own
+    assume("#" not in pattern)  # comments have their own test
     assert pythonic is not None
     assert [found(pattern, text, ignore_case=ignore_case) for text in texts] == [
         pythonic.search(text) is not None for text in texts
@@ -117,33 +98,22 @@ def test_pattern_finds_what_python_finds(pattern: str, texts: list[str], ignore_
 @pytest.mark.parametrize(
     ("pattern", "text"),
     [
-        pytest.param("(?x)a # [\n{e} # ]", "a", id="verbose"),
-        pytest.param("(?x)a # it's [\nDear\\ {s} # ]", "aDear Xx", id="verbose-name"),
-        pytest.param("(?#[)Dear {s}]", "Dear {s}]", id="comment"),
-        pytest.param("(?#[){e}]", "{e}]", id="comment-first"),
-        pytest.param("(?x)# \\\n{e}", "", id="backslash-at-the-end"),
+        ("(?x)a # [\n{e} # ]", "a"),
+        ("(?x)a # it's [\nDear\\ {s} # ]", "aDear Xx"),
+        ("(?#[)Dear {s}]", "Dear {s}]"),
+        ("(?#[){e}]", "{e}]"),
+        ("(?x)# \\\n{e}", ""),
+        ("[[:alpha:]]", "x"),
+        ("[[:alpha:]]", ":]"),
+        ("[[:alpha:]", "a"),
+        ("[^[:x]", "b"),
+        ("[a[:digit:]]+", "1"),
     ],
 )
-def test_what_stands_in_a_comment_changes_nothing(pattern: str, text: str) -> None:
+def test_comments_and_classes_are_those_of_python(pattern: str, text: str) -> None:
     pythonic = pythons(pattern)
     assert pythonic is not None
-    try:
-        assert found(pattern, text) == (pythonic.search(text) is not None)
-    except InvalidPattern as error:
-        pytest.fail(str(error))
-
-
-@pytest.mark.parametrize(
-    ("pattern", "text"),
-    [("[[:alpha:]]", "x"), ("[[:alpha:]]", ":]"), ("[[:alpha:]", "a"), ("[^[:x]", "b"), ("[a[:digit:]]+", "1")],
-)
-def test_bracket_in_a_set_is_a_bracket_to_python(pattern: str, text: str) -> None:
-    pythonic = pythons(pattern)
-    assert pythonic is not None
-    try:
-        assert found(pattern, text) == (pythonic.search(text) is not None)
-    except InvalidPattern as error:
-        pytest.fail(str(error))
+    assert found(pattern, text) == (pythonic.search(text) is not None)
 
 
 @pytest.mark.parametrize(
@@ -172,18 +142,18 @@ def test_bracket_in_a_set_is_a_bracket_to_python(pattern: str, text: str) -> Non
         ("\n{e}", "\n{e}", True),
     ],
 )
-def test_brace_is_text_unless_it_counts(pattern: str, text: str, is_found: bool) -> None:
+def test_brace_is_literal_unless_it_is_a_quantifier(pattern: str, text: str, is_found: bool) -> None:
     assert found(pattern, text) == is_found
 
 
 @settings(derandomize=True, max_examples=300)
 @given(PATTERNS | st.text(max_size=12))
-def test_any_text_is_a_pattern_or_none(pattern: str) -> None:
+def test_any_text_is_a_pattern_or_invalid(pattern: str) -> None:
     with contextlib.suppress(InvalidPattern):
         found(pattern, "ab{e}")
 
 
 @pytest.mark.parametrize("pattern", ["(" * 5_000, "[" * 500, "{" * 5_000, "\\" * 4_999, "a{999999999999}", "(?P<"])
-def test_endless_pattern_is_a_pattern_or_none(pattern: str) -> None:
+def test_long_pattern_is_a_pattern_or_invalid(pattern: str) -> None:
     with contextlib.suppress(InvalidPattern):
         compiled(pattern)

@@ -1,4 +1,4 @@
-"""What a run will ask and cost."""
+"""The estimate of a run: requests, tokens, cost and time."""
 
 from __future__ import annotations
 
@@ -9,16 +9,22 @@ import pytest
 
 from agentv_ci.compile.estimate import ANSWER_TOKENS, JUDGE_REPLY_TOKENS, estimate, tokens
 from agentv_ci.contracts.plan_summaries import Estimate
-from tests.compile.builders import EVAL, case, compile_here, contains, evals, targets
+from agentv_ci.errors import BUG
+from tests.compile.builders import EVAL, MOCK, Document, case, compile_here, contains, evals, targets, write_repository
+from tests.support import run_command
 
 GPT = {"name": "default", "provider": "openai", "model": "gpt-5", "api_key": "${{ KEY }}"}
-PRICES = {"gpt-5": {"input_per_mtok": 1_000_000, "output_per_mtok": 0}}
+SLOW = {**MOCK, "delay_ms": 500}
+PLAIN = case(evaluators=[contains()])
 
 
-def estimated(folder: Path, *cases: dict[str, Any], target: Any = GPT, workers: int | None = None) -> Estimate:
+def prices(read: float, written: float = 0) -> Document:
+    return {"$schema": "agentv-config-v2", "prices": {"gpt-5": {"input_per_mtok": read, "output_per_mtok": written}}}
+
+
+def estimated(folder: Path, *cases: Document, target: Any = GPT, workers: int | None = None) -> Estimate:
     listed = target if isinstance(target, list) else [target]
-    config = {"$schema": "agentv-config-v2", "prices": PRICES}
-    files = {EVAL: evals(*cases), "targets.yaml": targets(*listed), "evals/.agentv.yaml": config}
+    files = {EVAL: evals(*cases), "targets.yaml": targets(*listed), "evals/.agentv.yaml": prices(1_000_000)}
     return estimate(compile_here(folder, files), workers=workers)
 
 
@@ -32,78 +38,112 @@ def estimated(folder: Path, *cases: dict[str, Any], target: Any = GPT, workers: 
         ("", 0, 0),
     ],
 )
-def test_tokens_lie_between_what_two_vocabularies_take(text: str, least: int, most: int) -> None:
+def test_tokens_are_between_those_of_two_vocabularies(text: str, least: int, most: int) -> None:
     assert least <= tokens(text) <= most
 
 
-def test_every_trial_is_a_request(repository: Path) -> None:
-    found = estimated(
-        repository, case(evaluators=[contains()], execution={"repeat": 3}), case("two", evaluators=[contains()])
-    )
-    assert (found.cases, found.trials, found.requests) == (2, 4, 4)
+def test_answers_and_judgements_are_counted_for_every_trial(repository: Path) -> None:
+    by_judge = {
+        "name": "c",
+        "type": "composite",
+        "evaluators": [{"name": "m", "type": "llm_judge", "prompt": "Is it good?"}, contains()],
+        "aggregator": {"type": "llm_judge", "prompt": "Weigh {{ evaluator_results }}"},
+    }
+    judged = [{"name": "j", "type": "llm_judge"}, {"name": "r", "type": "rubric", "rubrics": ["Is kind"]}, by_judge]
+    both = case("b", evaluators=judged, rubrics=["Is short"], execution={"repeat": 2})
+    found = estimated(repository, PLAIN, both)
+    assert (found.cases, found.trials, found.requests) == (2, 3, 13)
     (target,) = found.targets
-    assert (target.answers, target.judgements, target.model) == (4, 0, "gpt-5")
+    assert (target.answers, target.judgements, target.model) == (3, 10, "gpt-5")
 
 
-def test_judges_are_asked_for_every_trial(repository: Path) -> None:
-    judged = [
-        {"name": "j", "type": "llm_judge"},
-        {"name": "r", "type": "rubric", "rubrics": ["Is kind"]},
-        {
-            "name": "c",
-            "type": "composite",
-            "evaluators": [{"name": "m", "type": "llm_judge", "prompt": "Is it good?"}, contains()],
-            "aggregator": {"type": "llm_judge", "prompt": "Weigh {{ evaluator_results }}"},
-        },
-    ]
-    found = estimated(repository, case(evaluators=judged, rubrics=["Is short"], execution={"repeat": 2}))
-    (target,) = found.targets
-    assert (target.answers, target.judgements, found.requests) == (2, 10, 12)
+def test_judgement_reads_prompts_rubrics_and_members(repository: Path) -> None:
+    def read(number: int, *evaluators: Document) -> int:
+        return estimated(repository / str(number), case(evaluators=list(evaluators))).input_tokens
+
+    judge = {"name": "j", "type": "llm_judge"}
+    plain = read(1, judge)
+    assert read(2, {**judge, "prompt": "x" * 3800}) == plain + 1000
+    assert read(3, {**judge, "rubrics": ["x" * 3791]}) == plain + 1000
+    members = {"name": "k", "type": "composite", "evaluators": [contains(), contains(name="d")]}
+    assert read(4, {**members, "aggregator": {"type": "llm_judge"}}) == plain + 200
 
 
-def test_answer_is_as_long_as_the_reference_or_as_the_limit(repository: Path) -> None:
+def test_answer_is_as_long_as_the_reference_or_the_limit(repository: Path) -> None:
     asked = case(expected_messages=[], evaluators=[contains()])
     assert estimated(repository / "a", asked).output_tokens == ANSWER_TOKENS
     assert estimated(repository / "b", asked, target={**GPT, "max_output_tokens": 7}).output_tokens == 7
-    told = case(expected_messages=[{"role": "assistant", "content": "x" * 3800}], evaluators=[contains()])
-    assert estimated(repository / "c", told).output_tokens == 1000
+    answered = case(expected_messages=[{"role": "assistant", "content": "x" * 3800}], evaluators=[contains()])
+    assert estimated(repository / "c", answered).output_tokens == 1000
     assert estimated(repository / "d", case(expected_messages=[])).output_tokens == ANSWER_TOKENS + JUDGE_REPLY_TOKENS
 
 
-def test_cost_is_that_of_the_authors_prices(repository: Path) -> None:
-    found = estimated(repository, case(evaluators=[contains()]))
-    assert found.cost_usd == pytest.approx(found.input_tokens, abs=1)
-    assert found.unpriced == ()
+CLI = {"name": "default", "provider": "cli", "command_template": "a"}
 
 
-def test_model_without_a_price_is_named(repository: Path) -> None:
-    found = estimated(repository, case(evaluators=[contains()]), target={**GPT, "model": "my-model"})
-    assert (found.cost_usd, found.unpriced) == (None, ("default",))
+@pytest.mark.parametrize(
+    ("target", "has_cost", "unpriced"),
+    [
+        (GPT, True, ()),
+        ({**GPT, "model": "my-model"}, False, ("default",)),
+        ([SLOW], False, ()),
+        ([{**CLI, "judge_target": "judge"}, {**MOCK, "name": "judge"}], False, ()),
+        (
+            [{"name": "default", "provider": "codex", "judge_target": "judge"}, {**GPT, "name": "judge"}],
+            True,
+            ("default",),
+        ),
+    ],
+    ids=["price", "no price", "mock", "command", "agent"],
+)
+def test_cost_is_that_of_known_prices(repository: Path, target: Any, has_cost: bool, unpriced: tuple[str, ...]) -> None:
+    found = estimated(repository, case(), target=target)
+    assert (found.cost_usd is not None, found.unpriced) == (has_cost, unpriced)
+    priced = sum(each.input_tokens for each in found.targets if each.model == "gpt-5")
+    assert (found.cost_usd or 0) == pytest.approx(priced, abs=1)
 
 
-def test_what_charges_nothing_has_no_cost_and_is_not_unpriced(repository: Path) -> None:
-    free = [
-        {"name": "default", "provider": "mock", "delay_ms": 500},
-        {"name": "command", "provider": "cli", "command_template": "a", "judge_target": "default"},
-    ]
-    found = estimated(repository, case(), case("two", execution={"target": "command"}), target=free)
-    assert (found.cost_usd, found.unpriced) == (None, ())
+def test_every_suite_has_its_own_prices(repository: Path) -> None:
+    files = {f"evals/{name}/e.yaml": evals(PLAIN) for name in "ab"} | {"targets.yaml": targets(GPT)}
+    files |= {"evals/a/.agentv.yaml": prices(1000, 1000), "evals/b/.agentv.yaml": prices(0)}
+    both = estimate(compile_here(repository, files), workers=None).cost_usd
+    assert both == estimate(compile_here(repository, files, patterns=["evals/a"]), workers=None).cost_usd
 
 
-def test_agent_is_unpriced(repository: Path) -> None:
-    agents = [{"name": "default", "provider": "codex", "judge_target": "judge"}, {**GPT, "name": "judge"}]
-    assert estimated(repository, case(), target=agents).unpriced == ("default",)
+@pytest.mark.parametrize(
+    ("target", "workers", "width", "seconds"),
+    [
+        (SLOW, None, 1, 4.0),
+        (SLOW, 2, 2, 2.0),
+        (SLOW, 8, 8, 0.5),
+        ({**SLOW, "workers": 4}, None, 4, 1.0),
+        ([{**CLI, "judge_target": "j"}, {**MOCK, "name": "j"}], 4, 4, 20.0),
+        ([{"name": "default", "provider": "codex", "judge_target": "j"}, {**MOCK, "name": "j"}], 8, 8, 90.0),
+        (GPT, 8, 8, 1 + 300 / 60),
+    ],
+)
+def test_time_is_that_of_all_requests_by_workers(
+    target: Any, workers: int | None, width: int, seconds: float, repository: Path
+) -> None:
+    cases = [case(f"c{number}", evaluators=[contains()], expected_messages=[]) for number in range(8)]
+    found = estimated(repository, *cases, target=target, workers=workers)
+    assert (found.workers, found.seconds) == (width, seconds)
 
 
-@pytest.mark.parametrize(("workers", "seconds"), [(None, 4.0), (1, 4.0), (2, 2.0), (8, 0.5)])
-def test_time_shrinks_with_workers(workers: int | None, seconds: float, repository: Path) -> None:
-    slow = {"name": "default", "provider": "mock", "delay_ms": 500}
-    cases = [case(f"c{number}", evaluators=[contains()]) for number in range(8)]
-    assert estimated(repository, *cases, target=slow, workers=workers).seconds == seconds
-
-
-def test_workers_of_the_target_count_where_the_command_line_says_nothing(repository: Path) -> None:
-    slow = {"name": "default", "provider": "mock", "delay_ms": 500, "workers": 4}
-    cases = [case(f"c{number}", evaluators=[contains()]) for number in range(8)]
-    found = estimated(repository, *cases, target=slow)
-    assert (found.workers, found.seconds) == (4, 1.0)
+@pytest.mark.parametrize(
+    "files",
+    [
+        {EVAL: evals(PLAIN, execution={"repeat": 10**400})},
+        {EVAL: evals(PLAIN, execution={"repeat": 1e308})},
+        {EVAL: evals(PLAIN), "targets.yaml": targets({**MOCK, "workers": 10**400})},
+        {
+            EVAL: evals(PLAIN, execution={"repeat": 10**9}),
+            "targets.yaml": targets(GPT),
+            "evals/.agentv.yaml": prices(1e308, 1e308),
+        },
+    ],
+    ids=["trials", "trials as a float", "workers", "prices"],
+)
+def test_huge_numbers_are_not_a_bug(repository: Path, files: Document) -> None:
+    write_repository(repository, files)
+    assert run_command("compile", "evals", "--estimate", cwd=repository).code != BUG

@@ -6,63 +6,97 @@ from pathlib import Path
 
 import pytest
 
-from agentv_ci.app.compile import Selection, compile_paths
 from agentv_ci.compile.overrides import is_selected, narrowed
-from tests.compile.builders import EVAL, case, compile_here, contains, evals, targets, text_of, write_repository
-from tests.compile.test_digest import rich
+from agentv_ci.errors import NothingToRun
+from tests.compile.builders import (
+    EVAL,
+    MOCK,
+    Files,
+    case,
+    compile_here,
+    contains,
+    evals,
+    rich,
+    targets,
+    text_of,
+    write_repository,
+)
 
-MANY = {
+JUDGED = {"name": "m", "type": "llm_judge", "judge_target": "strict", "prompt": "m.md"}
+BY_JUDGE = {
+    "name": "all",
+    "type": "composite",
+    "evaluators": [JUDGED],
+    "aggregator": {"type": "llm_judge", "prompt": "a.md"},
+}
+BY_CODE = {
+    "name": "coded",
+    "type": "composite",
+    "evaluators": [contains()],
+    "aggregator": {"type": "code", "script": "a.py"},
+}
+MANY: Files = {
     **rich(),
-    "evals/b.yaml": evals(
-        case("three", execution={"target": "other"}),
-        case(
-            "four",
-            evaluators=[
-                {
-                    "name": "all",
-                    "type": "composite",
-                    "evaluators": [{"name": "m", "type": "llm_judge", "judge_target": "strict", "prompt": "m.md"}],
-                    "aggregator": {"type": "llm_judge", "prompt": "a.md"},
-                },
-                {
-                    "name": "coded",
-                    "type": "composite",
-                    "evaluators": [contains()],
-                    "aggregator": {"type": "code", "script": "a.py"},
-                },
-            ],
-        ),
-    ),
+    "evals/b.yaml": evals(case("three", execution={"target": "other"}), case("four", evaluators=[BY_JUDGE, BY_CODE])),
     "evals/m.md": "Member",
     "evals/a.md": "Aggregate",
     "evals/a.py": "print(1)",
 }
 
 
-@pytest.mark.parametrize("ids", [["one"], ["two"], ["three"], ["four"], ["t*"], ["one", "four"], ["*"]], ids=str)
-def test_part_of_a_plan_is_the_plan_of_that_part(ids: list[str], repository: Path) -> None:
-    whole = compile_here(repository, MANY)
-    part = compile_paths(Selection(["evals"], eval_ids=ids), cwd=repository).plan
-    assert text_of(narrowed(whole, lambda each: is_selected(each.id, ids))) == text_of(part)
+def asking(name: str, path: str) -> dict[str, object]:
+    content = [{"type": "file", "value": path}]
+    return case(name, input_messages=[{"role": "user", "content": content}], evaluators=[contains()])
 
 
-def test_no_case_is_a_plan_of_nothing(repository: Path) -> None:
+EQUAL_FILES: Files = {EVAL: evals(asking("one", "a.txt"), asking("two", "b.txt")), "evals/a.txt": "", "evals/b.txt": ""}
+ONE_NAME: Files = {
+    "evals/a/e.yaml": evals(case("one")),
+    "evals/a/targets.yaml": targets({**MOCK, "response": "x"}),
+    "evals/b/e.yaml": evals(case("two")),
+    "evals/b/targets.yaml": targets({**MOCK, "response": "y"}),
+}
+
+
+@pytest.mark.parametrize(
+    ("files", "ids"),
+    [
+        *((MANY, ids) for ids in (["one"], ["two"], ["three"], ["four"], ["t*"], ["one", "four"], ["*"])),
+        (EQUAL_FILES, ["two"]),
+        (ONE_NAME, ["two"]),
+    ],
+    ids=["one", "two", "three", "four", "t*", "one, four", "*", "equal files", "targets of one name"],
+)
+def test_part_of_a_plan_is_the_plan_of_that_part(files: Files, ids: list[str], repository: Path) -> None:
+    whole = compile_here(repository, files)
+    part = text_of(compile_here(repository, files, eval_ids=ids))
+    assert text_of(narrowed(whole, lambda each: is_selected(each.id, ids))) == part
+    write_repository(repository, {**files, "plan.json": text_of(whole)})
+    assert text_of(compile_here(repository, files, patterns=["plan.json"], eval_ids=ids)) == part
+
+
+def test_plan_of_no_case_is_empty(repository: Path) -> None:
     plan = narrowed(compile_here(repository, MANY), lambda _: False)
     assert (plan.suites, plan.targets, plan.files, plan.cases) == ((), {}, {}, ())
 
 
-def test_plan_read_again_is_narrowed_alike(repository: Path) -> None:
-    write_repository(repository, MANY)
-    (repository / "plan.json").write_text(text_of(compile_here(repository, MANY)), "utf-8")
-    read = compile_paths(Selection(["plan.json"], eval_ids=["four"]), cwd=repository).plan
-    assert text_of(read) == text_of(compile_paths(Selection(["evals"], eval_ids=["four"]), cwd=repository).plan)
+@pytest.mark.parametrize(
+    ("patterns", "ids"),
+    [
+        ([], ["refund-1", "refund-2", "a[1]", "A[1]"]),
+        (["refund-1"], ["refund-1"]),
+        (["refund-*"], ["refund-1", "refund-2"]),
+        (["*1*"], ["refund-1", "a[1]", "A[1]"]),
+        (["refund-2", "refund-1"], ["refund-1", "refund-2"]),
+        (["a[1]"], ["a[1]"]),
+        (["refund-[12]"], ["refund-1", "refund-2"]),
+    ],
+)
+def test_cases_are_selected_by_id_or_glob(repository: Path, patterns: list[str], ids: list[str]) -> None:
+    document = evals(*(case(name) for name in ("refund-1", "refund-2", "a[1]", "A[1]")))
+    assert [each.id for each in compile_here(repository, {EVAL: document}, eval_ids=patterns).cases] == ids
 
 
-def test_unused_targets_need_no_environment(repository: Path) -> None:
-    keyed = {"name": "keyed", "provider": "openai", "model": "m", "api_key": "${{ NOT_SET }}"}
-    files = {
-        EVAL: evals(case("free", evaluators=[contains()]), case("keyed", execution={"target": "keyed"})),
-        "targets.yaml": targets({"name": "default", "provider": "mock"}, keyed),
-    }
-    plan = narrowed(compile_here(repository, files), lambda each: each.id == "free")
-    assert list(plan.targets) == ["default"]
+def test_selection_of_nothing_is_an_error(repository: Path) -> None:
+    with pytest.raises(NothingToRun, match="no case matches --eval-id"):
+        compile_here(repository, eval_ids=["x"])

@@ -1,4 +1,4 @@
-"""Which files are meant, and which documents belong to them."""
+"""Which files paths match, and which documents belong to an eval file."""
 
 from __future__ import annotations
 
@@ -11,59 +11,52 @@ from agentv_ci.load.discover import discover, find_configs, find_dotenv, find_ro
 from agentv_ci.load.files import with_dotenv
 from tests.support import write
 
-TREE = {
-    "a.yaml": "",
-    "b.txt": "",
-    "evals/one.test.yml": "",
-    "evals/deep/two.yaml": "",
-    "evals/.agentv/targets.yaml": "",
-    "evals/.hidden/x.yaml": "",
-    "node_modules/x.yaml": "",
-    "env/pyvenv.cfg": "",
-    "env/x.yaml": "",
-}
+NAMES = [
+    *("a.yaml", "b.txt", "c[1].yaml", "c1.yaml", "evals/one.test.yml", "evals/deep/two.yaml", "evals/.hidden/x.yaml"),
+    *("evals/.agentv/targets.yaml", "node_modules/x.yaml", "env/pyvenv.cfg", "env/x.yaml", "x.yaml/y.yaml"),
+    *(".github/x.yaml", "__pycache__/x.yaml", "venv/x.yaml"),
+]
+BELOW = ["evals/one.test.yml", "evals/.agentv/targets.yaml", "evals/deep/two.yaml"]
 
 
-def names(tmp_path: Path, *patterns: str) -> list[str]:
-    return [str(found.path.relative_to(tmp_path)) for found in discover(patterns, tmp_path)]
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    write(tmp_path, dict.fromkeys(NAMES, ""))
+    (tmp_path / "evals" / "loop").symlink_to(".")
+    return tmp_path
 
 
-def test_folders_are_walked_but_not_those_that_hold_nothing_of_ours(tmp_path: Path) -> None:
-    write(tmp_path, TREE)
-    assert names(tmp_path, ".") == [
-        "a.yaml",
-        "evals/one.test.yml",
-        "evals/.agentv/targets.yaml",
-        "evals/deep/two.yaml",
-    ]
+@pytest.mark.parametrize(
+    ("patterns", "expected"),
+    [
+        (["."], ["a.yaml", "c1.yaml", "c[1].yaml", *BELOW, "x.yaml/y.yaml"]),
+        (["evals/deep/two.yaml", "a.yaml", "./a.yaml", "evals"], ["evals/deep/two.yaml", "a.yaml", *BELOW[:2]]),
+        (["evals/**/*.yaml"], ["evals/deep/two.yaml"]),
+        (["**/*.yaml"], ["a.yaml", "c1.yaml", "c[1].yaml", "env/x.yaml", "evals/deep/two.yaml", "x.yaml/y.yaml"]),
+        (["node_modules/*.yaml"], ["node_modules/x.yaml"]),
+        (["eval?"], BELOW),
+        (["c[1].yaml"], ["c[1].yaml"]),
+        (["c[0-9].yaml"], ["c1.yaml"]),
+        (["b.txt"], ["b.txt"]),
+        (["*.txt", "nothing*.yaml"], []),
+    ],
+    ids=str,
+)
+def test_files_are_found_in_order_and_once(tree: Path, patterns: list[str], expected: list[str]) -> None:
+    found = [str(each.path.relative_to(tree)) for each in discover(patterns, tree)]
+    assert found == expected
 
 
-def test_paths_come_in_order_and_once(tmp_path: Path) -> None:
-    write(tmp_path, TREE)
-    assert names(tmp_path, "evals/deep/two.yaml", "a.yaml", "./a.yaml", "evals") == [
-        "evals/deep/two.yaml",
-        "a.yaml",
-        "evals/one.test.yml",
-        "evals/.agentv/targets.yaml",
-    ]
-
-
-def test_globs_match_at_any_depth_and_folders_in_them_are_walked(tmp_path: Path) -> None:
-    write(tmp_path, TREE)
-    assert names(tmp_path, "evals/**/*.yaml") == ["evals/deep/two.yaml"]
-    assert names(tmp_path, "eval?") == ["evals/one.test.yml", "evals/.agentv/targets.yaml", "evals/deep/two.yaml"]
-    assert names(tmp_path, "nothing*.yaml") == []
-
-
-def test_only_what_was_written_out_is_named(tmp_path: Path) -> None:
-    write(tmp_path, TREE)
-    found = {each.path.name: each.named for each in discover(["*.yaml", "evals", "evals/one.test.yml"], tmp_path)}
+def test_only_exact_paths_are_named(tree: Path) -> None:
+    found = {each.path.name: each.named for each in discover(["a*.yaml", "evals", "evals/one.test.yml"], tree)}
     assert found == {"a.yaml": False, "one.test.yml": True, "targets.yaml": False, "two.yaml": False}
 
 
-def test_a_path_that_does_not_exist_is_a_usage_error(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"path 'gone\.yaml' does not exist"):
-        discover(["gone.yaml"], tmp_path)
+def test_missing_paths_are_usage_errors(tree: Path) -> None:
+    with pytest.raises(UsageError, match=r"^path 'gone\.yaml' does not exist$"):
+        discover(["gone.yaml", "a.yaml"], tree)
+    with pytest.raises(UsageError, match=r"^paths 'gone', 'a{300}', 'a\0b' do not exist$"):
+        discover(["gone", "a" * 300, "a\0b"], tree)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +71,7 @@ def test_a_path_that_does_not_exist_is_a_usage_error(tmp_path: Path) -> None:
         ([], None),
     ],
 )
-def test_targets_are_looked_for_upwards_then_in_the_working_directory(
+def test_targets_file_is_searched_upwards_then_in_the_working_directory(
     tmp_path: Path, files: list[str], expected: str | None
 ) -> None:
     write(tmp_path, dict.fromkeys(files, ""))
@@ -86,28 +79,27 @@ def test_targets_are_looked_for_upwards_then_in_the_working_directory(
     assert found == (tmp_path / expected if expected else None)
 
 
-def test_nothing_above_the_repository_is_looked_at(tmp_path: Path) -> None:
+def test_files_above_the_repository_are_not_used(tmp_path: Path) -> None:
     write(tmp_path, {"targets.yaml": "", ".env": "", ".agentv/config.yaml": "", "repository/.git/HEAD": ""})
     path, root = tmp_path / "repository" / "x.yaml", tmp_path / "repository"
     assert find_root(path, tmp_path) == root
-    assert find_targets(path, root, root) is None
-    assert find_dotenv(path, root, root) is None
-    assert find_configs(path, root) == ()
+    assert (find_targets(path, root, root), find_dotenv(path, root, root), find_configs(path, root)) == (None, None, ())
 
 
-def test_configs_come_nearest_first(tmp_path: Path) -> None:
+def test_config_files_are_nearest_first(tmp_path: Path) -> None:
     write(tmp_path, {"a/.agentv.yaml": "", "a/.agentv/config.yaml": "", ".agentv/config.yaml": "", ".agentv.yaml": ""})
     found = [str(path.relative_to(tmp_path)) for path in find_configs(tmp_path / "a" / "x.yaml", tmp_path)]
     assert found == ["a/.agentv.yaml", "a/.agentv/config.yaml", ".agentv/config.yaml"]
 
 
-def test_dotenv_never_overrides_and_the_first_file_wins(tmp_path: Path) -> None:
+def test_dotenv_does_not_override_and_the_first_file_wins(tmp_path: Path) -> None:
     write(tmp_path, {"a/.env": "X=a\nY='va$lue'\nEMPTY=\n", "b/.env": "X=b\nZ=b # comment\nNAKED\n"})
+    assert find_dotenv(tmp_path / "a/x.yaml", tmp_path, tmp_path) == tmp_path / "a/.env"
     merged = with_dotenv({"HOME": "/home", "Z": "process"}, [tmp_path / "a" / ".env", tmp_path / "b" / ".env"])
     assert merged == {"HOME": "/home", "X": "a", "Y": "va$lue", "EMPTY": "", "Z": "process"}
 
 
-def test_a_dotenv_that_is_not_text_is_a_usage_error(tmp_path: Path) -> None:
+def test_dotenv_that_is_not_text_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / ".env").write_bytes(b"X=\xff\xfe\n")
     with pytest.raises(UsageError, match="cannot read"):
         with_dotenv({}, [tmp_path / ".env"])

@@ -1,35 +1,47 @@
-"""A file becomes a Source, whatever the file is."""
+"""Files become sources: their kind, encoding and problems."""
 
 from __future__ import annotations
 
 import os
+import socket
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
+from agentv_ci.contracts.source import Source
+from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.load.document import load
 from agentv_ci.load.files import MAX_BYTES
 from tests.support import write
 
 
-def found(path: Path, *, named: bool = True) -> list[tuple[str, str]]:
-    return [(each.rule, each.message) for each in load(path, path.parent, named=named).diagnostics]
+def loaded(folder: Path, content: str | bytes, name: str = "x.yaml", *, named: bool = True) -> Source:
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return load(path, folder, named=named)
+
+
+def problems(source: Source) -> list[tuple[str, str]]:
+    return [(each.rule, each.message) for each in source.diagnostics]
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "kind"),
+    ("name", "declared", "kind"),
     [
-        ("x.yaml", "$schema: agentv-eval-v2\n", "eval"),
-        ("x.yaml", "$schema: https://org.github.io/agentv-action/schemas/eval-v2.schema.json\n", "eval"),
-        ("x.yaml", "$schema: agentv-targets-v2\n", "targets"),
-        ("x.yaml", "$schema: agentv-targets-v2.2\n", "targets"),
-        ("x.yaml", "$schema: agentv-config-v2\n", "config"),
-        ("targets.yaml", "$schema: agentv-eval-v2\n", "eval"),
+        ("x.yaml", "agentv-eval-v2", "eval"),
+        ("x.yaml", schema_id("eval-v2"), "eval"),
+        ("x.yaml", "agentv-targets-v2", "targets"),
+        ("x.yaml", "agentv-targets-v2.2", "targets"),
+        ("x.yaml", schema_id("targets-v2"), "targets"),
+        ("x.yaml", "agentv-config-v2", "config"),
+        ("x.yaml", "agentv-judge-set-v1", "judge-set"),
+        ("targets.yaml", "agentv-eval-v2", "eval"),
     ],
 )
-def test_schema_decides_the_kind(tmp_path: Path, name: str, text: str, kind: str) -> None:
-    write(tmp_path, {name: text})
-    source = load(tmp_path / name, tmp_path, named=True)
+def test_schema_sets_the_kind(tmp_path: Path, name: str, declared: str, kind: str) -> None:
+    source = loaded(tmp_path, f"$schema: {declared}\n", name)
     assert (source.kind, source.diagnostics) == (kind, ())
 
 
@@ -37,70 +49,92 @@ def test_schema_decides_the_kind(tmp_path: Path, name: str, text: str, kind: str
     ("name", "text", "kind"),
     [
         ("targets.yml", "a: 1\n", "targets"),
+        (".agentv/targets.yaml", "a: 1\n", "targets"),
         (".agentv.yaml", "a: 1\n", "config"),
         (".agentv/config.yaml", "a: 1\n", "config"),
-        ("x.yaml", "evalcases: []\n", "eval"),
+        ("x.yaml", "evalcases: 5\n", "eval"),
         ("x.yaml", "targets: [{provider: mock}]\n", "targets"),
         ("x.yaml", "guideline_patterns: []\n", "config"),
         ("x.yaml", "guidelinePatterns: []\n", "config"),
     ],
 )
-def test_without_schema_name_and_content_decide_with_a_warning(tmp_path: Path, name: str, text: str, kind: str) -> None:
-    write(tmp_path, {name: text})
-    source = load(tmp_path / name, tmp_path, named=False)
-    assert source.kind == kind
-    assert [each.rule for each in source.diagnostics] == ["AV102"]
+def test_without_schema_name_or_content_set_the_kind(tmp_path: Path, name: str, text: str, kind: str) -> None:
+    source = loaded(tmp_path, text, name, named=False)
+    assert (source.kind, [each.rule for each in source.diagnostics]) == (kind, ["AV102"])
 
 
-@pytest.mark.parametrize("text", ["targets: [a, b]\n", "targets: {a: 1}\n", "a: 1\n", "- 1\n", "text\n", ""])
-def test_a_file_that_is_none_of_ours_is_a_mistake_only_when_named(tmp_path: Path, text: str) -> None:
-    write(tmp_path, {"x.yaml": text})
-    source = load(tmp_path / "x.yaml", tmp_path, named=False)
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("targets: {a: 1}\n", "a: 1\n", "- 1\n", "text\n", "", "a: 1\na: 2\n", "--- 1\n--- 2\n"),
+        *("x:\n  - emoji: !!python/name:material.emoji\n", "Value: !Ref Parameter\n", "? [a, b]\n: 1\n"),
+        *("a: &a [*a]\n", "%YAML 1.1\n---\na: 1\n", "$schema: https://json-schema.org/draft/2020-12/schema\n"),
+    ],
+)
+def test_file_of_another_program_is_an_error_only_if_named(tmp_path: Path, text: str) -> None:
+    source = loaded(tmp_path, text, named=False)
     assert (source.kind, source.diagnostics) == (None, ())
-    if not text.startswith("targets"):
-        assert found(tmp_path / "x.yaml")[0][0] == "AV103"
+    assert text.startswith("targets") or problems(loaded(tmp_path, text))[0][0] in ("AV101", "AV103", "AV104", "AV106")
 
 
-def test_an_unknown_schema_of_ours_is_always_a_mistake(tmp_path: Path) -> None:
-    write(tmp_path, {"x.yaml": "$schema: agentv-eval-v9\n", "y.yaml": "$schema: http://json-schema.org/draft-07\n"})
-    assert found(tmp_path / "x.yaml", named=True)[0][0] == "AV103"
-    assert load(tmp_path / "y.yaml", tmp_path, named=False).diagnostics == ()
-    assert found(tmp_path / "y.yaml")[0][0] == "AV103"
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("declared", ["agentv-eval-v9", "eval-v2", "Agentv-eval-v2", "agentv_eval_v2"])
+def test_unknown_schema_of_an_eval_file_is_reported(tmp_path: Path, declared: str, named: bool) -> None:
+    source = loaded(tmp_path, f"$schema: {declared}\nevalcases: []\n", named=named)
+    assert [each.rule for each in source.diagnostics] == ["AV103"]
 
 
-def test_what_is_no_file_is_unreadable(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.yaml")
-    (tmp_path / "loop.yaml").symlink_to("loop.yaml")
-    assert found(tmp_path / "pipe.yaml") == [("AV105", "not a regular file")]
-    assert found(tmp_path / "loop.yaml") == [("AV105", "cannot be read: Too many levels of symbolic links")]
-    assert found(tmp_path / "gone.yaml") == [("AV105", "cannot be read: No such file or directory")]
+def make_socket(path: Path) -> None:
+    here = Path.cwd()
+    os.chdir(path.parent)  # the names of sockets are short
+    try:
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(path.name)
+    finally:
+        os.chdir(here)
+
+
+NOT_FILES: Mapping[str, tuple[Callable[[Path], None], str]] = {
+    "pipe": (os.mkfifo, "not a regular file"),
+    "socket": (make_socket, "not a regular file"),
+    "device": (lambda path: path.symlink_to("/dev/zero"), "not a regular file"),
+    "circular link": (lambda path: path.symlink_to(path.name), "cannot be read: Too many levels of symbolic links"),
+    "missing": (lambda _: None, "cannot be read: No such file or directory"),
+}
+
+
+@pytest.mark.parametrize(("make", "message"), NOT_FILES.values(), ids=NOT_FILES)
+def test_anything_but_a_regular_file_is_unreadable(tmp_path: Path, make: Callable[[Path], None], message: str) -> None:
+    make(tmp_path / "x.yaml")
+    assert problems(load(tmp_path / "x.yaml", tmp_path, named=True)) == [("AV105", message)]
+
+
+def test_path_with_a_nul_byte_is_unreadable(tmp_path: Path) -> None:
+    assert problems(load(tmp_path / "a\0b", tmp_path, named=True)) == [
+        ("AV105", "cannot be read: its name contains a NUL byte")
+    ]
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [
-        (b"a: caf\xe9\n", "not UTF-8: byte 0xe9 at 6"),
-        ("a: 1\n".encode("utf-16"), "not UTF-8: byte 0xff at 0"),
-    ],
+    [(b"a: caf\xe9\n", "not UTF-8: byte 0xe9 at 6"), ("a: 1\n".encode("utf-16"), "not UTF-8: byte 0xff at 0")],
 )
-def test_other_encodings_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
-    (tmp_path / "x.yaml").write_bytes(content)
-    assert found(tmp_path / "x.yaml") == [("AV105", message)]
+def test_other_encodings_are_rejected(tmp_path: Path, content: bytes, message: str) -> None:
+    assert problems(loaded(tmp_path, content)) == [("AV105", message)]
 
 
-def test_byte_order_mark_and_crlf_are_read_over(tmp_path: Path) -> None:
-    (tmp_path / "x.yaml").write_bytes(b"\xef\xbb\xbf$schema: agentv-eval-v2\r\nevalcases: []\r\n")
-    source = load(tmp_path / "x.yaml", tmp_path, named=True)
+def test_byte_order_mark_and_crlf_are_accepted(tmp_path: Path) -> None:
+    source = loaded(tmp_path, b"\xef\xbb\xbf$schema: agentv-eval-v2\r\nevalcases: []\r\n")
     assert (source.data, source.diagnostics) == ({"$schema": "agentv-eval-v2", "evalcases": []}, ())
 
 
-def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+def test_file_over_the_limit_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / "x.yaml").open("wb") as file:
         file.truncate(MAX_BYTES + 1)
-    assert found(tmp_path / "x.yaml") == [("AV101", "larger than 64 MiB")]
+    assert problems(load(tmp_path / "x.yaml", tmp_path, named=True)) == [("AV101", "larger than 64 MiB")]
 
 
-def test_references_are_resolved_from_the_file_or_the_repository(tmp_path: Path) -> None:
+def test_file_references_are_relative_to_the_file_or_the_repository(tmp_path: Path) -> None:
     write(tmp_path, {"evals/x.yaml": "$schema: agentv-eval-v2\n"})
     source = load(tmp_path / "evals" / "x.yaml", tmp_path, named=True)
     assert source.resolve("a/../b.md") == tmp_path / "evals" / "b.md"

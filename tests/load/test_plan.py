@@ -1,4 +1,4 @@
-"""A plan from outside is read only when it is whole."""
+"""A plan is read only if it is complete and consistent."""
 
 from __future__ import annotations
 
@@ -10,183 +10,151 @@ from typing import Any
 import pytest
 
 from agentv_ci.app.compile import read_plan
-from agentv_ci.cli import run
 from agentv_ci.compile.digest import document_digest
 from agentv_ci.errors import InvalidInput, UsageError
-from tests.compile.builders import compile_here, text_of
-from tests.compile.test_digest import rich
+from tests.compile.builders import compile_here, rich, text_of
+from tests.support import run_command
 
-Change = Callable[[dict[str, Any]], None]
+Data = dict[str, Any]
+Change = Callable[[Data], object]
 
 
 @pytest.fixture
-def plan(repository: Path) -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(text_of(compile_here(repository, rich())))
+def plan(repository: Path) -> Data:
+    loaded: Data = json.loads(text_of(compile_here(repository, rich())))
     return loaded
 
 
-def written(folder: Path, plan: object) -> Path:
+def written(folder: Path, plan: object, **layout: Any) -> Path:
     path = folder / "outside.json"
-    path.write_text(json.dumps(plan, indent=2), "utf-8")
+    path.write_text(json.dumps(plan, **layout), "utf-8")
     return path
 
 
-def test_plan_that_nobody_touched_is_read(repository: Path, plan: dict[str, Any]) -> None:
-    assert [case.id for case in read_plan(written(repository, plan)).cases] == ["one", "two"]
+@pytest.mark.parametrize("layout", [{"indent": 2}, {"sort_keys": True, "separators": (",", ":")}], ids=str)
+def test_unchanged_plan_is_read_in_any_layout(repository: Path, plan: Data, layout: Data) -> None:
+    found = read_plan(written(repository, plan, **layout))
+    assert ([case.id for case in found.cases], found.digest) == (["one", "two"], plan["digest"])
 
 
-def test_order_of_keys_and_spaces_do_not_matter(repository: Path, plan: dict[str, Any]) -> None:
-    path = repository / "outside.json"
-    path.write_text(json.dumps(plan, sort_keys=True, separators=(",", ":")), "utf-8")
-    assert read_plan(path).digest == plan["digest"]
+def case(plan: Data) -> Data:
+    found: Data = plan["cases"][0]
+    return found
 
 
-CHANGES: dict[str, Change] = {
-    "a threshold": lambda plan: plan["cases"][0].update(threshold=0.1),
-    "metadata": lambda plan: plan["cases"][0].update(metadata={"a": 1}),
-    "the gate": lambda plan: plan["suites"][0]["gate"].update(minPassRate=0),
-    "a digest": lambda plan: plan["cases"][0].update(digest="0" * 64),
-    "the plan's digest": lambda plan: plan.update(digest="0" * 64),
-    "one case less": lambda plan: plan["cases"].pop(),
-}
+def evaluator(plan: Data, name: str) -> Data:
+    found: Data = next(each for each in case(plan)["evaluators"] if each["name"] == name)
+    return found
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=list(CHANGES))
-def test_plan_that_was_changed_is_refused(change: Change, repository: Path, plan: dict[str, Any]) -> None:
+def first_file(plan: Data) -> Data:
+    found: Data = next(iter(plan["files"].values()))
+    return found
+
+
+def add_composite(plan: Data) -> None:
+    average = {"type": "weighted_average", "weights": {"other": 1}}
+    whole = {"name": "all", "type": "composite", "evaluators": [evaluator(plan, "c")], "aggregator": average}
+    case(plan)["evaluators"].append(whole)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda plan: case(plan).update(threshold=0.1),
+        lambda plan: case(plan).update(metadata={"a": 1}),
+        lambda plan: plan["suites"][0]["gate"].update(minPassRate=0),
+        lambda plan: case(plan).update(digest="0" * 64),
+        lambda plan: plan.update(digest="0" * 64),
+        lambda plan: plan["cases"].pop(),
+    ],
+)
+def test_changed_plan_is_rejected(change: Change, repository: Path, plan: Data) -> None:
     change(plan)
     with pytest.raises(UsageError, match="changed after compilation"):
         read_plan(written(repository, plan))
 
 
-def test_case_whose_digest_was_forged_is_named(repository: Path, plan: dict[str, Any]) -> None:
-    plan["cases"][0]["threshold"] = 0.1
+def test_case_with_a_wrong_digest_is_named(repository: Path, plan: Data) -> None:
+    case(plan)["threshold"] = 0.1
     plan["digest"] = document_digest(plan)
     with pytest.raises(UsageError, match="case one changed after compilation"):
         read_plan(written(repository, plan))
 
 
-def evaluator(plan: dict[str, Any], name: str) -> dict[str, Any]:
-    found: dict[str, Any] = next(each for each in plan["cases"][0]["evaluators"] if each["name"] == name)
-    return found
-
-
-def swap_text(plan: dict[str, Any]) -> None:
-    next(iter(plan["files"].values()))["text"] = "another"
-
-
-DANGLING: dict[str, tuple[Change, str]] = {
-    "another text": (swap_text, "does not match its digest"),
-    "a missing file": (lambda plan: plan.update(files={}), "is not in 'files'"),
-    "a missing target": (lambda plan: plan["targets"].pop("strict"), "case 'one': 'strict' is not in 'targets'"),
-    "a missing answering target": (
-        lambda plan: plan["cases"][0].update(target="x"),
-        "case 'one': 'x' is not in 'targets'",
-    ),
-    "a missing suite": (lambda plan: plan["cases"][0].update(suite="x"), "'x' is not in 'suites'"),
-    "an evaluator twice": (
-        lambda plan: plan["cases"][0]["evaluators"].append(plan["cases"][0]["evaluators"][0]),
-        "duplicate evaluator 'c'",
-    ),
-    "a path that is none": (
-        lambda plan: next(iter(plan["files"].values())).update(path="a\0b"),
-        "the path contains a NUL byte",
-    ),
-    "a path in a message that is none": (
-        lambda plan: plan["cases"][0]["inputMessages"][0]["content"][0].update(path="a\0b"),
-        "the path contains a NUL byte",
-    ),
-    "a suite twice": (lambda plan: plan["suites"].append(plan["suites"][0]), "duplicate suite"),
-    "a script without a command": (
-        lambda plan: evaluator(plan, "p").pop("argv"),
-        "evaluator 'p' must have either 'argv' or 'command'",
-    ),
-    "a script with two commands": (
-        lambda plan: evaluator(plan, "p").update(command="true"),
-        "evaluator 'p' must have either 'argv' or 'command'",
-    ),
-    "a member that is not weighed": (
-        lambda plan: plan["cases"][0]["evaluators"].append(
-            {
-                "name": "all",
-                "type": "composite",
-                "evaluators": [evaluator(plan, "c")],
-                "aggregator": {"type": "weighted_average", "weights": {"other": 1}},
-            }
-        ),
-        "'c' must be both a member and a weight of evaluator 'all'",
-    ),
-    "a case twice": (lambda plan: plan["cases"].append(plan["cases"][0]), "duplicate case 'one' in 'evals/a.yaml'"),
-}
-
-
-@pytest.mark.parametrize(("change", "said"), DANGLING.values(), ids=list(DANGLING))
-def test_plan_with_names_that_lead_nowhere_is_refused(
-    change: Change, said: str, repository: Path, plan: dict[str, Any]
-) -> None:
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda plan: first_file(plan).update(text="another"), "does not match its digest"),
+        (lambda plan: first_file(plan).update(path="a\0b"), "the path contains a NUL byte"),
+        (lambda plan: case(plan)["inputMessages"][0]["content"][0].update(path="a\0b"), "the path contains a NUL byte"),
+        (lambda plan: plan.update(files={}), "is not in 'files'"),
+        (lambda plan: plan["targets"].pop("strict"), "case 'one': 'strict' is not in 'targets'"),
+        (lambda plan: case(plan).update(target="x"), "case 'one': 'x' is not in 'targets'"),
+        (lambda plan: case(plan).update(judgeTarget="x"), "case 'one': 'x' is not in 'targets'"),
+        (lambda plan: case(plan).update(suite="x"), "'x' is not in 'suites'"),
+        (lambda plan: plan["suites"].append(plan["suites"][0]), "duplicate suite"),
+        (lambda plan: plan["cases"].append(case(plan)), "duplicate case 'one' in 'evals/a.yaml'"),
+        (lambda plan: case(plan)["evaluators"].append(case(plan)["evaluators"][0]), "duplicate evaluator 'c'"),
+        (lambda plan: evaluator(plan, "p").pop("argv"), "evaluator 'p' must have either 'argv' or 'command'"),
+        (lambda plan: evaluator(plan, "p").update(command="x"), "evaluator 'p' must have either 'argv' or 'command'"),
+        (add_composite, "'c' must be both a member and a weight of evaluator 'all'"),
+    ],
+)
+def test_inconsistent_plan_is_rejected(change: Change, problem: str, repository: Path, plan: Data) -> None:
     change(plan)
     plan["digest"] = document_digest(plan)
     with pytest.raises(InvalidInput) as raised:
         read_plan(written(repository, plan))
-    assert any(said in each.message for each in raised.value.diagnostics)
-
-
-def test_mistake_has_its_line(
-    repository: Path, plan: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(repository)
-    plan["cases"][0]["threshold"] = "high"
-    path = written(repository, plan)
-    line = next(n for n, text in enumerate(path.read_text("utf-8").splitlines(), 1) if '"high"' in text)
-    assert run(["eval", "outside.json"]) == 2
-    assert (
-        f"{path}:{line}:20: error: 'high' is not of type 'number' [AV204] (cases[0].threshold)"
-        in capsys.readouterr().err
-    )
+    assert any(problem in each.message for each in raised.value.diagnostics)
 
 
 @pytest.mark.parametrize(
-    ("change", "place"),
+    ("change", "pointer"),
     [
-        (lambda plan: plan["cases"][0].update(evaluators=[]), "cases[0].evaluators"),
+        (lambda plan: case(plan).update(evaluators=[]), "cases[0].evaluators"),
         (lambda plan: evaluator(plan, "p").update(argv=[]), "cases[0].evaluators[5].argv"),
     ],
 )
-def test_plan_that_would_score_nothing_is_refused(
-    change: Change, place: str, repository: Path, plan: dict[str, Any]
+def test_plan_that_does_not_match_the_schema_is_rejected(
+    change: Change, pointer: str, repository: Path, plan: Data
 ) -> None:
     change(plan)
     with pytest.raises(InvalidInput) as raised:
         read_plan(written(repository, plan))
-    assert [each.pointer for each in raised.value.diagnostics] == [place]
+    assert [each.pointer for each in raised.value.diagnostics] == [pointer]
+
+
+def test_error_in_a_plan_has_its_line(repository: Path, plan: Data) -> None:
+    case(plan)["threshold"] = "high"
+    path = written(repository, plan, indent=2)
+    line = next(n for n, text in enumerate(path.read_text("utf-8").splitlines(), 1) if '"high"' in text)
+    done = run_command("eval", "outside.json", cwd=repository)
+    assert done.code == 2
+    assert f"{path}:{line}:20: error: 'high' is not of type 'number' [AV204] (cases[0].threshold)" in done.err
+
+
+VERSION_2 = '{"$schema": "https://org.github.io/agentv-action/schemas/plan-v2.schema.json"}'
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("content", "problem"),
     [
-        ("", "is not valid JSON"),
-        ("{", "is not valid JSON"),
-        ("[]", "expected a mapping"),
-        ("{}", "its $schema is not https://"),
-        ('{"$schema": 5}', "its $schema is not https://"),
-        ("[" * 100_000, "is not valid JSON: nested too deep"),
-        ('{"$schema": NaN}', "is not valid JSON: NaN is not JSON"),
-        (
-            '{"$schema": "https://org.github.io/agentv-action/schemas/plan-v2.schema.json"}',
-            "is a version 2 plan; this agentv-ci supports version 1",
-        ),
+        (None, "cannot read"),
+        (b"\xe9", "is not valid JSON"),
+        (b"{", "is not valid JSON"),
+        (b"[]", "expected a mapping"),
+        (b'{"$schema": 5}', "its $schema is not https://"),
+        (b"[" * 100_000, "is not valid JSON: nested too deep"),
+        (b'{"$schema": NaN}', "is not valid JSON: NaN is not JSON"),
+        (VERSION_2.encode(), "is a version 2 plan; this agentv-ci supports version 1"),
     ],
+    ids=["missing", "latin-1", "broken", "list", "schema", "deep", "NaN", "version"],
 )
-def test_file_that_is_no_plan_of_this_version_is_refused(text: str, said: str, repository: Path) -> None:
+def test_file_that_is_not_a_plan_is_rejected(content: bytes | None, problem: str, repository: Path) -> None:
     path = repository / "outside.json"
-    path.write_text(text, "utf-8")
+    if content is not None:
+        path.write_bytes(content)
     with pytest.raises(UsageError) as raised:
         read_plan(path)
-    assert said in raised.value.message
-
-
-def test_file_that_is_not_there_is_refused(repository: Path) -> None:
-    with pytest.raises(UsageError, match="cannot read"):
-        read_plan(repository / "missing.json")
-    (repository / "latin.json").write_bytes("é".encode("latin-1"))
-    with pytest.raises(UsageError, match="is not valid JSON"):
-        read_plan(repository / "latin.json")
+    assert problem in raised.value.message

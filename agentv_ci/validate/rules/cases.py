@@ -78,6 +78,8 @@ def _texts(content: str | tuple[str | ContentBlock, ...]) -> Iterator[tuple[Poin
 
 
 def _check_expected(pointer: Pointer, message: ExpectedMessage, find: Finder) -> Iterator[Diagnostic]:
+    if find.is_missing((*pointer, "role")):
+        return
     if message.content is None and not (message.role == "assistant" and message.tool_calls):
         if not find.lost_part(pointer, deep=True):
             yield find.at("AV328", "missing field 'content'", (*pointer, "content"))

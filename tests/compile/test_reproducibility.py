@@ -1,0 +1,141 @@
+"""A plan is the same bytes everywhere, and contains nothing of the machine that made it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import random
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+from agentv_ci import __version__
+from tests.compile.builders import EVAL, case, evals, published, rich, targets, write_repository
+from tests.support import REPOSITORY, clean_environment
+
+REPOSITORIES = sorted(path.parent.parent for path in (REPOSITORY / "tests/corpus").glob("*/*/expected/plan.json"))
+REFERENCE = re.compile(r"\$\{\{\s*(\w+)\s*\}\}")
+
+
+@pytest.mark.parametrize("folder", REPOSITORIES, ids=lambda folder: folder.name)
+def test_plan_contains_no_secret_place_time_or_version(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = tmp_path / "canary-place" / "with spaces" / "ünï"
+    shutil.copytree(folder, repository, ignore=shutil.ignore_patterns("expected"))
+    (repository / ".git").mkdir()
+    written = "\n".join(path.read_text("utf-8") for path in repository.rglob("*.y*ml"))
+    names = {*REFERENCE.findall(written), "OPENAI_API_KEY", "GITHUB_TOKEN"}
+    for name in names:
+        monkeypatch.setenv(name, f"canary-value-of-{name}")
+    (repository / ".env").write_text("".join(f"{name}=canary-from-a-file\n" for name in names), "utf-8")
+    compiled = published(".", cwd=repository)
+    assert compiled == (folder / "expected" / "plan.json").read_bytes()
+    plan = compiled.decode("utf-8")
+    own = {str(tmp_path), str(Path.home()), socket.gethostname(), sys.executable, platform.python_version()}
+    assert [each for each in (*own, "canary", f'"{__version__}"') if len(each) > 3 and each in plan] == []
+    assert re.findall(r"20\d\d-\d\d-\d\dT", plan) == []
+    assert {text for text in re.findall(r'"(/[^"]*)"', plan) if text not in written} == set()
+
+
+def many() -> dict[str, Any]:
+    """Return suites in many folders, with their own targets files."""
+    files: dict[str, Any] = {"suites/z/e.yaml": evals(case("ıİ", expected_outcome="Grüße 😀"))}
+    for number in range(8):
+        folder = f"suites/{'ABab'[number % 4]}{number}"
+        files[f"{folder}/e.yaml"] = evals(
+            case("x", input_messages=[{"role": "user", "content": [{"type": "file", "value": f"{number % 3}.md"}]}]),
+            case("y", evaluators=[{"name": "j", "type": "llm_judge", "prompt": "p.md"}]),
+        )
+        files[f"{folder}/{number % 3}.md"] = f"text {number % 2}"
+        files[f"{folder}/p.md"] = "Judge {{ candidate_answer }}"
+        if number % 2:
+            files[f"{folder}/targets.yaml"] = targets({"name": "default", "provider": "mock", "response": f"{number}"})
+    return files
+
+
+@contextmanager
+def shuffled(monkeypatch: pytest.MonkeyPatch, seed: int) -> Iterator[None]:
+    """Shuffle the entries of all folders."""
+    chance, scan = random.Random(seed), os.scandir
+
+    class Entries(list[Any]):
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def close(self) -> None: ...
+
+        def __next__(self) -> Any:
+            if not self:
+                raise StopIteration
+            return self.pop()
+
+    def scandir(*arguments: Any) -> Entries:
+        found = Entries(scan(*arguments))
+        chance.shuffle(found)
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", scandir)
+        yield
+
+
+def test_plan_does_not_depend_on_order_times_or_links_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = write_repository(tmp_path / "real", many())
+    expected = published(".", cwd=root)
+    for seed in range(3):
+        with shuffled(monkeypatch, seed):
+            assert published(".", cwd=root) == expected
+    for path in root.rglob("*.yaml"):
+        os.utime(path, (1, 1))
+    (tmp_path / "link").symlink_to(root)
+    assert published(".", cwd=tmp_path / "link") == expected
+
+
+def test_plan_does_not_depend_on_paths_and_the_working_directory(
+    repository: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    write_repository(repository, {**rich(), "evals/b.yaml": evals(case("b"))})
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    assert {
+        published("evals", cwd=repository),
+        published("b.yaml", "a.yaml", cwd=repository / "evals"),
+        published(".", cwd=repository / "evals"),
+        published("../evals/a.yaml", "b.yaml", cwd=repository / "evals"),
+        published(repository / "evals", cwd=elsewhere),
+        published("evals/*.yaml", cwd=repository),
+        published("evals", EVAL, "evals", cwd=repository),
+    } == {published("evals", cwd=repository)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"LC_ALL": "C", "PYTHONHASHSEED": "7"},
+        {"LC_ALL": "C.UTF-8", "TZ": "Pacific/Chatham", "PYTHONUTF8": "0", "PYTHONHASHSEED": "1"},
+        {"LC_ALL": "tr_TR.UTF-8", "PYTHONIOENCODING": "latin-1", "COLUMNS": "20", "FORCE_COLOR": "1"},
+    ],
+    ids=str,
+)
+def test_plan_does_not_depend_on_the_process(variables: dict[str, str], tmp_path: Path) -> None:
+    root = write_repository(tmp_path, many())
+    printed = subprocess.run(
+        [sys.executable, "-m", "agentv_ci", "compile", "."],
+        cwd=root,
+        env=clean_environment(variables),
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    assert printed.stdout == published(".", cwd=root)

@@ -1,0 +1,161 @@
+"""Evaluators: scripts without a shell, dialects of JSON Schemas, and the answers they compare with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import write
+from tests.support.projects import Project
+from tests.validate.builders import CASE, evaluator, found_of, rules
+
+DRAFT_3, DRAFT_4, DRAFT_7 = (f"http://json-schema.org/draft-0{number}/schema#" for number in (3, 4, 7))
+DRAFT_2019 = "https://json-schema.org/draft/2019-09/schema"
+DRAFT_2020 = "https://json-schema.org/draft/2020-12/schema"
+MOCK = {"name": "default", "provider": "mock", "response": '[1, "x"]'}
+SHAPE = {"name": "shape", "type": "schema", "schema_file": "../whole.json"}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "part", "code"),
+    [
+        (DRAFT_7, {"items": [{"type": "integer"}, {"type": "string"}]}, 0),
+        (DRAFT_7, {"items": [{"type": "integer"}, {"type": "integer"}]}, 1),
+        (DRAFT_7.removesuffix("#"), {"items": [{"type": "integer"}], "additionalItems": False}, 1),
+        (DRAFT_4, {"items": [{"minimum": 1, "exclusiveMinimum": True}]}, 1),
+        (DRAFT_3, {"items": {"type": ["string", {"minimum": 1}]}, "multipleOf": 7, "minItems": 1}, 0),
+        (DRAFT_3, {"items": {"type": ["boolean", {"minimum": 2}]}}, 1),
+        (DRAFT_2019, {"items": [{"type": "string"}]}, 1),
+        (DRAFT_2020, {"prefixItems": [{"type": "integer"}, {"type": "string"}], "items": False}, 0),
+        (DRAFT_2020, {"prefixItems": [{"type": "integer"}], "unevaluatedItems": False}, 1),
+    ],
+)
+def test_part_in_another_file_has_the_dialect_of_the_whole(
+    repository: Path, dialect: str, part: dict[str, Any], code: int
+) -> None:
+    project = Project(repository)
+    project.documents({"evaluators": [SHAPE]}, targets=(MOCK,))
+    whole = {"$schema": dialect, "extends" if dialect == DRAFT_3 else "allOf": [{"$ref": "part.json"}]}
+    project.write({"whole.json": json.dumps(whole), "part.json": json.dumps(part)})
+    assert project.run("validate", ".").code == 0
+    assert (project.eval().code, [row["status"] for row in project.rows()]) == (code, ["ok"])
+
+
+@pytest.mark.parametrize("dialect", ["https://example.com/custom", DRAFT_2020.replace("schema", "shema"), "draft-07"])
+@pytest.mark.parametrize("place", ["whole", "part"])
+def test_unknown_dialect_is_an_error_with_the_known_ones(repository: Path, dialect: str, place: str) -> None:
+    whole, part = ({"$schema": dialect if place == name else DRAFT_2020} for name in ("whole", "part"))
+    write(repository, {"whole.json": json.dumps({**whole, "$ref": "part.json"}), "part.json": json.dumps(part)})
+    (found,) = found_of(repository, evaluator("type: schema, schema_file: whole.json"))
+    assert found.rule == "AV309"
+    assert f"unknown dialect '{dialect}'" in found.message
+    assert DRAFT_2019 in found.message
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("./s.sh | cat", ["AV325"]),
+        ("./s.sh > out; cat out", ["AV325"]),
+        ("s.sh && ./s.sh", ["AV325"]),
+        ("./s.sh 'x", ["AV325"]),
+        ("./s.sh 'a | b' \"c > d\"", []),
+        ("./s.sh a\\|b", []),
+        ("./s.sh --flag=1", []),
+        ("cat x | ./s.sh", []),
+        ("cat 'x", []),
+        ("/missing/program x", ["AV302"]),
+        ("/bin/sh -c x", []),
+    ],
+)
+def test_script_with_a_path_has_no_shell(repository: Path, script: str, expected: list[str]) -> None:
+    write(repository, {"s.sh": "echo"})
+    assert rules(found_of(repository, evaluator(f"type: code, script: {json.dumps(script)}"))) == expected
+
+
+FIELDS = "type: field_accuracy, fields: [{path: a.b}, {path: n, match: numeric_tolerance, tolerance: 1}]"
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected", "messages"),
+    [
+        ("type: similarity, metric: rouge_l", "[]", ["is missing"]),
+        ("type: similarity, metric: rouge_l", "[{role: user, content: x}]", ["is missing"]),
+        ("type: similarity, metric: rouge_l", "[{role: assistant, content: ' '}]", ["is missing"]),
+        ("type: similarity, metric: rouge_l", "[{role: assistant, content: x}]", []),
+        ("type: similarity, metric: rouge_l", "[{role: assistant, content: [x]}]", []),
+        ("type: similarity, metric: rouge_l, reference: x", "[]", []),
+        (FIELDS, "[{role: assistant, content: x}]", ["is not JSON"]),
+        (FIELDS, "[{role: assistant, content: [x]}]", []),
+        (FIELDS, "[{role: assistant, content: {a: {b: 1}, n: '2'}}]", []),
+        (
+            FIELDS,
+            '[{role: assistant, content: \'{"n": "x"}\'}]',
+            [
+                "field 'a.b' is missing in the expected answer of case 'a'",
+                "field 'n' is not a number in the expected answer of case 'a'",
+            ],
+        ),
+        (FIELDS + ", reference: {a: {b: null}, n: 1}", "[]", []),
+        (FIELDS + ", reference: {n: 1}", "[]", ["field 'a.b' is missing in 'reference'"]),
+        (
+            "type: field_accuracy, fields: [{path: d, match: date}], reference: {d: x}",
+            "[]",
+            ["is not an ISO 8601 date"],
+        ),
+    ],
+)
+def test_evaluator_needs_an_answer_to_compare_with(
+    repository: Path, settings: str, expected: str, messages: list[str]
+) -> None:
+    text = evaluator(settings).replace("expected_messages: []", f"expected_messages: {expected}")
+    found = found_of(repository, text)
+    assert [each.rule for each in found] == ["AV320"] * len(messages)
+    assert all(part in each.message for part, each in zip(messages, found, strict=True))
+
+
+def test_mistakes_of_invalid_and_valid_parts_are_reported_together(repository: Path) -> None:
+    broken = "evaluators: [{name: e, type: contains}, {name: r, type: regex, value: '('}]"
+    plain = CASE.partition("evalcases:\n")[2]
+    text = f"$schema: agentv-eval-v2\nevalcases:\n  - id: 5\n{plain}    {broken}\n{plain}    note: 1\n"
+    assert [(each.rule, each.pointer) for each in found_of(repository, text)] == [
+        ("AV201", "evalcases[0].expected_outcome"),
+        ("AV201", "evalcases[0].input_messages"),
+        ("AV201", "evalcases[0].expected_messages"),
+        ("AV203", "evalcases[0].id"),
+        ("AV201", "evalcases[1].evaluators[0].value"),
+        ("AV310", "evalcases[1].evaluators[1].value"),
+        ("AV301", "evalcases[2].id"),
+        ("AV203", "evalcases[2].note"),
+    ]
+
+
+def test_camel_case_is_accepted_and_free_maps_are_kept(repository: Path) -> None:
+    case = {
+        "id": "b",
+        "outcome": "x",
+        "inputMessages": [{"role": "user", "content": "x"}],
+        "expectedMessages": [],
+        "execution": {"timeoutSeconds": 5, "maxRetries": 2.0},
+        "evaluators": [{"name": "c", "type": "contains", "value": "x", "caseSensitive": False, "minScore": 0.5}],
+        "metadata": {"max_retries": 1, "maxRetries": 2},
+    }
+    document = {"$schema": "agentv-eval-v2", "x-anchors": {"a_b": 1, "aB": 2}, "evalcases": [case]}
+    assert found_of(repository, json.dumps(document)) == []
+    case["execution"] = {"maxRetries": 2.5}
+    assert [each.message for each in found_of(repository, json.dumps(document))] == [
+        "'maxRetries' must be an integer, not 2.5"
+    ]
+
+
+@pytest.mark.parametrize("data", ["", "5", "text", "[]", "{}", "evalcases:", "evalcases: {}", "evalcases: [1]"])
+@pytest.mark.parametrize("kind", ["eval", "targets", "config"])
+def test_any_shape_is_an_error(repository: Path, data: str, kind: str) -> None:
+    name = {"eval": "x.yaml", "targets": "targets.yaml", "config": ".agentv.yaml"}[kind]
+    write(repository, {name: data})
+    done = Project(repository).run("validate", name)
+    assert done.code == (0 if kind == "config" and data in ("", "{}") else 1)
+    assert "bug" not in done.err

@@ -1,0 +1,151 @@
+"""One mistake is one diagnostic on its line, with the right suggestion."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentv_ci.app.workspace import read_yaml
+from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.documents import DocumentContext
+from agentv_ci.contracts.source import NOWHERE, Kind, Pointer, Source
+from agentv_ci.load.files import inspect_file
+from agentv_ci.validate.document import validate
+from agentv_ci.validate.structure import CONTRACTS
+from agentv_ci.validate.walk import mappings
+from tests.support import REPOSITORY, write
+from tests.validate.builders import CASE, found_in, found_of
+
+CORPUS = REPOSITORY / "tests" / "corpus"
+Document = tuple[Kind, dict[str, Any], Pointer]
+"""Kind, data, and the pointer to the part whose keys are changed."""
+
+
+def documents() -> Iterator[tuple[str, Document]]:
+    """Yield small documents of the corpus: checking large ones takes long."""
+    eval_file: Any = read_yaml((CORPUS / "checked/every-evaluator/eval.yaml").read_text("utf-8"))
+    (case,) = eval_file["evalcases"]
+    for each in case.pop("evaluators"):
+        yield each["name"], ("eval", {"evalcases": [{**case, "evaluators": [each]}]}, ("evalcases", 0, "evaluators"))
+    yield "case", ("eval", eval_file, ())
+    messages: Any = read_yaml((CORPUS / "valid/conversation-with-every-role/support.test.yaml").read_text("utf-8"))
+    yield "messages", ("eval", {**messages, "evalcases": messages["evalcases"][:1]}, ())
+    targets_file: Any = read_yaml((CORPUS / "checked/every-provider/targets.yaml").read_text("utf-8"))
+    for each in targets_file["targets"]:
+        target = {**each, "judge_target": each["name"]}
+        target.pop("judgeTarget", None)
+        yield each["name"], ("targets", {"targets": [target]}, ("targets",))
+    config: Any = read_yaml((CORPUS / "valid/guideline-patterns-of-the-config/.agentv.yaml").read_text("utf-8"))
+    yield "config", ("config", config | {"prices": {"m": {"input_per_mtok": 1, "output_per_mtok": 2}}}, ())
+
+
+DOCUMENTS = dict(documents())
+DOCUMENT = pytest.mark.parametrize(("kind", "data", "part"), DOCUMENTS.values(), ids=DOCUMENTS)
+
+
+def keys(kind: Kind, data: dict[str, Any], part: Pointer) -> Iterator[tuple[Pointer, str]]:
+    """Yield every key below `part` that a contract knows, with the pointer to its mapping."""
+    found = {
+        (way, key)
+        for _, mapping, way in mappings(CONTRACTS[kind], data)
+        if way[: len(part)] == part
+        for key in mapping
+        # An unknown key of a validator is its setting.
+        if key != "settings" and "validators" not in way
+    }
+    yield from sorted(found, key=repr)
+
+
+def check(kind: Kind, data: Any) -> list[Diagnostic]:
+    """Return the errors of a document."""
+    folder = CORPUS / "checked" / "every-evaluator"
+    source = Source(folder / "x.yaml", folder, kind, data, lambda: NOWHERE)
+    found = validate(source, DocumentContext(read_yaml, inspect_file)).diagnostics
+    return [each for each in found if each.severity == "error"]
+
+
+def changed(data: dict[str, Any], way: Pointer, change: Callable[[dict[str, Any]], object]) -> Any:
+    copied = copy.deepcopy(data)
+    mapping: Any = copied
+    for step in way:
+        mapping = mapping[step]
+    change(mapping)
+    return copied
+
+
+def shown(found: list[Diagnostic]) -> str:
+    return "; ".join(f"{each.message} [{each.rule}] {each.hint or ''}" for each in found)
+
+
+def misspellings(key: str) -> tuple[str, str]:
+    """Return a key with one letter too many, and with two letters swapped."""
+    swapped = key[:-2] + key[-1] + key[-2]
+    return key + "x", swapped if swapped not in (key, "respones") else key[1:]
+
+
+@DOCUMENT
+def test_misspelt_key_is_one_error_with_a_suggestion(kind: Kind, data: dict[str, Any], part: Pointer) -> None:
+    wrong = []
+    for way, key in keys(kind, data, part):
+        for misspelt in misspellings(key):
+            found = check(kind, changed(data, way, lambda mapping: mapping.update({misspelt: mapping.pop(key)})))  # noqa: B023
+            text = shown(found)
+            if len(found) != 1 or not re.search(rf"unknown field '{re.escape(misspelt)}'.*\W{re.escape(key)}\b", text):
+                wrong.append(f"{way} {key} → {misspelt}: {text}")
+    assert wrong == []
+
+
+@DOCUMENT
+def test_missing_key_or_wrong_value_is_at_most_one_error(kind: Kind, data: dict[str, Any], part: Pointer) -> None:
+    wrong = []
+    for way, key in keys(kind, data, part):
+        for value in (..., [1], True, None):
+            found = check(
+                kind,
+                changed(data, way, lambda each: each.pop(key) if value is ... else each.update({key: value})),  # noqa: B023
+            )
+            if len(found) > 1:
+                wrong.append(f"{way} {key} {value}: {shown(found)}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "rule", "message"),
+    [
+        ("  - id: a", "   - id: a\n    x: 1", "AV101", "not valid YAML"),
+        ("    expected_outcome: x", "\texpected_outcome: x", "AV101", "tab"),
+        ("outcome: x", "outcome: {{ x }}", "AV101", "a key must be a string"),
+        ("[]", "[]\n    id: b", "AV104", "key 'id' is given twice"),
+        ("evalcases:", "eval_cases:", "AV202", "did you mean 'evalcases'"),
+        ("evalcases:", "cases:", "AV202", "did you mean 'evalcases'"),
+        ("[{role: user, content: x}]", "x", "AV203", "must be a list, not 'x'"),
+        ("[{role: user, content: x}]", "[x]", "AV203", "must be a mapping, not 'x'"),
+        ("[]", "[]\n    execution: {threshold: 80%}", "AV203", "must be a number, not '80%'"),
+        ("[]", "[]\n    execution: {threshold: 80}", "AV204", "at most 1"),
+        ("[]", "[]\n    evaluators: {name: a, type: contains, value: x}", "AV203", "must be a list, not a mapping"),
+        ("[]", "[]\n    evaluators: [contains]", "AV203", "must be a mapping"),
+        ("[]", "[]\n    evaluators: [{contains: x}]", "AV201", "missing field 'type'"),
+        ("[]", "[]\n    rubrics: []", "AV204", "must not be empty"),
+        ("[]", "[]\n    threshold: 0.5", "AV202", "unknown field 'threshold'"),
+        ("[]", "[]\n    evaluators: [{name: e, type: llm-judge}]", "AV204", "did you mean 'llm_judge'"),
+        ("[]", "[]\n    evaluators: [{name: e, type: containsAll, value: [x]}]", "AV204", "mean 'contains_all'"),
+    ],
+)
+def test_mistake_is_one_error_with_its_message(
+    repository: Path, right: str, wrong: str, rule: str, message: str
+) -> None:
+    (found,) = found_of(repository, CASE.replace(right, wrong, 1))
+    assert (found.rule, found.severity) == (rule, "error")
+    assert message in found.message
+
+
+def test_missing_names_are_not_listed(repository: Path) -> None:
+    targets = "$schema: agentv-targets-v2.2\ntargets: [{nam: a, provider: mock}, {name: [1], provider: mock}]\n"
+    judged = "    evaluators: [{name: e, type: llm_judge, judge_target: missing}]\n"
+    write(repository, {"targets.yaml": targets, "x.yaml": CASE + judged})
+    assert not [each for each in found_in(repository, ".") if "None" in each.message or "[1]" in each.message]

@@ -1,0 +1,177 @@
+"""Random changes of the corpus: diagnostics have positions, formats agree, and so do model and schema."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import math
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from agentv_ci.app.validate import check_paths
+from agentv_ci.cli.console import show_diagnostics
+from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.documents import FileDiagnostics
+from agentv_ci.contracts.source import Mark, Pointer, Source, locate
+from agentv_ci.jsonschema.schemas import SCHEMAS
+from agentv_ci.jsonschema.violations import violations
+from agentv_ci.load.document import load
+from agentv_ci.report.diagnostics import document, render
+from agentv_ci.validate.structure import CONTRACTS
+from tests.support import REPOSITORY, write
+from tests.validate.builders import time_limit
+
+SAMPLES = sorted(
+    path
+    for folder in ("valid", "checked")
+    for path in (REPOSITORY / "tests" / "corpus" / folder).rglob("*.y*ml")
+    if "expected" not in path.parts
+)
+TEXTS = {path: path.read_text("utf-8") for path in SAMPLES}
+PIECES = (
+    ": ",
+    "- ",
+    " ",
+    "  ",
+    "\n",
+    "x",
+    "'",
+    '"',
+    "{",
+    "}",
+    "[",
+    "]",
+    "&a ",
+    "*a",
+    "!t ",
+    "#",
+    "é",
+    "😀",
+    "5",
+    "null",
+)
+VALUES = ("5", "[1]", "{a: 1}", "", "true", "x", ".inf", "-1", "''")
+
+
+@st.composite
+def mutants(draw: st.DrawFn) -> tuple[str, str]:
+    """Return the name of a document of the corpus, and its text with up to three changes."""
+    path = draw(st.sampled_from(SAMPLES))
+    lines = TEXTS[path].splitlines()
+    for _ in range(draw(st.integers(1, 3))):
+        index, other = (draw(st.integers(0, len(lines) - 1)) for _ in range(2))
+        line = lines[index]
+        column = draw(st.integers(0, len(line)))
+        match draw(st.sampled_from(["remove", "repeat", "insert", "delete", "indent", "swap", "value", "cut"])):
+            case "remove":
+                lines[index] = ""
+            case "repeat":
+                lines.insert(index, line)
+            case "insert":
+                lines[index] = line[:column] + draw(st.sampled_from(PIECES)) + line[column:]
+            case "delete":
+                lines[index] = line[:column] + line[column + 1 :]
+            case "indent":
+                lines[index] = f"  {line}"
+            case "swap":
+                lines[index], lines[other] = lines[other], line
+            case "value":
+                lines[index] = re.sub(r": .*", f": {draw(st.sampled_from(VALUES))}", line)
+            case _:
+                lines = [*lines[:index], line[:column]]
+    return path.name, "\n".join(lines) + "\n"
+
+
+def checked(name: str, text: str) -> tuple[FileDiagnostics, Source]:
+    with tempfile.TemporaryDirectory() as folder:
+        write(Path(folder), {".git/HEAD": "", name: text})
+        with time_limit():
+            (file,) = check_paths([name], targets=None, cwd=Path(folder)).files
+        source = load(Path(folder, name), Path(folder), named=True)
+        with contextlib.suppress(Exception):
+            _ = source.mark
+    return file, source
+
+
+@settings(max_examples=150)
+@given(mutant=mutants(), strict=st.booleans())
+def test_mutant_is_diagnosed(mutant: tuple[str, str], strict: bool) -> None:
+    file, source = checked(*mutant)
+    lines = mutant[1].split("\n")
+    for each in file.diagnostics:
+        check_position(each, lines)
+        if each.pointer is not None and (steps := steps_of(each.pointer, source.data)) is not None:
+            assert span(each) in (span_of(locate(source.mark, steps)), span_of(locate(source.mark, steps, key=True)))
+    check_formats(file, strict=strict)
+    if source.readable and source.kind is not None and not any(map(is_infinite, values_in(source.data))):
+        refused = violations(SCHEMAS[source.kind], source.data)
+        assert is_valid(source) == (not refused)
+
+
+def check_position(found: Diagnostic, lines: list[str]) -> None:
+    assert (1, 1) <= (found.line, found.column) <= (found.end_line, found.end_column)
+    assert found.end_line <= len(lines)
+    assert found.column <= len(lines[found.line - 1]) + 1
+    assert found.end_column <= len(lines[found.end_line - 1]) + 1
+    assert found.message
+    assert found.message.isprintable()
+
+
+def check_formats(file: FileDiagnostics, *, strict: bool) -> None:
+    found = file.diagnostics
+    written = document([file], 0, strict=strict)
+    data: Any = json.loads(render(written, "json", str))
+    assert violations("diagnostics-v1", data) == []
+    summary = data["summary"]
+    counts = [sum(each.severity == severity for each in found) for severity in ("error", "warning")]
+    assert [summary["errors"], summary["warnings"]] == counts
+    assert summary["files"] == summary["passed"] + summary["failed"] == 1
+    assert bool(summary["passed"]) == data["files"][0]["valid"] == file.is_valid(strict=strict)
+    assert len(json.loads(render(written, "sarif", str))["runs"][0]["results"]) == len(found)
+    assert render(written, "github", str).count("\n") == len(found)
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        show_diagnostics(found, err=False)
+    assert out.getvalue().count("\n") == len(found) + sum(each.hint is not None for each in found)
+
+
+def is_valid(source: Source) -> bool:
+    assert source.kind is not None
+    try:
+        CONTRACTS[source.kind].model_validate(source.data)
+    except ValidationError:
+        return False
+    return True
+
+
+def steps_of(pointer: str, data: JsonValue) -> Pointer | None:
+    """Return the steps of a pointer; None if keys of the document make it ambiguous."""
+    steps = tuple(int(step[1:-1]) if step[0] == "[" else step for step in re.findall(r"\[\d+\]|[^.\[\]]+", pointer))
+    keys = (key for value in values_in(data) if isinstance(value, dict) for key in value)
+    return steps if all(re.fullmatch(r"[$\w-]+", key) for key in keys) else None
+
+
+def span(found: Diagnostic) -> tuple[int, int, int, int]:
+    return found.line - 1, found.column - 1, found.end_line - 1, found.end_column - 1
+
+
+def span_of(mark: Mark) -> tuple[int, int, int, int]:
+    return *mark.start, *mark.end
+
+
+def values_in(value: JsonValue) -> Iterator[JsonValue]:
+    yield value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from values_in(item)
+
+
+def is_infinite(value: JsonValue) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
