@@ -18,6 +18,7 @@ from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import (
     Ending,
     FailedValidation,
+    GateSettings,
     RunReport,
     ScenarioAggregates,
     ScenarioReport,
@@ -188,6 +189,12 @@ def test_budget_is_that_of_the_whole() -> None:
     found = merged(*(shard(index, 2, cost=0.3, max_cost_usd=1.0) for index in (1, 2)), expect=2)
     assert (found.gate.exit_code, found.cost_usd) == (5, 1.2)
     assert found.gate.reasons == ("the run cost $1.2000, at most $1 allowed",)
+
+
+def test_suites_without_a_report_have_default_settings() -> None:
+    found = merged(File(Part("a.jsonl", None), [row(), row(of=case("b")), row(of=case("c"), target="other")]))
+    assert found.gate.settings == (GateSettings(suite="evals/a.yaml", cases=3),)
+    assert found.counts.cases == 3
 
 
 def test_results_of_several_plans_have_no_plan_digest() -> None:

@@ -43,14 +43,8 @@ def test_difference_up_to_the_threshold_is_fair(one: float, other: float, thresh
 def test_metric_path_is_required(path: Any) -> None:
     result = validate(scored(("a", 1)), {"metric_path": path})
     assert found(result) == [("missing_metric_path", "error", None)]
-    assert details(result) == {
-        "group_path": "runner_key",
-        "metric_path": None,
-        "threshold": 0.1,
-        "group_sizes": {},
-        "group_means": {},
-        "difference": None,
-    }
+    figures = details(result)
+    assert (figures["metric_path"], figures["group_sizes"], figures["difference"]) == (None, {}, None)
 
 
 @pytest.mark.parametrize("metric", ["1", None, True, float("nan"), float("inf"), HUGE, [1]])

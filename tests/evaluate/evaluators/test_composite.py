@@ -78,11 +78,6 @@ def test_members_score_the_same_answer_and_trace() -> None:
     assert combined(calls, answer="Hello").status == "error"
 
 
-def test_members_keep_their_settings() -> None:
-    found = combined(no(negate=True), yes("strict", min_score=1.0), NOT_MEASURED)
-    assert members(found) == [("no", "pass", 1.0), ("strict", "pass", 1.0), ("cost", "skipped", 0.0)]
-
-
 def test_member_that_fails_is_an_error_before_anything_is_aggregated() -> None:
     judge = Judge([GOOD])
     also = BREAKS.model_copy(update={"name": "also"})
@@ -180,14 +175,6 @@ def test_findings_and_reasoning_name_their_member() -> None:
     assert (found.score, found.reasoning) == (0.875, "a: good; b: fine")
     assert found.hits == ("[yes] contains 'Hello'", "[parts] contains 'Hello'")
     assert found.misses == ("[parts] does not contain 'Ann'",)
-
-
-def test_negate_inverts_score_and_findings() -> None:
-    found = combined(composite(yes(weight=3), no(), name="inner", negate=True))
-    assert found.score == 0.25
-    assert found.hits == ("[inner] negated: [no] does not contain 'Goodbye'",)
-    assert found.misses == ("[inner] negated: [yes] contains 'Hello'",)
-    assert combined(composite(yes(weight=3), no(), name="inner", negate=True), negate=True).score == 0.75
 
 
 def test_script_reads_the_results_of_all_that_scored() -> None:
