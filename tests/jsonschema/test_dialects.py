@@ -57,7 +57,8 @@ LEAVES: st.SearchStrategy[Any] = st.booleans() | st.fixed_dictionaries({"type": 
 SCHEMAS = keywords(st.recursive(LEAVES, keywords, max_leaves=4))
 
 
-@settings(max_examples=150)
+@pytest.mark.slow
+@settings(max_examples=100)
 @given(SCHEMAS, LEAVES, VALUES, st.sampled_from(DRAFTS))
 def test_bounded_dialect_decides_as_the_plain_one(schema: dict[str, Any], leaf: Any, value: Any, draft: str) -> None:
     whole = {**schema, "$schema": draft, "$defs": {"d": leaf}}

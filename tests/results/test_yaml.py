@@ -167,7 +167,7 @@ def holding(text: str, value: JsonValue) -> ResultRow:
     return row(input_messages=(message,), expected_outcome=text, request=request, metadata={"value": value, "t": text})
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(any_text, json_values)
 def test_any_row_is_read_back_as_from_json(text: str, value: JsonValue) -> None:
     with TemporaryDirectory() as folder:
