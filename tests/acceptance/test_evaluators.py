@@ -214,14 +214,6 @@ class TestSchemaCheck:
         found: dict[str, Any] = result
         return found
 
-    def refused(self, repository: Repository, **settings: Any) -> str:
-        repository.case({"name": "shape", "type": "schema", **settings})
-        done = repository.run("validate", "evals/x.yaml")
-        assert done.code == 1
-        run = repository.eval()
-        assert (run.code, repository.path("r.jsonl").exists()) == (2, False)
-        return done.out
-
     ANSWERS = (("json", '{"name": "Ann", "age": 7}'), ("yaml", "name: Ann\nage: 7\n"))
 
     @pytest.mark.parametrize(("form", "answer"), ANSWERS)
@@ -240,32 +232,29 @@ class TestSchemaCheck:
         assert result["score"] == 0
         assert result["misses"][0].startswith("not JSON: ")
 
-    def test_violations_are_told(self, repository: Repository) -> None:
+    def test_violations_are_misses(self, repository: Repository) -> None:
         result = self.check(repository, '{"name": 5}', schema_inline=SCHEMA)
-        assert (result["status"], result["score"], result["misses"]) == (
-            "ok",
-            0,
-            ["$: 'age' is a required property", "$.name: 5 is not of type 'string'"],
-        )
+        assert (result["status"], result["score"]) == ("ok", 0)
+        assert result["misses"] == ["$: 'age' is a required property", "$.name: 5 is not of type 'string'"]
 
-    def test_unsupported_suffix(self, repository: Repository) -> None:
-        repository.write({"evals/person.xml": "<x/>"})
-        out = self.refused(repository, schema_file="person.xml")
-        assert "a schema file must end in .json, .yaml, .yml, not '.xml' [AV309]" in out
+    @pytest.mark.parametrize(
+        ("settings", "error"),
+        [
+            ({"schema_file": "person.xml"}, "a schema file must end in .json, .yaml, .yml, not '.xml' [AV309]"),
+            ({"schema_file": "./schemas/none.json"}, "/evals/schemas/none.json [AV302]"),
+            ({}, "either 'schema_file' or 'schema_inline' is required [AV320]"),
+            ({"schema_file": "person.json"}, "not a JSON Schema"),
+        ],
+        ids=["unsupported suffix", "missing file", "neither is given", "file is not a schema"],
+    )
+    def test_invalid_settings(self, repository: Repository, settings: dict[str, str], error: str) -> None:
+        repository.write({"evals/person.xml": "<x/>", "evals/person.json": '{"type": "no such type"}'})
+        repository.case({"name": "shape", "type": "schema", **settings})
+        done = repository.run("validate", "evals/x.yaml")
+        assert (done.code, error in done.out) == (1, True)
+        assert (repository.eval().code, repository.path("r.jsonl").exists()) == (2, False)
 
-    def test_missing_file(self, repository: Repository) -> None:
-        out = self.refused(repository, schema_file="./schemas/none.json")
-        assert f"{repository.folder}/evals/schemas/none.json [AV302]" in out
-
-    def test_neither_is_given(self, repository: Repository) -> None:
-        out = self.refused(repository)
-        assert "either 'schema_file' or 'schema_inline' is required [AV320]" in out
-
-    def test_file_that_is_no_schema(self, repository: Repository) -> None:
-        repository.write({"evals/person.json": '{"type": "no such type"}'})
-        assert "not a JSON Schema" in self.refused(repository, schema_file="person.json")
-
-    def test_summary_says_valid_in_one_line(self, repository: Repository) -> None:
+    def test_summary_has_valid_answers_on_one_line(self, repository: Repository) -> None:
         answer = {**MOCK, "response": '{"name": "Ann", "age": 7}'}
         repository.case(
             {"name": "shape", "type": "schema", "schema_inline": SCHEMA},
@@ -286,21 +275,40 @@ class TestSchemaCheck:
 
 
 class TestJudgeTemplatesInARun:
-    """Document 004, where a run loads the template; what `validate` says of it is tested beside the other rules."""
+    """Document 004, for a run; `validate` is tested in test_validation.py."""
 
     def run(self, repository: Repository, *arguments: str, **settings: Any) -> CommandResult:
         judge = {"name": "judge", "provider": "mock", "response": GOOD}
-        repository.case(
-            {"name": "tone", "type": "llm_judge", **settings}, targets=({**MOCK, "judge_target": "judge"}, judge)
-        )
+        tone = {"name": "tone", "type": "llm_judge", **settings}
+        repository.case(tone, targets=({**MOCK, "judge_target": "judge"}, judge))
         return repository.eval(*arguments)
 
-    def test_missing_fields_are_a_warning_and_the_run_goes_on(self, repository: Repository) -> None:
-        done = self.run(repository, prompt="{{ question }}")
-        assert "Custom evaluator template at 'prompt' of evaluator 'tone' is missing required fields" in done.err
-        for text in ("{{ candidate_answer }}", "{{ expected_messages }}"):
-            assert text in done.err
-        assert "Without these, there is nothing to evaluate against" in done.err
+    @pytest.mark.parametrize(
+        ("settings", "warnings"),
+        [
+            (
+                {"prompt": "{{ question }}"},
+                [
+                    "Custom evaluator template at 'prompt' of evaluator 'tone' is missing required fields",
+                    *("{{ candidate_answer }}", "{{ expected_messages }}"),
+                    "Without these, there is nothing to evaluate against",
+                ],
+            ),
+            ({"promptPath": "./my-eval.md"}, ["Custom evaluator template at {}/evals/my-eval.md is missing"]),
+            (
+                {"prompt": "{{ candiate_answer }} for {{ invalid_var }}"},
+                [
+                    "unknown variables: {{ candiate_answer }}, {{ invalid_var }}",
+                    "valid variables: {{ candidate_answer }}, {{ expected_messages }}, {{ question }}",
+                ],
+            ),
+        ],
+        ids=["missing fields", "file named by its path", "invalid variables"],
+    )
+    def test_problem_is_a_warning(self, repository: Repository, settings: dict[str, str], warnings: list[str]) -> None:
+        repository.write({"evals/my-eval.md": "{{ question }}"})
+        done = self.run(repository, **settings)
+        assert [text for text in warnings if text.replace("{}", str(repository.folder)) not in done.err] == []
         assert (done.code, repository.row["score"]) == (0, 0.9)
 
     @pytest.mark.parametrize("name", ["candidate_answer", "expected_messages"])
@@ -308,18 +316,6 @@ class TestJudgeTemplatesInARun:
         done = self.run(repository, prompt=f"{{{{ {name} }}}}")
         assert (done.code, done.err) == (0, "")
 
-    def test_file_is_named_by_its_path(self, repository: Repository) -> None:
-        repository.write({"evals/my-eval.md": "{{ question }}"})
-        done = self.run(repository, promptPath="./my-eval.md")
-        assert f"Custom evaluator template at {repository.folder}/evals/my-eval.md is missing" in done.err
-        assert (done.code, repository.row["score"]) == (0, 0.9)
-
-    def test_invalid_variables_are_a_warning_and_the_run_goes_on(self, repository: Repository) -> None:
-        done = self.run(repository, prompt="{{ candiate_answer }} for {{ invalid_var }}")
-        assert "unknown variables: {{ candiate_answer }}, {{ invalid_var }}" in done.err
-        assert "valid variables: {{ candidate_answer }}, {{ expected_messages }}, {{ question }}" in done.err
-        assert (done.code, repository.row["score"]) == (0, 0.9)
-
-    def test_warnings_are_yellow_where_colours_are_wanted(self, repository: Repository) -> None:
+    def test_warnings_are_yellow_only_when_requested(self, repository: Repository) -> None:
         assert "\x1b[33m" in self.run(repository, "--color", "always", prompt="{{ question }}").err
         assert "\x1b[" not in self.run(repository, prompt="{{ question }}").err

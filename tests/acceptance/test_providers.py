@@ -149,7 +149,7 @@ class TestBatching:
         assert done.err.count("#runSubagent") == 1
         assert {row["eval_id"]: row["candidate_answer"] for row in together.rows()} == {"one": "ONE", "two": "TWO"}
 
-    def test_batch_that_fails_is_asked_case_by_case(self, together: Repository) -> None:
+    def test_failed_batch_is_asked_case_by_case(self, together: Repository) -> None:
         program = together.folder / "code"
         text = program.read_text("utf-8")
         program.write_text(
@@ -160,7 +160,7 @@ class TestBatching:
         assert "provider_batching failed: " in done.err
         assert {row["eval_id"]: row["candidate_answer"] for row in together.rows()} == {"one": "ONE", "two": "TWO"}
 
-    def test_provider_that_cannot(self, repository: Repository) -> None:
+    def test_provider_without_support(self, repository: Repository) -> None:
         repository.target({"provider": "mock", "response": "42", "settings": {"provider_batching": True}})
         done = repository.eval("--verbose")
         assert done.code == 0

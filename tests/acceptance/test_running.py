@@ -145,7 +145,7 @@ class TestThreadSafeOutputWriting:
             assert repository.eval("--workers", "16").code == 0
         assert sorted(row["eval_id"] for row in repository.rows()) == sorted(cases)
 
-    def test_failed_write_is_told_and_others_are_written(self, repository: Repository) -> None:
+    def test_failed_write_is_reported_and_others_are_written(self, repository: Repository) -> None:
         repository.cases("one", "large", "two")
         repository.target(command("[ {EVAL_ID} = large ] && head -c 60000 /dev/zero | tr '\\0' x; echo 42"))
         # Files of at most 20 blocks of 1,024 bytes, for the run and all it starts.
@@ -177,7 +177,7 @@ class TestParallelExecutionCli:
         assert self.most(repository, 3, workers=3) == 3
 
     @pytest.mark.parametrize("value", ["x", "1.5", "0", "-2", ""])
-    def test_bad_values_are_refused_and_nothing_runs(self, repository: Repository, value: str) -> None:
+    def test_bad_values_are_rejected_and_nothing_runs(self, repository: Repository, value: str) -> None:
         repository.target(command("echo asked > asked"))
         done = repository.eval("--workers", value)
         assert (done.code, repository.path("asked").exists()) == (2, False)

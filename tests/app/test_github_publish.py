@@ -1,4 +1,4 @@
-"""Lines of evaluators, read in the eval files."""
+"""Lines of evaluators in eval files, for annotations."""
 
 from __future__ import annotations
 
@@ -40,17 +40,15 @@ evalcases:
         ("three", "first", None),
     ],
 )
-def test_finds_what_stands_in_the_case(repository: Path, case: str, evaluator: str, line: int | None) -> None:
+def test_line_of_an_evaluator_defined_in_a_case(repository: Path, case: str, evaluator: str, line: int | None) -> None:
     write(repository, {"evals/a.yaml": SUITE})
-    lines = EvaluatorLines(repository)
-    assert lines.find("evals/a.yaml", case, evaluator) == line
+    assert EvaluatorLines(repository).find("evals/a.yaml", case, evaluator) == line
 
 
-@pytest.mark.parametrize("text", ["", "evalcases: 7", "evalcases: [7, {id: one, evaluators: [7]}]", "\x00", "- a\nb"])
-def test_file_that_says_something_else_has_no_lines(repository: Path, text: str) -> None:
-    write(repository, {"a.yaml": text})
-    assert EvaluatorLines(repository).find("a.yaml", "one", "first") is None
-
-
-def test_file_that_is_gone_has_no_lines(repository: Path) -> None:
+@pytest.mark.parametrize(
+    "text", [None, "", "evalcases: 7", "evalcases: [7, {id: one, evaluators: [7]}]", "\x00", "- a\nb"]
+)
+def test_other_and_missing_files_have_no_lines(repository: Path, text: str | None) -> None:
+    if text is not None:
+        write(repository, {"a.yaml": text})
     assert EvaluatorLines(repository).find("a.yaml", "one", "first") is None

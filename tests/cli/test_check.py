@@ -29,6 +29,13 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agentv_ci.validators._registered", {})
     register_validator("finds", finds)
     register_validator("breaks", breaks)
+    register_validator("many", finds_many)
+
+
+def finds_many(report: Any, context: Any = None) -> Any:
+    levels = ["info"] * 600 + ["warning"] * 600 + ["error"]
+    found = [{"id": "found", "severity": level, "message": "off", "path": None} for level in levels]
+    return {"issues": found, "summary": {"count": len(found)}}
 
 
 class TestCheck:
@@ -49,6 +56,13 @@ class TestCheck:
         assert (done.code, done.err) == (1, "")
         assert "validator schema_adherence: 3 errors\n  error: " in done.out
         assert done.out.endswith("validator outlier_detection: nothing found\ncheck: not passed\n")
+
+    def test_worst_issues_are_kept(self, project: Project) -> None:
+        done = project.run("check", "r.jsonl", "--validator", "many", "--format", "json")
+        (found,) = json.loads(done.out)["scenario_reports"][0]["aggregates"]["validations"]
+        severities = [each["severity"] for each in found["issues"]]
+        assert severities == ["error"] + ["warning"] * 600 + ["info"] * 399
+        assert found["summary"]["count"] == 1201
 
     def test_broken_validator_is_an_infrastructure_error(self, project: Project) -> None:
         done = project.run("check", "r.jsonl", "--validator", "breaks")
@@ -134,3 +148,11 @@ def test_settings_of_a_document_override_the_context(project: Project) -> None:
     assert project.eval().code == 0
     (found,) = validations(project, "r.report.json")
     assert (found["summary"]["context"]["expected_seeds"], found["summary"]["context"]["k"]) == ([1], 2)
+
+
+def test_seeds_of_trials_that_were_not_needed_are_not_expected(project: Project) -> None:
+    repeat = {"max": 3, "stop_when": "decided"}
+    project.documents("a", repeat=repeat, seeds=[7, 8, 9], validators=["finds"], gate={"validators": "warn"})
+    assert project.eval().code == 0
+    (found,) = validations(project, "r.report.json")
+    assert found["summary"]["context"]["expected_seeds"] == [7, 8]

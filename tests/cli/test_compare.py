@@ -204,14 +204,6 @@ class TestCompare:
         done = project.run("compare", "r.jsonl", "r.jsonl", "--confidence", confidence)
         assert (done.code, done.out) == (2, "")
 
-    @pytest.mark.parametrize("confidence", ["0.5", "0.9", "0.9999"])
-    def test_interval_at_a_confidence(self, confidence: str, project: Project) -> None:
-        several = case("several", trials=5)
-        store(project, "b.jsonl", *rows_of(several, *map(VERDICTS.__getitem__, "ppppp")))
-        store(project, "h.jsonl", *rows_of(several, *map(VERDICTS.__getitem__, "ffffp")))
-        (found,) = compared(project, "b.jsonl", "h.jsonl", "--confidence", confidence)["cases"]
-        assert -1 <= found["low"] <= found["high"] <= 1
-
     @pytest.mark.parametrize("color", ["always", "never"])
     def test_json_has_no_colors(self, color: str, project: Project) -> None:
         store(project, "b.jsonl", row("pass"))

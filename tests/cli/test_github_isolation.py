@@ -50,7 +50,7 @@ class TestForks:
     """Events with access to secrets."""
 
     @pytest.mark.parametrize("event", ["pull_request_target", "workflow_run"])
-    def test_checkout_that_is_not_known_is_refused(self, event: str, job: Job) -> None:
+    def test_unknown_checkout_is_rejected(self, event: str, job: Job) -> None:
         payload = events.workflow_run(HEAD) if event == "workflow_run" else events.pull_request(HEAD, fork=True)
         job.on(event, payload)
         done = job.step()

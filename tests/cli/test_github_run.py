@@ -40,7 +40,10 @@ class TestResults:
             raise ZeroDivisionError("by zero")
 
         monkeypatch.setattr("agentv_ci.app.compile.compile_paths", crash)
-        assert job.step().code == 70
+        done = job.step()
+        assert (done.code, "ZeroDivisionError" in done.out) == (70, False)
+        assert "this is a bug in agentv-ci; please report it with the traceback below\n" in done.err
+        assert "ZeroDivisionError: by zero\n" in done.err
         assert (job.ended["reason"], job.ended["verdict"]) == ("ZeroDivisionError: by zero", "error")
 
     def test_results_of_an_earlier_run_are_removed(self, job: Job) -> None:

@@ -95,34 +95,6 @@ class TestSets:
         code, found = as_json(project)
         assert (code, [item["id"] for item in found["items"]]) == (1, ids)
 
-    def test_camel_case_is_accepted(self, project: Project) -> None:
-        judge_set(project)
-        item = {"id": "a", "question": "q", "expectedOutcome": "o", "referenceAnswer": "r", "answer": "x", "score": 1}
-        document = {"$schema": "agentv-judge-set-v1", "judgeTarget": "judge", "items": [item]}
-        project.write({"set.yaml": json.dumps(document)})
-        assert check(project).code == 0
-
-    def test_anchors_and_merge_keys_are_read(self, project: Project) -> None:
-        judge_set(project)
-        text = """\
-$schema: agentv-judge-set-v1
-judge_target: judge
-x-common: &common {question: My parcel is late., expected_outcome: An apology, verdict: pass}
-items:
-  - {id: a, <<: *common, answer: Sorry!}
-  - id: b
-    <<: *common
-    answer: No.
-    verdict: fail
-"""
-        project.write({"set.yaml": text})
-        code, found = as_json(project)
-        assert code == 1
-        assert [(each["id"], each["line"], each["expected"]) for each in found["items"]] == [
-            ("a", 5, "pass"),
-            ("b", 6, "fail"),
-        ]
-
     def test_summary_names_lines_in_the_set(self, project: Project) -> None:
         judge_set(project)
         items = [{"id": f"i{number}", **ITEM, "verdict": "fail"} for number in range(30)]
@@ -185,6 +157,7 @@ class TestJudges:
         judge_set(project, PASSES, judge={"response": KIND, **judge})
         done = check(project, "--repeat", "2", *flags)
         assert (done.code, text in done.out) == (code, True), done.out
+        assert "errors:\n  item-1  (set.yaml:1)  expected pass: error\n    " in done.out
 
     def test_unreachable_judge_measures_nothing(self, project: Project) -> None:
         dead = {"provider": "openai", "model": "m", "api_key": "${{ A_KEY }}", "base_url": "http://127.0.0.1:9/v1"}
