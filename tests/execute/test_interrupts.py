@@ -72,6 +72,8 @@ def started(
     repository: Path, *arguments: str, program: Sequence[str] = MODULE, stderr: int = subprocess.PIPE
 ) -> Iterator[Started]:
     """Start a run; its commands end with the block."""
+    # Tests may have been started with `nohup`, which their processes would inherit.
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     process = subprocess.Popen(
         [*program, "eval", "evals", "--out", "r.jsonl", *arguments],
         cwd=repository,
@@ -82,6 +84,7 @@ def started(
         text=True,
         start_new_session=True,
     )
+    signal.signal(signal.SIGHUP, before)
     run = Started(repository, process)
     try:
         yield run
