@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any
 
 Message = Mapping[str, Any]
-
 WAIT_S = 30.0
+CAPABILITIES = {
+    "workspace": {"configuration": True},
+    "textDocument": {
+        "completion": {"completionItem": {"snippetSupport": True, "documentationFormat": ["markdown"]}},
+        "hover": {"contentFormat": ["markdown"]},
+        "publishDiagnostics": {},
+    },
+}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -36,45 +42,59 @@ class Problem:
     message: str
 
 
+@contextmanager
+def language_server(command: Sequence[str], *, root: Path, settings: Mapping[str, Any]) -> Iterator[LanguageServer]:
+    """Run a server with its settings."""
+    process = subprocess.Popen(
+        command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    received: SimpleQueue[Message | None] = SimpleQueue()
+    reader = threading.Thread(target=_read, args=(process.stdout, received), daemon=True)
+    reader.start()
+    try:
+        server = LanguageServer(process.stdin, received, root, settings)
+        server.start()
+        yield server
+        server.stop()
+        process.wait(WAIT_S)
+    finally:
+        process.kill()
+        process.wait(WAIT_S)
+        reader.join(WAIT_S)
+        process.stdout.close()
+        process.stdin.close()
+
+
+@dataclass(slots=True)
 class LanguageServer:
-    """One server process with its settings. Documents are never saved; each has a unique name."""
+    """A running server. Documents are never saved; each has a unique name."""
 
-    def __init__(self, command: Sequence[str], *, root: Path, settings: Mapping[str, Any]) -> None:
-        self._root = root
-        self._settings = settings
-        self._process = subprocess.Popen(
-            command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        self._received: SimpleQueue[Message | None] = SimpleQueue()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._is_configured = False
-        self._problems: dict[str, list[Problem]] = {}
-        self._asked = 0
+    _stdin: IO[bytes]
+    _received: SimpleQueue[Message | None]
+    _root: Path
+    _settings: Mapping[str, Any]
+    _is_configured: bool = False
+    _problems: dict[str, list[Problem]] = field(default_factory=dict)
+    _asked: int = 0
 
-    def __enter__(self) -> Self:
-        self._reader.start()
-        try:
-            self._initialize()
-        except BaseException:
-            self._end()
-            raise
-        return self
+    def start(self) -> None:
+        self._ask("initialize", {"processId": None, "rootUri": self._root.as_uri(), "capabilities": CAPABILITIES})
+        self._send({"method": "initialized", "params": {}})
+        self._send({"method": "workspace/didChangeConfiguration", "params": {"settings": self._settings}})
+        deadline = time.monotonic() + WAIT_S
+        while not self._is_configured:
+            self._take(deadline)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            if error is None:
-                self._ask("shutdown", None)
-                self._tell("exit", None)
-                self._process.wait(WAIT_S)
-        finally:
-            self._end()
+    def stop(self) -> None:
+        self._ask("shutdown", None)
+        self._send({"method": "exit"})
 
     def open(self, name: str, text: str) -> None:
         """Open a document."""
         document = {"uri": self._uri(name), "languageId": "yaml", "version": 1, "text": text}
-        self._tell("textDocument/didOpen", {"textDocument": document})
+        self._send({"method": "textDocument/didOpen", "params": {"textDocument": document}})
 
     def completions(self, name: str, place: Place) -> Mapping[str, Message]:
         """Return the completions at a place: label → item."""
@@ -100,23 +120,6 @@ class LanguageServer:
     def _at(self, name: str, place: Place) -> Message:
         return {"textDocument": {"uri": self._uri(name)}, "position": asdict(place)}
 
-    def _initialize(self) -> None:
-        root = self._root.as_uri()
-        capabilities = {
-            "workspace": {"configuration": True},
-            "textDocument": {
-                "completion": {"completionItem": {"snippetSupport": True, "documentationFormat": ["markdown"]}},
-                "hover": {"contentFormat": ["markdown"]},
-                "publishDiagnostics": {},
-            },
-        }
-        self._ask("initialize", {"processId": None, "rootUri": root, "capabilities": capabilities})
-        self._tell("initialized", {})
-        self._tell("workspace/didChangeConfiguration", {"settings": self._settings})
-        deadline = time.monotonic() + WAIT_S
-        while not self._is_configured:
-            self._take(deadline)
-
     def _ask(self, method: str, params: Any) -> Any:
         self._asked += 1
         number = self._asked
@@ -128,18 +131,13 @@ class LanguageServer:
                 assert "error" not in message, f"{method}: {message['error']}"
                 return message["result"]
 
-    def _tell(self, method: str, params: Any) -> None:
-        self._send({"method": method, "params": params})
-
     def _take(self, deadline: float) -> Message:
         """Take the next message; answer requests, and keep published diagnostics."""
         try:
-            left = deadline - time.monotonic()
-            message = self._received.get(block=left > 0, timeout=max(left, 0))
+            message = self._received.get(timeout=max(deadline - time.monotonic(), 0.001))
         except Empty:
-            raise TimeoutError(f"the language server gave no answer within {WAIT_S:g} s") from None
-        if message is None:
-            raise EOFError(f"the language server ended with status {self._process.wait(WAIT_S)}")
+            raise TimeoutError(f"no answer from the language server within {WAIT_S:g} s") from None
+        assert message is not None, "the language server has ended"
         match message:
             case {"method": "textDocument/publishDiagnostics", "params": {"uri": uri, "diagnostics": found}}:
                 self._problems[uri] = [Problem(Place(**each["range"]["start"]), each["message"]) for each in found]
@@ -153,34 +151,19 @@ class LanguageServer:
         return message
 
     def _send(self, message: Message) -> None:
-        assert self._process.stdin is not None
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
-        self._process.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
-        self._process.stdin.flush()
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        while (message := _next_message(self._process.stdout)) is not None:
-            self._received.put(message)
-        self._received.put(None)
-
-    def _end(self) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.kill()
-        self._process.wait(WAIT_S)
-        self._reader.join(WAIT_S)
-        self._process.stdout.close()
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.close()
+        self._stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        self._stdin.flush()
 
 
-def _next_message(stream: IO[bytes]) -> Message | None:
-    length = 0
-    while header := stream.readline().strip():
-        name, _, value = header.partition(b":")
-        if name.lower() == b"content-length":
-            length = int(value)
-    body = stream.read(length)
-    message: Message | None = json.loads(body) if body else None
-    return message
+def _read(stream: IO[bytes], received: SimpleQueue[Message | None]) -> None:
+    while True:
+        length = 0
+        while header := stream.readline().strip():
+            name, _, value = header.partition(b":")
+            if name.lower() == b"content-length":
+                length = int(value)
+        body = stream.read(length)
+        received.put(json.loads(body) if body else None)
+        if not body:
+            return

@@ -14,7 +14,7 @@ import pytest
 
 from agentv_ci.jsonschema.schemas import SchemaName, document
 from tests.external import documents
-from tests.external.language_server import LanguageServer, Message, Place, Problem
+from tests.external.language_server import LanguageServer, Message, Place, Problem, language_server
 from tests.support import REPOSITORY, run_command
 
 INSTALL = "npm install --no-save yaml-language-server@1.25.0"
@@ -89,7 +89,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LanguageServer]
     stores = {"schemaStore": {"enable": False}, "kubernetesCRDStore": {"enable": False}}
     settings = {"yaml": {**stores, "schemas": {documents.schema_file("eval-v2").as_uri(): "*.test.yaml"}}}
     command = [str(installed()), "--stdio"]
-    with LanguageServer(command, root=tmp_path_factory.mktemp("documents"), settings=settings) as running:
+    with language_server(command, root=tmp_path_factory.mktemp("documents"), settings=settings) as running:
         yield running
 
 

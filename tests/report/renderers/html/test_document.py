@@ -139,6 +139,11 @@ def test_attributes_are_escaped() -> None:
     assert document.elements.count("script") == 5
 
 
+def test_data_is_indented_text() -> None:
+    trial = page(row(metadata={"a": [1]}, request={"b": "x"})).data("trial-0-1")
+    assert (trial["metadata"], trial["request"]) == ('{\n  "a": [\n    1\n  ]\n}', '{\n  "b": "x"\n}')
+
+
 def test_numbers_that_json_cannot_hold_are_null() -> None:
     trial = page(row(evaluator_results=(finding("x").model_copy(update={"weight": float("nan")}),))).data("trial-0-1")
     assert trial["evaluator_results"][0]["weight"] is None
@@ -166,6 +171,20 @@ def test_gate(rows: list[ResultRow], ending: Ending, title: str, said: list[str]
     assert title in document.text
     assert document.title.startswith(f"{title}: ")
     assert [document.text.count(each) for each in said] == [1] * len(said)
+
+
+@pytest.mark.parametrize(
+    ("given", "when"),
+    [
+        ({"duration_ms": 1500}, "2030-01-02 03:04:03 to 03:04:05 UTC (1.5 s)"),
+        ({"duration_ms": 86_400_000}, "2030-01-01 03:04:05 to 2030-01-02 03:04:05 UTC (24 h)"),
+        ({"timestamp": "yesterday"}, ""),
+    ],
+)
+def test_time_of_the_run(given: dict[str, Any], when: str) -> None:
+    text = page(row(**given)).text
+    assert when in text
+    assert ("UTC" in text) == bool(when)
 
 
 def test_without_scripts_the_worst_cases_are_listed() -> None:
