@@ -131,13 +131,14 @@ def test_without_a_plan_the_row_that_expects_most_describes_the_case() -> None:
 
 def test_findings_of_the_worst_trials_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agentv_ci.analysis.outcomes.MAX_FINDINGS", 4)
-    one = case(trials=5)
+    one = case(trials=6)
     tally = Tally.of(plan(one))
     for number, score in enumerate((0.5, 0.1, 0.4, 0.2), 1):
         tally.add(row("fail", score, of=one, trial=number, evaluator_results=(finding(f"{score}"),)))
-    tally.add(row(of=one, trial=5, evaluator_results=(finding("passed"),)))
+    tally.add(row("error", 0.9, of=one, trial=5, evaluator_results=(finding("error"),)))
+    tally.add(row(of=one, trial=6, evaluator_results=(finding("passed"),)))
     (found,) = tally.outcomes()
-    assert [[each.text for each in trial.findings] for trial in found.trials] == [[], ["0.1"], [], ["0.2"], []]
+    assert [[each.text for each in trial.findings] for trial in found.trials] == [[], ["0.1"], [], [], ["error"], []]
 
 
 def test_tokens_of_answers_and_judges_are_summed() -> None:

@@ -95,10 +95,19 @@ class Judge:
         return Response(reply, (OutputMessage(role="assistant", content=reply),), has_trace=False, usage=self.usage)
 
 
+def _unexpected(warning: str) -> None:
+    raise AssertionError(warning)
+
+
 def tools(
-    *, ask: Ask | None = None, root: Path = Path(), environ: Mapping[str, str] | None = None, log: Log = print
+    *,
+    ask: Ask | None = None,
+    root: Path = Path(),
+    environ: Mapping[str, str] | None = None,
+    log: Log = print,
+    warn: Log = _unexpected,
 ) -> EvaluatorServices:
-    """Services of evaluators; without `ask` there is no judge."""
+    """Services of evaluators; without `ask` there is no judge, without `warn` a warning fails the test."""
     return EvaluatorServices(
         ask=ask or Judge([]),
         locate=lambda reference: root / reference.path,
@@ -107,7 +116,7 @@ def tools(
         environ=clean_environment(environ),
         root=root,
         log=log,
-        warn=log,
+        warn=warn,
         clean=lambda result: (result, False),
     )
 

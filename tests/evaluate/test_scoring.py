@@ -200,7 +200,7 @@ def test_results_are_those_of_all_evaluators_in_their_order() -> None:
         threshold=0.5,
     )
     warnings: list[str] = []
-    grade_ = grade(case, "a", tools(ask=Judge(['{"score": 1}']), log=warnings.append))
+    grade_ = grade(case, "a", tools(ask=Judge(['{"score": 1}']), warn=warnings.append))
     assert [(each.name, each.status, each.score, each.weight, each.required) for each in grade_.results] == [
         ("contains", "ok", 1.0, 3.0, False),
         ("regex", "ok", 0.0, 1.0, True),

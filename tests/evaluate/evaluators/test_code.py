@@ -48,7 +48,7 @@ def run(
         update={"evaluators": (PlanCodeEvaluator(name="script", command=command, **given),)}
     )
     submitted = submission(answer, case, files=texts.by_digest if texts else None, folder=folder)
-    (result,) = asyncio.run(evaluate(submitted, services or tools(root=folder))).results
+    (result,) = asyncio.run(evaluate(submitted, services or tools(root=folder, warn=print))).results
     return result
 
 

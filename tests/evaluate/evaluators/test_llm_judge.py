@@ -69,7 +69,7 @@ def prompt(text: str) -> TextPart:
 
 def judged(*replies: str | ProviderError, by: PlanEvaluator | None = None, answer: str = ANSWER) -> EvaluatorResult:
     """What becomes of a judge's replies, the last of which repeats."""
-    return assess(by or judge(), answer, tools(ask=Judge([*replies, *[replies[-1]] * 3])))
+    return assess(by or judge(), answer, tools(ask=Judge([*replies, *[replies[-1]] * 3]), warn=print))
 
 
 def asked(by: PlanEvaluator, answer: str = ANSWER) -> JudgeQuestion:
