@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import TypeAdapter
 
-from agentv_ci.contracts.exchange import InputFile, ProviderError, Request, Response
+from agentv_ci.contracts.exchange import InputFile, ProviderError, Response
 from agentv_ci.contracts.results import ToolCall
-from agentv_ci.contracts.targets import Target
-from tests.execute.builders import ask_all, context
+from tests.execute.builders import ask_all, context, question, target
 from tests.peers.conftest import PEERS
 from tests.servers import model_api as served
 from tests.servers.model_api import ModelApi, Step, model_api
@@ -83,17 +81,15 @@ def ask(
     peer: Peer, home: Path, *steps: Step, files: Sequence[InputFile] = (), prompt: str = PROMPT, timeout_s: float = 60
 ) -> tuple[Response | ProviderError, ModelApi]:
     with model_api(*steps) as api:
-        settings = peer.settings(home, api.url)
-        found = {"name": "peer", "executable": str(BIN / peer.program), **settings}
-        target = TypeAdapter[Target](Target).validate_python(found)
-        request = Request("one", prompt, "", (), timeout_s=timeout_s, cwd=home, files=tuple(files))
+        asked = target(executable=str(BIN / peer.program), **peer.settings(home, api.url))
+        request = question(prompt=prompt, timeout_s=timeout_s, cwd=home, files=tuple(files))
         world = FakeClock(clean_environment()).environment()
-        (answer,) = ask_all(target, [request], context(home, environment=world))
+        (answer,) = ask_all(asked, [request], context(home, environment=world))
         return answer, api
 
 
 @each_peer
-def test_agent_answers(peer: Peer, tmp_path: Path) -> None:
+def test_an_agent_answers(peer: Peer, tmp_path: Path) -> None:
     found, api = ask(peer, tmp_path, served.says("MOCK-ANSWER 42"))
     assert isinstance(found, Response), repr(found)
     assert found.answer == "MOCK-ANSWER 42"
@@ -102,7 +98,7 @@ def test_agent_answers(peer: Peer, tmp_path: Path) -> None:
 
 
 @each_peer
-def test_tool_call_is_in_the_trace(peer: Peer, tmp_path: Path) -> None:
+def test_a_tool_call_is_in_the_trace(peer: Peer, tmp_path: Path) -> None:
     found, _ = ask(peer, tmp_path, served.calls_tool("echo hello-from-tool"))
     assert isinstance(found, Response), repr(found)
     (call,) = found.calls
@@ -112,7 +108,7 @@ def test_tool_call_is_in_the_trace(peer: Peer, tmp_path: Path) -> None:
 
 
 @each_peer
-def test_prompt_names_the_files_and_the_agent_is_given_them(peer: Peer, tmp_path: Path) -> None:
+def test_the_prompt_names_the_files_and_the_agent_is_given_them(peer: Peer, tmp_path: Path) -> None:
     guideline = tmp_path / "rules (1).instructions.md"
     guideline.write_text("be brief", encoding="utf-8")
     found, api = ask(peer, tmp_path, served.says("42"), files=[InputFile(guideline, is_guideline=True, sha256="")])
@@ -121,8 +117,7 @@ def test_prompt_names_the_files_and_the_agent_is_given_them(peer: Peer, tmp_path
 
 
 @each_peer
-def test_long_prompt_arrives_whole(peer: Peer, tmp_path: Path) -> None:
-    """A command line holds 128 KiB at most; standard input any length."""
+def test_a_prompt_that_is_longer_than_a_command_line_arrives_whole(peer: Peer, tmp_path: Path) -> None:
     found, api = ask(peer, tmp_path, served.says("42"), prompt="x" * 200_000 + " the-end")
     assert isinstance(found, Response), repr(found)
     assert "the-end" in json.dumps([each.body for each in api.questions])
@@ -130,7 +125,7 @@ def test_long_prompt_arrives_whole(peer: Peer, tmp_path: Path) -> None:
 
 @each_peer
 @pytest.mark.parametrize(("status", "which"), [(400, 0), (429, 1)])
-def test_error_of_the_api_is_the_targets_error(peer: Peer, status: int, which: int, tmp_path: Path) -> None:
+def test_an_error_of_the_api_is_an_error_of_the_target(peer: Peer, status: int, which: int, tmp_path: Path) -> None:
     found, _ = ask(peer, tmp_path, served.fails(status, "mock says no", retry_after_s=0), timeout_s=20)
     assert isinstance(found, ProviderError), repr(found)
     assert found.kind == peer.kinds[which], found.detail
@@ -138,7 +133,7 @@ def test_error_of_the_api_is_the_targets_error(peer: Peer, status: int, which: i
 
 
 @each_peer
-def test_stream_that_is_cut_is_an_error(peer: Peer, tmp_path: Path) -> None:
+def test_a_stream_that_is_cut_is_an_error(peer: Peer, tmp_path: Path) -> None:
     found, _ = ask(peer, tmp_path, served.cuts("MOCK-ANSWER 42"), timeout_s=20)
     assert isinstance(found, ProviderError), repr(found)
     assert found.kind == peer.kinds[2], found.detail

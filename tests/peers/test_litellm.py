@@ -13,18 +13,16 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
-from pydantic import TypeAdapter
 
-from agentv_ci.contracts.exchange import ChatMessage, ProviderError, Request, Response
-from agentv_ci.contracts.targets import Target
-from tests.execute.builders import ask_all, context
+from agentv_ci.contracts.exchange import ChatMessage, ProviderError, Response
+from tests.execute.builders import ask_all, context, question, target
 from tests.peers.conftest import PEERS
 from tests.support import clean_environment
 
 PROXY = Path(os.environ[PEERS], "litellm", "bin", "litellm").resolve()
 KEY = "sk-mock-0123456789abcdef0123456789abcdef"
 CHAT = (ChatMessage("system", "S"), ChatMessage("user", "hi"))
-QUESTION = Request("one", "hi", "", CHAT, timeout_s=60, cwd=Path("/"))
+QUESTION = question(chat=CHAT, timeout_s=60)
 ANSWER = "MOCK-LITELLM 42"
 
 CONFIG = f"""
@@ -84,8 +82,7 @@ def wait_for(address: str, proxy: subprocess.Popen[bytes]) -> None:
 
 
 def ask(url: str, **settings: Any) -> Response | ProviderError:
-    target = TypeAdapter[Target](Target).validate_python({"name": "peer", "api_key": KEY, "max_retries": 1, **settings})
-    (found,) = ask_all(target, [QUESTION], context())
+    (found,) = ask_all(target(api_key=KEY, max_retries=1, **settings), [QUESTION], context())
     return found
 
 
@@ -100,7 +97,7 @@ def ask(url: str, **settings: Any) -> Response | ProviderError:
     ],
     ids=["chat", "responses", "anthropic", "gemini", "azure-deployments"],
 )
-def test_protocol_is_understood(url: str, settings: dict[str, Any], below: str) -> None:
+def test_a_protocol_is_understood(url: str, settings: dict[str, Any], below: str) -> None:
     found = ask(url, base_url=url + below, **settings)
     assert isinstance(found, Response), repr(found)
     assert found.answer == ANSWER
@@ -117,7 +114,7 @@ def test_protocol_is_understood(url: str, settings: dict[str, Any], below: str) 
         ("no-such-model", "request", 1),
     ],
 )
-def test_error_has_its_kind(url: str, model: str, kind: str, requests: int) -> None:
+def test_an_error_has_its_kind(url: str, model: str, kind: str, requests: int) -> None:
     found = ask(url, provider="openai", model=model, base_url=f"{url}/v1")
     assert isinstance(found, ProviderError), repr(found)
     assert (found.kind, found.requests) == (kind, requests), found.detail
