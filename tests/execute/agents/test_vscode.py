@@ -213,6 +213,8 @@ def test_a_session_without_an_answer_releases_its_folder(body: str, kind: str, d
 def test_a_window_that_does_not_open_is_named(tmp_path: Path) -> None:
     asked = editor(tmp_path, "")
     script(tmp_path / "code", "")
+    # Left by an earlier run.
+    write(tmp_path, {"agents/subagent-1/.alive": ""})
     error = failure(asked, tmp_path, question(timeout_s=90))
     alive = tmp_path / "agents" / "subagent-1" / ".alive"
     assert error.detail == f"VS Code did not respond within 60 s: '{alive}' is missing"
