@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.evaluators import ContainsEvaluator
@@ -28,6 +28,7 @@ def parts(whole: Plan, total: int, durations_s: dict[str, float] | None = None) 
     return [[each.id for each in part_of(whole, Shard(index, total), known).cases] for index in range(1, total + 1)]
 
 
+@settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.integers(1, 4), st.integers(0, 5000), st.booleans()), max_size=25),
     st.integers(1, 8),
@@ -47,6 +48,7 @@ def test_every_case_is_in_exactly_one_part_in_order(
     assert all(part == sorted(part, key=int) for part in found)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.floats(0.001, 1000), min_size=1, max_size=30), st.integers(1, 6))
 def test_no_part_is_longer_than_the_bound_of_the_rule(seconds: list[float], total: int) -> None:
     whole = plan(*(case(str(number)) for number in range(len(seconds))))

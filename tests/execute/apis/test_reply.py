@@ -72,7 +72,7 @@ def as_h11_reads(data: bytes) -> tuple[int, dict[str, str], bytes, bool]:
     return status, headers, body, True
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=60)
 @given(answers(), st.data())
 def test_a_reply_is_read_as_h11_reads_it_however_it_is_cut(data: bytes, draw: st.DataObject) -> None:
     cuts = sorted(draw.draw(st.lists(st.integers(0, len(data)), max_size=6)))
