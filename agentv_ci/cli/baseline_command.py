@@ -28,7 +28,7 @@ def command() -> None:
 
 @command.command("accept", short_help="Write a baseline from results.")
 @click.argument("results", type=FILE, metavar="RESULTS")
-@click.option("--out", type=FILE, metavar="FILE", help=f"Write the baseline to FILE (default: {BASELINE}).")
+@click.option("--out", type=FILE, help=f"Write the baseline to FILE (default: {BASELINE}).")
 @color_option
 def accept(results: str, out: str | None) -> int:
     """Write a baseline from RESULTS: one line per case, to commit and review like code.

@@ -31,7 +31,6 @@ class CompileOptions:
         "--out",
         default="-",
         type=FILE,
-        metavar="FILE",
         help="Write the plan to FILE, or to standard output with '-' (not with --diff or --estimate).",
         show_default=True,
     )
@@ -53,9 +52,7 @@ class CompileOptions:
         help="Set the output format of --diff and --estimate.",
     )
     wants_estimate: bool = option("--estimate", is_flag=True, help="Print requests, tokens, cost and time of a run.")
-    workers: int | None = option(
-        "--workers", type=Count(min=1), metavar="N", help="Estimate a run with N cases in parallel."
-    )
+    workers: int | None = option("--workers", type=Count(min=1), help="Estimate a run with N cases in parallel.")
 
     def require_consistency(self) -> None:
         """Raise UsageError for options that cannot be combined."""

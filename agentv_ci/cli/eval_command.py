@@ -78,10 +78,10 @@ class EvalOptions:
         "--shard", type=ShardType(), help="Run only shard I of N; merge the results with `report`."
     )
     balance: str | None = selection_option(
-        "--balance", type=FILE, metavar="FILE", help="Make shards take equally long, by the durations in these results."
+        "--balance", type=FILE, help="Make shards take equally long, by the durations in these results."
     )
     workers: int | None = workers_option()
-    repeat: int | None = run_option("--repeat", type=Count(min=1), metavar="N", help="Run N trials of every case.")
+    repeat: int | None = run_option("--repeat", type=Count(min=1), help="Run N trials of every case.")
     seed: int | None = run_option("--seed", type=int, metavar="N", help="Set the seed of trial 1; trial n gets N+n-1.")
     agent_timeout: float | None = run_option(
         "--agent-timeout",
@@ -90,23 +90,15 @@ class EvalOptions:
         help="Stop an attempt after S seconds (default: 600).",
     )
     max_retries: int | None = run_option(
-        "--max-retries",
-        type=Count(min=0),
-        metavar="N",
-        help="Retry N times after a timeout or a failed command (default: 2).",
+        "--max-retries", type=Count(min=0), help="Retry N times after a timeout or a failed command (default: 2)."
     )
     fail_fast: bool = run_option("--fail-fast", is_flag=True, help="Stop after the first failed or errored case.")
     dry_run: bool = run_option("--dry-run", is_flag=True, help="Let the mock answer every question; skip the gate.")
     out: str | None = results_option(
-        "--out",
-        type=FILE,
-        metavar="FILE",
-        help="Write the results to FILE (default: .agentv/results/eval_<timestamp>.<format>).",
+        "--out", type=FILE, help="Write the results to FILE (default: .agentv/results/eval_<timestamp>.<format>)."
     )
     form: ResultsFormat | None = form_option()  # noqa: RUF009  # a declaration
-    resume: str | None = results_option(
-        "--resume", type=FILE, metavar="FILE", help="Keep the rows in FILE; run only the rest."
-    )
+    resume: str | None = results_option("--resume", type=FILE, help="Keep the rows in FILE; run only the rest.")
     include_trace: bool = results_option("--include-trace", is_flag=True, help="Include all messages in the results.")
     wants_cache: bool = answer_option("--cache/--no-cache", help="Reuse answers to the same questions (default: off).")
     cache_dir: str | None = answer_option(
@@ -123,7 +115,7 @@ class EvalOptions:
         metavar="USD",
         help="Stop and fail when the run, judges included, costs more than USD.",
     )
-    baseline: str | None = gate_option("--baseline", type=FILE, metavar="FILE", help=BASELINE_HELP)
+    baseline: str | None = gate_option("--baseline", type=FILE, help=BASELINE_HELP)
     reports: ReportOptions = field(metadata=part(ReportOptions))
     dump_prompts: bool = debug_option("--dump-prompts", is_flag=True, help="Write every question to .agentv/prompts/.")
     dump_traces: bool = debug_option("--dump-traces", is_flag=True, help="Write all messages to .agentv/traces/.")

@@ -53,7 +53,6 @@ class JudgeCheckOptions:
         type=Count(min=1),
         default=1,
         show_default=True,
-        metavar="N",
         group="Run options",
         help="Judge every answer N times.",
     )
@@ -80,18 +79,10 @@ class JudgeCheckOptions:
         help="Allow the judge to contradict itself on at most this share of answers.",
     )
     max_errors: int = requirement(
-        "--max-errors",
-        type=Count(min=0),
-        default=0,
-        show_default=True,
-        metavar="N",
-        help="Allow at most N failed judgements.",
+        "--max-errors", type=Count(min=0), default=0, show_default=True, help="Allow at most N failed judgements."
     )
     out: str | None = results_option(
-        "--out",
-        type=FILE,
-        metavar="FILE",
-        help="Write the results to FILE (default: .agentv/results/judge-check_<timestamp>.jsonl).",
+        "--out", type=FILE, help="Write the results to FILE (default: .agentv/results/judge-check_<timestamp>.jsonl)."
     )
     form: str = option("--format", **TEXT_OR_JSON)
     verbose: bool = verbose_option()

@@ -27,7 +27,7 @@ Options = TypeVar("Options")
 class FileName(click.ParamType[str]):
     """The name of a file or folder. An empty one, as from `--replay "$UNSET"`, is an error."""
 
-    name = "path"
+    name = "file"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the name."""
@@ -73,7 +73,7 @@ argument = partial(_declared, click.argument)
 selection_option = partial(option, group="Selection")
 results_option = partial(option, group="Results")
 gate_option = partial(option, group="Gate")
-report_option = partial(option, group="Reports", type=FILE, metavar="FILE")
+report_option = partial(option, group="Reports", type=FILE)
 
 
 def part(record: type[Any]) -> Mapping[str, type[Any]]:
@@ -117,6 +117,8 @@ def record_of(record: type[Options], given: Mapping[str, object]) -> Options:
 class Count(click.IntRange):
     """A whole number with a minimum, which the error names."""
 
+    name = "n"
+
     def convert(self, value: int, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the number; `value` may be any text."""
         try:
@@ -152,7 +154,6 @@ targets_option = partial(
     selection_option,
     "--targets",
     type=FILE,
-    metavar="FILE",
     help="Use this targets file (default: the nearest targets.yaml or .agentv/targets.yaml at or above the eval file).",
 )
 form_option = partial(
@@ -169,7 +170,6 @@ workers_option = partial(
     "--workers",
     group="Run options",
     type=Count(min=1),
-    metavar="N",
     help="Run N cases in parallel, in any order (default: 1, one at a time, in order). "
     "Overrides the `workers` of targets.",
 )
@@ -256,7 +256,7 @@ class GateOptions:
     min_mean_score: float | None = gate_option(
         "--min-mean-score", type=SHARE, metavar="X", help="Require mean score X."
     )
-    max_errors: int | None = gate_option("--max-errors", type=Count(min=0), metavar="N", help="Allow at most N errors.")
+    max_errors: int | None = gate_option("--max-errors", type=Count(min=0), help="Allow at most N errors.")
 
 
 def color_option(command: F) -> F:

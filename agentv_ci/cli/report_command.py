@@ -32,12 +32,9 @@ class ReportCommandOptions:
 
     results: tuple[str, ...] = argument(nargs=-1, required=True, metavar="RESULTS…")
     expect_shards: int | None = gate_option(
-        "--expect-shards",
-        type=Count(min=1),
-        metavar="N",
-        help="Fail unless the files are exactly the N shards of one plan.",
+        "--expect-shards", type=Count(min=1), help="Fail unless the files are exactly the N shards of one plan."
     )
-    baseline: str | None = gate_option("--baseline", type=FILE, metavar="FILE", help=BASELINE_HELP)
+    baseline: str | None = gate_option("--baseline", type=FILE, help=BASELINE_HELP)
     out: str | None = report_option("--out", help="Write all rows to FILE, with a run report beside it.")
     reports: ReportOptions = field(metadata=part(ReportOptions))
 

@@ -43,7 +43,7 @@ class RescoreOptions:
     workers: int | None = workers_option()
     dry_run: bool = option("--dry-run", group="Run options", is_flag=True, help="Let the mock judge; skip the gate.")
     out: str | None = results_option(
-        "--out", type=FILE, metavar="FILE", help="Write the results to FILE (default: <results>.rescored.<format>)."
+        "--out", type=FILE, help="Write the results to FILE (default: <results>.rescored.<format>)."
     )
     form: ResultsFormat | None = form_option()  # noqa: RUF009  # a declaration
     gate: GateOptions = field(metadata=part(GateOptions))

@@ -29,7 +29,7 @@ class ValidateOptions:
         help="Print text for people, JSON for programs, annotations for a GitHub workflow, or SARIF for code scanning.",
     )
     strict: bool = option("--strict", is_flag=True, help="Fail on warnings too.")
-    jobs: int | None = option("--jobs", type=Count(min=1), metavar="N", help="Use N processes (default: one per core).")
+    jobs: int | None = option("--jobs", type=Count(min=1), help="Use N processes (default: one per core).")
     targets: str | None = targets_option(group="Options")
 
 
