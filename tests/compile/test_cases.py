@@ -42,54 +42,6 @@ def compile_execution(root: Path, suite: Any, own: Any, *, top: str | None = Non
     return compile_here(root, files, **selection).cases[0]
 
 
-def test_case_is_compiled_in_full(repository: Path) -> None:
-    plan = compile_here(repository)
-    (compiled,) = plan.cases
-    evaluator = {"name": "llm_judge", "weight": 1.0, "required": False, "negate": False}
-    assert json.loads(text_of(plan)) == {
-        "$schema": "https://org.github.io/agentv-action/schemas/plan-v1.schema.json",
-        "digest": plan.digest,
-        "suites": [
-            {
-                "path": "evals/a.yaml",
-                "dataset": "a",
-                "validators": [],
-                "prices": {},
-                "gate": {"minPassRate": 1.0, "maxErrors": 0, "validators": "error"},
-            }
-        ],
-        "targets": {"default": {"name": "default", "provider": "mock"}},
-        "files": {},
-        "cases": [
-            {
-                "id": "one",
-                "suite": "evals/a.yaml",
-                "digest": compiled.digest,
-                "source": {"path": "evals/a.yaml", "line": 1, "column": 45, "endLine": 1},
-                "target": "default",
-                "judgeTarget": "default",
-                "inputMessages": [
-                    {"role": "user", "content": [{"type": "text", "text": "Say hello."}], "toolCalls": []}
-                ],
-                "expectedMessages": [
-                    {"role": "assistant", "content": [{"type": "text", "text": "Hello!"}], "toolCalls": []}
-                ],
-                "expectedOutcome": "It greets.",
-                "referenceAnswer": "Hello!",
-                "guidelines": [],
-                "evaluators": [{**evaluator, "type": "llm_judge", "target": "default", "judgeRetries": 2}],
-                "trials": 1,
-                "require": "majority",
-                "seeds": [],
-                "timeoutSeconds": 600.0,
-                "maxRetries": 2,
-                "threshold": 0.8,
-                "metadata": {},
-            }
-        ],
-    }
-
-
 @pytest.mark.parametrize(
     ("suite", "own", "changed"),
     [
@@ -267,28 +219,6 @@ def test_metadata_is_kept_and_a_note_is_not(repository: Path) -> None:
     plan = compile_here(repository, {EVAL: evals(case(conversation_id="talk", metadata=metadata, note="a remark"))})
     assert (plan.cases[0].conversation_id, plan.cases[0].metadata) == ("talk", metadata)
     assert "a remark" not in text_of(plan)
-
-
-HELLO = [{"role": "user", "content": "Say hello."}]
-DEFAULTS = {"target": "default", "repeat": {"max": 1, "require": "majority"}, "seeds": [], "threshold": 0.8}
-
-
-@pytest.mark.parametrize(
-    "written",
-    [
-        {"expected_outcome": None, "outcome": "It greets."},
-        {"expected_outcome": None, "expectedOutcome": "It greets.", "input_messages": None, "inputMessages": HELLO},
-        {
-            "input_messages": [{"role": "user", "content": [{"type": "text", "value": "Say hello."}]}],
-            "expected_messages": [{"role": "assistant", "content": ["Hello!"]}],
-        },
-        {"metadata": {}, "execution": {**DEFAULTS, "timeout_seconds": 600, "max_retries": 2}},
-    ],
-    ids=["older name", "camelCase", "long form", "explicit defaults"],
-)
-def test_other_spellings_compile_to_the_same_case(repository: Path, written: Document) -> None:
-    plain, found = compile_case(repository), compile_case(repository, **written)
-    assert found.model_copy(update={"source": plain.source}) == plain
 
 
 def test_lone_surrogate_is_an_error_of_the_document(repository: Path) -> None:

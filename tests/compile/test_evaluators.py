@@ -10,7 +10,6 @@ import pytest
 
 from agentv_ci.canonical import digest_of
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.evaluators import ContainsEvaluator, ExpectedCall, ToolTrajectoryEvaluator
 from agentv_ci.contracts.plan import (
     FilePart,
     FileReference,
@@ -151,35 +150,3 @@ YAML = "type: object\nrequired: [camelCase, snake_case]\n$defs:\n  x:\n    const
 def test_schema_is_inline(repository: Path, given: Document, files: Files, schema: JsonObject | bool) -> None:
     found = compile_evaluator(repository, files, type="schema", format="yaml", **given)
     assert found == PlanSchemaEvaluator(name="e", schema_=schema, format="yaml")
-
-
-EXACT = {"mode": "exact", "expected": [{"tool": "x", "input": {"a_b": 1}}, {"tool": "y"}]}
-CALLS = (ExpectedCall(tool="x", input={"a_b": 1}), ExpectedCall(tool="y"))
-
-
-@pytest.mark.parametrize(
-    ("given", "compiled"),
-    [
-        (
-            {"type": "contains", "value": "x", "caseSensitive": False, "minScore": 0.5},
-            ContainsEvaluator(name="e", type="contains", value="x", case_sensitive=False, min_score=0.5),
-        ),
-        (
-            {"type": "tool_trajectory", "mode": "any_order", "minimums": {"a_b": 1, "aB": 2}},
-            ToolTrajectoryEvaluator(name="e", type="tool_trajectory", mode="any_order", minimums={"a_b": 1, "aB": 2}),
-        ),
-        (
-            {"type": "tool_trajectory", **EXACT, "argsMatch": "subset"},
-            ToolTrajectoryEvaluator(
-                name="e", type="tool_trajectory", mode="exact", expected=CALLS, args_match="subset"
-            ),
-        ),
-    ],
-)
-def test_evaluator_without_files_is_kept(repository: Path, given: Document, compiled: PlanEvaluator) -> None:
-    assert compile_evaluator(repository, {}, **given) == compiled
-
-
-def test_evaluators_keep_their_order(repository: Path) -> None:
-    listed = [{"name": name, "type": "contains", "value": name} for name in ("z", "a", "m")]
-    assert [each.name for each in compile_case(repository, evaluators=listed).evaluators] == ["z", "a", "m"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.canonical import digest_of
-from agentv_ci.contracts.plan import FilePart, FileReference, Plan, PlanMessage, PlanToolCall, TextPart
+from agentv_ci.contracts.plan import FilePart, FileReference, Plan, PlanMessage, TextPart
 from tests.compile.builders import EVAL, Document, Files, case, compile_case, compile_here, evals
 
 CONFIG = "agentv-config-v2"
@@ -51,27 +51,6 @@ def files_of(plan: Plan) -> list[tuple[str, str]]:
 def test_content_becomes_parts(repository: Path, content: object, parts: tuple[TextPart | FilePart, ...]) -> None:
     found = compile_case(repository, {"evals/a.txt": "a"}, input_messages=[{"role": "user", "content": content}])
     assert found.input_messages == (PlanMessage(role="user", content=parts),)
-
-
-def test_messages_keep_order_roles_and_names(repository: Path) -> None:
-    turns = [("system", None), ("user", "Ann"), ("assistant", None), ("tool", "search"), ("user", "Ann")]
-    messages = [{"role": role, "content": role, **({"name": name} if name else {})} for role, name in turns]
-    found = compile_case(repository, input_messages=messages)
-    assert [(each.role, each.name) for each in found.input_messages] == turns
-
-
-def test_expected_messages_keep_calls_and_structured_answers(repository: Path) -> None:
-    calls: list[Document] = [{"tool": "search", "input": {"q": [1, None]}}, {"tool": "x", "output": "y"}]
-    expected: list[Document] = [
-        {"role": "assistant", "tool_calls": calls},
-        {"role": "tool", "name": "search", "content": "found"},
-        {"role": "assistant", "content": {"answer": 42, "list": [1]}},
-    ]
-    assert compile_case(repository, expected_messages=expected).expected_messages == (
-        PlanMessage(role="assistant", tool_calls=tuple(PlanToolCall(**call) for call in calls)),
-        PlanMessage(role="tool", name="search", content=(TextPart(text="found"),)),
-        PlanMessage(role="assistant", value={"answer": 42, "list": [1]}),
-    )
 
 
 def assistant(content: Any) -> Document:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import platform
-import random
 import re
 import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pytest
 
@@ -62,40 +59,9 @@ def many() -> dict[str, Any]:
     return files
 
 
-@contextmanager
-def shuffled(monkeypatch: pytest.MonkeyPatch, seed: int) -> Iterator[None]:
-    """Shuffle the entries of all folders."""
-    chance, scan = random.Random(seed), os.scandir
-
-    class Entries(list[Any]):
-        def __enter__(self) -> Self:
-            return self
-
-        def __exit__(self, *_: object) -> None: ...
-
-        def close(self) -> None: ...
-
-        def __next__(self) -> Any:
-            if not self:
-                raise StopIteration
-            return self.pop()
-
-    def scandir(*arguments: Any) -> Entries:
-        found = Entries(scan(*arguments))
-        chance.shuffle(found)
-        return found
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "scandir", scandir)
-        yield
-
-
-def test_plan_does_not_depend_on_order_times_or_links_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_does_not_depend_on_times_or_links_of_files(tmp_path: Path) -> None:
     root = write_repository(tmp_path / "real", many())
     expected = published(".", cwd=root)
-    for seed in range(3):
-        with shuffled(monkeypatch, seed):
-            assert published(".", cwd=root) == expected
     for path in root.rglob("*.yaml"):
         os.utime(path, (1, 1))
     (tmp_path / "link").symlink_to(root)

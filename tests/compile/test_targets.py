@@ -98,22 +98,6 @@ def test_folder_of_a_health_check_is_relative_to_the_repository(repository: Path
     assert target["healthcheck"] == {"type": "command", "commandTemplate": "true", "cwd": compiled}
 
 
-OPENAI = {"name": "default", "provider": "openai"}
-
-
-@pytest.mark.parametrize(
-    "written",
-    [
-        {**OPENAI, "settings": {"model": "gpt-5", "api_key": "${{ OPENAI_API_KEY }}"}},
-        {**OPENAI, "model": "gpt-5", "apiKey": "${{ OPENAI_API_KEY }}"},
-        {**OPENAI, "model": "gpt-5", "settings": {"apiKey": "${{ OPENAI_API_KEY }}"}},
-        {**GPT, "settings": {"model": "another"}},
-    ],
-)
-def test_other_spellings_compile_to_the_same_target(repository: Path, written: Document) -> None:
-    assert compile_target(repository, written) == compile_target(repository, GPT)
-
-
 def test_plan_contains_only_targets_that_answer_or_judge(repository: Path) -> None:
     others = [{"name": name, "provider": "mock"} for name in ("judge", "second", "unused")]
     judged = [{"name": "a", "type": "llm_judge"}, {"name": "b", "type": "llm_judge", "judge_target": "second"}]
@@ -155,15 +139,6 @@ def test_targets_of_one_name_in_two_files_have_unique_keys(
     assert [settings(plan, each.target).get("response") for each in plan.cases] == expected
     write(repository, {"plan.json": text_of(plan)})
     assert json.loads(run_command("compile", "plan.json", cwd=repository).out)["digest"] == plan.digest
-
-
-def test_nearest_targets_file_is_used(repository: Path) -> None:
-    files = {
-        "evals/deep/a.yaml": evals(),
-        "evals/.agentv/targets.yaml": targets({**MOCK, "response": "near"}),
-        "targets.yaml": targets({**MOCK, "response": "far"}),
-    }
-    assert settings(compile_here(repository, files), "default")["response"] == "near"
 
 
 KINDS: tuple[type[TargetSettings], ...] = get_args(get_args(Target.__value__)[0])

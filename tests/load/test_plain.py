@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 
 import pytest
@@ -187,23 +186,6 @@ def marks_in(mark: Mark) -> list[Mark]:
     parts = mark.parts
     inner = [part for pair in parts.values() for part in pair] if isinstance(parts, dict) else parts or []
     return [mark, *(each for part in inner for each in marks_in(part))]
-
-
-TEXTS = st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), max_size=12)
-NUMBERS = st.integers(-1000, 1000) | st.floats(allow_nan=False, allow_infinity=False, width=16)
-VALUES: st.SearchStrategy[JsonValue] = st.recursive(
-    st.none() | st.booleans() | NUMBERS | TEXTS | st.sampled_from(["yes", "2030-01-02", "1_000", "~", "a\nb\n", " x "]),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
-    max_leaves=12,
-)
-
-
-@settings(max_examples=120)
-@given(value=st.dictionaries(TEXTS, VALUES, max_size=4))
-def test_ruamels_output_is_read_back(value: dict[str, JsonValue]) -> None:
-    out = io.StringIO()
-    YAML().dump(value, out)
-    assert parse_yaml(out.getvalue()).data == value
 
 
 def test_plain_yaml_takes_the_fast_path() -> None:
