@@ -7,9 +7,11 @@ import shlex
 import pytest
 from hypothesis import given
 
+from agentv_ci.analysis.run_report import report
 from agentv_ci.compile.overrides import is_selected
-from agentv_ci.report.view import Links, rerun_command
-from tests.report.builders import well_formed_text
+from agentv_ci.contracts.report import Ending
+from agentv_ci.report.view import Links, RunView, rerun_command
+from tests.report.builders import case, plan, row, well_formed_text
 
 
 @pytest.mark.parametrize(("target", "ending"), [("default", ""), ("gpt", " --target=gpt"), ("-a", " --target=-a")])
@@ -23,6 +25,18 @@ def test_rerun_command_selects_the_case_alone(case_id: str) -> None:
     pattern = words[3].removeprefix("--eval-id=")
     assert is_selected(case_id, [pattern])
     assert not is_selected(f"{case_id}x", [pattern])
+
+
+@pytest.mark.parametrize(
+    ("ending", "errors", "failures"),
+    [(Ending(), ["left"], ["done", "open"]), (Ending(stopped="budget"), [], ["done"])],
+)
+def test_stopped_run_lists_only_decided_cases(ending: Ending, errors: list[str], failures: list[str]) -> None:
+    done, undecided, left = case("done"), case("open", trials=3), case("left")
+    rows = [row("fail", of=done), row("fail", of=undecided)]
+    run = RunView(*report(plan(done, undecided, left), rows, ending))
+    assert [each.case.id for each in run.errors] == errors
+    assert [each.case.id for each in run.failures] == failures
 
 
 @pytest.mark.parametrize(

@@ -249,6 +249,11 @@ def test_case_in_the_table() -> None:
     assert page(elsewhere).data("cases")[0]["path"] == "evals/b.yaml"
 
 
+def test_case_with_missing_trials() -> None:
+    (found,) = page(row(of=case(trials=3)), ending=Ending(stopped="budget")).data("cases")
+    assert (found["trials"], found["missing"], found["require"]) == ([[1, "pass", 1.0, ""]], 2, "majority")
+
+
 def test_order_of_rows_does_not_matter() -> None:
     run = shop_run()
     assert rendered(replace(run, rows=lambda: list(run.rows())[::-1])) == rendered(run)

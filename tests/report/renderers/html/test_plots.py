@@ -24,6 +24,22 @@ def test_marks_are_inside_the_plot(spread: float, is_log: bool) -> None:
     assert upwards.at(values[0]) > upwards.at(values[-1])
 
 
+@pytest.mark.parametrize(
+    ("values", "ticks"),
+    [
+        ([1, 1.5, 2], [0, 0.5, 1, 1.5, 2]),
+        ([1, 4], [0, 1, 2, 3, 4]),
+        ([7], [0, 2, 4, 6]),
+        ([0], [0, 0.2, 0.4, 0.6, 0.8, 1]),
+        ([2, 70], [10, 70]),
+        ([3, 100], [10, 100]),
+        ([1, 10**9], [1, 100, 10**4, 10**6, 10**8]),
+    ],
+)
+def test_ticks(values: list[float], ticks: list[float]) -> None:
+    assert Scale.of(values, LEFT, RIGHT).ticks() == pytest.approx(ticks)
+
+
 def test_scale_with_zero_is_linear() -> None:
     scale = Scale.of([0.0, 1_000.0], LEFT, RIGHT)
     assert (scale.is_log, scale.at(0.0)) == (False, LEFT)
