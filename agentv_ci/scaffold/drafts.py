@@ -59,7 +59,9 @@ class Starter:
 STARTERS: Mapping[str, Starter] = {
     "mock": Starter("fixed answers, to try things out", takes_model=False, judges=True),
     "cli": Starter("any command that prints an answer", takes_model=False),
-    "openai": Starter("OpenAI, compatible servers", model="gpt-5.6-luna", variables=("OPENAI_API_KEY",), judges=True),
+    "openai": Starter(
+        "OpenAI and compatible servers", model="gpt-5.6-luna", variables=("OPENAI_API_KEY",), judges=True
+    ),
     "azure-openai": Starter(
         "a deployment in Azure OpenAI",
         model="${{ AZURE_DEPLOYMENT_NAME }}",

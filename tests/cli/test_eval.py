@@ -65,7 +65,8 @@ class TestResults:
     def test_format_must_match_the_name(self, form: str, out: str, project: Project) -> None:
         done = project.run("eval", "evals", "--output-format", form, "--out", out)
         assert done.code == 2
-        assert f"--output-format {form} does not match --out {out}" in done.err
+        hint = f"use a file name in .{form}"
+        assert done.err == f"error: --output-format {form} does not match --out {out}\n    {hint}\n"
 
     def test_results_without_a_suffix_have_run_reports_of_their_own(self, project: Project) -> None:
         assert project.run("eval", "evals", "--out", "part.1").code == 0

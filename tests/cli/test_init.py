@@ -514,7 +514,7 @@ class TestOnATerminal:
             terminal.answer("Write a GitHub workflow? [Y/n]: ", "n")
             terminal.answer("Write editor settings and schemas? [Y/n]: ", "")
             assert terminal.end() == 0
-        assert "  openai          OpenAI, and servers with the same API" in terminal.shown
+        assert f"  openai          {STARTERS['openai'].summary}\r\n" in terminal.shown
         assert "{PROMPT} is inside quotes" in terminal.shown
         assert {*files(tmp_path)} == WRITTEN - {WORKFLOW}
         assert Project(tmp_path).eval().code == 0
