@@ -19,6 +19,7 @@ from agentv_ci.contracts.results import EvaluatorResult, ResultRow, Usage
 from agentv_ci.report.lines import Line
 from agentv_ci.report.renderers.terminal import WIDTH, render
 from agentv_ci.report.view import RunView
+from agentv_ci.report.wrapping import clipped
 from tests.report.builders import any_text, case, finding, outcomes_of, plan, row, suite, well_formed
 
 CONTROLS = "\x1b[2J\x1b[H \x1b]0;title\x07 \x1b]8;;https://example.com\x1b\\ \x08 \x9b31m \x00 \x7f \u202eback\u202c"
@@ -235,6 +236,14 @@ def test_control_characters_are_removed(field: str) -> None:
     of = case(CONTROLS if field == "id" else "one")
     lines = printed(row("error" if field == "error" else "fail", of=of, **given))
     assert [line for line in lines if CONTROL.search(line)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "shown"),
+    [("ab", 2, "ab"), ("abc", 2, "a…"), ("ab", 1, "…"), ("ab", 0, ""), ("答案", 4, "答案"), ("答案案", 4, "答…")],
+)
+def test_clipped(text: str, width: int, shown: str) -> None:
+    assert clipped(text, width) == shown
 
 
 def test_wide_characters_fit_80_columns() -> None:

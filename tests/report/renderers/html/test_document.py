@@ -140,8 +140,8 @@ def test_attributes_are_escaped() -> None:
 
 
 def test_data_is_indented_text() -> None:
-    trial = page(row(metadata={"a": [1]}, request={"b": "x"})).data("trial-0-1")
-    assert (trial["metadata"], trial["request"]) == ('{\n  "a": [\n    1\n  ]\n}', '{\n  "b": "x"\n}')
+    trial = page(row(metadata={"a": [1]}, request={"b": "é"})).data("trial-0-1")
+    assert (trial["metadata"], trial["request"]) == ('{\n  "a": [\n    1\n  ]\n}', '{\n  "b": "é"\n}')
 
 
 def test_numbers_that_json_cannot_hold_are_null() -> None:
@@ -293,6 +293,8 @@ def test_second_trial_without_a_first() -> None:
     (entry,) = document.data("cases")
     assert [number for number, *_ in entry["trials"]] == [2]
     assert document.trials == {"trial-0-2"}
+    (both,) = page(row(trial=1), row(trial=2)).data("cases")
+    assert [number for number, *_ in both["trials"]] == [1, 2]
 
 
 def test_trial_that_occurs_twice_has_one_block() -> None:
