@@ -12,8 +12,9 @@ from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Grade, JudgeQuestion, ProviderError, Response, Score
 from agentv_ci.contracts.plan import PlanEvaluator
 from agentv_ci.contracts.results import OutputMessage, Usage
+from agentv_ci.evaluate.evaluators import evaluate
 from agentv_ci.evaluate.judging import judge_score
-from tests.evaluate.builders import Judge, evaluator, grade, plan_case, tools
+from tests.evaluate.builders import Judge, evaluator, grade, plan_case, submission, tools
 
 QUESTION = JudgeQuestion("system", "user", "{}", temperature=0.5, max_output_tokens=7)
 AGAIN = "Your last reply was not the JSON object that is asked for. Reply with that object and nothing else."
@@ -98,6 +99,20 @@ def test_cost_is_summed_and_unknown_when_one_is(costs: list[float | None], total
     found = graded(Priced(costs), *judges)
     assert found.judge_cost_usd == (None if total is None else pytest.approx(total))
     assert (found.judge_usage is None) == (not costs)
+
+
+def test_judges_of_a_case_are_asked_concurrently() -> None:
+    async def main() -> Grade:
+        both = asyncio.Barrier(2)
+
+        async def ask(target: str, question: JudgeQuestion) -> Response:
+            await asyncio.wait_for(both.wait(), 10)
+            return Response('{"score": 1}', (), has_trace=False)
+
+        case = plan_case(judge_named("a"), evaluator("contains", value="Hello"), judge_named("b"))
+        return await evaluate(submission("Hello", case), tools(ask=ask))
+
+    assert asyncio.run(main()).verdict == "pass"
 
 
 def test_unreadable_replies_cost_too() -> None:
