@@ -158,6 +158,7 @@ class TestScenarios:
         (run,) = report.scenario_reports[0].runs
         assert run.output == {"first": "I am b-1", "second": "I am b-1", "params": {"steps": 1}, "seed": 7}
         assert (run.status, run.seed, run.runner_key, run.case_id) == ("success", 7, "mine", None)
+        assert 0 <= run.duration_ms < ENDS_S * 1000
         assert [messages[-1]["content"] for messages, _ in heard] == ["Who?", "Why?"]
         assert run.config_digest == report.config_digest
         (run,) = runs_of("twice", MOCK)

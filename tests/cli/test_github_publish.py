@@ -112,8 +112,9 @@ class TestOutcomes:
         job.documents(GREETS, LEAVES, targets=(PASSES,))
         for part in (1, 2):
             assert job.step(f"--shard={part}/2", "--results-dir", f"part-{part}").code == 0
-        done = job.publish("--comment=never", "--results-dir", "part-1")
+        done = job.publish("--results-dir", "part-1")
         assert done.out.endswith(f"agentv-ci: {job.outputs['verdict']}\n")
+        assert "No comment on the pull request" not in done.out
         parts = [f"part-{part}/results.jsonl" for part in (1, 2)]
         assert job.run("report", *parts, "--expect-shards=2", "--out=agentv-results/results.jsonl").code == 1
         job.path(".git/outputs").unlink()

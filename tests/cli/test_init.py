@@ -438,6 +438,8 @@ class TestOptions:
         ("kind", "first", "last"),
         [
             ("mock", [], ""),
+            ("openai", ["export OPENAI_API_KEY=<value>"], "  # add --dry-run to let the mock answer"),
+            ("vscode-copilot", [], "  # add --dry-run to let the mock answer"),
             (
                 "codex",
                 ["export CODEX_API_KEY=<value>  # unless you are logged in"],

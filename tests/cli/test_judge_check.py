@@ -259,7 +259,7 @@ class TestAgreement:
         (["nope.yaml"], 2, "does not exist"),
         (["empty"], 3, "no judge set in 'empty'"),
         (["targets.yaml"], 2, "'targets.yaml' is not a judge set"),
-        (["."], 2, "expected one judge set; '.' contains"),
+        (["two"], 2, "expected one judge set; 'two' contains 2 documents"),
         (["set.yaml", "--judge-target", "jugde"], 2, "unknown judge target 'jugde' (did you mean 'judge'?)"),
         (["set.yaml", "--judge-target", ""], 2, "unknown judge target ''"),
         *((["set.yaml", "--out", name], 2, "would be overwritten") for name in ("set.yaml", "targets.yaml", "p.md")),
@@ -278,6 +278,7 @@ class TestAgreement:
 def test_invalid_use(arguments: list[str], code: int, error: str, project: Project) -> None:
     judge_set(project, PASSES, prompt="./p.md")
     project.write({"p.md": "{{ candidate_answer }} {{ expected_messages }}", "empty/x.txt": ""})
+    project.write(dict.fromkeys(("two/a.yaml", "two/b.yaml"), project.text("set.yaml")))
     project.write({"wrong.yaml": project.text("targets.yaml").replace('"provider"', '"x": 1, "provider"', 1)})
     before = {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()}
     done = project.run("judge-check", *arguments)

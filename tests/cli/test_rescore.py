@@ -72,11 +72,16 @@ class TestScores:
         project.store("r.jsonl", *(row for row in project.rows() if row["trial"] != 2))
         assert len(rescored(project, code=4)) == 2
 
-    @pytest.mark.parametrize(("repeat", "warnings"), [(3, 1), ({"max": 3, "stop_when": "decided"}, 0)])
-    def test_fewer_trials_than_required_are_a_warning(self, repeat: object, warnings: int, project: Project) -> None:
+    @pytest.mark.parametrize(
+        ("repeat", "code", "warnings"), [(3, 0, 1), ({"max": 3, "stop_when": "decided"}, 1, 0)], ids=["all", "decided"]
+    )
+    def test_fewer_trials_than_required_are_a_warning(
+        self, repeat: object, code: int, warnings: int, project: Project
+    ) -> None:
         answered(project)
         project.documents("one", repeat=repeat)
         done = project.run("rescore", "r.jsonl")
+        assert done.code == code
         assert done.err.count("warning: fewer stored trials than the case requires: one\n") == warnings
 
     @pytest.mark.parametrize(
@@ -198,6 +203,7 @@ class TestCases:
                 "warning: skipped, no stored answer: comes",
             ],
         )
+        assert done.out.startswith("1 case: 1 passed, 0 failed, 0 errors\n")
         assert "skipped, no longer a case: goes" in done.out
         assert [row["eval_id"] for row in project.rows(RESCORED)] == ["stays"]
 
