@@ -164,18 +164,19 @@ def failing(*failures: ProviderError) -> Callable[[], Awaitable[str]]:
 
 
 @pytest.mark.parametrize(
-    ("failures", "detail", "kind", "requests"),
+    ("failures", "timeout_s", "detail", "kind", "requests"),
     [
-        ([], "no answer within 0.1 s", "timeout", 1),
-        ([refused(503, retry_after="0")], "no answer within 0.1 s; before that: HTTP 503", "timeout", 2),
-        ([refused(503, retry_after="7")], "HTTP 503 (no time left to wait 7 s)", "server", 1),
+        ([], 0.1, "no answer within 0.1 s", "timeout", 1),
+        ([refused(503, retry_after="0")], 0.1, "no answer within 0.1 s; before that: HTTP 503", "timeout", 2),
+        ([refused(503, retry_after="7")], 5, "HTTP 503 (no time left to wait 7 s)", "server", 1),
+        ([refused(503, retry_after="20")] * 2, 30, "HTTP 503 (no time left to wait 20 s)", "server", 2),
     ],
 )
 def test_all_tries_and_waits_stay_within_the_time_limit(
-    failures: list[ProviderError], detail: str, kind: str, requests: int, waits: FakeClock
+    failures: list[ProviderError], timeout_s: float, detail: str, kind: str, requests: int, waits: FakeClock
 ) -> None:
     with pytest.raises(ProviderError) as caught:
-        asyncio.run(retried(failing(*failures), DEFAULT, waits, timeout_s=0.1))
+        asyncio.run(retried(failing(*failures), DEFAULT, waits, timeout_s=timeout_s))
     assert (caught.value.detail, caught.value.kind, caught.value.requests) == (detail, kind, requests)
 
 

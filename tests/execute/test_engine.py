@@ -17,7 +17,8 @@ import pytest
 from agentv_ci.contracts.base import ErrorKind
 from agentv_ci.contracts.results import ToolCall, Usage
 from agentv_ci.errors import TargetUnavailable
-from agentv_ci.execute.run_services import Progress
+from agentv_ci.execute.run_services import MAX_WARNINGS, Progress, RunLog
+from agentv_ci.redaction import NO_SECRETS
 from tests.servers.chat_api import Reply, Step, answers, chat_api, fails, says
 from tests.support import NOW, FakeClock, clean_environment, write
 from tests.support.evals import FINDS, JUDGE, KEY, PRAISE, Run, gpt, mock, tool
@@ -112,10 +113,25 @@ def test_a_row_is_in_the_file_before_the_next_case_begins(run: Run) -> None:
     assert [row.candidate_answer.strip() for row in run.rows()] == ["0", "1", "2"]
 
 
+def test_a_question_without_a_recording_is_an_error_without_a_request(run: Run) -> None:
+    run.documents(["one"], tool("echo 42"))
+    (run.repository / "recorded").mkdir()
+    (row,) = run.rows(replay=run.repository / "recorded")
+    assert (row.error_kind, row.requests, row.attempts) == ("request", 0, 1)
+
+
 def test_an_empty_answer_is_a_warning(run: Run) -> None:
     run.documents(["one", "two"], tool("true"))
     run()
     assert run.warned == ["default: an answer is empty"]
+
+
+def test_each_warning_is_shown_once_and_their_number_is_limited() -> None:
+    shown: list[str] = []
+    messages = RunLog(shown.append, shown.append, NO_SECRETS)
+    for number in range(2 * MAX_WARNINGS + 2):
+        messages.warn(f"warning {number // 2}")
+    assert shown == [f"warning {number}" for number in range(MAX_WARNINGS)]
 
 
 PRINTED = {

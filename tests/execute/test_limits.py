@@ -231,6 +231,7 @@ def test_a_wait_holds_all_questions_back_and_repeated_ones_go_first() -> None:
         (1, [None], []),
         (8, [3, 9, 2, 9.5], [(8, 4, 3.0), (4, 4, 6.0)]),
         (8, [None, 3], [(8, 4, 0.0), (4, 4, 3.0)]),
+        (8, [3, 4], [(8, 4, 3.0), (4, 4, 1.0)]),
     ],
 )
 def test_only_a_longer_wait_prolongs_the_hold_and_is_reported(

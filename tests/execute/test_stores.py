@@ -175,9 +175,13 @@ def test_clearing_removes_answers_and_scratch_files_and_nothing_else(tmp_path: P
     store = Store(tmp_path, outside_git=True)
     store.keep(KEY, {}, ANSWER)
     store.keep("cd" + KEY[2:], {}, ANSWER)
-    others = ("notes.txt", "ab/mine.json", "ab/.mine.json.1.new", f"cd/.{KEY}.json.4711.new", f"ef/{KEY}.json")
+    others = ["notes.txt", "ab/mine.json", "ab/.mine.json.1.new", f"cd/.{KEY}.json.4711.new", f"ef/{KEY}.json"]
     write(tmp_path, dict.fromkeys(others, "mine"))
     write(tmp_path, {f"ab/.{KEY}.json.4711.new": "{", f"ab/{'ab' + '1' * 62}.json": "[]"})
+    elsewhere = f"{KEY[:1]}c{KEY[2:]}"
+    Store(tmp_path / "other").keep(elsewhere, {}, ANSWER)
+    (tmp_path / elsewhere[:2]).symlink_to(tmp_path / "other" / elsewhere[:2])
+    others.append(f"other/{elsewhere[:2]}/{elsewhere}.json")
     before = store.contents()
     sizes = [path.stat().st_size for path in tmp_path.rglob("*0.json") if path.parent.name in ("ab", "cd")]
     assert (before.files, before.size_bytes) == (2, sum(sizes))

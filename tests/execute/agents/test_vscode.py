@@ -23,7 +23,7 @@ from agentv_ci.execute.agents.subagents import TOOL, Subagent, take_subagent
 from agentv_ci.execute.agents.workspace import proof_request
 from agentv_ci.execute.providers import BatchProvider, open_provider
 from tests.execute.agents.builders import EDITOR, answer, ask, editor, failure, guideline, script
-from tests.execute.builders import ask_all, context, question
+from tests.execute.builders import ask_all, context, question, target
 from tests.support import REPOSITORY, run_command, write
 from tests.support.evals import FINDS, documents
 
@@ -176,6 +176,16 @@ def test_a_window_is_opened_unless_it_is_open_and_attached_files_go_to_the_chat(
     assert attached == ["rules.md", "data.csv", "20300102030405_req.md"]
     assert chat[-1] == "Follow the instructions in 20300102030405_req.md."
     assert not lock(tmp_path).exists()
+
+
+@pytest.mark.parametrize(("name", "folder"), [("code", "vscode-agents"), ("code-insiders", "vscode-insiders-agents")])
+def test_each_kind_of_vs_code_has_its_folder(
+    name: str, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    command = script(tmp_path / name, f"{EDITOR}answer('hello')")
+    assert answer(target(provider="vscode-copilot", command=command), tmp_path) == "hello"
+    assert (tmp_path / ".subagent" / folder / "subagent-1").is_dir()
 
 
 @pytest.mark.parametrize(
