@@ -28,6 +28,7 @@ BOT = "github-actions[bot]"
 WRITES: Mapping[str, str] = {"contents": "read", "pull-requests": "write"}
 """The permissions of a workflow's token."""
 LONGEST_COMMENT = 65_536
+MOST_PER_PAGE = 100
 
 COMMENTS = "/repos/{owner}/{repo}/issues/{issue_number}/comments"
 COMMENT = "/repos/{owner}/{repo}/issues/comments/{comment_id}"
@@ -268,7 +269,7 @@ def _as_pull(pull: Pull) -> dict[str, Any]:
 
 
 def _page(found: Sequence[object], path: str, query: Mapping[str, str]) -> Answer:
-    page, size = int(query.get("page", 1)), int(query.get("per_page", 30))
+    page, size = int(query.get("page", 1)), min(int(query.get("per_page", 30)), MOST_PER_PAGE)
     shown, rest = found[(page - 1) * size : page * size], found[page * size :]
     following = f'<http://api{path}?{urlencode({**query, "page": page + 1})}>; rel="next"'
     return Answer(200, list(shown), {"Link": following} if rest else {})

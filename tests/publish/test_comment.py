@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.action import ActionRun, PastRun
-from agentv_ci.publish.comment import LIMIT, MAX_RUNS, Comment, history_of
+from agentv_ci.publish.comment import LIMIT, Comment, history_of
 from agentv_ci.report.job import Job, text
 from agentv_ci.report.view import NO_LINKS
 from tests.publish.workflows import FORK, PULL_REQUEST, past
@@ -69,11 +69,11 @@ def test_second_attempt_replaces_the_first() -> None:
 
 def test_only_the_last_runs_are_stored_and_the_longest_text_fits() -> None:
     said = None
-    for number in range(1, MAX_RUNS + 4):
+    for number in range(1, 14):
         said = comment(past(number), body="x" * LIMIT).text(said)
         assert len(said) <= LIMIT
     assert said is not None
-    assert [each.run_id for each in history_of(said)] == [*range(MAX_RUNS + 3, 3, -1)]
+    assert [each.run_id for each in history_of(said)] == [*range(13, 3, -1)]
 
 
 def test_comment_of_a_later_run_is_kept() -> None:

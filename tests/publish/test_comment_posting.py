@@ -96,7 +96,8 @@ def test_other_comments_are_not_touched(site: Site, body: str, author: str) -> N
     assert site.methods == ["POST"]
 
 
-def test_comment_is_found_among_many(site: Site) -> None:
+def test_comment_is_found_on_the_last_page(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comment_posting, "MAX_PAGES", 3)
     for number in range(250):
         site.github.plant(f"comment {number}")
     site.comment(1, 2)
@@ -281,6 +282,12 @@ def hub(request: httpx.Request, *, planted: Mapping[str, Any] | None = None) -> 
 def test_any_response_is_explained(answering: Any, response: httpx.Response) -> None:
     answering(lambda _: response)
     refused(PULL_REQUEST)
+
+
+def test_malformed_list_is_retried(answering: Any) -> None:
+    malformed = [httpx.Response(200, json={})]
+    answering(lambda request: malformed.pop() if malformed and request.method == "GET" else hub(request))
+    assert commented(PULL_REQUEST) == "https://github.com/acme/demo/pull/7#issuecomment-1"
 
 
 def test_response_with_a_broken_encoding(answering: Any) -> None:

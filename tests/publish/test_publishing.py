@@ -34,17 +34,19 @@ def remarks(level: Level, number: int) -> list[Annotation]:
 
 
 @pytest.mark.parametrize(
-    ("number", "more"),
+    ("level", "number", "shown", "more"),
     [
-        *((each, None) for each in (0, 1, 9)),
-        (10, "1 more error: see the job summary and the reports"),
-        (120, "111 more errors: see the job summary and the reports"),
+        *(("error", each, each, None) for each in (0, 1, 9)),
+        ("error", 10, 9, "1 more error: see the job summary and the reports"),
+        ("error", 120, 9, "111 more errors: see the job summary and the reports"),
+        ("warning", 10, 9, "1 more warning: see the job summary and the reports"),
+        ("notice", 9, 8, "1 more notice: see the job summary and the reports"),
     ],
 )
-def test_errors_beyond_nine_are_counted(number: int, more: str | None) -> None:
-    shown = [*limited(remarks("error", number), "all")]
-    assert shown[:9] == remarks("error", min(number, 9))
-    assert shown[9:] == ([Annotation("notice", "Some annotations are not shown", more)] if more else [])
+def test_annotations_beyond_the_limit_are_counted(level: Level, number: int, shown: int, more: str | None) -> None:
+    found = [*limited(remarks(level, number), "all")]
+    assert found[:shown] == remarks(level, shown)
+    assert found[shown:] == ([Annotation("notice", "Some annotations are not shown", more)] if more else [])
 
 
 @given(st.lists(st.sampled_from(["error", "warning", "notice"])))

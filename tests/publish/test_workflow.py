@@ -40,7 +40,9 @@ def test_push_shows_its_commit() -> None:
     assert not flow.is_of_pull_request
 
 
-@pytest.mark.parametrize(("event", "is_of_pull_request"), [("pull_request", True), ("push", False)])
+@pytest.mark.parametrize(
+    ("event", "is_of_pull_request"), [("pull_request", True), ("pull_request_target", True), ("push", False)]
+)
 def test_workflow_run_knows_the_head_but_not_the_pull_request(event: str, is_of_pull_request: bool) -> None:
     payload = events.workflow_run(HEAD)
     payload["workflow_run"]["event"] = event
