@@ -31,6 +31,7 @@ def test_plan_goes_to_standard_output_or_a_file(project: Project) -> None:
     assert project.text("out/plan.json") == printed.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("redirection", "code", "error"),
     [

@@ -115,6 +115,7 @@ def on_a_terminal(project: Project, stream: str, **env: str) -> tuple[int, str, 
     return process.returncode, shown.decode().replace("\r\n", "\n"), (out or err or b"").decode()
 
 
+@pytest.mark.slow
 def test_progress_bar_is_on_standard_error_alone(project: Project) -> None:
     project.documents(*"abcd", targets=(tool("sleep 0.2; echo Hello"),))
     code, shown, out = on_a_terminal(project, "stderr", COLUMNS="120")
@@ -123,6 +124,7 @@ def test_progress_bar_is_on_standard_error_alone(project: Project) -> None:
     assert "running" not in out
 
 
+@pytest.mark.slow
 class TestSummary:
     @pytest.fixture(autouse=True)
     def documents(self, project: Project) -> None:

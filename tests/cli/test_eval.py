@@ -227,6 +227,7 @@ class TestPlans:
         assert f"digest mismatch: {what} changed after compilation" in done.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", ["a full disk", "a closed pipe"])
 def test_run_continues_when_warnings_cannot_be_printed(reader: str, project: Project) -> None:
     project.write({"evals/x.yaml": project.text("evals/x.yaml").replace('"$schema": "agentv-eval-v2", ', "")})

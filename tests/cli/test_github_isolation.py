@@ -114,6 +114,7 @@ class TestForks:
         assert not ran.exists()
 
 
+@pytest.mark.slow
 class TestAgents:
     def test_neither_agents_nor_their_ancestors_have_variables_of_the_runner(self, job: Job) -> None:
         look = """
