@@ -121,7 +121,7 @@ class ResumedResults:
     def _sentence(self, earlier: Path, index: _Index) -> str:
         total = sum(case.trials for case in self._plan.cases)
         answered = sum(last.is_answered for last in index.last.values())
-        sentence = f"{answered} of {total} trials are already in '{earlier}'"
+        sentence = f"{answered} of {counted(total, 'trial')} already in '{earlier}'"
         if errors := len(index.last) - answered:
             sentence += f"; {errors} with an error {'runs' if errors == 1 else 'run'} again"
         if others := index.rows - len(index.last):

@@ -60,7 +60,7 @@ def test_rows_of_the_plan_are_kept_with_their_cost(path: Path) -> None:
     assert keys(earlier) == [("a", 1), ("b", 1), ("b", 2)]
     assert earlier.cost_usd == {"evals/a.yaml": 0.75}
     assert whole_bytes(earlier) == path.stat().st_size
-    assert earlier.sentence == f"3 of 4 trials are already in '{path}'"
+    assert earlier.sentence == f"3 of 4 trials already in '{path}'"
 
 
 def test_rows_that_run_again_have_a_cost(path: Path) -> None:
@@ -128,9 +128,9 @@ def test_errors_after_the_last_answer_of_a_settled_case_do_not_run_again(path: P
     decided = case("d", trials=3, stop_when="decided")
     rows = [row(of=decided), row(of=decided, trial=2), row("error", of=decided, trial=3)]
     earlier = earlier_of(path, rows, plan(decided))
-    assert earlier.sentence == f"2 of 3 trials are already in '{path}'; 1 other row is removed at the end"
+    assert earlier.sentence == f"2 of 3 trials already in '{path}'; 1 other row is removed at the end"
     open_ = earlier_of(path, [rows[0], rows[2]], plan(decided))
-    assert open_.sentence == f"1 of 3 trials are already in '{path}'; 1 with an error runs again"
+    assert open_.sentence == f"1 of 3 trials already in '{path}'; 1 with an error runs again"
 
 
 @pytest.mark.parametrize("text", [None, ""])

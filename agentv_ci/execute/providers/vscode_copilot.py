@@ -25,6 +25,7 @@ from agentv_ci.execute.agents.subagents import Subagent, read_template, take_sub
 from agentv_ci.execute.agents.workspace import guidelines_of, prompt_document, proof_request, take_proofs
 from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.process import ProcessFailed, ProcessResult, ProcessTimedOut, child_environment, run
+from agentv_ci.text import counted
 
 POLL_S = 1.0
 WAKE_S = 60.0
@@ -170,8 +171,8 @@ class VsCodeProvider:
             missing = [each for each in exchanges if not each.answered.exists()]
             if len(exchanges) == 1:
                 raise ProviderError("timeout", f"VS Code produced no response within {timeout_s:g} s")
-            complete = len(exchanges) - len(missing)
-            raise ProviderError("timeout", f"VS Code produced {complete} responses for {len(exchanges)} requests")
+            complete = counted(len(exchanges) - len(missing), "response")
+            raise ProviderError("timeout", f"VS Code produced {complete} for {len(exchanges)} requests")
         try:
             return [self._response(each) for each in exchanges]
         except OSError as error:

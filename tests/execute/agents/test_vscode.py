@@ -324,6 +324,6 @@ for request in sorted(asked.parent.glob("*_req.md"))[:len(arguments) if STATUS e
     assert asyncio.run(main(is_complete=True)) == ["hello a", "hello b"]
     assert calls(tmp_path)[-1][-1].endswith("_orchestrator.md. Use the tool #runSubagent.")
     assert not lock(tmp_path).exists()
-    with pytest.raises(ProviderError, match="VS Code produced 1 responses for 2 requests") as caught:
+    with pytest.raises(ProviderError, match="VS Code produced 1 response for 2 requests") as caught:
         asyncio.run(main(is_complete=False))
     assert caught.value.kind == "timeout"
