@@ -145,7 +145,7 @@ def test_two_runs_are_compared_as_expected(
 ) -> None:
     copy = work_in_a_copy(folder, tmp_path, monkeypatch)
     expected = folder / "expected"
-    # A case is the same one on both sides when its file lies at the same place.
+    # The path of the file identifies a case on both sides.
     for side in ("base", "head"):
         for path in (copy / side).iterdir():
             (copy / path.name).write_bytes(path.read_bytes())

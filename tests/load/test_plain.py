@@ -192,6 +192,7 @@ def test_plain_yaml_takes_the_fast_path() -> None:
     document = read_plain("a: 1\nb: [x, {c: 'd'}]\n")
     assert document.data == {"a": 1, "b": ["x", {"c": "d"}]}
     assert document.keys == {"a", "b", "c"}
+    assert list(document.items) == ["b"]
     with pytest.raises(NotPlain):
         read_plain("[" + "?," * 600_000 + "]")
 
