@@ -164,6 +164,7 @@ def test_python_of_the_page_about_it_runs(tmp_path: Path) -> None:
     assert "'validator': 'reproducibility_metadata'" in done.stdout
 
 
+@pytest.mark.slow
 def test_getting_started_gives_what_the_page_shows(tmp_path: Path) -> None:
     page = (REPOSITORY / "docs" / "getting-started.md").read_text("utf-8")
     agent, targets, evals = (

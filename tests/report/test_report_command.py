@@ -161,8 +161,8 @@ class TestFiles:
         read: list[str] = []
 
         def listen() -> None:
-            while (text := (repository / "pipe").read_text("utf-8")) != "end":
-                read.append(text)
+            while not read or not read[-1].endswith("end"):
+                read.append((repository / "pipe").read_text("utf-8"))
 
         reader = threading.Thread(target=listen)
         reader.start()

@@ -311,7 +311,7 @@ def test_answers_that_passed_are_cut_first(
 
 
 @given(st.sampled_from([0.9, 0.5, 0.2, 0.1]), st.lists(any_text, min_size=1, max_size=5))
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_file_fits_with_any_texts(share: float, texts: list[str]) -> None:
     rows = [
         row(verdict, of=case(f"{number}"), candidate_answer=text * 1000, misses=(text * 1000,), error=text * 1000)
