@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 from urllib.parse import quote, quote_plus
 
 from agentv_ci.contracts.base import JsonValue
@@ -112,15 +113,16 @@ class Redactor:
         """Return a response without secrets; the same object when it holds none."""
         if self._pattern is None:
             return response
-        clean = replace(
-            response,
-            answer=self.text(response.answer),
-            messages=tuple(map(self._message, response.messages)),
-            model=self._text(response.model),
-            finish_reason=self._text(response.finish_reason),
-            request={key: self.value(value) for key, value in response.request.items()},
-        )
-        return response if clean == response else replace(clean, masked=True)
+        clean: dict[str, Any] = {
+            "answer": self.text(response.answer),
+            "messages": tuple(map(self._message, response.messages)),
+            "model": self._text(response.model),
+            "finish_reason": self._text(response.finish_reason),
+            "request": {key: self.value(value) for key, value in response.request.items()},
+        }
+        if all(getattr(response, name) == value for name, value in clean.items()):
+            return response
+        return replace(response, masked=True, **clean)
 
     def result(self, result: EvaluatorResult) -> tuple[EvaluatorResult, bool]:
         """Return an evaluator's result without secrets, and whether it had any.
