@@ -183,7 +183,10 @@ class Redactor:
             ToolCall(tool=self.text(call.tool), input=self.value(call.input), output=self.value(call.output))
             for call in message.tool_calls
         )
-        return OutputMessage(role=self.text(message.role), content=self.value(message.content), tool_calls=calls)
+        role, content = self.text(message.role), self.value(message.content)
+        if (role, content, calls) == (message.role, message.content, message.tool_calls):
+            return message
+        return OutputMessage(role=role, content=content, tool_calls=calls)
 
 
 NO_SECRETS = Redactor(())
