@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from agentv_ci.contracts.report import EvaluatorFigures
 from agentv_ci.contracts.results import PRECISION, EvaluatorResult, ResultRow, Usage, sum_of_known
 
+NO_USAGE = Usage()
 PARTS = 10**12
 """Amounts are summed as integer parts, so that the order does not matter."""
 
@@ -17,8 +18,8 @@ PARTS = 10**12
 class Spending:
     """Tokens and costs of answers and judges."""
 
-    usage: Usage = field(default_factory=Usage)
-    judge_usage: Usage = field(default_factory=Usage)
+    usage: Usage = NO_USAGE
+    judge_usage: Usage = NO_USAGE
     answers: int | None = None
     """In parts of a dollar; None when unknown."""
     judges: int | None = None
@@ -36,14 +37,15 @@ class Spending:
     def add(self, more: Spending) -> None:
         """Add other spending."""
         self.usage = self.usage.plus(more.usage)
-        self.judge_usage = self.judge_usage.plus(more.judge_usage)
+        if more.judge_usage is not NO_USAGE:
+            self.judge_usage = self.judge_usage.plus(more.judge_usage)
         self.answers = sum_of_known(self.answers, more.answers)
         self.judges = sum_of_known(self.judges, more.judges)
 
 
 def spent_on(row: ResultRow) -> Spending:
     """Return the spending of a row."""
-    usages = row.usage or Usage(), row.judge_usage or Usage()
+    usages = row.usage or NO_USAGE, row.judge_usage or NO_USAGE
     return Spending(*usages, parts(row.cost_usd), parts(row.judge_cost_usd))
 
 
