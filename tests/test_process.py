@@ -145,6 +145,7 @@ def test_a_time_out_ends_a_command_with_its_children_and_keeps_its_output(
     assert (folder / "farewell").exists() == ("farewell" in command)
 
 
+@pytest.mark.slow
 def test_a_time_out_is_not_held_up_by_a_detached_child_that_holds_the_output(folder: Path) -> None:
     with pytest.raises(ProcessTimedOut):
         finish([sys.executable, "-c", f"{DETACHES}child.wait()"], folder, timeout_s=1)

@@ -134,6 +134,7 @@ class TestEnvironmentVariables:
             assert repository.eval().code == 0
 
 
+@pytest.mark.slow
 class TestBatching:
     @pytest.fixture
     def together(self, tmp_path: Path) -> Repository:

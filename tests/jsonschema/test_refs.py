@@ -338,6 +338,7 @@ def verdict(schema: Any, value: Any, registry: Registry[Any] | None = None) -> b
         return "endless"
 
 
+@pytest.mark.slow
 @settings(deadline=None, derandomize=True, max_examples=60, phases=[Phase.generate])
 @given(schemas())
 def test_bundle_accepts_what_its_files_accept(files: dict[str, Any]) -> None:
