@@ -22,7 +22,7 @@ format:     ## put the code into shape
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m ruff format .
 
-test-fast:  ## run the tests that take less than a second each
+test-fast:  ## run the tests but for the slow ones, in about a minute
 	$(PYTHON) -m pytest -n auto -m "not slow"
 
 test:       ## run the tests with coverage

@@ -14,6 +14,8 @@ from tests.servers.chat_api import chat_api, fails, says
 from tests.support import REPOSITORY
 from tests.support.projects import Project
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = "evals/example.test.yaml"
 
 

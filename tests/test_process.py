@@ -21,6 +21,8 @@ from agentv_ci import process
 from agentv_ci.process import ProcessFailed, ProcessResult, ProcessTimedOut, child_environment, run
 from tests.support import clean_environment, has_ended
 
+pytestmark = pytest.mark.slow
+
 T = TypeVar("T")
 Command = str | Sequence[str]
 

@@ -18,6 +18,8 @@ from tests.faults.catalogue import ATTEMPTS, CATALOGUE, PLAYS, RETRIES
 from tests.faults.server import SOUND, FaultyApi, faulty_api
 from tests.support.evals import KEY, Run, question
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def api() -> Iterator[FaultyApi]:

@@ -21,6 +21,8 @@ from tests.action.github_api import BOT, Failure, FakeGitHub, Pull
 from tests.publish.workflows import HEAD, PULL_REQUEST, past
 from tests.support import FakeClock
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "ghs_testtoken0123456789"
 MARKER = "<!-- agentv-ci:k -->"
 

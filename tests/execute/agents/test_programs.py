@@ -19,6 +19,8 @@ from tests.execute.builders import context, question, target
 from tests.support import clean_environment, has_ended, run_command, write
 from tests.support.evals import documents
 
+pytestmark = pytest.mark.slow
+
 ECHO = """
 import json, os, sys
 said = json.dumps({"arguments": sys.argv[1:], "env": dict(os.environ), "cwd": os.getcwd(), "stdin": sys.stdin.read()})
