@@ -1,7 +1,8 @@
 # One command for each chore. PYTHON names the interpreter; by default that of .venv, where there is one.
-PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
+# It is looked up for every recipe, because `tools` may make .venv.
+PYTHON ?= $(shell test -x .venv/bin/python && echo .venv/bin/python || echo python3)
 
-.PHONY: help dev check format test-fast test mutants test-peers schemas docs golden screenshot prices github-api lock
+.PHONY: help tools dev check format test-fast test mutants test-peers schemas docs golden screenshot prices github-api lock
 
 help:       ## list the chores
 	@grep -hE '^[a-z-]+: +##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -9,6 +10,15 @@ help:       ## list the chores
 dev:        ## install agentv-ci and what its developers need
 	$(PYTHON) -m pip install -e '.[dev]'
 	$(PYTHON) -m pip install --require-hashes --no-deps -r tests/action/act.lock
+
+# A chore that needs the development tools installs them into .venv when PYTHON does not have them.
+tools:
+	@$(PYTHON) -c 'import importlinter, mypy, pytest, ruff' 2> /dev/null || { \
+	  echo "installing the development tools into .venv"; \
+	  test -x .venv/bin/python || python3 -m venv .venv; \
+	  .venv/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'; }
+
+check format test-fast test mutants schemas docs golden: tools
 
 check:      ## lint, types, import rules, schemas fresh: everything but the tests
 	$(PYTHON) -m ruff check .
