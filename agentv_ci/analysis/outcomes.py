@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from agentv_ci.analysis.spending import EvaluatorTally, Spending, spent_on, sum_of
+from agentv_ci.analysis.spending import EvaluatorTally, Spending, sum_of
 from agentv_ci.contracts.base import Require, Verdict
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.results import EvaluatorResult, OutcomeKey, ResultRow, RowSource
@@ -186,7 +186,7 @@ class Tally:
         self._trials[key].append(_trial_outcome(row))
         if row.verdict != "pass":
             self._bound_findings((row.verdict != "error", row.score, key, row.trial))
-        self._spending.setdefault((row.suite, row.target), Spending()).add(spent_on(row))
+        self._spending.setdefault((row.suite, row.target), Spending()).count(row)
         self.evaluators.add(row.evaluator_results)
 
     def _learn(self, row: ResultRow) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agentv_ci.contracts.report import EvaluatorFigures
 from agentv_ci.contracts.results import PRECISION, EvaluatorResult, ResultRow, Usage, sum_of_known
 
-NO_USAGE = Usage()
 PARTS = 10**12
 """Amounts are summed as integer parts, so that the order does not matter."""
 
@@ -18,8 +17,8 @@ PARTS = 10**12
 class Spending:
     """Tokens and costs of answers and judges."""
 
-    usage: Usage = NO_USAGE
-    judge_usage: Usage = NO_USAGE
+    usage: Usage = field(default_factory=Usage)
+    judge_usage: Usage = field(default_factory=Usage)
     answers: int | None = None
     """In parts of a dollar; None when unknown."""
     judges: int | None = None
@@ -34,19 +33,19 @@ class Spending:
         """Tokens of both."""
         return self.usage.plus(self.judge_usage)
 
+    def count(self, row: ResultRow) -> None:
+        """Add the spending of a row."""
+        self._add(row.usage, row.judge_usage, parts(row.cost_usd), parts(row.judge_cost_usd))
+
     def add(self, more: Spending) -> None:
         """Add other spending."""
-        self.usage = self.usage.plus(more.usage)
-        if more.judge_usage is not NO_USAGE:
-            self.judge_usage = self.judge_usage.plus(more.judge_usage)
-        self.answers = sum_of_known(self.answers, more.answers)
-        self.judges = sum_of_known(self.judges, more.judges)
+        self._add(more.usage, more.judge_usage, more.answers, more.judges)
 
-
-def spent_on(row: ResultRow) -> Spending:
-    """Return the spending of a row."""
-    usages = row.usage or NO_USAGE, row.judge_usage or NO_USAGE
-    return Spending(*usages, parts(row.cost_usd), parts(row.judge_cost_usd))
+    def _add(self, usage: Usage | None, judge_usage: Usage | None, answers: int | None, judges: int | None) -> None:
+        self.usage = self.usage.plus(usage)
+        self.judge_usage = self.judge_usage.plus(judge_usage)
+        self.answers = sum_of_known(self.answers, answers)
+        self.judges = sum_of_known(self.judges, judges)
 
 
 def sum_of(spent: Iterable[Spending]) -> Spending:

@@ -10,6 +10,9 @@ Severity = Literal["info", "warning", "error"]
 RuleSetting = Literal["error", "warning", "off"]
 """Severity of a rule in a config document."""
 
+SPACE_HINT = "put a space after '-'"
+"""The hint for a list item that YAML reads as a text or a key."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:

@@ -13,6 +13,9 @@ ENVIRONMENT_REFERENCE = r"^\s*\$\{\{\s*[A-Za-z_][A-Za-z0-9_]*\s*\}\}\s*$"
 EnvironmentReference = Annotated[str, Field(pattern=ENVIRONMENT_REFERENCE)]
 """`${{ NAME }}`: the value of an environment variable, read when a run starts."""
 
+REFERENCE_LIKE = re.compile(r"\$\{\{\s*([^{}]*?)\s*\}\}")
+"""A text in the form of a reference, whatever it names."""
+
 _REFERENCE = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 
 

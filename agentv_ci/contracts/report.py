@@ -11,7 +11,7 @@ from agentv_ci.contracts.base import Items, JsonObject, Name, Recorded, Share, V
 from agentv_ci.contracts.comparison import Comparison, OfCase
 from agentv_ci.contracts.diagnostics import Severity
 from agentv_ci.contracts.plan import Sha256
-from agentv_ci.contracts.results import Dollars, Usage
+from agentv_ci.contracts.results import Dollars, Usage, sum_of_known
 
 
 class Counts(Recorded):
@@ -55,8 +55,7 @@ class Group(Recorded):
     @property
     def total_usd(self) -> float | None:
         """Known cost of answers and judges."""
-        known = [each for each in (self.cost_usd, self.judge_cost_usd) if each is not None]
-        return sum(known) if known else None
+        return sum_of_known(self.cost_usd, self.judge_cost_usd)
 
 
 class EvaluatorFigures(Recorded):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
 
@@ -20,6 +20,8 @@ from agentv_ci.contracts.base import (
     Share,
     Verdict,
 )
+
+N = TypeVar("N", int, float)
 
 RESULT_VERSION = 1
 
@@ -51,7 +53,7 @@ class Usage(Recorded):
         )
 
 
-def sum_of_known(one: int | None, two: int | None) -> int | None:
+def sum_of_known(one: N | None, two: N | None) -> N | None:
     """Return the sum of the known numbers; None if both are unknown."""
     return one if two is None else (one or 0) + two
 

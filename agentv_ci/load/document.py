@@ -52,7 +52,9 @@ def load(path: Path, root: Path, *, named: bool) -> Source:
     problems = (*(parsed.problems if named or kind is not None else ()), *([problem] if problem else []))
     found = tuple(_diagnostic(path, each) for each in problems)
     data = {} if kind == "config" and parsed.data is None else parsed.data
-    return Source(path, root, kind, data, parsed.find_mark, found, True, parsed.keys, text, parsed.find_items)
+    return Source(
+        path, root, kind, data, parsed.find_mark, found, keys=parsed.keys, text=text, find_items=parsed.find_items
+    )
 
 
 def _read(path: Path) -> str:

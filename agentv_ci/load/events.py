@@ -14,6 +14,8 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import ScalarEvent
 from ruamel.yaml.reader import ReaderError
 
+from agentv_ci.contracts.diagnostics import SPACE_HINT
+from agentv_ci.contracts.environment_references import REFERENCE_LIKE
 from agentv_ci.contracts.source import Mark
 
 try:
@@ -27,9 +29,6 @@ Point = tuple[int, int]
 BLOCKS = ("|", ">")
 """Styles of block scalars."""
 
-SPACE_HINT = "put a space after '-'"
-
-_REFERENCE = re.compile(r"\$\{\{[^{}]*\}\}")
 _NO_SPACE = re.compile(r"[ ]*-(?=[\w\"'$][^:]*:(?:\s|$))")
 
 LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
@@ -172,7 +171,7 @@ def _misread(lines: Sequence[str], complaint: str, point: Point) -> Unparsable |
     line = lines[number] if number < len(lines) else ""
     if line.lstrip().startswith("```"):
         return Unparsable("not valid YAML: a Markdown code fence", point, hint="remove the ``` line")
-    if found := _REFERENCE.match(line, max(column - 1, 0)):
+    if found := REFERENCE_LIKE.match(line, max(column - 1, 0)):
         hint = f"quote it: '{found[0]}'"
         return Unparsable(f"not valid YAML: unquoted {found[0]} inside brackets", (number, found.start()), hint=hint)
     before = next((each for each in range(number - 1, -1, -1) if lines[each].strip()), number)

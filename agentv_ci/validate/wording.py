@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pydantic import ValidationError
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.diagnostics import Diagnostic
+from agentv_ci.contracts.diagnostics import SPACE_HINT, Diagnostic
 from agentv_ci.contracts.environment_references import ENVIRONMENT_REFERENCE
 from agentv_ci.contracts.evals import CaseExecution, SuiteExecution
 from agentv_ci.contracts.evaluators import FIELD_PATH
@@ -22,8 +22,6 @@ from agentv_ci.validate.findings import Finder
 
 MANY = 8
 """A longer list is shown in the hint."""
-
-SPACE_HINT = "put a space after '-'"
 
 ARTICLES: Mapping[str, str] = {
     "string": "a string",
@@ -122,7 +120,8 @@ def _joint_mistakes(
         # One that is nearly a known one is a mistake of its own.
         is_near = any(each.pointer in misspelt or did_you_mean(_key(each), map(str, each.expected)) for each in unknown)
         has_colon = any(":" in _key(each) for each in unknown)
-        if (are_all or is_pair) if has_colon else (are_all and not is_pair and not is_near):
+        is_joint = (are_all or is_pair) if has_colon else (are_all and not is_pair and not is_near)
+        if is_joint:
             joint.setdefault(parent, (missing, unknown))
     return joint
 

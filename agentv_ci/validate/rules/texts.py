@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.environment_references import OPENING, variable_of, variables_in
+from agentv_ci.contracts.environment_references import OPENING, REFERENCE_LIKE, variable_of, variables_in
 from agentv_ci.contracts.source import Pointer, locate
 from agentv_ci.validate.findings import Finder
 
@@ -45,7 +45,7 @@ def _check_reference(pointer: Pointer, text: str, find: Finder) -> Iterator[Diag
             yield find.at("AV327", f"${{{{ {names[0]} }}}} stays literal in an eval file", pointer, hint=hint)
     elif find.source.kind != "targets" or variable_of(text) is not None:
         return
-    elif whole := re.fullmatch(r"\s*\$\{\{\s*([^{}]*?)\s*\}\}\s*", text):
+    elif whole := REFERENCE_LIKE.fullmatch(text.strip()):
         message = f"'{whole[1]}' is not a variable name; write ${{{{ NAME }}}}"
         hint = "NAME is an environment variable; 'env.' and 'secrets.' are GitHub syntax"
         yield find.at("AV315", message, pointer, hint=hint)
