@@ -363,7 +363,7 @@ def attaching(name: str) -> Repository:
 
 
 def priced(name: str, dollars: float, evaluator: Document = COST, **answering: Any) -> Repository:
-    known = {"gpt-5": {"input_per_mtok": 7, "output_per_mtok": 1}}
+    known = {each: {"input_per_mtok": 7, "output_per_mtok": 1} for each in ("gpt-5", "gpt-4.1-2025-04-14")}
     prices = {**known, name: {"input_per_mtok": dollars, "output_per_mtok": 1}}
     config = {"$schema": "agentv-config-v2", "prices": prices}
     return scored(evaluator, target={**GPT, **answering}) | {"evals/.agentv.yaml": config}
@@ -425,6 +425,11 @@ PAIRS: dict[str, tuple[Repository, Repository, list[str]]] = {
         priced("gpt-5", 1, model="gpt-5-2025-08-07"),
         priced("gpt-5", 2, model="gpt-5-2025-08-07"),
         ["prices changed"],
+    ),
+    "price that a dated one overrides": (
+        priced("gpt-4.1", 1, model="gpt-4.1-2025-04-14"),
+        priced("gpt-4.1", 2, model="gpt-4.1-2025-04-14"),
+        [],
     ),
     "price of another model": (priced("other", 1), priced("other", 2), []),
     "price without a cost limit": (priced("gpt-5", 1, contains()), priced("gpt-5", 2, contains()), []),

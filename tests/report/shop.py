@@ -149,13 +149,13 @@ def _evaluators(story: Story, verdict: Verdict, chance: random.Random) -> tuple[
     good, bad = (facts, ()) if is_good else ((), facts)
     members = (
         _result("no-false-promise", "regex", 1.0, hits=("no promise that cannot be kept",), required=True),
-        _result("facts", "contains-all", 1.0 if is_good else 0.2, hits=good, misses=bad),
+        _result("facts", "contains_all", 1.0 if is_good else 0.2, hits=good, misses=bad),
     )
     reasoning = "The answer reads well, but its facts are not those of the policy: a customer would be misled."
     return (
         _result(
             "judge",
-            "llm-judge",
+            "llm_judge",
             round(quality, 2),
             weight=2.0,
             hits=good or ("is kind",),
