@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -276,6 +277,20 @@ class TestCases:
         assert project.text("r.rescored.yaml").startswith("- schema_version: 1\n")
         assert project.run("rescore", "r.rescored.yaml", "plan.json").code == 0
         assert project.run("rescore", "r.jsonl", "other.json").code == 3
+
+    def test_file_of_a_plan_that_cannot_be_restored_is_an_error_of_its_case(
+        self, project: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        attached = [{"role": "user", "content": [{"type": "file", "value": "a.md"}]}]
+        project.write({"evals/a.md": "old"})
+        project.documents({"input_messages": attached}, "two")
+        assert project.eval().code == 0
+        assert project.run("compile", "evals", "--out", "plan.json").code == 0
+        project.write({"evals/a.md": "new"})
+        monkeypatch.setattr(tempfile, "tempdir", str(project.path("missing")))
+        assert project.run("rescore", "r.jsonl", "plan.json").code == 4
+        rows = {row["eval_id"]: (row["status"], row.get("error_kind")) for row in project.rows(RESCORED)}
+        assert rows == {"case-1": ("error", "process"), "two": ("ok", None)}
 
 
 class TestErrors:
