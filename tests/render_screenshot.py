@@ -12,8 +12,8 @@ from playwright.sync_api import sync_playwright
 
 from agentv_ci.report.renderers.html.document import render
 from tests.browser.conftest import CHROMIUM, FLAGS
-from tests.report.shop import shop_run
 from tests.support import REPOSITORY
+from tests.support.shop import shop_run
 
 PICTURE = REPOSITORY / "docs" / "report.png"
 WIDTH, HEIGHT = 1280, 1640

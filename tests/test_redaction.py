@@ -15,7 +15,7 @@ from agentv_ci.contracts.results import OutputMessage, PrintedOutput, ToolCall
 from agentv_ci.execute.resolution import resolve_targets
 from agentv_ci.redaction import MASK, Redactor, secrets_of
 from tests.execute.builders import target
-from tests.report.builders import row
+from tests.support.runs import row
 
 SECRET = 'sk-"canary"/äöü+0123'
 KEY = "-----BEGIN KEY-----\nc2VjcmV0IHNlY3JldA\n-----END KEY-----"

@@ -9,8 +9,8 @@ import pytest
 from agentv_ci.analysis.baseline import baseline_of, outcome_of
 from agentv_ci.analysis.comparison import BaselineComparison, Side, compare, compare_sides
 from agentv_ci.contracts.comparison import Comparison
-from tests.report.builders import Verdict, case, outcomes_of, plan, rows_of
 from tests.support import NOW
+from tests.support.runs import Verdict, case, outcomes_of, plan, rows_of
 
 LETTERS: dict[str, Verdict] = {"p": "pass", "b": "borderline", "f": "fail", "e": "error"}
 

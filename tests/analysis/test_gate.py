@@ -19,7 +19,7 @@ from agentv_ci.contracts.report import (
     ValidatorIssue,
 )
 from agentv_ci.contracts.results import ResultRow
-from tests.report.builders import Verdict, case, plan, row, suite
+from tests.support.runs import Verdict, case, plan, row, suite
 
 A, B, C = "evals/a.yaml", "evals/b.yaml", "evals/c.yaml"
 LETTERS: dict[str, Verdict] = {"p": "pass", "b": "borderline", "f": "fail", "e": "error"}

@@ -28,8 +28,8 @@ from agentv_ci.contracts.report import (
 )
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.shard import Shard, part_of
-from tests.report.builders import DIGEST, case, plan, row, rows_of, suite
 from tests.support import NOW
+from tests.support.runs import DIGEST, case, plan, row, rows_of, suite
 
 OTHER = "1" * 64
 

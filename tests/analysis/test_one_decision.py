@@ -38,8 +38,8 @@ from agentv_ci.report.lines import MAX_SHOWN
 from agentv_ci.report.renderers import junit, markdown, sarif, terminal
 from agentv_ci.report.renderers.html import document as html
 from agentv_ci.report.view import GATE, RunView
-from tests.report.builders import Verdict, case, outcomes_of, plan, row, suite
 from tests.support import NOW, CommandResult, run_command, write
+from tests.support.runs import Verdict, case, outcomes_of, plan, row, suite
 
 PATHS = ("evals/a.yaml", "evals/b.yaml", "evals/c.yaml")
 ENDS: dict[str, tuple[int, str | None]] = {

@@ -6,7 +6,7 @@ import pytest
 
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
 from agentv_ci.contracts.results import ResultRow, Usage
-from tests.report.builders import Verdict, case, finding, outcomes_of, plan, row, rows_of
+from tests.support.runs import Verdict, case, finding, outcomes_of, plan, row, rows_of
 
 LETTERS: dict[str, Verdict] = {"p": "pass", "b": "borderline", "f": "fail", "e": "error"}
 

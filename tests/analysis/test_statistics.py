@@ -18,7 +18,7 @@ from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Counts, Ending, RunReport, Statistics
 from agentv_ci.contracts.results import EvaluatorResult, ResultRow, Usage
 from agentv_ci.contracts.targets import MockTarget
-from tests.report.builders import Verdict, case, finding, plan, row, rows_of, whole
+from tests.support.runs import Verdict, case, finding, plan, row, rows_of, whole
 
 VERDICTS: list[Verdict] = ["pass", "borderline", "fail", "error"]
 TARGETS = ("left", "right")

@@ -12,8 +12,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report.renderers.html.document import TEMPLATES, render
-from tests.report.builders import reported
-from tests.report.shop import shop_run
+from tests.support.runs import reported
+from tests.support.shop import shop_run
 
 CHROMIUM = shutil.which("chromium")
 # As root, as in most containers, Chromium has no sandbox.

@@ -12,7 +12,7 @@ from agentv_ci.contracts.results import EvaluatorResult, InputMessageRecord, Out
 from agentv_ci.report.renderers.html.document import render
 from agentv_ci.report.renderers.html.payload import MAX_TEXT
 from tests.browser.conftest import Visit, Write
-from tests.report.builders import case, finding, reported, row
+from tests.support.runs import case, finding, reported, row
 
 pytestmark = pytest.mark.slow
 

@@ -12,9 +12,9 @@ from agentv_ci.contracts.results import RowSource
 from agentv_ci.report.renderers.html import document as html
 from agentv_ci.report.renderers.html.document import TEMPLATES
 from tests.browser.conftest import Visit, Write
-from tests.report.builders import Verdict, case, row
 from tests.report.renderers.html.figures import EXAMPLES, IN_SCRIPTS
-from tests.report.shop import TARGETS
+from tests.support.runs import Verdict, case, row
+from tests.support.shop import TARGETS
 
 pytestmark = pytest.mark.slow
 

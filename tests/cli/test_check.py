@@ -9,8 +9,8 @@ import pytest
 
 from agentv_ci.results.jsonl import encode
 from agentv_ci.validators import register_validator
-from tests.report.builders import case, row
 from tests.support.projects import HELLO, Project
+from tests.support.runs import case, row
 
 BALANCED = {"key": "fairness_balance", "metric_path": "metrics.score", "group": "case_id", "threshold": 0.1}
 

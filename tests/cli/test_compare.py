@@ -11,9 +11,9 @@ import pytest
 
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.results.files import form, form_of
-from tests.report.builders import Verdict, case, row, rows_of
 from tests.support.evals import tool
 from tests.support.projects import GREETS, HELLO, Project
+from tests.support.runs import Verdict, case, row, rows_of
 
 IDS = {
     "escape": "a\x1b]0;owned\x07\x1b[2Jb",

@@ -19,8 +19,8 @@ from agentv_ci.execute.run_services import Progress, RunOptions, RunServices
 from agentv_ci.execute.targets import OpenTargets
 from agentv_ci.results.rows import Trial
 from tests.execute.builders import Session
-from tests.report.builders import case, plan, suite
 from tests.support import FakeClock
+from tests.support.runs import case, plan, suite
 
 
 async def answers(

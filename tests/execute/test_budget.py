@@ -16,7 +16,7 @@ from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.budget import Budget
 from agentv_ci.prices import cost_of_response
 from tests.execute.builders import target
-from tests.report.builders import suite
+from tests.support.runs import suite
 
 GPT = target(provider="openai", model="gpt-2030")
 CODEX = target(name="codex", provider="codex")

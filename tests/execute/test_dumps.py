@@ -15,7 +15,7 @@ from agentv_ci.execute.dumps import Dumps
 from agentv_ci.redaction import Redactor
 from agentv_ci.results.rows import Trial
 from tests.execute.builders import question, target
-from tests.report.builders import case, suite
+from tests.support.runs import case, suite
 
 SECRET = "sk-canary-0123456789"
 GPT = target(name="gpt", provider="openai", model="gpt", api_key=SECRET, headers={"x-key": SECRET})

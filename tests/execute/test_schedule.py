@@ -27,8 +27,8 @@ from agentv_ci.execute.trials import TrialSchedule, can_pass, first_trials
 from agentv_ci.results.resume import EarlierRun
 from agentv_ci.results.rows import TrialKey
 from agentv_ci.results.trials import Result
-from tests.report.builders import SUITE, case, plan, row, suite
 from tests.support import FakeClock
+from tests.support.runs import SUITE, case, plan, row, suite
 
 PASS, MISS, ALMOST = Result("pass", 1.0), Result("fail", 0.0), Result("borderline", 0.7)
 VERDICTS: tuple[Verdict, ...] = ("pass", "fail", "error")

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from agentv_ci.contracts.evaluators import ContainsEvaluator
 from agentv_ci.contracts.plan import Plan, PlanCase, PlanLlmJudgeEvaluator, PlanMessage, TextPart
 from agentv_ci.execute.shard import Shard, part_of
-from tests.report.builders import case, plan
 from tests.support import REPOSITORY, clean_environment
+from tests.support.runs import case, plan
 
 CHECKED = (ContainsEvaluator(name="c", type="contains", value="x"),)
 JUDGED = (PlanLlmJudgeEvaluator(name="j", target="judge"),)
@@ -89,7 +89,7 @@ def test_a_part_keeps_the_digest_of_the_whole() -> None:
 def test_every_process_computes_the_same_parts() -> None:
     program = """
 from agentv_ci.execute.shard import Shard, part_of
-from tests.report.builders import case, plan
+from tests.support.runs import case, plan
 whole = plan(*(case(f"c{n}", trials=1 + n * 37 % 5) for n in range(12)))
 print([each.id for each in part_of(whole, Shard(2, 3), {("evals/a.yaml", "c1"): 3.0}).cases])
 """

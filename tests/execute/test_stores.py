@@ -17,8 +17,8 @@ from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.stores import Store, answer_settings, question_key
 from tests.execute.builders import question, target
-from tests.report.builders import well_formed_text
 from tests.support import write
+from tests.support.runs import well_formed_text
 
 KEY = "ab" + "0" * 62
 CALL = ToolCall(tool="search", input={"q": [1, None]}, output="found")

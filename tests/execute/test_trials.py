@@ -34,10 +34,10 @@ from agentv_ci.results.resume import EarlierRun
 from agentv_ci.results.rows import TrialKey
 from agentv_ci.results.trials import Result
 from tests.execute.builders import Session
-from tests.report.builders import case, plan
 from tests.servers.chat_api import ChatApi, Reply, chat_api, fails, says
 from tests.support import FakeClock, clean_environment, write
 from tests.support.evals import Run, gpt, question
+from tests.support.runs import case, plan
 
 BY_LETTER = {
     "p": Result("pass", 1.0),

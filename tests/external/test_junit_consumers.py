@@ -19,8 +19,8 @@ from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report.renderers import junit
 from agentv_ci.report.view import RunView
 from tests.external.tools import node_modules, run
-from tests.report.builders import NASTY, case, plan, row, rows_of, well_formed
 from tests.support import REPOSITORY
+from tests.support.runs import NASTY, case, plan, row, rows_of, well_formed
 
 PACKAGES = ("xml-js@1.6.11", "xml2js@0.6.2", "fast-xml-parser@5.12.1", "junit2json@4.0.0")
 READERS = REPOSITORY / "tests" / "external" / "junit_readers.mjs"

@@ -15,7 +15,7 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import InputMessageRecord, OutputMessage, ResultRow, ToolCall
 from agentv_ci.results.files import form
 from tests.external.tools import node_modules, run
-from tests.report.builders import NASTY, any_text, finding, row, well_formed
+from tests.support.runs import NASTY, any_text, finding, row, well_formed
 
 pytestmark = pytest.mark.slow
 

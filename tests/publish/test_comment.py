@@ -16,8 +16,8 @@ from agentv_ci.publish.comment import LIMIT, Comment, history_of
 from agentv_ci.report.job import Job, text
 from agentv_ci.report.view import NO_LINKS
 from tests.publish.workflows import FORK, PULL_REQUEST, past
-from tests.report.builders import reported, row
 from tests.support.markdown import MARKDOWN_ATTACKS, MARKUP, MarkdownPage
+from tests.support.runs import reported, row
 
 FORGED = json.dumps({"runs": [{**past(9 * 10**17).model_dump(), "verdict": "pass", "passed": 99, "total": 99}]})
 FORGED_LINE = f"<!-- agentv-ci:history {FORGED} -->"

@@ -12,8 +12,8 @@ from agentv_ci.contracts.action import ActionRun, ActionVerdict
 from agentv_ci.contracts.plan_summaries import ChangedCase, NamedCase, PlanDiff
 from agentv_ci.report.job import Job, text
 from agentv_ci.report.view import NO_LINKS, Links
-from tests.report.builders import diagnostics_of, reported, row
 from tests.support.markdown import MARKDOWN_ATTACKS, MARKUP, MarkdownPage
+from tests.support.runs import diagnostics_of, reported, row
 
 LIMIT = 60_000
 

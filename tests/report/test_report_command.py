@@ -17,8 +17,8 @@ from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report.renderers import sarif
 from agentv_ci.report.view import RunView
 from agentv_ci.results.jsonl import encode
-from tests.report.builders import case, row
 from tests.support import CommandResult, run_command, write
+from tests.support.runs import case, row
 
 COMMAND = re.compile(r"^\s*::", re.MULTILINE)
 """What the runner of GitHub Actions reads as a command, on both streams."""

@@ -11,7 +11,7 @@ from agentv_ci.analysis.run_report import report
 from agentv_ci.compile.overrides import is_selected
 from agentv_ci.contracts.report import Ending
 from agentv_ci.report.view import Links, RunView, rerun_command
-from tests.report.builders import case, plan, row, well_formed_text
+from tests.support.runs import case, plan, row, well_formed_text
 
 
 @pytest.mark.parametrize(("target", "ending"), [("default", ""), ("gpt", " --target=gpt"), ("-a", " --target=-a")])

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import OutputMessage, ResultRow, ToolCall
-from tests.report.builders import finding, row, well_formed, well_formed_text
+from tests.support.runs import finding, row, well_formed, well_formed_text
 
 json_values: st.SearchStrategy[JsonValue] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | well_formed_text,

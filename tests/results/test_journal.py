@@ -19,7 +19,7 @@ from agentv_ci.errors import UsageError
 from agentv_ci.results.files import read_rows
 from agentv_ci.results.journal import SYNC_INTERVAL_S, Journal, KeptRows, claim
 from agentv_ci.results.jsonl import encode
-from tests.report.builders import case, row
+from tests.support.runs import case, row
 
 
 def answered(case_id: str, answer: str = "42") -> ResultRow:

@@ -15,8 +15,8 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import ResultRow, TraceSummary, Usage
 from agentv_ci.results.files import UnreadableResults, read_rows, row_of
 from agentv_ci.results.jsonl import encode
-from tests.report.builders import any_text, row
 from tests.results.builders import calling_with, json_values, saying
+from tests.support.runs import any_text, row
 
 ROW: dict[str, Any] = row().model_dump(exclude_none=True)
 

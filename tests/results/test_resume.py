@@ -16,7 +16,7 @@ from agentv_ci.errors import UsageError
 from agentv_ci.results.files import form, form_of, read_rows
 from agentv_ci.results.journal import Journal
 from agentv_ci.results.resume import EarlierRun, ResumedResults
-from tests.report.builders import case, plan, row
+from tests.support.runs import case, plan, row
 
 WHOLE = plan(case("a"), case("b", trials=2, seeds=(7,)), case("c"))
 FITTING = [

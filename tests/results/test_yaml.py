@@ -17,8 +17,8 @@ from agentv_ci.contracts.results import InputMessageRecord, ResultRow
 from agentv_ci.results import jsonl
 from agentv_ci.results.files import UnreadableResults, read_rows
 from agentv_ci.results.yaml import encode
-from tests.report.builders import any_text, row, well_formed
 from tests.results.builders import calling_with, json_values, saying
+from tests.support.runs import any_text, row, well_formed
 
 
 def read_back(folder: Path, *rows: ResultRow) -> list[ResultRow]:

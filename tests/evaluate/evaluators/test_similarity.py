@@ -11,7 +11,7 @@ from rouge_score.rouge_scorer import RougeScorer  # type: ignore[import-untyped]
 from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.evaluate.evaluators.similarity import MAX_CHARACTERS
 from tests.evaluate.builders import assess, evaluator, grade, plan_case
-from tests.report.builders import any_text, well_formed_text
+from tests.support.runs import any_text, well_formed_text
 
 METRICS = ["levenshtein", "rouge_l", "token_f1", "bleu"]
 ROUGE = RougeScorer(["rougeL"])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.text import unfenced
 from tests.evaluate.builders import assess, evaluator, fails_case, grade, plan_case
-from tests.report.builders import any_text
+from tests.support.runs import any_text
 
 REFERENCE = {"name": "Ann", "age": 7, "tags": ["a", "b"], "home": {"city": "Bern", "zip": None}, "ok": True}
 VALUES = st.recursive(

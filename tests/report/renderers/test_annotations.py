@@ -22,9 +22,9 @@ from agentv_ci.report import diagnostics
 from agentv_ci.report.renderers.annotations import annotate
 from agentv_ci.report.view import RunView
 from agentv_ci.workflow_commands import annotation_command
-from tests.report.builders import case, diagnostics_of, finding, reported, row, rows_of, well_formed
 from tests.support import write
 from tests.support.markdown import MARKDOWN_ATTACKS
+from tests.support.runs import case, diagnostics_of, finding, reported, row, rows_of, well_formed
 
 RUNNER_KEEPS = 4_096
 """Characters of a message."""

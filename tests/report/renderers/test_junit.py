@@ -19,7 +19,7 @@ from agentv_ci.contracts.results import ResultRow, RowSource
 from agentv_ci.report.renderers import junit
 from agentv_ci.report.renderers.junit import GATE
 from agentv_ci.report.view import RunView
-from tests.report.builders import (
+from tests.support.runs import (
     NASTY,
     SUITE,
     Verdict,

@@ -18,7 +18,8 @@ from agentv_ci.contracts.results import InputMessageRecord, ResultRow, RowSource
 from agentv_ci.report.inert_markdown import cell_code, code, fence, folded
 from agentv_ci.report.renderers.markdown import LIMIT, render, text
 from agentv_ci.report.view import Links, RunView
-from tests.report.builders import (
+from tests.support.markdown import MARKDOWN_ATTACKS, MARKUP, MarkdownPage
+from tests.support.runs import (
     NASTY,
     any_text,
     case,
@@ -29,7 +30,6 @@ from tests.report.builders import (
     well_formed_text,
     whole,
 )
-from tests.support.markdown import MARKDOWN_ATTACKS, MARKUP, MarkdownPage
 
 LINKS = Links("https://github.com/o/r/blob/abc")
 attacks = st.lists(st.sampled_from([*NASTY, *MARKDOWN_ATTACKS]) | any_text, max_size=6).map("".join)

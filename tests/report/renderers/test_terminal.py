@@ -20,7 +20,7 @@ from agentv_ci.report.lines import Line
 from agentv_ci.report.renderers.terminal import WIDTH, render
 from agentv_ci.report.view import RunView
 from agentv_ci.report.wrapping import clipped
-from tests.report.builders import any_text, case, finding, outcomes_of, plan, row, suite, well_formed
+from tests.support.runs import any_text, case, finding, outcomes_of, plan, row, suite, well_formed
 
 CONTROLS = "\x1b[2J\x1b[H \x1b]0;title\x07 \x1b]8;;https://example.com\x1b\\ \x08 \x9b31m \x00 \x7f \u202eback\u202c"
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

@@ -11,7 +11,7 @@ from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report.renderers.html import document as html
 from agentv_ci.report.view import RunView
-from tests.report.builders import reported
+from tests.support.runs import reported
 
 
 class Document(HTMLParser):

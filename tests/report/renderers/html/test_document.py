@@ -24,9 +24,9 @@ from agentv_ci.report.renderers.html import document as html
 from agentv_ci.report.renderers.html import plots
 from agentv_ci.report.renderers.html.document import EARLY, SCRIPTS, TEMPLATES
 from agentv_ci.report.view import Links, RunView
-from tests.report.builders import NASTY, Verdict, any_text, case, finding, plan, reported, row, rows_of, well_formed
 from tests.report.renderers.html.pages import document_of, page, rendered
-from tests.report.shop import shop_run
+from tests.support.runs import NASTY, Verdict, any_text, case, finding, plan, reported, row, rows_of, well_formed
+from tests.support.shop import shop_run
 
 SHARD = ShardRecord(index=1, total=3, cases=9)
 NAMES = (

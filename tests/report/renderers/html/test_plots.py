@@ -6,7 +6,7 @@ import pytest
 
 from agentv_ci.report.renderers.html.payload import Point
 from agentv_ci.report.renderers.html.plots import BOTTOM, LEFT, MAX_POINTS, RIGHT, TOP, Scale, columns, scatter, thinned
-from tests.report.builders import row, whole
+from tests.support.runs import row, whole
 
 
 def test_cases_without_a_verdict_are_in_no_column() -> None:

@@ -14,8 +14,8 @@ from agentv_ci.contracts.results import OutputMessage, ResultRow, ToolCall
 from agentv_ci.report.renderers.html import document as html
 from agentv_ci.report.renderers.html.payload import MAX_TEXT, BoundedPieces
 from agentv_ci.report.view import RunView
-from tests.report.builders import Verdict, case, reported, row, rows_of, whole
 from tests.report.renderers.html.pages import Document, page, rendered
+from tests.support.runs import Verdict, case, reported, row, rows_of, whole
 
 PIECES = st.lists(
     st.tuples(st.integers(0, 2), st.integers(0, 99), st.integers(1, 9), st.integers(1, 50)),

@@ -34,7 +34,7 @@ from agentv_ci.contracts.results import (
 )
 from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.report.view import Links, RunView
-from tests.report.builders import Verdict, case, finding, plan, row, suite
+from tests.support.runs import Verdict, case, finding, plan, row, suite
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 MODELS = {"support-agent": "gpt-5", "support-agent-mini": "gpt-5-mini"}
