@@ -191,10 +191,10 @@ class TestFiles:
         store(project, "base.jsonl", row(of=case("other")))
         project.path("link.json").symlink_to("r.jsonl")
         project.path("folder.json").mkdir()
-        before = {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()}
+        before = project.files()
         done = project.run(*arguments)
         assert (done.code in (2, 4), done.out, "Traceback" in done.err) == (True, "", False)
-        assert {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()} == before
+        assert project.files() == before
 
 
 class TestCompare:

@@ -99,12 +99,12 @@ def test_options_and_paths_are_checked(arguments: list[str], code: int, error: s
     evals = project.text("evals/x.yaml")
     project.write({"data/x.yaml": evals, "data/data.json": "{}", "empty/x.txt": ""})
     project.write({"wrong/x.yaml": evals.replace("contains", "contians"), "wrong/targets.yaml": '{"targets": [{}]}'})
-    before = {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()}
+    before = project.files()
     done = project.run("compile", *arguments)
     assert done.code == code
     assert error in done.err.replace(f"{project.folder}/", "")
     assert (done.out == "") == (code != 0)
-    assert {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()} == before
+    assert project.files() == before
 
 
 def test_missing_targets_file_is_an_error_with_a_hint(project: Project) -> None:

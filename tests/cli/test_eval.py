@@ -55,11 +55,11 @@ class TestResults:
     )
     def test_outputs_never_overwrite_inputs_or_each_other(self, arguments: list[str], project: Project) -> None:
         assert project.run("eval", "evals", "--out", "before.jsonl").code == 0
-        before = {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()}
+        before = project.files()
         done = project.run(*arguments)
         assert (done.code, done.out) == (2, "")
         assert done.err.startswith("error: ")
-        assert {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()} == before
+        assert project.files() == before
 
     @pytest.mark.parametrize(("form", "out"), [("jsonl", "r.yaml"), ("yaml", "r.jsonl")])
     def test_format_must_match_the_name(self, form: str, out: str, project: Project) -> None:

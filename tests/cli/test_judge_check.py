@@ -280,10 +280,10 @@ def test_invalid_use(arguments: list[str], code: int, error: str, project: Proje
     project.write({"p.md": "{{ candidate_answer }} {{ expected_messages }}", "empty/x.txt": ""})
     project.write(dict.fromkeys(("two/a.yaml", "two/b.yaml"), project.text("set.yaml")))
     project.write({"wrong.yaml": project.text("targets.yaml").replace('"provider"', '"x": 1, "provider"', 1)})
-    before = {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()}
+    before = project.files()
     done = project.run("judge-check", *arguments)
     assert (done.code, done.out, error in done.err) == (code, "", True), done.err
-    assert {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()} == before
+    assert project.files() == before
 
 
 def test_targets_are_required(project: Project) -> None:

@@ -339,10 +339,10 @@ class TestErrors:
         project.store("empty.jsonl")
         project.store("foreign.jsonl", {**row, "suite": "evals/gone.yaml"})
         project.path("link.jsonl").symlink_to("r.jsonl")
-        before = {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()}
+        before = project.files()
         done = project.run("rescore", *arguments)
         assert (done.code, error in done.err) == (code, True)
-        assert {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()} == before
+        assert project.files() == before
 
     @pytest.mark.parametrize("suite", ["../outside.yaml", "/etc/hostname", "evals/../evals/x.yaml", "", ".", "evals"])
     def test_other_suites_are_an_error(self, suite: str, project: Project) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agentv_ci.app.validate import check_paths
 from agentv_ci.jsonschema.violations import violations
 from tests.support.projects import GREETS, Project
 
@@ -80,6 +81,25 @@ def test_exit_code_and_message(arguments: list[str], code: int, text: str, proje
     done = project.run("validate", *arguments)
     assert done.code == code
     assert text in done.out + done.err
+
+
+@pytest.mark.parametrize(("flags", "env"), [(["--color", "always"], {}), ([], {}), ([], {"NO_COLOR": "1"})])
+def test_severities_have_colors_only_on_request(flags: list[str], env: dict[str, str], project: Project) -> None:
+    project.env |= env
+    project.write({"bad.yaml": project.text(EVAL).replace("user", "usr").replace('"$schema": "agentv-eval-v2", ', "")})
+    printed = project.run("validate", "bad.yaml", *flags).out
+    assert ["\x1b[31merror" in printed, "\x1b[33mwarning" in printed, "\x1b" in printed] == [bool(flags)] * 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes_may_start_either_way(method: str, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = project.text(EVAL).replace("user", "usr")
+    project.write({f"many/{number:03}.yaml": wrong for number in range(100)})
+    monkeypatch.setattr("agentv_ci.app.validate.start_method", lambda: method)
+    one, two = (check_paths(["many"], targets=None, cwd=project.folder, jobs=jobs) for jobs in (1, 2))
+    assert one == two
+    assert [each.rule for file in one.files for each in file.diagnostics] == ["AV205"] * 200
 
 
 def test_last_color_option_wins(project: Project) -> None:

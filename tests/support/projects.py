@@ -74,6 +74,12 @@ class Project:
         """Return the text of a file."""
         return (self.folder / name).read_text("utf-8")
 
+    def files(self) -> dict[str, bytes]:
+        """Return all files below the folder but for those of Git."""
+        found = (path for path in self.folder.rglob("*") if path.is_file())
+        names = ((path.relative_to(self.folder).as_posix(), path) for path in found)
+        return {name: path.read_bytes() for name, path in names if not name.startswith(".git/")}
+
     def json(self, name: str) -> Any:
         """Return the data of a JSON file."""
         return json.loads(self.text(name))

@@ -1,1 +1,0 @@
-"""What users were promised, scenario by scenario."""

@@ -1,0 +1,156 @@
+"""Runs as a user sees them: answers of commands and APIs, workers, warnings, judges without a model."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.servers.chat_api import chat_api, says
+from tests.support.evals import KEY, gpt, tool
+from tests.support.projects import GREETS, JUDGED, Project
+
+TEN = [f"case-{number}" for number in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("command", "settings", "code", "expected"),
+    [
+        ("echo Hello: {PROMPT}", {}, 0, {"candidate_answer": "Hello: Greet me", "attempts": 1}),
+        ("printf 'Hello %s' \"$X\"", {"env": {"X": "it's"}}, 0, {"candidate_answer": "Hello it's"}),
+        ("[ {ATTEMPT} = 0 ] && exec sleep 60; echo Hello", {"timeout_seconds": 0.3}, 0, {"attempts": 2}),
+        ("sleep 60", {"timeout_seconds": 0.1}, 4, {"error_kind": "timeout", "attempts": 2}),
+        ("echo why >&2; exit 3", {}, 4, {"error": "why (exit code 3)", "attempts": 2, "verdict": "error"}),
+    ],
+)
+def test_row_of_a_command(
+    command: str, settings: dict[str, Any], code: int, expected: dict[str, Any], project: Project
+) -> None:
+    project.documents("one", targets=(tool(command, **settings),))
+    assert project.eval("--max-retries", "1").code == code
+    (row,) = project.rows()
+    assert {key: row[key] for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    "probe", [{"url": "http://127.0.0.1:1/health", "type": "http"}, {"command_template": "exit 1"}]
+)
+def test_health_check_that_fails_ends_the_run_before_it_begins(probe: dict[str, Any], project: Project) -> None:
+    project.documents("one", targets=(tool("echo Hello", healthcheck={"type": "command", **probe}),))
+    done = project.eval()
+    assert (done.code, project.path("r.jsonl").exists()) == (4, False)
+    assert "target 'default' is not available: health check" in done.err
+
+
+def test_health_check_runs_once(project: Project) -> None:
+    check = {"type": "command", "command_template": "echo x >> probes"}
+    project.documents(*TEN, targets=(tool("echo Hello", healthcheck=check),))
+    assert project.eval().code == 0
+    assert project.text("probes") == "x\n"
+
+
+def test_run_writes_its_results_alone_unless_prompts_are_dumped(project: Project) -> None:
+    project.documents("one", targets=(tool("echo Hello"),))
+    assert project.eval().code == 0
+    assert {*project.files()} == {"evals/x.yaml", "targets.yaml", "r.jsonl", "r.report.json"}
+    assert project.eval("--dump-prompts").code == 0
+    (dumped,) = project.path(".agentv/prompts").iterdir()
+    document = json.loads(dumped.read_text("utf-8"))
+    assert (document["request"]["prompt"], document["settings"]["command_template"]) == ("Greet me", "echo Hello")
+
+
+@pytest.mark.parametrize(
+    ("flags", "settings", "most"), [([], {}, 1), (["--workers", "2"], {"workers": 5}, 2), ([], {"workers": 3}, 3)]
+)
+def test_option_sets_the_workers_else_the_target(
+    flags: list[str], settings: dict[str, Any], most: int, project: Project
+) -> None:
+    project.env["MOCK_KEY"] = KEY
+    with chat_api(replace(says("Hello"), delay_s=0.05)) as api:
+        project.documents(*TEN, targets=(gpt(api.base_url, **settings),))
+        assert project.eval(*flags).code == 0
+        assert (api.most_at_once, len(api.requests)) == (most, len(TEN))
+    found = [row["eval_id"] for row in project.rows()]
+    assert (found if most == 1 else sorted(found)) == TEN
+
+
+def test_error_of_a_case_affects_no_other(project: Project) -> None:
+    project.documents(*TEN, targets=(tool("case {EVAL_ID} in *[13579]) exit 3;; esac; echo Hello"),))
+    assert project.eval("--workers", "4", "--max-retries", "0").code == 4
+    verdicts = {row["eval_id"]: row["verdict"] for row in project.rows()}
+    assert verdicts == {case: "error" if int(case[-1]) % 2 else "pass" for case in TEN}
+
+
+@pytest.mark.parametrize(
+    ("flags", "execution", "target"),
+    [
+        (["--target", "b"], {"target": "a"}, "b"),
+        ([], {"target": "a"}, "a"),
+        (["--target", "default"], {"target": "a"}, "a"),
+        ([], {}, "default"),
+    ],
+)
+def test_option_names_the_target_else_the_document(
+    flags: list[str], execution: dict[str, Any], target: str, project: Project
+) -> None:
+    project.documents("one", targets=tuple({**GREETS, "name": name} for name in ("default", "a", "b")), **execution)
+    assert project.eval(*flags).code == 0
+    assert project.rows()[0]["target"] == target
+
+
+def test_provider_that_cannot_batch_is_asked_case_by_case(project: Project) -> None:
+    project.documents("one", targets=({**GREETS, "settings": {"provider_batching": True}},))
+    done = project.eval("--verbose")
+    assert done.code == 0
+    assert "default: 'mock' does not support provider_batching; asking case by case" in done.err
+
+
+@pytest.mark.parametrize("flags", [[], ["--color", "always"]])
+def test_warning_about_a_document_is_yellow_only_on_request(flags: list[str], project: Project) -> None:
+    project.documents("one", evaluators=[{**JUDGED, "prompt": "{{ question }} {{ unknown }}"}])
+    done = project.eval(*flags)
+    assert (done.code, "\x1b[33m" in done.err, "\x1b[" in done.err) == (0, bool(flags), bool(flags))
+    assert "is missing required fields" in done.err
+    assert "unknown variables: {{ unknown }}" in done.err
+
+
+def test_judge_without_a_readable_reply_is_asked_three_times(project: Project) -> None:
+    project.env["MOCK_KEY"] = KEY
+    with chat_api(says("nine out of ten")) as api:
+        project.documents("one", targets=(GREETS, gpt(api.base_url, name="judge")), evaluators=[JUDGED])
+        assert (project.eval().code, len(api.requests)) == (4, 3)
+    (row,) = project.rows()
+    assert (row["verdict"], row["error_kind"]) == ("error", "evaluator")
+    assert row["evaluator_results"][0]["raw_response"] == "nine out of ten"
+    assert (row["judge_usage"]["total_tokens"], row.get("usage")) == (330, None)
+
+
+def test_dry_run_has_a_reply_for_every_judge(project: Project) -> None:
+    criteria = ["Is kind", {"id": "short", "description": "Is short", "weight": 2}]
+    members = [{"name": "m", "type": "llm_judge"}, {"name": "r", "type": "rubric", "rubrics": criteria}]
+    aggregators = [
+        {"type": "weighted_average"},
+        {"type": "code", "script": [sys.executable, "-c", "print('{\"score\": 1}')"]},
+        {"type": "llm_judge"},
+        {"type": "llm_judge", "prompt": "Weigh {{ evaluator_results }}"},
+    ]
+    evaluators = [
+        {"name": "plain", "type": "llm_judge"},
+        {"name": "own", "type": "llm_judge", "prompt": "Judge {{ candidate_answer }}"},
+        {"name": "listed", "type": "llm_judge", "rubrics": criteria},
+        {"name": "criteria", "type": "rubric", "rubrics": criteria},
+        *(
+            {"name": f"composite-{number}", "type": "composite", "evaluators": members, "aggregator": aggregator}
+            for number, aggregator in enumerate(aggregators)
+        ),
+    ]
+    asked = {"name": "judge", "provider": "anthropic", "model": "m", "base_url": "http://127.0.0.1:1"}
+    targets = ({**GREETS, "judge_target": "judge"}, asked)
+    project.documents({"evaluators": evaluators, "rubrics": criteria}, targets=targets)
+    assert project.eval("--dry-run").code == 0
+    results = project.rows()[0]["evaluator_results"]
+    assert (results[0]["name"], len(results)) == ("rubrics", 9)
+    assert {(each["status"], each["score"]) for each in results} == {("ok", 1)}
