@@ -224,7 +224,7 @@ def test_a_reply_is_read_as_json_in_utf_8(body: bytes, headers: dict[str, str], 
             "HTTP 302: a redirect to https://elsewhere.example/v1; check base_url",
         ),
         (fails(404, "no such model"), "request", "HTTP 404: no such model (asked http://127.0.0.1:"),
-        (replace(says("x" * 1000), cut=True), "network", "RemoteProtocolError at http://127.0.0.1:"),
+        (replace(says("x" * 1000), cut_at=500), "network", "RemoteProtocolError at http://127.0.0.1:"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -6,16 +6,15 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from tests.servers.model_api.dialect import (
+    NAMED,
     REQUEST_ID,
     USAGE,
     Answer,
     Dialect,
     Mistake,
     Trouble,
-    checked_body,
     served_model,
     tool_call,
 )
@@ -29,6 +28,13 @@ PARAMETERS = words(
 SAMPLING = frozenset({"temperature", "top_k", "top_p"})
 """Parameters that only the older version of the API has."""
 OLDER, NEWER = "2023-06-01", "2026-10-21"
+_TEXT: Json = {"type": "string", "pattern": "\\S"}
+_BLOCK: Json = {"required": ["type"], "properties": {"text": _TEXT}}
+_CONTENT: Json = {"anyOf": [_TEXT, {"type": "array", "minItems": 1, "items": _BLOCK}]}
+_MESSAGE: Json = {
+    "required": ["role", "content"],
+    "properties": {"role": {"enum": ["user", "assistant"]}, "content": _CONTENT},
+}
 _TYPES: Mapping[int, str] = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -62,29 +68,37 @@ class AnthropicMessages(Dialect):
     """Messages in both versions of the API."""
 
     def check_key(self, asked: Asked, key: str) -> None:
-        given = asked.headers.get("x-api-key") or asked.key
+        given = asked.headers.get("x-api-key") or asked.headers.get("authorization", "").removeprefix("Bearer ")
         if not given:
             raise Mistake("x-api-key header is required", status=401)
         if given != key:
             raise Mistake("invalid x-api-key", status=401)
 
+    def schema(self) -> Json:
+        return {
+            "required": ["model", "max_tokens", "messages"],
+            "properties": {
+                **dict.fromkeys(PARAMETERS | SAMPLING, True),
+                "model": NAMED,
+                "max_tokens": {"type": "integer", "minimum": 1},
+                "temperature": {"minimum": 0, "maximum": 1},
+                "thinking": {"properties": {"budget_tokens": {"minimum": 1024}}},
+                # An empty string is allowed here.
+                "system": {"anyOf": [{"const": ""}, _CONTENT]},
+                "messages": {"type": "array", "minItems": 1, "items": _MESSAGE},
+            },
+            "additionalProperties": False,
+        }
+
     def check(self, asked: Asked) -> None:
         version = asked.headers.get("anthropic-version")
-        if version is None:
-            raise Mistake("anthropic-version: header is required")
         if version not in (OLDER, NEWER):
             raise Mistake(f'anthropic-version: "{version}" is not a valid version')
-        body = checked_body(asked)
-        for name in ("model", "max_tokens", "messages"):
-            if body.get(name) is None:
-                raise Mistake(f"{name}: Field required")
-        known = PARAMETERS | SAMPLING if version == OLDER else PARAMETERS
-        for key in body:
-            if key not in known:
-                raise Mistake(f"{key}: Extra inputs are not permitted")
-        _check_figures(body)
-        _check_blocks(body.get("system"), "system")
-        _check_messages(body["messages"])
+        super().check(asked)
+        if version == NEWER and (unknown := SAMPLING & asked.body.keys()):
+            raise Mistake(f"{min(unknown)}: Extra inputs are not permitted")
+        if asked.body["messages"][-1]["role"] == "assistant":
+            raise Mistake("This model does not support assistant message prefill.")
 
     def answer(self, asked: Asked, answer: Answer) -> Reply:
         content, stop = _content(asked.body, answer)
@@ -110,7 +124,7 @@ class AnthropicMessages(Dialect):
         headers = {**_HEADERS, "x-should-retry": "true" if retried else "false"}
         if trouble.retry_after_s is not None:
             headers["retry-after"] = str(math.ceil(trouble.retry_after_s))
-        return answers(status, _error(trouble), {**headers, **trouble.headers})
+        return answers(status, _error(trouble), headers)
 
     def unsupported(self, asked: Asked, parameter: str, new_name: str | None) -> Trouble | None:
         if parameter not in asked.body:
@@ -192,80 +206,3 @@ def _deltas(block: Json) -> Iterator[Json]:
         case _:
             for piece in ["", *pieces(json.dumps(block["input"]))]:
                 yield {"type": "input_json_delta", "partial_json": piece}
-
-
-def _check_figures(body: Json) -> None:
-    most = body["max_tokens"]
-    if not isinstance(most, int) or isinstance(most, bool):
-        raise Mistake("max_tokens: Input should be a valid integer")
-    if most < 1:
-        raise Mistake("max_tokens: must be greater than or equal to 1")
-    temperature = body.get("temperature", 1)
-    if not isinstance(temperature, int | float) or not 0 <= temperature <= 1:
-        raise Mistake("temperature: range: 0..1")
-    thinking = body.get("thinking") or {}
-    if thinking.get("type") != "enabled":
-        return
-    if thinking.get("budget_tokens", 0) < 1024:
-        raise Mistake("thinking.enabled.budget_tokens: Input should be greater than or equal to 1024")
-    if most <= thinking["budget_tokens"]:
-        raise Mistake("`max_tokens` must be greater than `thinking.budget_tokens`.")
-    if temperature != 1:
-        raise Mistake("`temperature` may only be set to 1 when thinking is enabled.")
-
-
-def _check_messages(messages: Any) -> None:
-    if not isinstance(messages, list):
-        raise Mistake("messages: Input should be a valid list")
-    if not messages:
-        raise Mistake("messages: at least one message is required")
-    used: set[str] = set()
-    for index, message in enumerate(messages):
-        where = f"messages.{index}"
-        _check_role(message.get("role"), where)
-        content = message.get("content")
-        if content is None:
-            raise Mistake(f"{where}.content: Field required")
-        if not content:
-            raise Mistake(f"{where}: {message['role']} messages must have non-empty content")
-        _check_blocks(content, "messages")
-        blocks = content if isinstance(content, list) else []
-        for block in blocks:
-            if block["type"] == "tool_result" and block.get("tool_use_id") not in used:
-                raise Mistake(f"{where}: unexpected `tool_use_id` found in `tool_result` blocks")
-        used = {block["id"] for block in blocks if block["type"] == "tool_use"}
-    if messages[-1]["role"] == "assistant":
-        raise Mistake(
-            "This model does not support assistant message prefill. The conversation must end with a user message."
-        )
-
-
-def _check_role(role: object, where: str) -> None:
-    if role == "system":
-        raise Mistake(
-            'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, '
-            'not "system" as an input message role.'
-        )
-    if role not in ("user", "assistant"):
-        raise Mistake(f"{where}.role: Input should be 'user' or 'assistant'")
-
-
-def _check_blocks(content: Any, where: str) -> None:
-    """Texts may be a string, or blocks that are not empty."""
-    if content is None:
-        return
-    texts = [content] if isinstance(content, str) else [_text(block, where) for block in content]
-    for text in texts:
-        if text is None:
-            continue
-        # An empty `system` is allowed as a string, but not as a block.
-        if not text and not isinstance(content, str):
-            raise Mistake(f"{where}: text content blocks must be non-empty")
-        if text and not text.strip():
-            raise Mistake(f"{where}: text content blocks must contain non-whitespace text")
-
-
-def _text(block: Any, where: str) -> str | None:
-    if not isinstance(block, dict) or "type" not in block:
-        raise Mistake(f"{where}: Input should be a content block with a `type`")
-    return str(block.get("text") or "") if block["type"] == "text" else None

@@ -7,12 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from jsonschema import Draft202012Validator
+
 from tests.servers.model_api.wire import Asked, Json, Reply
 
 ANSWER = "MOCK-ANSWER 42"
 REQUEST_ID = "req_mock"
 CREATED = 1_900_000_000
 
+NAMED: Json = {"type": "string", "minLength": 1}
+"""The schema of a model's name."""
 SHELLS: Mapping[str, str] = {
     "exec_command": "cmd",
     "shell": "command",
@@ -70,7 +74,6 @@ class Trouble:
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Further keys of the error object."""
     retry_after_s: float | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Mistake(Exception):
@@ -85,12 +88,19 @@ class Dialect(ABC):
     """One wire protocol."""
 
     @abstractmethod
+    def schema(self) -> Json:
+        """Return the JSON Schema of a question's body."""
+
+    @abstractmethod
     def check_key(self, asked: Asked, key: str) -> None:
         """Raise a Mistake unless the request carries the key."""
 
-    @abstractmethod
     def check(self, asked: Asked) -> None:
         """Raise a Mistake when the vendor would refuse the request."""
+        if not asked.headers.get("content-type", "").startswith("application/json"):
+            raise Mistake("Unsupported content type. Please use 'application/json'.")
+        for error in Draft202012Validator(self.schema()).iter_errors(asked.body):
+            raise Mistake(f"{error.json_path}: {error.message}")
 
     @abstractmethod
     def answer(self, asked: Asked, answer: Answer) -> Reply:
@@ -115,15 +125,6 @@ class Dialect(ABC):
     @abstractmethod
     def failed_inside(self, asked: Asked) -> Reply:
         """An error behind the HTTP status 200."""
-
-
-def checked_body(asked: Asked) -> Json:
-    """Return the body, which has to be a JSON object."""
-    if not asked.headers.get("content-type", "").startswith("application/json"):
-        raise Mistake("Unsupported content type. Please use 'application/json'.", code="unsupported_content_type")
-    if not isinstance(asked.body, dict):
-        raise Mistake("We could not parse the JSON body of your request.")
-    return asked.body
 
 
 def served_model(asked: str) -> str:
@@ -156,8 +157,3 @@ def tool_call(declared: Mapping[str, Any], command: str) -> tuple[str, Json] | N
 def _arguments(schema: Mapping[str, Any] | None, command: str) -> Json:
     required: Sequence[str] = (schema or {}).get("required") or ["command"]
     return dict.fromkeys(required, command)
-
-
-def header_names(headers: Mapping[str, str]) -> dict[str, str]:
-    """Header names as they are written in Python → as they go over the wire."""
-    return {name.replace("_", "-").lower(): value for name, value in headers.items()}

@@ -12,7 +12,6 @@ from tests.servers.model_api.dialect import (
     Dialect,
     Mistake,
     Trouble,
-    checked_body,
     served_model,
     tool_call,
 )
@@ -28,6 +27,13 @@ GENERATION = words(
     "responseFormat responseJsonSchema responseLogprobs responseMimeType responseModalities responseSchema "
     "routingConfig seed speechConfig stopSequences temperature thinkingConfig topK topP translationConfig"
 )
+_CONTENT: Json = {
+    "required": ["parts"],
+    "properties": {
+        "role": {"enum": ["user", "model", "function"]},
+        "parts": {"type": "array", "minItems": 1, "items": {"minProperties": 1}},
+    },
+}
 _STATUS: Mapping[int, str] = {
     400: "INVALID_ARGUMENT",
     401: "UNAUTHENTICATED",
@@ -64,37 +70,39 @@ class Gemini(Dialect):
         if given != key:
             raise Mistake("API key not valid. Please pass a valid API key.", code="API_KEY_INVALID")
 
-    def check(self, asked: Asked) -> None:
-        body = _camel(checked_body(asked))
-        _check_keys(body, PARAMETERS, "")
-        config = _camel(body.get("generationConfig") or {})
-        _check_keys(config, GENERATION, " at 'generation_config'")
-        thinking = _camel(config.get("thinkingConfig") or {})
-        if "thinkingBudget" in thinking and "thinkingLevel" in thinking:
-            raise Mistake("You can only set only one of thinking budget and thinking level.")
-        contents = body.get("contents")
-        if not contents:
-            raise Mistake("* GenerateContentRequest.contents: contents is not specified\n")
-        for index, content in enumerate(contents if isinstance(contents, list) else [contents]):
-            _check_content(content, f"contents[{index}]")
-        if body.get("systemInstruction") is not None:
-            _check_parts(body["systemInstruction"], "system_instruction")
+    def schema(self) -> Json:
+        return {
+            "required": ["contents"],
+            "properties": {
+                **dict.fromkeys(PARAMETERS, True),
+                "contents": {"type": "array", "minItems": 1, "items": _CONTENT},
+                "systemInstruction": _CONTENT,
+                "generationConfig": {
+                    "properties": {
+                        **dict.fromkeys(GENERATION, True),
+                        "thinkingConfig": {"not": {"required": ["thinkingBudget", "thinkingLevel"]}},
+                    },
+                    "additionalProperties": False,
+                },
+            },
+            "additionalProperties": False,
+        }
 
     def answer(self, asked: Asked, answer: Answer) -> Reply:
         if answer.stop == "filter":
             return _reply(asked, [_blocked("SAFETY")])
-        parts = _parts(_camel(asked.body), answer)
+        parts = _parts(asked.body, answer)
         if not _streams(asked):
             return _reply(asked, [_candidate(parts, answer)])
         chunks = [_candidate([piece], None) for part in parts for piece in _pieces(part)]
         return _reply(asked, [*chunks, _candidate([], answer)])
 
     def error(self, trouble: Trouble) -> Reply:
-        return answers(trouble.status, _error(trouble), {**_HEADERS, **trouble.headers})
+        return answers(trouble.status, _error(trouble), _HEADERS)
 
     def unsupported(self, asked: Asked, parameter: str, new_name: str | None) -> Trouble | None:
-        body = _camel(asked.body)
-        config = _camel(body.get("generationConfig") or {})
+        body = asked.body
+        config = body.get("generationConfig") or {}
         if parameter not in config and parameter not in body:
             return None
         return _unknown(parameter, " at 'generation_config'" if parameter in config else "")
@@ -176,14 +184,13 @@ def _pieces(part: Json) -> Iterator[Json]:
 def _declared(body: Json) -> dict[str, Any]:
     declared: dict[str, Any] = {}
     for tool in body.get("tools") or []:
-        for function in _camel(tool).get("functionDeclarations") or []:
-            camel = _camel(function)
-            declared[function["name"]] = camel.get("parametersJsonSchema") or camel.get("parameters")
+        for function in tool.get("functionDeclarations") or []:
+            declared[function["name"]] = function.get("parametersJsonSchema") or function.get("parameters")
     return declared
 
 
 def _has_result(body: Json) -> bool:
-    return any("functionResponse" in _camel(part) for content in body["contents"] for part in content["parts"])
+    return any("functionResponse" in part for content in body["contents"] for part in content["parts"])
 
 
 def _error(trouble: Trouble) -> Json:
@@ -203,32 +210,3 @@ def _unknown(name: str, where: str) -> Trouble:
     violation = {"field": field, "description": text}
     details = [{"@type": f"{_RPC}.BadRequest", "fieldViolations": [violation]}]
     return Trouble(400, text, extra={"details": details})
-
-
-def _check_keys(given: Json, known: frozenset[str], where: str) -> None:
-    for key in given:
-        if key not in known:
-            trouble = _unknown(key, where)
-            raise Mistake(trouble.message, extra=trouble.extra)
-
-
-def _check_content(content: Any, where: str) -> None:
-    # Contents without a role are the user's.
-    if content.get("role", "user") not in ("user", "model", "function"):
-        raise Mistake("Please use a valid role: user, model.")
-    _check_parts(content, where)
-
-
-def _check_parts(content: Any, where: str) -> None:
-    parts = content.get("parts")
-    if not parts:
-        raise Mistake(f"* GenerateContentRequest.{where}.parts: contents.parts must not be empty.\n")
-    for index, part in enumerate(parts):
-        if not part.keys() - {"thought", "thoughtSignature"}:
-            message = "required oneof field 'data' must have one initialized field"
-            raise Mistake(f"* GenerateContentRequest.{where}.parts[{index}].data: {message}\n")
-
-
-def _camel(given: Json) -> Json:
-    """Both spellings of a name are the same to Google."""
-    return {re.sub(r"_([a-z])", lambda found: found[1].upper(), key): value for key, value in given.items()}

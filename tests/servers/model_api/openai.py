@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from tests.servers.model_api.dialect import REQUEST_ID, Dialect, Mistake, Trouble
 from tests.servers.model_api.wire import Asked, Json, Reply, answers
@@ -34,7 +33,7 @@ class OpenAI(Dialect):
 
     def check_key(self, asked: Asked, key: str) -> None:
         given = asked.headers.get("api-key") if self.azure else None
-        given = given or asked.key
+        given = given or asked.headers.get("authorization", "").removeprefix("Bearer ")
         if given == key:
             return
         if self.azure:
@@ -45,7 +44,7 @@ class OpenAI(Dialect):
 
     def error(self, trouble: Trouble) -> Reply:
         body = self._azure_error(trouble) if self.azure else _error(trouble)
-        headers = {**self.headers, **_retry_headers(trouble.retry_after_s), **trouble.headers}
+        headers = {**self.headers, **_retry_headers(trouble.retry_after_s)}
         return answers(trouble.status, {"error": {**body, **trouble.extra}}, headers)
 
     def _azure_error(self, trouble: Trouble) -> Json:
@@ -95,48 +94,3 @@ def _retry_headers(seconds: float | None) -> dict[str, str]:
     if seconds is None:
         return {}
     return {"retry-after": str(math.ceil(seconds)), "retry-after-ms": f"{seconds * 1000:g}"}
-
-
-def check_keys(body: Json, known: Collection[str], message: str) -> None:
-    """Refuse a key that the protocol does not have; `{}` in `message` is the key."""
-    for key in body:
-        if key not in known:
-            raise Mistake(message.format(key), param=key, code="unknown_parameter")
-
-
-def check_numbers(body: Json, least: Mapping[str, int]) -> None:
-    """Check numbers of tokens, each against the least that is allowed, and the sampling parameters."""
-    for name, minimum in least.items():
-        number = body.get(name)
-        if number is None:
-            continue
-        if not isinstance(number, int) or isinstance(number, bool):
-            raise Mistake(f"Invalid type for '{name}': expected an integer.", param=name, code="invalid_type")
-        if number < minimum:
-            message = f"Invalid '{name}': integer below minimum value. Expected a value >= {minimum}."
-            raise Mistake(message, param=name, code="integer_below_min_value")
-    for name, maximum in (("temperature", 2), ("top_p", 1)):
-        number = body.get(name)
-        if number is None:
-            continue
-        if not isinstance(number, int | float) or isinstance(number, bool):
-            raise Mistake(f"Invalid type for '{name}': expected a decimal.", param=name, code="invalid_type")
-        if not 0 <= number <= maximum:
-            message = f"Invalid '{name}': decimal out of range. Expected a value between 0 and {maximum}."
-            raise Mistake(message, param=name, code="decimal_above_max_value")
-
-
-def check_value(value: Any, supported: Iterable[str], param: str) -> None:
-    """Refuse a value that is none of the supported ones."""
-    listed = [f"'{one}'" for one in supported]
-    if f"'{value}'" not in listed:
-        message = f"Invalid value: '{value}'. Supported values are: {', '.join(listed)}."
-        raise Mistake(message, param=param, code="invalid_value")
-
-
-def required(body: Json, name: str) -> Any:
-    """Return a parameter that has to be there."""
-    if body.get(name) is None:
-        message = f"Missing required parameter: '{name}'."
-        raise Mistake(message, param=name, code="missing_required_parameter")
-    return body[name]

@@ -9,15 +9,15 @@ from typing import Any
 
 from tests.servers.model_api.dialect import (
     CREATED,
+    NAMED,
     USAGE,
     Answer,
     Mistake,
     Trouble,
-    checked_body,
     served_model,
     tool_call,
 )
-from tests.servers.model_api.openai import PROMPT_RESULTS, OpenAI, check_keys, check_numbers, check_value, required
+from tests.servers.model_api.openai import PROMPT_RESULTS, OpenAI
 from tests.servers.model_api.wire import Asked, Json, Reply, answers, event, pieces, streams, words
 
 PARAMETERS = words(
@@ -27,7 +27,13 @@ PARAMETERS = words(
     "stop store stream stream_options temperature tool_choice tools top_logprobs top_p user verbosity "
     "web_search_options"
 )
-ROLES = ("system", "assistant", "user", "function", "tool", "developer")
+_MESSAGE: Json = {
+    "required": ["role"],
+    "properties": {
+        "role": {"enum": ["system", "assistant", "user", "function", "tool", "developer"]},
+        "content": {"type": ["string", "array", "null"]},
+    },
+}
 _USAGE: Json = {
     "prompt_tokens": USAGE.input,
     "completion_tokens": USAGE.output,
@@ -45,20 +51,21 @@ class OpenAIChat(OpenAI):
         super().__init__(azure=azure)
         self.by_deployment = by_deployment
 
+    def schema(self) -> Json:
+        return {
+            "required": ["messages"] if self.by_deployment else ["model", "messages"],
+            "properties": {
+                **dict.fromkeys(PARAMETERS, True),
+                "model": NAMED,
+                "messages": {"type": "array", "minItems": 1, "items": _MESSAGE},
+            },
+            "additionalProperties": False,
+            "not": {"required": ["max_tokens", "max_completion_tokens"]},
+        }
+
     def check(self, asked: Asked) -> None:
         self._check_version(asked)
-        body = checked_body(asked)
-        if not self.by_deployment and not body.get("model"):
-            raise Mistake("you must provide a model parameter")
-        known = PARAMETERS | {"data_sources"} if self.azure else PARAMETERS
-        check_keys(body, known, "Unrecognized request argument supplied: {}")
-        check_numbers(body, {"max_tokens": 1, "max_completion_tokens": 1})
-        if "max_tokens" in body and "max_completion_tokens" in body:
-            message = "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported."
-            raise Mistake(message, code="invalid_parameter_combination")
-        if "stream_options" in body and not body.get("stream"):
-            raise Mistake("The 'stream_options' parameter is only allowed when 'stream' is enabled.")
-        _check_messages(required(body, "messages"))
+        super().check(asked)
 
     def _check_version(self, asked: Asked) -> None:
         if self.by_deployment and not asked.query.get("api-version"):
@@ -161,35 +168,3 @@ def _message(body: Json, answer: Answer) -> tuple[Json, str]:
 def _declared(body: Json) -> dict[str, Any]:
     functions = [tool["function"] for tool in body.get("tools") or [] if tool.get("type") == "function"]
     return {function["name"]: function.get("parameters") for function in functions}
-
-
-def _check_messages(messages: Any) -> None:
-    if not isinstance(messages, list):
-        raise Mistake("Invalid type for 'messages': expected an array of objects.", param="messages")
-    if not messages:
-        message = "Invalid 'messages': empty array. Expected an array with minimum length 1."
-        raise Mistake(message, param="messages", code="empty_array")
-    open_calls: set[str] = set()
-    for index, message in enumerate(messages):
-        where = f"messages[{index}]"
-        check_value(message.get("role"), ROLES, f"{where}.role")
-        _check_content(message, where)
-        if message["role"] == "tool":
-            if message.get("tool_call_id") not in open_calls:
-                text = "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
-                raise Mistake(f"Invalid parameter: {text}", param=f"{where}.role")
-        else:
-            open_calls = {call["id"] for call in message.get("tool_calls") or []}
-
-
-def _check_content(message: Json, where: str) -> None:
-    content = message.get("content")
-    if content is None and (message.get("tool_calls") or message.get("refusal") or message.get("function_call")):
-        return
-    if not isinstance(content, str | list):
-        text = f"Invalid value for 'content': expected a string, got {json.dumps(content)}."
-        raise Mistake(text, param=f"{where}.content", code="invalid_type")
-    if isinstance(content, list):
-        for index, part in enumerate(content):
-            supported = ("text", "image_url", "input_audio", "refusal", "file")
-            check_value(part.get("type"), supported, f"{where}.content[{index}].type")

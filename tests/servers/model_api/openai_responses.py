@@ -9,15 +9,14 @@ from typing import Any
 
 from tests.servers.model_api.dialect import (
     CREATED,
+    NAMED,
     USAGE,
     Answer,
-    Mistake,
     Trouble,
-    checked_body,
     served_model,
     tool_call,
 )
-from tests.servers.model_api.openai import OpenAI, check_keys, check_numbers, check_value, required
+from tests.servers.model_api.openai import OpenAI
 from tests.servers.model_api.wire import Asked, Json, Reply, answers, event, pieces, streams, words
 
 PARAMETERS = words(
@@ -28,7 +27,7 @@ PARAMETERS = words(
 )
 AGENT_PARAMETERS = frozenset({"client_metadata"})
 """What agents of the vendor send although the SDK has no name for it."""
-ROLES = ("assistant", "system", "developer", "user")
+_ITEM: Json = {"properties": {"role": {"enum": ["assistant", "system", "developer", "user"]}}}
 _USAGE: Json = {
     "input_tokens": USAGE.input,
     "input_tokens_details": {"cached_tokens": USAGE.cached, "cache_write_tokens": 0},
@@ -43,19 +42,17 @@ _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call
 class OpenAIResponses(OpenAI):
     """Responses, without conversations kept by the server."""
 
-    def check(self, asked: Asked) -> None:
-        if self.azure and "api-version" in asked.query:
-            raise Mistake("api-version query parameter is not allowed when using /v1 path")
-        body = checked_body(asked)
-        required(body, "model")
-        check_keys(body, PARAMETERS | AGENT_PARAMETERS, "Unknown parameter: '{}'.")
-        check_numbers(body, {"max_output_tokens": 16})
-        asked_for = body.get("input")
-        if not asked_for:
-            one_of = "One of \"input\" or \"previous_response_id\" or 'prompt' or 'conversation_id' must be provided."
-            raise Mistake(one_of, param="input", code="missing_required_parameter")
-        if isinstance(asked_for, list):
-            _check_items(asked_for)
+    def schema(self) -> Json:
+        return {
+            "required": ["model", "input"],
+            "properties": {
+                **dict.fromkeys(PARAMETERS | AGENT_PARAMETERS, True),
+                "model": NAMED,
+                "max_output_tokens": {"type": ["integer", "null"], "minimum": 16},
+                "input": {"anyOf": [NAMED, {"type": "array", "minItems": 1, "items": _ITEM}]},
+            },
+            "additionalProperties": False,
+        }
 
     def answer(self, asked: Asked, answer: Answer) -> Reply:
         incomplete = _INCOMPLETE.get(answer.stop)
@@ -194,29 +191,3 @@ def _reasoning_events(item: Json) -> Iterator[_Event]:
         yield "response.reasoning_summary_text.delta", {**place, "delta": piece}
     yield "response.reasoning_summary_text.done", {**place, "text": part["text"]}
     yield "response.reasoning_summary_part.done", {**place, "part": part}
-
-
-def _check_items(items: list[Any]) -> None:
-    calls: set[str] = set()
-    for index, item in enumerate(items):
-        if item.get("type", "message") == "message":
-            _check_message(item, f"input[{index}]")
-        if item.get("type") in ("function_call", "custom_tool_call"):
-            calls.add(item["call_id"])
-        if item.get("type") == "function_call_output" and item.get("call_id") not in calls:
-            message = f"No tool call found for function call output with call_id {item.get('call_id')}."
-            raise Mistake(message, param="input")
-
-
-def _check_message(item: Json, where: str) -> None:
-    role = item.get("role")
-    check_value(role, ROLES, where)
-    content = item.get("content")
-    if isinstance(content, str):
-        return
-    if not isinstance(content, list):
-        raise Mistake(f"Missing required parameter: '{where}.content'.", param=where)
-    said = ("output_text", "refusal")
-    given = ("input_text", "input_image", "input_file", "input_audio")
-    for number, part in enumerate(content):
-        check_value(part.get("type"), said if role == "assistant" else given, f"{where}.content[{number}]")

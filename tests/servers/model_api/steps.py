@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tests.servers.model_api.dialect import ANSWER, Answer, Dialect, Trouble, header_names
+from tests.servers.model_api.dialect import ANSWER, Answer, Dialect, Trouble
 from tests.servers.model_api.wire import Asked, Reply, pieces
 
 
@@ -59,9 +59,9 @@ def truncates(text: str = ANSWER) -> Step:
     return answers_with(Answer(text, stop="length"))
 
 
-def fails(status: int, message: str = "mock failure", *, retry_after_s: float | None = None, **headers: str) -> Step:
-    """Answer with an error of the vendor; header names are written with `_` for `-` and replace the usual ones."""
-    trouble = Trouble(status, message, retry_after_s=retry_after_s, headers=header_names(headers))
+def fails(status: int, message: str = "mock failure", *, retry_after_s: float | None = None) -> Step:
+    """Answer with an error of the vendor."""
+    trouble = Trouble(status, message, retry_after_s=retry_after_s)
     return Step(lambda dialect, _asked: dialect.error(trouble))
 
 

@@ -1,60 +1,17 @@
-"""What goes over the wire, whichever vendor is spoken: a request as it came in and a reply as it goes out."""
+"""Server-sent events and the words they carry."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+
+from tests.servers.http import Asked, Reply, answers
+
+__all__ = ["Asked", "Json", "Reply", "answers", "event", "pieces", "streams", "words"]
 
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A request."""
-
-    method: str
-    path: str
-    """With its query."""
-    headers: Mapping[str, str]
-    """Names in lower case."""
-    body: Any
-    """The JSON of the body; None without a body, or with one that is not JSON."""
-
-    @property
-    def route(self) -> str:
-        return urlsplit(self.path).path
-
-    @property
-    def query(self) -> Mapping[str, str]:
-        return dict(parse_qsl(urlsplit(self.path).query))
-
-    @property
-    def key(self) -> str | None:
-        """The key as a bearer token."""
-        scheme, _, token = self.headers.get("authorization", "").partition(" ")
-        return token if scheme.lower() == "bearer" else None
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """An answer."""
-
-    status: int
-    body: bytes
-    headers: Mapping[str, str] = field(default_factory=dict)
-    streamed: bool = False
-    """Whether the body goes out in chunks of the transfer encoding."""
-    cut_at: int | None = None
-    """After how many bytes of the body the connection is dropped."""
-
-
-def answers(status: int, body: object, headers: Mapping[str, str] | None = None) -> Reply:
-    """Any JSON."""
-    return Reply(status, json.dumps(body).encode(), {"content-type": "application/json", **(headers or {})})
 
 
 def streams(events: Iterable[str], headers: Mapping[str, str] | None = None) -> Reply:
