@@ -15,7 +15,8 @@ import pytest
 
 from agentv_ci.contracts.exchange import Response
 from agentv_ci.execute.stores import Store
-from tests.servers.chat_api import Reply, chat_api, fails, says
+from tests.servers.chat_api import chat_api, fails, says
+from tests.servers.http import Reply
 from tests.support.evals import KEY, gpt, tool
 from tests.support.projects import GREETS, HELLO, JUDGED, Project
 

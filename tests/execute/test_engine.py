@@ -19,7 +19,8 @@ from agentv_ci.contracts.results import ToolCall, Usage
 from agentv_ci.errors import TargetUnavailable
 from agentv_ci.execute.run_services import MAX_WARNINGS, Progress, RunLog
 from agentv_ci.redaction import NO_SECRETS
-from tests.servers.chat_api import Reply, Step, answers, chat_api, fails, says
+from tests.servers.chat_api import Step, answers, chat_api, fails, says
+from tests.servers.http import Reply
 from tests.support import NOW, FakeClock, clean_environment, write
 from tests.support.evals import FINDS, JUDGE, KEY, PRAISE, Run, gpt, mock, tool
 

@@ -21,7 +21,8 @@ import pytest
 
 from agentv_ci.app.report_files import RunOutcome
 from agentv_ci.results.files import read_rows
-from tests.servers.chat_api import Reply, chat_api, fails, says
+from tests.servers.chat_api import chat_api, fails, says
+from tests.servers.http import Reply
 from tests.support import clean_environment, has_ended
 from tests.support.evals import KEY, Run, documents, gpt, mock, real_time, tool
 

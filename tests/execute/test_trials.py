@@ -34,7 +34,8 @@ from agentv_ci.results.resume import EarlierRun
 from agentv_ci.results.rows import TrialKey
 from agentv_ci.results.trials import Result
 from tests.execute.builders import Session
-from tests.servers.chat_api import ChatApi, Reply, chat_api, fails, says
+from tests.servers.chat_api import ChatApi, chat_api, fails, says
+from tests.servers.http import Reply
 from tests.support import FakeClock, clean_environment, write
 from tests.support.evals import Run, gpt, question
 from tests.support.runs import case, plan

@@ -21,7 +21,8 @@ from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.errors import CannotGoOn
 from agentv_ci.execute.apis.through_httpx import probe_status
 from agentv_ci.execute.apis.transport import Transport
-from tests.servers.chat_api import Reply, chat_api, fails, says
+from tests.servers.chat_api import chat_api, fails, says
+from tests.servers.http import Reply
 from tests.support import FakeClock
 
 OK = b'{"ok": true}'
