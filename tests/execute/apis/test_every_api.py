@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -256,15 +255,6 @@ def test_every_conversation_is_one_that_the_vendor_accepts(name: str) -> None:
     assert [each for each in found if isinstance(each, ProviderError)] == []
 
 
-SDKS: dict[str, Callable[[], sdk_requests.SdkRequest]] = {
-    "openai-chat": sdk_requests.openai_chat,
-    "openai-responses": sdk_requests.openai_responses,
-    "azure-deployments": sdk_requests.azure_deployments,
-    "azure-v1": sdk_requests.azure_v1_chat,
-    "azure-v1-responses": sdk_requests.azure_v1_responses,
-    "anthropic": sdk_requests.anthropic_messages,
-    "gemini": sdk_requests.gemini,
-}
 OTHER_HEADERS = {
     # Microsoft documents both; this one is the same for both forms of address.
     "azure-v1": {"authorization": "api-key"},
@@ -278,7 +268,7 @@ OTHER_HEADERS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_a_request_is_that_of_the_vendors_own_client(name: str) -> None:
-    theirs = SDKS[name]()
+    theirs = sdk_requests.request(name)
     chat = (ChatMessage("system", sdk_requests.SYSTEM), ChatMessage("user", sdk_requests.QUESTION))
     model = "deployment" if name.startswith("azure") else "model"
     given: dict[str, Any] = {model: sdk_requests.MODEL, "max_tokens_param": "max_completion_tokens"}
