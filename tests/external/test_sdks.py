@@ -248,7 +248,8 @@ def test_wrong_key(peer: Peer) -> None:
 
 @all_peers
 def test_rejected_parameters(peer: Peer) -> None:
-    rejected, given = "temperature", {"temperature": 0.2}
+    rejected: str = "temperature"
+    given: Any = {"temperature": 0.2}
     if peer is ANTHROPIC:
         rejected, given = "top_k", {"extra_body": {"top_k": 3}}
     with peer.asking(served.rejects(rejected)) as ask:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
+import json
 import re
-import shutil
-from collections.abc import Iterator, Mapping
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,10 @@ import pytest
 
 from agentv_ci.jsonschema.schemas import SchemaName, document
 from tests.external import documents
-from tests.external.language_server import LanguageServer, Message, Place, Problem, language_server
+from tests.external.tools import node_modules
 from tests.support import REPOSITORY, run_command
 
-INSTALL = "npm install --no-save yaml-language-server@1.25.0"
+PACKAGE = "yaml-language-server@1.25.0"
 HERE = "⌖"
 """The cursor in a test's text."""
 ALIAS = re.compile(r"Same as `\w+`\.")
@@ -37,65 +37,73 @@ TARGET = "$schema: agentv-targets-v2.2\ntargets:\n  - name: agent\n    "
 pytestmark = pytest.mark.slow
 
 
-def installed() -> str | None:
-    """Return the server that YAML_LANGUAGE_SERVER names, or one on PATH or in this repository."""
-    places = os.pathsep.join([os.environ.get("PATH", os.defpath), str(REPOSITORY / "node_modules" / ".bin")])
-    return os.environ.get("YAML_LANGUAGE_SERVER") or shutil.which("yaml-language-server", path=places)
-
-
-if not installed():
-    pytest.skip(f"yaml-language-server is missing: {INSTALL}", allow_module_level=True)
+Problem = tuple[int, int, str]
+"""Line and character, which count from 0, and the message."""
 
 
 class Editor:
-    """Opens every text as a new document with a line that names its schema."""
+    """Opens texts as new documents; none is saved."""
 
-    def __init__(self, server: LanguageServer) -> None:
-        self._server = server
+    def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
+        self._process = process
+        self._folder = folder
         self._numbers = count()
 
-    def offers(self, schema: SchemaName, text: str) -> dict[str, Message]:
+    def offers(self, schema: SchemaName, text: str) -> dict[str, Any]:
         """Return the completions at the cursor: label → item."""
-        return {**self._server.completions(*self._show(schema, text))}
+        return self.offered(self._with_schema(schema, text))
+
+    def offered(self, text: str, name: str = "{}.yaml") -> dict[str, Any]:
+        """Return the completions at the cursor of a text that names its schema."""
+        return {item["label"]: item for item in self._at("completion", text, name)["items"]}
 
     def shows(self, schema: SchemaName, text: str) -> str:
-        """Return the hover text at the cursor."""
-        return self._server.hover(*self._show(schema, text))
+        """Return the hover text at the cursor, without the escapes of Markdown."""
+        found = self._at("hover", self._with_schema(schema, text))
+        return re.sub(r"\\(\W|_)", r"\1", found["contents"]["value"]) if found else ""
 
     def marks(self, schema: SchemaName, text: str) -> list[Problem]:
         """Return the problems of a text; lines count from its first."""
-        return self._marks(self._show(schema, text)[0])
+        (found,) = self.problems([self._with_schema(schema, text)])
+        return [(line - 1, character, message) for line, character, message in found]
 
-    def marked(self, files: Mapping[Path, SchemaName]) -> dict[str, list[Problem]]:
-        """Return the problems of documents of the corpus that have any."""
-        shown = {path: self._show(schema, path.read_text("utf-8"))[0] for path, schema in files.items()}
-        marks = {documents.name(path): self._marks(name) for path, name in shown.items()}
-        return {name: found for name, found in marks.items() if found}
+    def marked(self, files: Mapping[Path, SchemaName]) -> set[str]:
+        """Return the documents of the corpus that have problems."""
+        found = self.problems([self._with_schema(schema, path.read_text("utf-8")) for path, schema in files.items()])
+        return {documents.name(path) for path, problems in zip(files, found, strict=True) if problems}
 
-    def _marks(self, name: str) -> list[Problem]:
-        found = self._server.problems(name)
-        return [Problem(Place(each.place.line - 1, each.place.character), each.message) for each in found]
+    def problems(self, texts: Sequence[str], name: str = "{}.yaml") -> list[list[Problem]]:
+        """Return the problems of each text, from top to bottom."""
+        opened = {str(self._folder / name.format(next(self._numbers))): text for text in texts}
+        return [
+            sorted((*each["range"]["start"].values(), each["message"]) for each in found)
+            for found in self._ask(opened).values()
+        ]
 
-    def _show(self, schema: SchemaName, text: str) -> tuple[str, Place]:
-        whole = f"# yaml-language-server: $schema={documents.schema_file(schema).as_uri()}\n{text}"
-        before, _, after = whole.partition(HERE)
-        name = f"{next(self._numbers)}.yaml"
-        self._server.open(name, before + after)
-        return name, Place(before.count("\n"), len(before) - before.rfind("\n") - 1)
+    def _at(self, method: str, text: str, name: str = "{}.yaml") -> Any:
+        before, _, after = text.partition(HERE)
+        position = {"line": before.count("\n"), "character": len(before) - before.rfind("\n") - 1}
+        opened = {str(self._folder / name.format(next(self._numbers))): before + after}
+        return self._ask(opened, method=method, position=position)
+
+    def _with_schema(self, schema: SchemaName, text: str) -> str:
+        return f"# yaml-language-server: $schema={documents.schema_file(schema).as_uri()}\n{text}"
+
+    def _ask(self, opened: Mapping[str, str], **asked: Any) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps({"documents": opened, **asked}), file=self._process.stdin, flush=True)
+        return json.loads(self._process.stdout.readline())
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LanguageServer]:
+def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
+    schemas = {documents.schema_file("eval-v2").as_uri(): "*.test.yaml"}
     stores = {"schemaStore": {"enable": False}, "kubernetesCRDStore": {"enable": False}}
-    settings = {"yaml": {**stores, "schemas": {documents.schema_file("eval-v2").as_uri(): "*.test.yaml"}}}
-    command = [str(installed()), "--stdio"]
-    with language_server(command, root=tmp_path_factory.mktemp("documents"), settings=settings) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def editor(server: LanguageServer) -> Editor:
-    return Editor(server)
+    settings = json.dumps({"yaml": {**stores, "schemas": schemas}})
+    command = ["node", str(REPOSITORY / "tests/external/editor.mjs"), str(node_modules(PACKAGE)), settings]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield Editor(process, tmp_path_factory.mktemp("documents"))
 
 
 def published(schema: SchemaName, contract: str, field: str) -> Any:
@@ -144,43 +152,37 @@ def test_keys_are_offered(
 
 
 @pytest.mark.parametrize(
-    ("schema", "text", "contract", "field"),
+    ("schema", "text", "values"),
     [
-        ("eval-v2", f"evalcases:\n  - input_messages:\n      - role: {HERE}", "InputMessage", "role"),
-        ("eval-v2", f"{EVALUATORS}name: says-hi\n        type: {HERE}", "AuthoredEvaluator", "type"),
-        ("targets-v2", f"{TARGET}provider: {HERE}", "Target", "provider"),
+        (
+            "eval-v2",
+            f"evalcases:\n  - input_messages:\n      - role: {HERE}",
+            published("eval-v2", "InputMessage", "role")["enum"],
+        ),
+        (
+            "eval-v2",
+            f"{EVALUATORS}name: says-hi\n        type: {HERE}",
+            published("eval-v2", "AuthoredEvaluator", "type")["enum"],
+        ),
+        ("targets-v2", f"{TARGET}provider: {HERE}", published("targets-v2", "Target", "provider")["enum"]),
+        (
+            "eval-v2",
+            f"{EVALUATORS}type: tool_trajectory\n        mode: {HERE}",
+            ["any_order", "in_order", "exact", "subset", "superset"],
+        ),
     ],
 )
-def test_values_are_offered(editor: Editor, schema: SchemaName, text: str, contract: str, field: str) -> None:
-    assert {*editor.offers(schema, text)} == {*published(schema, contract, field)["enum"]}
-
-
-def test_modes_of_a_trajectory_are_offered(editor: Editor) -> None:
-    offered = editor.offers("eval-v2", f"{EVALUATORS}type: tool_trajectory\n        mode: {HERE}")
-    assert {*offered} == {"any_order", "in_order", "exact", "subset", "superset"}
+def test_values_are_offered(editor: Editor, schema: SchemaName, text: str, values: list[str]) -> None:
+    assert {*editor.offers(schema, text)} == {*values}
 
 
 @pytest.mark.parametrize(
-    ("schema", "text", "key", "contract"),
+    ("schema", "text", "contract", "field"),
     [
-        ("eval-v2", f"evalcases:\n  - id: greets\n    {HERE}", "expected_outcome", "EvalCase"),
+        ("eval-v2", f"evalcases:\n  - id: greets\n    {HERE}", "EvalCase", "expected_outcome"),
         # `contains_all` begins alike.
-        ("eval-v2", f"{EVALUATORS}type: contains\n        {HERE}", "value", "ContainsEvaluator"),
-        ("targets-v2", f"{TARGET}provider: cli\n    {HERE}", "command_template", "CliTarget"),
-    ],
-)
-def test_offered_keys_have_descriptions(editor: Editor, schema: SchemaName, text: str, key: str, contract: str) -> None:
-    assert editor.offers(schema, text)[key]["documentation"] == published(schema, contract, key)["description"]
-
-
-def test_offered_list_of_messages_has_required_keys(editor: Editor) -> None:
-    offered = editor.offers("eval-v2", f"evalcases:\n  - id: greets\n    {HERE}")
-    assert offered["input_messages"]["insertText"] == "input_messages:\n  - role: $1\n    content: $2"
-
-
-@pytest.mark.parametrize(
-    ("schema", "text", "contract", "field"),
-    [
+        ("eval-v2", f"{EVALUATORS}type: contains\n        {HERE}", "ContainsEvaluator", "value"),
+        ("targets-v2", f"{TARGET}provider: cli\n    {HERE}", "CliTarget", "command_template"),
         ("eval-v2", f"{CASE}meta{HERE}data: {{team: web}}", "EvalCase", "metadata"),
         ("eval-v2", CASE.replace("role", f"ro{HERE}le"), "InputMessage", "role"),
         ("eval-v2", f"{CASE}execution: {{thresh{HERE}old: 0.9}}", "CaseExecution", "threshold"),
@@ -190,7 +192,18 @@ def test_offered_list_of_messages_has_required_keys(editor: Editor) -> None:
     ],
 )
 def test_descriptions_are_shown(editor: Editor, schema: SchemaName, text: str, contract: str, field: str) -> None:
-    assert published(schema, contract, field)["description"] in editor.shows(schema, text)
+    if text.endswith(HERE):
+        assert editor.offers(schema, text)[field]["documentation"] == published(schema, contract, field)["description"]
+    else:
+        assert published(schema, contract, field)["description"] in editor.shows(schema, text)
+
+
+def test_offered_list_of_messages_has_required_keys(editor: Editor) -> None:
+    offered = editor.offers("eval-v2", f"evalcases:\n  - id: greets\n    {HERE}")
+    assert offered["input_messages"]["insertText"] == "input_messages:\n  - role: $1\n    content: $2"
+
+
+EVALUATOR = f"{CASE}evaluators: [{{name: shape, type: regex"
 
 
 @pytest.mark.parametrize(
@@ -207,59 +220,49 @@ def test_descriptions_are_shown(editor: Editor, schema: SchemaName, text: str, c
             CASE.replace("user", "human"),
             [(4, 28, 'Value is not accepted. Valid values: "system", "user", "assistant", "tool".')],
         ),
-        (
-            "eval-v2",
-            f"{CASE}evaluators: [{{name: shape, type: regex, value: Hi, script: ./score.py}}]",
-            [(6, 55, "Property script is not allowed.")],
-        ),
-        (
-            "eval-v2",
-            f"{CASE}evaluators: [{{name: shape, type: regex}}]",
-            [(6, 17, 'Missing property "value".')],
-        ),
+        ("eval-v2", f"{EVALUATOR}, value: Hi, script: x}}]", [(6, 55, "Property script is not allowed.")]),
+        ("eval-v2", f"{EVALUATOR}}}]", [(6, 17, 'Missing property "value".')]),
         ("targets-v2", f"{TARGET}provider: cli", [(2, 4, 'Missing property "command_template".')]),
         # Other spellings of keys.
         ("eval-v2", CASE.replace("expected_outcome", "expectedOutcome"), []),
         ("targets-v2", f"{TARGET}provider: cli\n    commandTemplate: agent", []),
     ],
 )
-def test_problems(editor: Editor, schema: SchemaName, text: str, problems: list[tuple[int, int, str]]) -> None:
-    expected = [Problem(Place(line, character), message) for line, character, message in problems]
-    assert editor.marks(schema, text) == expected
+def test_problems(editor: Editor, schema: SchemaName, text: str, problems: list[Problem]) -> None:
+    assert editor.marks(schema, text) == problems
 
 
 @pytest.mark.parametrize("evaluator", ["{name: shape, type: regx, value: Hi}", "contains"])
 def test_wrong_evaluator_is_marked_once(editor: Editor, evaluator: str) -> None:
-    (found,) = editor.marks("eval-v2", f"{CASE}evaluators: [{evaluator}]")
-    assert evaluator == "contains" or (found.place == Place(6, 37) and '"regex"' in found.message)
+    ((line, character, message),) = editor.marks("eval-v2", f"{CASE}evaluators: [{evaluator}]")
+    assert evaluator == "contains" or ((line, character) == (6, 37) and '"regex"' in message)
 
 
 def test_valid_documents_are_not_marked(editor: Editor) -> None:
     checked = documents.valid()
     assert {*checked.values()} == {"eval-v2", "targets-v2", "config-v2"}
-    assert editor.marked(checked) == {}
+    assert editor.marked(checked) == set()
 
 
 def test_documents_of_the_wrong_shape_are_marked(editor: Editor) -> None:
     checked = documents.refused()
     expected = {documents.name(path) for path in checked} - documents.NOT_SEEN.keys()
-    assert {*editor.marked(checked)} == expected, documents.HINT
+    assert editor.marked(checked) == expected, documents.HINT
 
 
-def test_settings_select_the_schema(server: LanguageServer) -> None:
-    server.open("greeting.test.yaml", CASE.partition("\n")[2] + "metadta: {}")
-    assert server.problems("greeting.test.yaml") == [Problem(Place(5, 4), "Property metadta is not allowed.")]
+def test_settings_select_the_schema(editor: Editor) -> None:
+    found = editor.problems([CASE.partition("\n")[2] + "metadta: {}"], "{}.test.yaml")
+    assert found == [[(5, 4, "Property metadta is not allowed.")]]
 
 
-def test_documents_of_init_are_completed_and_checked(server: LanguageServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "key"), [(".agentv/targets.yaml", "workers"), ("evals/example.test.yaml", "metadata")]
+)
+def test_documents_of_init_name_their_schema(editor: Editor, tmp_path: Path, name: str, key: str) -> None:
     assert run_command("init", tmp_path, cwd=tmp_path).code == 0
-    for number, name in enumerate((".agentv/targets.yaml", "evals/example.test.yaml")):
-        path = tmp_path / name
-        text = path.read_text("utf-8")
-        server.open(str(path), text)
-        assert server.problems(str(path)) == []
-        wrong = str(path.with_name(f"{number}.yaml"))
-        server.open(wrong, f"{text}    metadta: {{}}\n    ")
-        line = text.count("\n")
-        assert server.problems(wrong) == [Problem(Place(line, 4), "Property metadta is not allowed.")]
-        assert {"metadata", "workers"} & server.completions(wrong, Place(line + 1, 4)).keys()
+    text = (tmp_path / name).read_text("utf-8")
+    line = text.count("\n")
+    beside = str((tmp_path / name).with_name("{}.yaml"))
+    wrong = [(line, 4, "Property metadta is not allowed.")]
+    assert editor.problems([text, f"{text}    metadta: {{}}\n"], beside) == [[], wrong]
+    assert key in editor.offered(f"{text}    {HERE}", beside)
