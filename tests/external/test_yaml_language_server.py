@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agentv_ci.jsonschema.schemas import SchemaName, document
+from agentv_ci.jsonschema.schemas import document
 from tests.external import documents
 from tests.external.tools import node_modules
 from tests.support import REPOSITORY, run_command
@@ -23,12 +23,11 @@ HERE = "⌖"
 ALIAS = re.compile(r"Same as `\w+`\.")
 """How the schemas describe another spelling of a key."""
 
-CASE = """\
-$schema: agentv-eval-v2
-evalcases:
-  - id: greets
+EVAL = "$schema: agentv-eval-v2\nevalcases:\n  - "
+CASE = f"""\
+{EVAL}id: greets
     expected_outcome: A greeting
-    input_messages: [{role: user, content: Hello}]
+    input_messages: [{{role: user, content: Hello}}]
     expected_messages: []
     """
 EVALUATORS = f"{CASE}evaluators:\n      - "
@@ -49,27 +48,27 @@ class Editor:
         self._folder = folder
         self._numbers = count()
 
-    def offers(self, schema: SchemaName, text: str) -> dict[str, Any]:
+    def offers(self, text: str) -> dict[str, Any]:
         """Return the completions at the cursor: label → item."""
-        return self.offered(self._with_schema(schema, text))
+        return self.offered(self._with_schema(text))
 
     def offered(self, text: str, name: str = "{}.yaml") -> dict[str, Any]:
         """Return the completions at the cursor of a text that names its schema."""
         return {item["label"]: item for item in self._at("completion", text, name)["items"]}
 
-    def shows(self, schema: SchemaName, text: str) -> str:
+    def shows(self, text: str) -> str:
         """Return the hover text at the cursor, without the escapes of Markdown."""
-        found = self._at("hover", self._with_schema(schema, text))
+        found = self._at("hover", self._with_schema(text))
         return re.sub(r"\\(\W|_)", r"\1", found["contents"]["value"]) if found else ""
 
-    def marks(self, schema: SchemaName, text: str) -> list[Problem]:
+    def marks(self, text: str) -> list[Problem]:
         """Return the problems of a text; lines count from its first."""
-        (found,) = self.problems([self._with_schema(schema, text)])
+        (found,) = self.problems([self._with_schema(text)])
         return [(line - 1, character, message) for line, character, message in found]
 
-    def marked(self, files: Mapping[Path, SchemaName]) -> set[str]:
+    def marked(self, files: Iterable[Path]) -> set[str]:
         """Return the documents of the corpus that have problems."""
-        found = self.problems([self._with_schema(schema, path.read_text("utf-8")) for path, schema in files.items()])
+        found = self.problems([self._with_schema(path.read_text("utf-8")) for path in files])
         return {documents.name(path) for path, problems in zip(files, found, strict=True) if problems}
 
     def problems(self, texts: Sequence[str], name: str = "{}.yaml") -> list[list[Problem]]:
@@ -86,8 +85,9 @@ class Editor:
         opened = {str(self._folder / name.format(next(self._numbers))): before + after}
         return self._ask(opened, method=method, position=position)
 
-    def _with_schema(self, schema: SchemaName, text: str) -> str:
-        return f"# yaml-language-server: $schema={documents.schema_file(schema).as_uri()}\n{text}"
+    def _with_schema(self, text: str) -> str:
+        (name,) = re.findall(r"^\$schema: (\S+)$", text, re.MULTILINE)
+        return f"# yaml-language-server: $schema={documents.schema_file(documents.SCHEMAS[name]).as_uri()}\n{text}"
 
     def _ask(self, opened: Mapping[str, str], **asked: Any) -> Any:
         assert self._process.stdin is not None
@@ -106,100 +106,78 @@ def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
         yield Editor(process, tmp_path_factory.mktemp("documents"))
 
 
-def published(schema: SchemaName, contract: str, field: str) -> Any:
-    """Return a field of a contract in a published schema."""
-    schemas: Any = document(schema)
-    return schemas["$defs"][contract]["properties"][field]
+def published(contract: str, field: str) -> Any:
+    """Return a field of a contract in the published schemas."""
+    contracts: Any = {**document("eval-v2")["$defs"], **document("targets-v2")["$defs"]}  # type: ignore[dict-item]
+    return contracts[contract]["properties"][field]
 
 
 @pytest.mark.parametrize(
-    ("schema", "text", "offered", "not_offered"),
+    ("text", "offered", "not_offered"),
     [
+        (EVAL + HERE, "id", "EvalCase ChatMessage"),
         (
-            "eval-v2",
-            f"evalcases:\n  - id: greets\n    {HERE}",
-            {"expected_outcome", "input_messages", "expected_messages", "evaluators", "execution", "metadata"},
-            {"id"},
+            f"{EVAL}id: greets\n    {HERE}",
+            "expected_outcome input_messages expected_messages evaluators metadata",
+            "id",
         ),
-        ("eval-v2", f"evalcases:\n  - input_messages:\n      - role: user\n        {HERE}", {"name", "content"}, set()),
-        (
-            "eval-v2",
-            f"{EVALUATORS}type: contains\n        {HERE}",
-            {"name", "value", "weight", "case_sensitive"},
-            {"script", "prompt", "schema_file", "mode"},
-        ),
-        ("eval-v2", f"{EVALUATORS}name: says-hi\n        {HERE}", {"type", "weight", "required"}, set()),
-        (
-            "targets-v2",
-            f"{TARGET}provider: cli\n    {HERE}",
-            {"command_template"},
-            {"model", "base_url", "responses"},
-        ),
-        ("targets-v2", f"{TARGET}provider: openai\n    {HERE}", {"model"}, {"command_template"}),
-        ("eval-v2", f"{CASE}execution:\n      {HERE}", {"threshold"}, set()),
-        ("config-v2", f"$schema: agentv-config-v2\n{HERE}", {"guideline_patterns"}, set()),
-        ("eval-v2", f"evalcases:\n  - {HERE}", {"id"}, {"EvalCase", "ChatMessage"}),
+        (f"{EVAL}input_messages:\n      - role: user\n        {HERE}", "name content", ""),
+        (f"{EVALUATORS}type: contains\n        {HERE}", "name value case_sensitive", "script prompt schema_file mode"),
+        (f"{EVALUATORS}name: says-hi\n        {HERE}", "type weight required", ""),
+        (f"{CASE}execution:\n      {HERE}", "threshold", ""),
+        (f"{TARGET}provider: cli\n    {HERE}", "command_template", "model base_url responses"),
+        (f"{TARGET}provider: openai\n    {HERE}", "model", "command_template"),
+        (f"$schema: agentv-config-v2\n{HERE}", "guideline_patterns", ""),
     ],
 )
-def test_keys_are_offered(
-    editor: Editor, schema: SchemaName, text: str, offered: set[str], not_offered: set[str]
-) -> None:
-    found = editor.offers(schema, text)
-    assert offered <= found.keys()
-    assert not not_offered & found.keys()
+def test_keys_are_offered(editor: Editor, text: str, offered: str, not_offered: str) -> None:
+    found = editor.offers(text)
+    assert {*offered.split()} <= found.keys()
+    assert not {*not_offered.split()} & found.keys()
     assert [label for label, item in found.items() if ALIAS.match(str(item["documentation"]))] == []
-    assert schema != "targets-v2" or all(":" in item["insertText"] for item in found.values())
+    assert not text.startswith(TARGET) or all(":" in item["insertText"] for item in found.values())
 
 
 @pytest.mark.parametrize(
-    ("schema", "text", "values"),
+    ("text", "values"),
     [
+        (f"{EVAL}input_messages:\n      - role: {HERE}", published("InputMessage", "role")["enum"]),
+        (f"{EVALUATORS}name: says-hi\n        type: {HERE}", published("AuthoredEvaluator", "type")["enum"]),
+        (f"{TARGET}provider: {HERE}", published("Target", "provider")["enum"]),
         (
-            "eval-v2",
-            f"evalcases:\n  - input_messages:\n      - role: {HERE}",
-            published("eval-v2", "InputMessage", "role")["enum"],
-        ),
-        (
-            "eval-v2",
-            f"{EVALUATORS}name: says-hi\n        type: {HERE}",
-            published("eval-v2", "AuthoredEvaluator", "type")["enum"],
-        ),
-        ("targets-v2", f"{TARGET}provider: {HERE}", published("targets-v2", "Target", "provider")["enum"]),
-        (
-            "eval-v2",
             f"{EVALUATORS}type: tool_trajectory\n        mode: {HERE}",
             ["any_order", "in_order", "exact", "subset", "superset"],
         ),
     ],
 )
-def test_values_are_offered(editor: Editor, schema: SchemaName, text: str, values: list[str]) -> None:
-    assert {*editor.offers(schema, text)} == {*values}
+def test_values_are_offered(editor: Editor, text: str, values: list[str]) -> None:
+    assert {*editor.offers(text)} == {*values}
 
 
 @pytest.mark.parametrize(
-    ("schema", "text", "contract", "field"),
+    ("text", "contract", "field"),
     [
-        ("eval-v2", f"evalcases:\n  - id: greets\n    {HERE}", "EvalCase", "expected_outcome"),
+        (f"{EVAL}id: greets\n    {HERE}", "EvalCase", "expected_outcome"),
         # `contains_all` begins alike.
-        ("eval-v2", f"{EVALUATORS}type: contains\n        {HERE}", "ContainsEvaluator", "value"),
-        ("targets-v2", f"{TARGET}provider: cli\n    {HERE}", "CliTarget", "command_template"),
-        ("eval-v2", f"{CASE}meta{HERE}data: {{team: web}}", "EvalCase", "metadata"),
-        ("eval-v2", CASE.replace("role", f"ro{HERE}le"), "InputMessage", "role"),
-        ("eval-v2", f"{CASE}execution: {{thresh{HERE}old: 0.9}}", "CaseExecution", "threshold"),
-        ("eval-v2", f"{CASE}evaluators: [{{type: contains, val{HERE}ue: Hi}}]", "ContainsEvaluator", "value"),
-        ("eval-v2", f"{CASE}evaluators: [{{na{HERE}me: says-hi}}]", "ContainsEvaluator", "name"),
-        ("targets-v2", f"{TARGET}provider: cli\n    command_temp{HERE}late: x", "CliTarget", "command_template"),
+        (f"{EVALUATORS}type: contains\n        {HERE}", "ContainsEvaluator", "value"),
+        (f"{TARGET}provider: cli\n    {HERE}", "CliTarget", "command_template"),
+        (f"{CASE}meta{HERE}data: {{team: web}}", "EvalCase", "metadata"),
+        (CASE.replace("role", f"ro{HERE}le"), "InputMessage", "role"),
+        (f"{CASE}execution: {{thresh{HERE}old: 0.9}}", "CaseExecution", "threshold"),
+        (f"{CASE}evaluators: [{{type: contains, val{HERE}ue: Hi}}]", "ContainsEvaluator", "value"),
+        (f"{CASE}evaluators: [{{na{HERE}me: says-hi}}]", "ContainsEvaluator", "name"),
+        (f"{TARGET}provider: cli\n    command_temp{HERE}late: x", "CliTarget", "command_template"),
     ],
 )
-def test_descriptions_are_shown(editor: Editor, schema: SchemaName, text: str, contract: str, field: str) -> None:
+def test_descriptions_are_shown(editor: Editor, text: str, contract: str, field: str) -> None:
     if text.endswith(HERE):
-        assert editor.offers(schema, text)[field]["documentation"] == published(schema, contract, field)["description"]
+        assert editor.offers(text)[field]["documentation"] == published(contract, field)["description"]
     else:
-        assert published(schema, contract, field)["description"] in editor.shows(schema, text)
+        assert published(contract, field)["description"] in editor.shows(text)
 
 
 def test_offered_list_of_messages_has_required_keys(editor: Editor) -> None:
-    offered = editor.offers("eval-v2", f"evalcases:\n  - id: greets\n    {HERE}")
+    offered = editor.offers(f"{EVAL}id: greets\n    {HERE}")
     assert offered["input_messages"]["insertText"] == "input_messages:\n  - role: $1\n    content: $2"
 
 
@@ -207,34 +185,32 @@ EVALUATOR = f"{CASE}evaluators: [{{name: shape, type: regex"
 
 
 @pytest.mark.parametrize(
-    ("schema", "text", "problems"),
+    ("text", "problems"),
     [
-        ("eval-v2", f"{CASE}metadta: {{}}", [(6, 4, "Property metadta is not allowed.")]),
+        (f"{CASE}metadta: {{}}", [(6, 4, "Property metadta is not allowed.")]),
         (
-            "eval-v2",
             CASE.replace("expected_outcome", "expectd_outcome"),
             [(2, 4, 'Missing property "expected_outcome".'), (3, 4, "Property expectd_outcome is not allowed.")],
         ),
         (
-            "eval-v2",
             CASE.replace("user", "human"),
             [(4, 28, 'Value is not accepted. Valid values: "system", "user", "assistant", "tool".')],
         ),
-        ("eval-v2", f"{EVALUATOR}, value: Hi, script: x}}]", [(6, 55, "Property script is not allowed.")]),
-        ("eval-v2", f"{EVALUATOR}}}]", [(6, 17, 'Missing property "value".')]),
-        ("targets-v2", f"{TARGET}provider: cli", [(2, 4, 'Missing property "command_template".')]),
+        (f"{EVALUATOR}, value: Hi, script: x}}]", [(6, 55, "Property script is not allowed.")]),
+        (f"{EVALUATOR}}}]", [(6, 17, 'Missing property "value".')]),
+        (f"{TARGET}provider: cli", [(2, 4, 'Missing property "command_template".')]),
         # Other spellings of keys.
-        ("eval-v2", CASE.replace("expected_outcome", "expectedOutcome"), []),
-        ("targets-v2", f"{TARGET}provider: cli\n    commandTemplate: agent", []),
+        (CASE.replace("expected_outcome", "expectedOutcome"), []),
+        (f"{TARGET}provider: cli\n    commandTemplate: agent", []),
     ],
 )
-def test_problems(editor: Editor, schema: SchemaName, text: str, problems: list[Problem]) -> None:
-    assert editor.marks(schema, text) == problems
+def test_problems(editor: Editor, text: str, problems: list[Problem]) -> None:
+    assert editor.marks(text) == problems
 
 
 @pytest.mark.parametrize("evaluator", ["{name: shape, type: regx, value: Hi}", "contains"])
 def test_wrong_evaluator_is_marked_once(editor: Editor, evaluator: str) -> None:
-    ((line, character, message),) = editor.marks("eval-v2", f"{CASE}evaluators: [{evaluator}]")
+    ((line, character, message),) = editor.marks(f"{CASE}evaluators: [{evaluator}]")
     assert evaluator == "contains" or ((line, character) == (6, 37) and '"regex"' in message)
 
 
