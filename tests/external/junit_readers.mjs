@@ -25,8 +25,8 @@ function annotations(text) {
       const result = blamed(test);
       const blame = list(test[result])[0];
       return {
-        classname: at.classname, name: at.name, path: at.file ?? suite._attributes.file ?? "", line: at.line ?? "",
-        time: at.time, result, message: blame?._attributes.message ?? "", text: blame?._text ?? "",
+        classname: at.classname, name: at.name, file: at.file ?? suite._attributes.file ?? "", line: Number(at.line ?? 0),
+        time: Number(at.time), result, message: blame?._attributes.message ?? "", text: blame?._text ?? "",
         answer: test["system-out"]?._text ?? "",
       };
     }),
@@ -65,14 +65,14 @@ function validated(text) {
 // junit2json: numbers are numbers.
 async function typed(text) {
   const found = await junit2json.parse(text);
-  const { tests, failures, errors, skipped, time } = found;
+  const { tests, failures, errors, skipped } = found;
   const cases = list(found.testsuite).flatMap((suite) => list(suite.testcase));
   return {
-    counts: { tests, failures, errors, skipped, time },
-    suites: list(found.testsuite).map(({ name, tests, failures, errors, skipped, time, timestamp }) => (
-      { name, tests, failures, errors, skipped, time, timestamp }
+    counts: { tests, failures, errors, skipped },
+    suites: list(found.testsuite).map(({ name, tests, failures, errors, skipped }) => (
+      { name, tests, failures, errors, skipped }
     )),
-    cases: cases.map(({ classname, name, time, file, line }) => ({ classname, name, time, file, line: Number(line ?? 0) })),
+    cases: cases.map(({ classname, name, time, line }) => ({ classname, name, time, line: Number(line ?? 0) })),
   };
 }
 
