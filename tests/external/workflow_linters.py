@@ -34,7 +34,7 @@ def is_action(path: Path) -> bool:
     return path.name == "action.yml"
 
 
-def schemas(paths: Sequence[Path]) -> Found:
+def schemas(paths: Sequence[Path], _: Path) -> Found:
     """Return what check-jsonschema finds with the schemas of SchemaStore, which it includes."""
     found: Found = []
     for schema, of_actions in (("vendor.github-actions", True), ("vendor.github-workflows", False)):
@@ -47,7 +47,7 @@ def schemas(paths: Sequence[Path]) -> Found:
     return found
 
 
-def zizmor(paths: Sequence[Path]) -> Found:
+def zizmor(paths: Sequence[Path], _: Path) -> Found:
     """Return what zizmor finds offline with its strictest persona."""
     command = [installed("zizmor"), "--offline", "--no-progress", "--persona=auditor", "--format=json"]
     done = run([*command, f"--config={REPOSITORY / '.github' / 'zizmor.yml'}", *paths], codes=(0, 11, 12, 13, 14))
