@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import sys
-import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -74,21 +73,18 @@ def test_a_mock_waits_up_to_the_time_limit_and_reports_what_its_target_sets(
         assert one.error == "no answer within 30 s"
 
 
-def test_a_row_without_an_answer_has_the_duration_of_its_last_attempt(run: Run) -> None:
+@pytest.mark.parametrize(
+    ("target", "duration_ms"),
+    [(mock(error={"kind": "timeout", "attempts": 5}), 2000), (tool("[ {ATTEMPT} = 2 ] && pwd -P"), 1000)],
+    ids=["mock", "command"],
+)
+def test_a_row_has_the_duration_of_its_last_attempt(target: dict[str, Any], duration_ms: int, run: Run) -> None:
     ticks = itertools.count()
     run.environment = replace(FakeClock(clean_environment()).environment(), monotonic=lambda: float(next(ticks)))
-    run.documents(["one"], mock(error={"kind": "timeout", "attempts": 5}))
+    run.documents(["one"], target)
     (row,) = run.rows()
-    assert (row.status, row.attempts, row.duration_ms) == ("error", 3, 2000)
-
-
-def test_a_command_knows_its_attempt_and_a_row_has_the_duration_of_the_last_one(run: Run) -> None:
-    ticks = itertools.count()
-    run.environment = replace(FakeClock(clean_environment()).environment(), monotonic=lambda: float(next(ticks)))
-    run.documents(["one"], tool("[ {ATTEMPT} = 2 ] && pwd -P"))
-    (row,) = run.rows()
-    assert (row.attempts, row.duration_ms) == (3, 1000)
-    assert row.candidate_answer == str((run.repository / "evals").resolve())
+    assert (row.attempts, row.duration_ms) == (3, duration_ms)
+    assert row.candidate_answer in ("", str((run.repository / "evals").resolve()))
 
 
 @pytest.mark.parametrize(
@@ -119,12 +115,6 @@ def test_a_question_without_a_recording_is_an_error_without_a_request(run: Run) 
     (run.repository / "recorded").mkdir()
     (row,) = run.rows(replay=run.repository / "recorded")
     assert (row.error_kind, row.requests, row.attempts) == ("request", 0, 1)
-
-
-def test_an_empty_answer_is_a_warning(run: Run) -> None:
-    run.documents(["one", "two"], tool("true"))
-    run()
-    assert run.warned == ["default: an answer is empty"]
 
 
 def test_each_warning_is_shown_once_and_their_number_is_limited() -> None:
@@ -158,25 +148,7 @@ def test_every_output_of_a_command_is_a_row(run: Run) -> None:
     run.documents([*PRINTED], tool("cat {EVAL_ID}"), max_retries=0)
     rows = run.rows(include_trace=True)
     assert [row.eval_id for row in rows] == [*PRINTED]
-    assert rows[-1].verdict == "pass"
-
-
-def test_every_reply_of_a_server_is_a_row(run: Run) -> None:
-    trace = {"content": "\ud83d", "tool_calls": [{"function": {"name": "\ud83d", "arguments": "NaN"}}]}
-    replies = [
-        answers(400, {"error": {"message": "cut \ud83d"}}),
-        Reply(500, b"\xff\xfe\x00", {"content-type": "text/plain; charset=utf-16"}),
-        Reply(400, b"[" * 100_000),
-        Reply(200, b"[" * 100_000),
-        says("42", message=trace),
-        Reply(429, b"{}", {"retry-after": f"Wed, 02 Jan 2030 03:04:05 +{'9' * 30}"}),
-        says("42"),
-    ]
-    with chat_api(*replies) as api:
-        run.documents(CASES[: len(replies)], gpt(api.base_url, max_retries=0))
-        rows = run.rows(include_trace=True)
-    assert [row.eval_id for row in rows] == CASES[: len(replies)]
-    assert rows[-1].verdict == "pass"
+    assert (rows[-1].verdict, run.warned) == ("pass", ["default: an answer is empty"])
 
 
 def test_every_trial_is_a_row_with_its_seed(run: Run) -> None:
@@ -220,30 +192,6 @@ def test_a_judge_has_its_own_limit_of_questions(run: Run) -> None:
     assert judge.most_at_once == 2
 
 
-def test_a_slow_judge_does_not_hold_up_cases_of_another_target(run: Run) -> None:
-    asked, in_time = threading.Event(), list[bool]()
-
-    def judged(_: dict[str, Any]) -> Reply:
-        in_time.append(asked.wait(0 if in_time else 1))
-        return says(PRAISE)
-
-    def answered(_: dict[str, Any]) -> Reply:
-        asked.set()
-        return says("42")
-
-    with chat_api(judged) as judge, chat_api(answered) as free:
-        slow = {"target": "left", "evaluators": [{**JUDGE, "judge_target": "judge"}]}
-        cases = [{"id": f"left-{number}", "execution": slow} for number in range(5)]
-        run.documents(
-            [*cases, {"id": "right", "execution": {"target": "right"}}],
-            mock(name="left", workers=2),
-            gpt(free.base_url, name="right", workers=1),
-            gpt(judge.base_url, name="judge", workers=1),
-        )
-        run()
-    assert in_time[0]
-
-
 def test_a_judge_gets_its_own_settings_and_both_parts_of_its_prompt(run: Run) -> None:
     with chat_api(says("the answer"), says(PRAISE)) as api:
         judge = {**JUDGE, "temperature": 0.0, "max_output_tokens": 300}
@@ -274,34 +222,14 @@ def test_a_judge_that_fails_is_an_error_of_its_evaluator(run: Run) -> None:
     assert [each.status for each in row.evaluator_results] == ["ok", "error"]
 
 
-@pytest.mark.parametrize("unhealthy", ["default", "judge"])
-def test_a_target_that_is_not_ready_ends_the_run_before_the_first_case(unhealthy: str, run: Run) -> None:
-    def target(name: str) -> dict[str, Any]:
-        probe = f"echo not logged in >&2; test {name} != {unhealthy}"
-        check = {"type": "command", "command_template": probe}
-        return tool("echo asked > asked", name=name, judge_target="judge", healthcheck=check)
-
-    run.documents(["one"], target("default"), target("judge"), evaluators=[JUDGE])
-    with pytest.raises(TargetUnavailable, match=rf"'{unhealthy}' is not available: .*not logged in \(exit code 1\)"):
+def test_a_judge_that_is_not_ready_ends_the_run_before_the_first_case(run: Run) -> None:
+    check = {"type": "command", "command_template": "echo not logged in >&2; exit 1"}
+    target = tool("echo asked > asked", judge_target="judge")
+    run.documents(["one"], target, tool("true", name="judge", healthcheck=check), evaluators=[JUDGE])
+    with pytest.raises(TargetUnavailable, match=r"'judge' is not available: .*not logged in \(exit code 1\)"):
         run()
     assert not (run.repository / "evals" / "asked").exists()
     assert not run.results.exists()
-
-
-def test_a_dry_run_asks_no_target(run: Run) -> None:
-    check = {"type": "command", "command_template": "echo probed > probed; exit 1"}
-    with chat_api() as api:
-        run.documents(
-            [{"id": "one", "execution": {"target": "gpt"}}, {"id": "two", "execution": {"target": "tool"}}],
-            gpt(api.base_url, name="gpt", api_key="${{ NOT_SET }}", workers="${{ NOT_SET_EITHER }}"),
-            tool("echo asked > asked", name="tool", healthcheck=check),
-            evaluators=[{**JUDGE, "judge_target": "gpt"}],
-        )
-        rows = run.rows(dry_run=True)
-    found = [(row.eval_id, row.target, row.provider, row.dry_run, row.verdict) for row in rows]
-    assert found == [("one", "gpt", "mock", True, "pass"), ("two", "tool", "mock", True, "pass")]
-    assert api.requests == []
-    assert not [path for path in run.repository.rglob("*") if path.name in ("asked", "probed")]
 
 
 def test_the_progress_counts_every_trial(run: Run) -> None:

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ import pytest
 
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.errors import CannotGoOn, UsageError
 from agentv_ci.results.files import ResultsFormat, form
 from tests.servers.chat_api import chat_api, says
 from tests.support import clean_environment, write
@@ -123,58 +121,6 @@ def test_a_run_that_is_killed_again_and_again_comes_to_the_same_rows(
     assert not [path for path in repository.iterdir() if "tidied" in path.name]
 
 
-def changed(line: bytes, **fields: Any) -> bytes:
-    return json.dumps({**json.loads(line), **fields}).encode() + b"\n"
-
-
-@pytest.mark.parametrize(
-    ("kept", "damage"),
-    [
-        pytest.param(4, lambda lines: b"\xef\xbb\xbf" + b"".join(lines), id="BOM"),
-        pytest.param(4, lambda lines: b"".join(lines).replace(b"\n", b"\r\n"), id="CRLF"),
-        pytest.param(4, lambda lines: b"".join(lines) + b"\0" * 512, id="NULs"),
-        pytest.param(4, lambda lines: b"".join(lines * 3), id="repeated"),
-        pytest.param(3, lambda lines: b"".join(lines)[:-10], id="torn"),
-        pytest.param(1, lambda lines: lines[0] + changed(lines[1], digest="0" * 64), id="digest"),
-        pytest.param(1, lambda lines: lines[0] + changed(lines[1], dry_run=True), id="dry run"),
-        pytest.param(
-            2, lambda lines: changed(lines[0], status="error", verdict="error") + lines[0] + lines[1], id="error"
-        ),
-    ],
-)
-def test_a_damaged_file_is_completed_to_one_row_per_case(
-    kept: int, damage: Callable[[list[bytes]], bytes], run: Run
-) -> None:
-    run.documents(CASES[:4], mock())
-    whole = {row.eval_id: lasting(row) for row in run.rows()}
-    run.results.write_bytes(damage(run.results.read_bytes().splitlines(keepends=True)))
-    run.log.clear()
-    rows = run.rows(resume=run.results)
-    said = [line.split(" in ")[0] for line in run.log if "trials already in" in line]
-    assert said == [f"{kept} of 4 trials already"]
-    assert ({row.eval_id: lasting(row) for row in rows}, len(rows)) == (whole, 4)
-
-
-def test_earlier_results_must_be_a_file(run: Run) -> None:
-    run.documents(CASES[:1], tool("touch ../asked; echo 42"))
-    with pytest.raises(UsageError, match="is not a regular file"):
-        run(resume=Path("/dev/null"))
-    assert not run.results.exists()
-    assert not (run.repository / "asked").exists()
-
-
-def test_a_run_that_cannot_begin_does_not_change_its_results_file(run: Run) -> None:
-    run.documents(CASES[:2], tool("echo 42", env={"MOCK_KEY": "${{ MOCK_KEY }}"}))
-    run()
-    earlier = run.results.rename(run.repository / "earlier.jsonl")
-    earlier.write_text(earlier.read_text(encoding="utf-8").splitlines(keepends=True)[0], encoding="utf-8")
-    run.results.write_text("the results of an earlier run\n", encoding="utf-8")
-    run.variables = clean_environment()
-    with pytest.raises(CannotGoOn):
-        run(resume=earlier)
-    assert run.results.read_text(encoding="utf-8") == "the results of an earlier run\n"
-
-
 def test_results_behind_a_link_are_rewritten_in_place_and_keep_their_permissions(run: Run) -> None:
     run.documents(CASES[:2], mock())
     run()
@@ -185,17 +131,6 @@ def test_results_behind_a_link_are_rewritten_in_place_and_keep_their_permissions
     run(resume=run.results)
     assert run.results.is_symlink()
     assert (len(behind.read_text(encoding="utf-8").splitlines()), behind.stat().st_mode & 0o777) == (2, 0o640)
-
-
-@pytest.mark.parametrize("away", ["rm -f ../earlier.jsonl", ": > ../earlier.jsonl"], ids=["removed", "emptied"])
-def test_new_rows_are_written_although_the_earlier_ones_are_gone(away: str, run: Run) -> None:
-    run.documents(CASES[:3], tool(f"test -e ../calm || {{ {away}; }}; echo 42"))
-    (run.repository / "calm").touch()
-    run()
-    keep(run, 1)
-    (run.repository / "calm").unlink()
-    earlier = run.results.rename(run.repository / "earlier.jsonl")
-    assert {row.eval_id for row in run.rows(resume=earlier)} >= {*CASES[1:3]}
 
 
 def keep(run: Run, number: int) -> None:
@@ -220,14 +155,6 @@ def test_rows_are_written_although_the_old_run_report_cannot_be_removed(
     assert [row.eval_id for row in run.written()] == CASES[:3]
 
 
-def test_a_budget_with_an_unknown_price_is_not_met_by_resuming(run: Run) -> None:
-    with chat_api(says("42")) as api:
-        run.documents(CASES[:2], gpt(api.base_url))
-        for resume in (None, run.results):
-            report = run(max_cost_usd=5.0, resume=resume).report
-            assert (report.gate.verdict, report.unpriced_models) == ("fail", ("gpt-mock",))
-
-
 def test_earlier_rows_count_against_the_budget_and_a_larger_one_continues(run: Run) -> None:
     costs = {"prices": {"gpt-mock": {"input_per_mtok": 10_000, "output_per_mtok": 0}}}
     write(run.repository, {".agentv/config.yaml": json.dumps(costs)})
@@ -247,12 +174,6 @@ def test_a_complete_run_needs_neither_its_target_nor_its_environment(run: Run) -
     (run.repository / "gone").touch()
     run.variables = clean_environment()
     assert run(resume=run.results).report.gate.verdict == "pass"
-
-
-def test_a_failure_of_the_last_case_has_stopped_nothing(run: Run) -> None:
-    run.documents(CASES[:3], mock(responses={CASES[2]: "no"}))
-    report = run(fail_fast=True).report
-    assert (report.counts.rows, report.stopped) == (3, None)
 
 
 def test_earlier_trials_count_for_whether_a_case_can_still_pass(run: Run) -> None:

@@ -111,12 +111,6 @@ def test_further_trials_begin_when_all_that_run_have_ended_in_any_order(order: t
     assert found == [(0, [1, 2, 3]), (0, []), (0, []), (0, [4]), (1, [])]
 
 
-def test_trials_of_an_earlier_run_count() -> None:
-    one = adaptive()
-    schedule = schedule_of(one, known=finished({1: PASS, 3: PASS}))
-    assert begin_and_finish(schedule, one, (2, "pass")) == [(0, [2]), (2, [])]
-
-
 @pytest.mark.parametrize("require", ["majority", "all", "any"])
 @pytest.mark.parametrize("trials", [1, 2, 3, 4])
 def test_a_case_can_pass_exactly_as_long_as_the_gate_could_pass_it(trials: int, require: Require) -> None:

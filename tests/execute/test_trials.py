@@ -6,8 +6,9 @@ import asyncio
 import json
 import random
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.analysis.run_report import report
-from agentv_ci.app.report_files import RunOutcome
 from agentv_ci.cli import run as command
 from agentv_ci.contracts.base import Require, Verdict
 from agentv_ci.contracts.exchange import Ask, Grade, ProviderError, Request, Response
@@ -34,9 +34,8 @@ from agentv_ci.results.resume import EarlierRun
 from agentv_ci.results.rows import TrialKey
 from agentv_ci.results.trials import Result
 from tests.execute.builders import Session
-from tests.servers.chat_api import ChatApi, chat_api, fails, says
-from tests.servers.http import Reply
-from tests.support import FakeClock, clean_environment, write
+from tests.servers.chat_api import ChatApi, chat_api, says
+from tests.support import FakeClock
 from tests.support.evals import Run, gpt, question
 from tests.support.runs import case, plan
 
@@ -49,10 +48,10 @@ BY_LETTER = {
 WORKERS = (1, 2, 8)
 
 
-def adaptive(id: str = "one", trials: int = 5, require: Require = "majority", **given: Any) -> PlanCase:  # noqa: A002  # its name
+def adaptive(id: str = "one", trials: int = 5, require: Require = "majority") -> PlanCase:  # noqa: A002  # its name
     """A case whose n-th trial has the seed n."""
     seeds = tuple(range(1, trials + 1))
-    return case(id, trials=trials, require=require, seeds=seeds, **{"stop_when": "decided", **given})
+    return case(id, trials=trials, require=require, seeds=seeds, stop_when="decided")
 
 
 def scripted(letters: str) -> list[Result]:
@@ -134,8 +133,12 @@ def go(
     return Ran(of, rows, engine.progress, engine.ending(), most)
 
 
+Cases = tuple[list[PlanCase], dict[str, list[Result]]]
+chances = st.integers(0, 99)
+
+
 @st.composite
-def scripts(draw: st.DrawFn) -> tuple[list[PlanCase], dict[str, list[Result]]]:
+def scripts(draw: st.DrawFn) -> Cases:
     """Adaptive cases, and what all their trials would come to."""
     scores = st.sampled_from([0.0, 0.3, 0.6, 0.7, 1.0])
     graded = st.builds(Result, st.sampled_from(["pass", "borderline", "fail"]), scores)
@@ -146,10 +149,6 @@ def scripts(draw: st.DrawFn) -> tuple[list[PlanCase], dict[str, list[Result]]]:
         cases.append(adaptive(name, trials, draw(st.sampled_from(["majority", "all", "any"]))))
         script[name] = draw(st.lists(results, min_size=trials, max_size=trials))
     return cases, script
-
-
-Cases = tuple[list[PlanCase], dict[str, list[Result]]]
-chances = st.integers(0, 99)
 
 
 @pytest.mark.parametrize("workers", WORKERS)
@@ -264,139 +263,38 @@ def test_a_batch_has_the_trials_that_cases_begin_with(
     assert sorted(session.alone) == sorted([*session.together[0], *later] if breaks else later)
 
 
-@dataclass(slots=True)
-class Asked:
-    """Runs whose answers depend on the case and the seed."""
-
-    run: Run
-    api: ChatApi
-    good: dict[str, set[int]] = field(default_factory=dict)
-    """Case → seeds with a right answer."""
-    broken: dict[str, set[int]] = field(default_factory=dict)
-    """Case → seeds without an answer."""
-    when_asked: Callable[[str, int], None] = lambda _case, _seed: None
-    """Called for every question, in a thread of the server."""
-
-    def documents(self, *cases: str, **execution: Any) -> None:
-        """Write the documents; a right answer costs a dollar."""
-        asked = [{"id": each, "input_messages": question(each)} for each in cases]
-        plain = {"seeds": [1, 2, 3, 4, 5], "repeat": {"max": 5, "stop_when": "decided"}}
-        self.run.documents(asked, gpt(self.api.base_url), **{**plain, **execution})
-        costs = {"prices": {"gpt-mock": {"input_per_mtok": 10_000, "output_per_mtok": 0}}}
-        write(self.run.repository, {".agentv/config.yaml": json.dumps(costs)})
-
-    def reply(self, body: Mapping[str, Any]) -> Reply:
-        case, seed = body["messages"][-1]["content"], body["seed"]
-        self.when_asked(case, seed)
-        if seed in self.broken.get(case, ()):
-            return fails(400)
-        return says("42" if seed in self.good.get(case, ()) else "43")
-
-    def resume(self, **settings: Any) -> RunOutcome:
-        return self.run(resume=self.run.results, **settings)
-
-    def written(self) -> list[tuple[str, int, int | None, str]]:
-        return sorted((each.eval_id, each.trial, each.seed, each.verdict) for each in self.run.written())
-
-
-@pytest.fixture
-def asked(repository: Path) -> Iterator[Asked]:
-    def reply(body: Mapping[str, Any]) -> Reply:
-        return made.reply(body)
-
-    with chat_api(reply) as api:
-        made = Asked(Run(repository), api)
-        yield made
-
-
-MIXED = {"yes": {1, 2, 3, 4, 5}, "late": {2, 3, 5}, "no": set[int](), "half": {1, 4}}
+GOOD = {"yes": "12345", "late": "235", "no": "-", "half": "14"}
+"""Case → its question: the seeds with a right answer."""
 DECIDING = {"yes": 3, "late": 5, "no": 3, "half": 5}
 """Case → trials that decide it."""
 
 
-def test_verdicts_and_gate_are_those_of_all_trials(asked: Asked) -> None:
-    asked.good = MIXED
-    asked.documents(*MIXED)
-    decided = asked.run(workers=2).report
-    assert {case: sum(each == case for each, *_ in asked.written()) for case in MIXED} == DECIDING
-    asked.documents(*MIXED, repeat=5)
-    complete = asked.run(workers=2).report
-    assert (decided.counts.rows, complete.counts.rows) == (16, 20)
-    # `flaky` depends on the trials that ran.
-    others = {"rows", "flaky"}
-    assert decided.counts.model_dump(exclude=others) == complete.counts.model_dump(exclude=others)
-    assert (decided.gate.verdict, decided.gate.exit_code) == (complete.gate.verdict, complete.gate.exit_code)
+class Mixed:
+    """Cases whose answers depend on the seed, in the working directory, with validators."""
 
+    def __init__(self, run: Run, api: ChatApi) -> None:
+        self._run, self._api = run, api
+        self.documents()
 
-@pytest.mark.parametrize(("max_errors", "verdict"), [(0, "error"), (1, "pass")])
-def test_an_error_of_a_trial_counts_and_trials_that_did_not_run_do_not(
-    max_errors: int, verdict: str, asked: Asked
-) -> None:
-    asked.good, asked.broken = MIXED, {"yes": {2}}
-    asked.documents("yes", gate={"max_errors": max_errors})
-    found = asked.run().report
-    assert (found.gate.verdict, found.counts.rows, found.counts.passed) == (verdict, 4, 1)
-    asked.broken = {}
-    assert asked.resume().report.gate.verdict == "pass"
-    assert sorted(each.trial for each in asked.run.written()) == [1, 2, 3, 4]
-
-
-@pytest.mark.parametrize("kept", [(), (3,), (1, 3), (1, 2, 3)])
-def test_a_resumed_run_asks_only_for_trials_that_are_missing(kept: tuple[int, ...], asked: Asked) -> None:
-    asked.good = MIXED
-    asked.documents("late", "yes")
-    complete = asked.run().report
-    written, questions = asked.written(), len(asked.api.requests)
-    rows = [each for each in asked.run.written() if each.eval_id == "late" and each.trial in kept]
-    asked.run.results.write_text("".join(map(form("jsonl").encode, rows)), encoding="utf-8")
-    again = asked.resume().report
-    assert (asked.written(), again.counts, again.gate) == (written, complete.counts, complete.gate)
-    left = len(written) - len(kept)
-    assert (len(asked.api.requests) - questions, asked.run.progress.total, asked.run.progress.done) == (left,) * 3
-    asked.run.variables = clean_environment()
-    assert (asked.resume().report.gate, asked.run.progress.total) == (complete.gate, 0)
-
-
-def test_a_decided_case_continues_to_its_last_trial_when_all_are_required(asked: Asked) -> None:
-    asked.good = {"yes": {1, 2, 3}}
-    asked.documents("yes")
-    asked.run()
-    asked.documents("yes", repeat=5)
-    found = asked.resume().report
-    assert [each.trial for each in asked.run.written()] == [1, 2, 3, 4, 5]
-    assert (found.gate.verdict, found.counts.flaky) == ("pass", 1)
-
-
-def test_errors_of_trials_that_are_no_longer_needed_are_removed(asked: Asked) -> None:
-    asked.good, asked.broken = MIXED, {"yes": {1, 2, 3, 4, 5}}
-    asked.documents("yes")
-    assert asked.run().report.gate.verdict == "error"
-    asked.broken = {}
-    asked.resume()
-    found = asked.resume().report
-    assert (found.gate.verdict, found.counts.passed) == ("pass", 1)
-
-
-@pytest.mark.parametrize("workers", WORKERS)
-def test_a_budget_that_ends_among_trials_stops_the_run_until_it_is_raised(workers: int, asked: Asked) -> None:
-    asked.good = MIXED
-    asked.documents("late")
-    first = asked.run(workers=workers, max_cost_usd=4.0).report
-    assert (first.stopped, first.gate.verdict, first.gate.exit_code, first.counts.rows) == ("budget", "budget", 5, 4)
-    assert "the budget is used up: every case ran, but not every trial" in first.gate.reasons
-    second = asked.resume(workers=workers, max_cost_usd=5.0).report
-    assert (second.stopped, second.gate.verdict, second.counts.rows) == (None, "pass", 5)
+    def documents(self, **repeat: Any) -> None:
+        cases = [{"id": case, "input_messages": question(text)} for case, text in GOOD.items()]
+        validators = ["structural_consistency", "determinism_check", "reproducibility_metadata"]
+        self._run.documents(
+            cases,
+            gpt(self._api.base_url),
+            seeds=[1, 2, 3, 4, 5],
+            repeat={"max": 5, "stop_when": "decided", **repeat},
+            validators=validators,
+            gate={"min_pass_rate": 0.1, "validators": "warn"},
+        )
 
 
 @pytest.fixture
-def commands(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> Asked:
-    """The documents of mixed cases in the working directory, with validators."""
-    monkeypatch.chdir(asked.run.repository)
+def mixed(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mixed]:
+    monkeypatch.chdir(repository)
     monkeypatch.setenv("MOCK_KEY", "sk-0123456789")
-    asked.good = MIXED
-    validators = ["structural_consistency", "determinism_check", "reproducibility_metadata"]
-    asked.documents(*MIXED, validators=validators, gate={"min_pass_rate": 0.1, "validators": "warn"})
-    return asked
+    with chat_api(lambda body: says("42" if str(body["seed"]) in body["messages"][-1]["content"] else "43")) as api:
+        yield Mixed(Run(repository), api)
 
 
 def rows_in(name: str) -> list[tuple[str, int, int | None, str, float]]:
@@ -406,10 +304,10 @@ def rows_in(name: str) -> list[tuple[str, int, int | None, str, float]]:
 
 def report_of(name: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(Path(name).with_suffix(".report.json").read_text("utf-8"))
-    return {name: found[name] for name in ("counts", "gate", "statistics", "scenario_reports")}
+    return {name: found[name] for name in ("counts", "statistics", "scenario_reports")}
 
 
-@pytest.mark.usefixtures("commands")
+@pytest.mark.usefixtures("mixed")
 @pytest.mark.parametrize(
     "again",
     [
@@ -433,20 +331,14 @@ def test_decided_trials_are_the_same_in_every_kind_of_run(again: list[str]) -> N
         command(each.split())
     assert command(last.split()) == 0
     other = "s.yaml" if "yaml" in last else "s.jsonl"
-    assert rows_in(other) == rows_in("r.jsonl")
-    assert {case: sum(each == case for each, *_ in rows_in(other)) for case in MIXED} == DECIDING
-    one, two = report_of("r.jsonl"), report_of(other)
-    assert {name: one[name] for name in ("counts", "statistics", "scenario_reports")} == {
-        name: two[name] for name in ("counts", "statistics", "scenario_reports")
-    }
+    assert (rows_in(other), report_of(other)) == (rows_in("r.jsonl"), report_of("r.jsonl"))
+    assert Counter(case for case, *_ in rows_in(other)) == DECIDING
 
 
-def test_a_rescored_case_that_is_open_again_is_not_complete(
-    commands: Asked, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_rescored_case_that_is_open_again_is_not_complete(mixed: Mixed, capsys: pytest.CaptureFixture[str]) -> None:
     assert command(["eval", "evals", "--out", "r.jsonl"]) == 0
     # Under `all`, three passes of five no longer decide "yes".
-    commands.documents(*MIXED, repeat={"max": 5, "stop_when": "decided", "require": "all"})
+    mixed.documents(require="all")
     capsys.readouterr()
     assert command(["rescore", "r.jsonl", "--out", "s.jsonl"]) != 0
     assert "passed" not in capsys.readouterr().out.splitlines()[-1]
