@@ -10,9 +10,7 @@ from agentv_ci.analysis.baseline import baseline_of, outcome_of
 from agentv_ci.analysis.comparison import BaselineComparison, Side, compare, compare_sides
 from agentv_ci.contracts.comparison import Comparison
 from tests.support import NOW
-from tests.support.runs import Verdict, case, outcomes_of, plan, rows_of
-
-LETTERS: dict[str, Verdict] = {"p": "pass", "b": "borderline", "f": "fail", "e": "error"}
+from tests.support.runs import case, outcomes_of, plan, rows_of
 
 
 def side(words: str, *, measured: str | None = None, digest: str = "0", target: str = "t") -> Side:
@@ -22,7 +20,7 @@ def side(words: str, *, measured: str | None = None, digest: str = "0", target: 
         for number, word in enumerate(words.split())
     ]
     rows = [
-        [each.model_copy(update={"target": target}) for each in rows_of(one, *(LETTERS[letter] for letter in word))]
+        [each.model_copy(update={"target": target}) for each in rows_of(one, word)]
         for one, word in zip(cases, words.split(), strict=True)
         if word != "-"
     ]

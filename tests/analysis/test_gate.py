@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from agentv_ci.analysis.run_report import report
-from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.contracts.report import (
     Ending,
     FailedValidation,
@@ -18,32 +17,24 @@ from agentv_ci.contracts.report import (
     Validation,
     ValidatorIssue,
 )
-from agentv_ci.contracts.results import ResultRow
-from tests.support.runs import Verdict, case, plan, row, suite
+from tests.support.runs import case, plan, row, rows_of, suite
 
 A, B, C = "evals/a.yaml", "evals/b.yaml", "evals/c.yaml"
-LETTERS: dict[str, Verdict] = {"p": "pass", "b": "borderline", "f": "fail", "e": "error"}
 VERDICTS = {0: "pass", 1: "fail", 4: "error"}
 NO_ERROR = "1 error, at most 0 allowed"
 HALF, NONE = "pass rate 50.0% is below 100.0%", "pass rate 0.0% is below 100.0%"
 
 
-def cases_of(words: str, path: str = A, **given: Any) -> list[tuple[PlanCase, list[ResultRow]]]:
-    """One case per word, one row per letter: p(ass), b(orderline), f(ail), e(rror); `-` is a trial that never ran."""
-    found = []
-    for number, word in enumerate(words.split()):
-        each = case(f"case-{number}", suite=path, trials=len(word), **given)
-        letters = enumerate(word.replace("-", ""), 1)
-        found.append((each, [row(LETTERS[letter], of=each, trial=trial) for trial, letter in letters]))
-    return found
-
-
 def judged(words: str | dict[str, str], ending: Ending | None = None, **gate: Any) -> GateResult:
-    """The gate over one suite, or over the suites a, b and c."""
-    suites = {A: words} if isinstance(words, str) else {f"evals/{name}.yaml": each for name, each in words.items()}
-    cases = [each for path, own in suites.items() for each in cases_of(own, path)]
-    of = plan(*(each for each, _ in cases), suites=[suite(path, **gate) for path in suites])
-    return report(of, [found for _, rows in cases for found in rows], ending or Ending())[0].gate
+    """The gate over one suite, or over the suites a, b and c: one case per word, one trial per letter."""
+    suites = {"a": words} if isinstance(words, str) else words
+    cases = [
+        (case(f"case-{number}", suite=f"evals/{name}.yaml", trials=len(word)), word)
+        for name, own in suites.items()
+        for number, word in enumerate(own.split())
+    ]
+    of = plan(*(each for each, _ in cases), suites=[suite(f"evals/{name}.yaml", **gate) for name in suites])
+    return report(of, [found for each, word in cases for found in rows_of(each, word)], ending or Ending())[0].gate
 
 
 def decision(gate: GateResult) -> tuple[str, int, tuple[str, ...]]:

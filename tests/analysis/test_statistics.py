@@ -40,13 +40,8 @@ def graded(*scores: float) -> Statistics:
 
 def test_every_case_is_counted_by_its_verdict() -> None:
     cases = [case(name, trials=2) for name in "abcdef"]
-    rows = [
-        *rows_of(cases[0], "pass", "pass"),
-        *rows_of(cases[1], "pass", "fail"),
-        *rows_of(cases[2], "borderline", "borderline"),
-        *rows_of(cases[3], "error", "error"),
-        *rows_of(cases[4], "fail"),
-    ]
+    letters = ("pp", "pf", "bb", "ee", "f", "")
+    rows = [found for each, word in zip(cases, letters, strict=True) for found in rows_of(each, word)]
     found = report(plan(*cases), rows, Ending())[0]
     assert found.counts == Counts(cases=6, passed=1, failed=3, errored=2, not_run=1, flaky=1, rows=9)
     known = count([outcome("borderline", 0.7)], rows=2, cases=3)
@@ -267,28 +262,29 @@ def test_suite_without_rows_is_a_group() -> None:
     ]
 
 
-def repeated_of(*verdicts: Verdict, trials: int | None = None, **given: Any) -> RunReport:
-    one = case(trials=trials or len(verdicts), **given)
-    return report(plan(one), rows_of(one, *verdicts), Ending())[0]
+def repeated_of(letters: str, **given: Any) -> RunReport:
+    one = case(**{"trials": len(letters), **given})
+    return report(plan(one), rows_of(one, letters), Ending())[0]
 
 
 def test_cases_with_several_trials_are_repeated() -> None:
-    assert repeated_of("pass").repeated == repeated_of("pass", trials=3).repeated == ()
-    (found,) = repeated_of("pass", "fail", "pass", "error", "pass").repeated
+    assert repeated_of("p").repeated == repeated_of("p", trials=3).repeated == ()
+    (found,) = repeated_of("pfpep").repeated
     assert (found.trials, found.graded, found.passed, found.flaky, found.verdict) == (5, 4, 3, True, "pass")
     assert (found.pass_rate_low, found.pass_rate_high) == pytest.approx((0.300642, 0.954413), abs=1e-6)
     assert found.pass_at_k == pytest.approx((0.75, 1.0, 1.0, 1.0))
     assert found.pass_hat_k == pytest.approx((0.75, 0.5, 0.25, 0.0))
     assert found.mean == 0.8
-    (broken,) = repeated_of("error", "error").repeated
+    (broken,) = repeated_of("ee").repeated
     assert (broken.graded, broken.passed, broken.pass_at_k, broken.pass_hat_k) == (0, 0, (), ())
     assert (broken.pass_rate_low, broken.pass_rate_high, broken.verdict) == (0.0, 1.0, "error")
 
 
-@pytest.mark.parametrize(("ran", "verdict", "gate"), [(3, "pass", "pass"), (2, "borderline", "error")])
-def test_case_that_stops_when_decided_is_described_by_the_trials_that_ran(ran: int, verdict: str, gate: str) -> None:
-    passed: list[Verdict] = ["pass"] * ran
-    found = repeated_of(*passed, trials=5, stop_when="decided")
+@pytest.mark.parametrize(("letters", "verdict", "gate"), [("ppp", "pass", "pass"), ("pp", "borderline", "fail")])
+def test_case_that_stops_when_decided_is_described_by_the_trials_that_ran(
+    letters: str, verdict: str, gate: str
+) -> None:
+    found = repeated_of(letters, trials=5, stop_when="decided")
     (one,) = found.repeated
-    assert (one.trials, one.graded, one.verdict, len(one.pass_at_k)) == (ran, ran, verdict, ran)
-    assert (found.gate.verdict == "pass") == (gate == "pass")
+    assert (one.trials, one.graded, one.verdict, len(one.pass_at_k)) == (*[len(letters)] * 2, verdict, len(letters))
+    assert found.gate.verdict == gate

@@ -13,7 +13,7 @@ from agentv_ci.contracts.results import ResultRow
 from agentv_ci.results.files import form, form_of
 from tests.support.evals import tool
 from tests.support.projects import GREETS, HELLO, Project
-from tests.support.runs import Verdict, case, row, rows_of
+from tests.support.runs import VERDICTS, case, row, rows_of
 
 IDS = {
     "escape": "a\x1b]0;owned\x07\x1b[2Jb",
@@ -23,7 +23,6 @@ IDS = {
     "direction": "a\u202egpj.exe",
     "unicode": "naïve-тест-测试-😀",
 }
-VERDICTS: dict[str, Verdict] = {"p": "pass", "b": "borderline", "f": "fail", "e": "error"}
 BASELINE = '"$schema": "agentv-baseline-v1"'
 
 
@@ -165,7 +164,7 @@ class TestFiles:
     @pytest.mark.parametrize("name", ["b.yaml", "b.yml"])
     def test_baseline_does_not_depend_on_order_or_format(self, name: str, project: Project) -> None:
         cases = [case(f"case-{number}", line=number, trials=3) for number in range(1, 9)]
-        rows = [found for each in cases for found in rows_of(each, "pass", "fail", "error")]
+        rows = [found for each in cases for found in rows_of(each, "pfe")]
         store(project, "a.jsonl", *rows)
         store(project, name, *reversed(rows))
         for source, out in (("a.jsonl", "1.json"), (name, "2.json")):
@@ -247,7 +246,7 @@ class TestCompare:
     )
     def test_change_of_one_case(self, base: str, head: str, code: int, change: str, project: Project) -> None:
         for name, verdicts in (("b.jsonl", base), ("h.jsonl", head)):
-            store(project, name, *rows_of(case(trials=len(verdicts)), *(VERDICTS[each] for each in verdicts)))
+            store(project, name, *rows_of(case(trials=len(verdicts)), verdicts))
         found = compared(project, "b.jsonl", "h.jsonl")
         assert (found["exit_code"], changes(found)) == (code, {change: 1})
 
@@ -312,9 +311,8 @@ class TestCompare:
 
     def test_trials_too_few_for_a_regression_are_named(self, project: Project) -> None:
         for name, verdict in (("b.jsonl", "p"), ("h.jsonl", "f")):
-            cases = (("a", VERDICTS[verdict]), ("b", VERDICTS["f"]))
-            rows = (each for id_, found in cases for each in rows_of(case(id_, trials=2), found, found))
-            store(project, name, *rows)
+            cases = (("a", verdict * 2), ("b", "ff"))
+            store(project, name, *(each for id_, word in cases for each in rows_of(case(id_, trials=2), word)))
         done = project.run("compare", "b.jsonl", "h.jsonl")
         assert done.code == 0
         assert "not enough evidence  a: 2/2 passed → 0/2 passed" in done.out

@@ -56,21 +56,21 @@ def mixed() -> Run:
         row("pass", of=good, duration_ms=1234),
         row("fail", of=bad, misses=("it does not greet", "too <long>\n& rude"), candidate_answer="Go away\n"),
         row("error", of=broken, error="no answer\nwithin 9 s", error_kind="timeout", candidate_answer=""),
-        *rows_of(flaky, "pass", "fail", "pass"),
+        *rows_of(flaky, "pfp"),
     ]
     return plan(good, bad, broken, flaky), rows, Ending()
 
 
 def stopped() -> Run:
     of = plan(case("ran"), case("left", line=9), case("some", line=12, trials=5))
-    return of, [*rows_of(of.cases[0], "pass"), *rows_of(of.cases[2], "pass")], Ending(stopped="budget")
+    return of, [*rows_of(of.cases[0], "p"), *rows_of(of.cases[2], "p")], Ending(stopped="budget")
 
 
 RUNS: Mapping[str, Run] = {
     "special": with_special_texts(),
     "mixed": mixed(),
     "stopped": stopped(),
-    "gated": (plan(case()), rows_of(case(), "pass"), Ending(incomplete=("shard 2/2 missing",))),
+    "gated": (plan(case()), rows_of(case(), "p"), Ending(incomplete=("shard 2/2 missing",))),
     "empty": (plan(), [], Ending()),
 }
 all_runs = pytest.mark.parametrize("name", RUNS)

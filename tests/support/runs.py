@@ -26,6 +26,7 @@ from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.report.view import RunView
 
 Verdict = Literal["pass", "borderline", "fail", "error"]
+VERDICTS: dict[str, Verdict] = {"p": "pass", "b": "borderline", "f": "fail", "e": "error"}
 
 DIGEST = "0" * 64
 SUITE = "evals/a.yaml"
@@ -136,9 +137,9 @@ def row(
     return plain.model_copy(update=given)
 
 
-def rows_of(of: PlanCase, *verdicts: Verdict) -> list[ResultRow]:
-    """The trials of a case."""
-    return [row(verdict, of=of, trial=number) for number, verdict in enumerate(verdicts, 1)]
+def rows_of(of: PlanCase, letters: str) -> list[ResultRow]:
+    """The trials of a case by letters: p(ass), b(orderline), f(ail), e(rror); `-` never ran."""
+    return [row(VERDICTS[each], of=of, trial=number) for number, each in enumerate(letters, 1) if each != "-"]
 
 
 def outcomes_of(of: Plan, rows: Iterable[ResultRow]) -> tuple[CaseOutcome, ...]:

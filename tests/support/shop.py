@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,13 +33,12 @@ from agentv_ci.contracts.results import (
 )
 from agentv_ci.contracts.targets import MockTarget
 from agentv_ci.report.view import Links, RunView
-from tests.support.runs import Verdict, case, finding, plan, row, suite
+from tests.support.clock import NOW
+from tests.support.runs import VERDICTS, Verdict, case, finding, plan, row, suite
 
-NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 MODELS = {"support-agent": "gpt-5", "support-agent-mini": "gpt-5-mini"}
 TARGETS = tuple(MODELS)
 LINKS = Links("https://github.com/example/shop/blob/4f2c9d1")
-VERDICTS: Mapping[str, Verdict] = {"p": "pass", "b": "borderline", "f": "fail", "e": "error"}
 
 Story = Mapping[str, Any]
 """A case of `shop.yaml`, with its suite."""

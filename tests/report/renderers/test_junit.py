@@ -95,8 +95,7 @@ def test_gate_that_no_test_shows_has_its_own_suite(
 
 @pytest.mark.parametrize(("verdicts", "failures"), [("pfp", 0), ("pff", 2)])
 def test_failed_trials_count_unless_their_case_passed(verdicts: str, failures: int) -> None:
-    names: dict[str, Verdict] = {"p": "pass", "f": "fail"}
-    text = rendered(reported(rows_of(case("one", trials=3), *(names[each] for each in verdicts))))
+    text = rendered(reported(rows_of(case("one", trials=3), verdicts)))
     assert counts(JUnitXml.fromstring(text)) == (3, failures, 0, 0)
     assert (b"fail, score 0.200; other trials make up for it" in text) == (failures == 0)
 
@@ -113,7 +112,7 @@ def test_failed_trials_count_unless_their_case_passed(verdicts: str, failures: i
 )
 def test_case_that_never_ran_is_skipped(ending: Ending, why: str) -> None:
     of = plan(case("ran", line=3), case("left", line=9))
-    root = stopped(of, rows_of(of.cases[0], "pass"), ending)
+    root = stopped(of, rows_of(of.cases[0], "p"), ending)
     assert skipped(root) == [("left [default]", "9", why, why)]
     assert [root[0].get(name) for name in ("tests", "failures", "errors", "skipped")] == ["2", "0", "0", "1"]
     assert [each.get("time") for each in root[0].iter("testcase")] == ["1.500", "0.000"]
@@ -128,7 +127,7 @@ def test_missing_trials_of_a_case_are_skipped_once() -> None:
         ("none [default]", "9", "10000 of 10000 trials never ran: the run was interrupted"),
     ]
     decided = plan(case(trials=3, stop_when="decided"))
-    assert skipped(stopped(decided, rows_of(decided.cases[0], "pass", "pass"), Ending())) == []
+    assert skipped(stopped(decided, rows_of(decided.cases[0], "pp"), Ending())) == []
     assert stopped(plan(case("a"), case("b")), [], LOST).get("errors") == "1"
 
 

@@ -37,7 +37,7 @@ def fingerprints(*rows: ResultRow) -> dict[tuple[str, str], str]:
 
 def test_failed_case_is_a_result_on_its_line() -> None:
     of = case("a case", line=7, suite="evals/a b%.yaml", trials=3)
-    found = run_of(*rows_of(of, "fail", "pass", "fail"))
+    found = run_of(*rows_of(of, "fpf"))
     (result,) = found["results"]
     assert found["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == "case-failed"
     assert result["message"]["text"].splitlines() == [

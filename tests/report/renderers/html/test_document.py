@@ -226,7 +226,7 @@ def test_figures_are_those_of_the_run_report() -> None:
 def test_case_in_the_table() -> None:
     rows = [
         each.model_copy(update={"cost_usd": 0.25, "duration_ms": 1000 * each.trial})
-        for each in rows_of(case("a [1]", line=7, trials=2), "pass", "fail")
+        for each in rows_of(case("a [1]", line=7, trials=2), "pf")
     ]
     (found,) = page(*rows).data("cases")
     assert found == {
@@ -258,7 +258,7 @@ def test_order_of_rows_does_not_matter() -> None:
     run = shop_run()
     assert rendered(replace(run, rows=lambda: list(run.rows())[::-1])) == rendered(run)
     costs = (0.2667236, 0.8907681, 0.5644468)
-    trials = rows_of(case("a", trials=3), "pass", "pass", "pass")
+    trials = rows_of(case("a", trials=3), "ppp")
     rows = [each.model_copy(update={"cost_usd": cost}) for each, cost in zip(trials, costs, strict=True)]
     assert len({rendered(reported(order)) for order in itertools.permutations(rows)}) == 1
 

@@ -73,11 +73,10 @@ def test_texts_of_passed_then_borderline_cases_go_first(limited: Limited, room: 
     ("first", "second", "kept"), [("ppp", "pfp", 1), ("pff", "pfp", 0)], ids=["steady and flaky", "failed and flaky"]
 )
 def test_texts_of_flaky_cases(limited: Limited, first: str, second: str, kept: int) -> None:
-    verdicts: dict[str, Verdict] = {"p": "pass", "f": "fail"}
     rows = [
         each.model_copy(update={"candidate_answer": "x" * (50_000 - 1_000 * number)})
         for number, letters in enumerate((first, second))
-        for each in rows_of(case(letters, line=number + 1, trials=3), *(verdicts[letter] for letter in letters))
+        for each in rows_of(case(letters, line=number + 1, trials=3), letters)
     ]
     document = limited(rows, 4_000 + 3 * 52_000)
     assert document.trials == {f"trial-{kept}-{trial}" for trial in (1, 2, 3)}
