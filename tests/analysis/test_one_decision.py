@@ -38,7 +38,8 @@ from agentv_ci.report.lines import MAX_SHOWN
 from agentv_ci.report.renderers import junit, markdown, sarif, terminal
 from agentv_ci.report.renderers.html import document as html
 from agentv_ci.report.view import GATE, RunView
-from tests.support import NOW, CommandResult, run_command, write
+from tests.support import NOW, run_command
+from tests.support.evals import FINDS, documents, mock, tool
 from tests.support.runs import Verdict, case, outcomes_of, plan, row, suite
 
 PATHS = ("evals/a.yaml", "evals/b.yaml", "evals/c.yaml")
@@ -72,35 +73,36 @@ class Run:
         return report(self.plan, self.rows, self.ending, scenarios=self.scenarios, against=self.against)
 
 
-def sometimes(name: str, *values: Any) -> st.SearchStrategy[dict[str, Any]]:
-    """A setting, or none."""
-    return st.just({}) | st.sampled_from(values).map(lambda value: {name: value})
+GATES = st.fixed_dictionaries(
+    {
+        "min_pass_rate": st.sampled_from([0.0, 0.5, 2 / 3, 1.0]),
+        "max_errors": st.integers(0, 4),
+        "validators": st.sampled_from(["error", "warn"]),
+    },
+    optional={
+        "min_mean_score": st.sampled_from([0.0, 0.6, 1.0]),
+        "max_cost_usd": st.sampled_from([0.0, 0.5, 100.0]),
+    },
+)
+TRIALS = st.fixed_dictionaries(
+    {
+        "trials": st.integers(1, 4),
+        "require": st.sampled_from(["majority", "all", "any"]),
+        "stop_when": st.sampled_from([None, "decided"]),
+        "target": st.sampled_from(["default", "other"]),
+    }
+)
 
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
     cases: list[PlanCase] = []
-    suites = []
-    for path in PATHS[: draw(st.integers(1, 3))]:
-        gate = {
-            "min_pass_rate": draw(st.sampled_from([0.0, 0.5, 2 / 3, 1.0])),
-            "max_errors": draw(st.integers(0, 4)),
-            "validators": draw(st.sampled_from(["error", "warn"])),
-            **draw(sometimes("min_mean_score", 0.0, 0.6, 1.0)),
-            **draw(sometimes("max_cost_usd", 0.0, 0.5, 100.0)),
-        }
-        suites.append(suite(path, **gate))
-        for number in range(draw(st.integers(0 if cases else 1, 3))):
-            trials = draw(st.integers(1, 4))
-            given = {
-                "trials": trials,
-                "require": draw(st.sampled_from(["majority", "all", "any"])),
-                "stop_when": draw(st.sampled_from([None, "decided"])),
-                "target": draw(st.sampled_from(["default", "other"])),
-                "seeds": tuple(range(draw(st.integers(0, trials)))),
-            }
-            cases.append(case(f"case-{number}", suite=path, line=3 + 7 * number, **given))
+    paths = PATHS[: draw(st.integers(1, 3))]
+    for path in paths:
+        numbers = range(draw(st.integers(0 if cases else 1, 3)))
+        cases += [case(f"case-{number}", suite=path, line=3 + 7 * number, **draw(TRIALS)) for number in numbers]
     targets = {name: MockTarget(name=name, provider="mock") for name in ("default", "other")}
+    suites = [suite(path, **draw(GATES)) for path in paths]
     return plan(*cases, suites=suites).model_copy(update={"targets": targets})
 
 
@@ -116,20 +118,17 @@ def rows_of(draw: st.DrawFn, of: Plan) -> tuple[ResultRow, ...]:
     return tuple(draw(st.permutations(found)))
 
 
-@st.composite
-def endings(draw: st.DrawFn, of: Plan) -> Ending:
-    return Ending(
-        dry_run=draw(st.sampled_from([False, False, False, True])),
-        write_error=draw(st.sampled_from([None, None, "r.jsonl: disk full"])),
-        stopped=draw(st.sampled_from([None, None, *get_args(Stop)])),
-        incomplete=draw(st.sampled_from([(), (), ("shard 2/2 missing",)])),
-        unrecorded=draw(st.sampled_from([0, 0, 0, 1, 2])),
-        shard=draw(st.sampled_from([None, None, ShardRecord(index=1, total=2, cases=len(of.cases) * 2)])),
-        max_cost_usd=draw(st.sampled_from([None, None, 0.0, 0.7, 1000.0])),
-        unpriced_models=draw(st.sampled_from([(), (), ("no-price",)])),
-    )
-
-
+ENDINGS = st.builds(
+    Ending,
+    dry_run=st.sampled_from([False, False, False, True]),
+    write_error=st.sampled_from([None, None, "r.jsonl: disk full"]),
+    stopped=st.sampled_from([None, None, *get_args(Stop)]),
+    incomplete=st.sampled_from([(), (), ("shard 2/2 missing",)]),
+    unrecorded=st.sampled_from([0, 0, 0, 1, 2]),
+    shard=st.sampled_from([None, None, ShardRecord(index=1, total=2, cases=18)]),
+    max_cost_usd=st.sampled_from([None, None, 0.0, 0.7, 1000.0]),
+    unpriced_models=st.sampled_from([(), (), ("no-price",)]),
+)
 ISSUES = st.builds(
     ValidatorIssue,
     id=st.just("found"),
@@ -139,20 +138,9 @@ ISSUES = st.builds(
 VALIDATIONS = st.builds(
     Validation, validator=st.just("own"), issues=st.lists(ISSUES, max_size=3).map(tuple), summary=st.just({})
 ) | st.builds(FailedValidation, validator=st.just("own"), error=st.just("unexpected"))
-
-
-@st.composite
-def scenario_reports(draw: st.DrawFn, of: Plan) -> tuple[ScenarioReport, ...]:
-    return tuple(
-        ScenarioReport(
-            scenario_key=path,
-            aggregates=ScenarioAggregates(
-                runs=1, errors=0, validations=tuple(draw(st.lists(VALIDATIONS, min_size=1, max_size=2)))
-            ),
-        )
-        for path in sorted({each.suite for each in of.cases})
-        if draw(st.booleans())
-    )
+AGGREGATES = st.lists(VALIDATIONS, min_size=1, max_size=2).map(
+    lambda found: ScenarioAggregates(runs=1, errors=0, validations=tuple(found))
+)
 
 
 @st.composite
@@ -163,9 +151,11 @@ def runs(draw: st.DrawFn) -> Run:
     if draw(st.booleans()):
         older = outcomes_of(of, draw(rows_of(of)))
         against = BaselineComparison(Side("main.json", older), "r.jsonl", NOW)
-    ending = draw(endings(of))
+    ending = draw(ENDINGS)
     rows = tuple(each.model_copy(update={"dry_run": ending.dry_run}) for each in draw(rows_of(of)))
-    return Run(of, rows, ending, draw(scenario_reports(of)), against)
+    validated = [path for path in sorted({each.suite for each in of.cases}) if draw(st.booleans())]
+    scenarios = tuple(ScenarioReport(scenario_key=path, aggregates=draw(AGGREGATES)) for path in validated)
+    return Run(of, rows, ending, scenarios, against)
 
 
 def agree(found: RunReport, line: str, reasons: Sequence[str], root: ET.Element) -> None:
@@ -189,36 +179,21 @@ def agree(found: RunReport, line: str, reasons: Sequence[str], root: ET.Element)
         assert gate.exit_code == code or gate.verdict in ("fail", "error")
     assert bool(gate.reasons) == (gate.verdict not in ("pass", "dry-run"))
     blamed = {suite: [each for each in suite.iter() if each.tag in ("failure", "error")] for suite in root}
-    own = [suite for suite in root if suite.get("name") == junit.GATE]
     if gate.exit_code:
         assert any(blamed.values()), "the file of a failed run is not green"
     for part in root:
         values = {each.get("name"): each.get("value") for each in part.findall("properties/property")}
         assert values == {"gate": gate.verdict, "exit_code": str(gate.exit_code)}
-    for part in own:
-        assert gate.exit_code != 0
-        assert [each.tag for each in blamed[part]] == [element]
-        assert not any(found for other, found in blamed.items() if other is not part)
-        assert (blamed[part][0].get("message") or "").split()[:3] == "; ".join(gate.reasons).split()[:3]
-    assert_counts(root)
-
-
-def assert_counts(root: ET.Element) -> None:
+        if part.get("name") == junit.GATE:
+            assert gate.exit_code != 0
+            assert [each.tag for each in blamed[part]] == [element]
+            assert not any(found for other, found in blamed.items() if other is not part)
+            assert (blamed[part][0].get("message") or "").split()[:3] == "; ".join(gate.reasons).split()[:3]
     for holder in [root, *root]:
         cases = list(holder.iter("testcase"))
         assert int(holder.get("tests", "")) == len(cases)
         for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
             assert int(holder.get(name, "")) == sum(each.find(tag) is not None for each in cases)
-
-
-def assert_complete(root: ET.Element, rows: Sequence[ResultRow], outcomes: Sequence[CaseOutcome]) -> None:
-    """Every row has a test, and every case with missing trials has a skipped one."""
-    own = sum(each.get("name") == junit.GATE for each in root)
-    skipped = sum(1 for _ in root.iter("skipped"))
-    assert skipped == sum(each.missing > 0 for each in outcomes)
-    assert len(list(root.iter("testcase"))) == len(rows) + skipped + own
-    names = [(each.get("classname"), each.get("name")) for each in root.iter("testcase")]
-    assert len(set(names)) == len(names)
 
 
 @settings(max_examples=70)
@@ -229,7 +204,12 @@ def test_terminal_run_report_and_junit_have_one_decision(each: Run) -> None:
     (place,) = [number for number, text in enumerate(lines) if text.startswith("gate: ")]
     root = ET.fromstring(b"".join(junit.render(RunView(found, outcomes, lambda: each.rows))))
     agree(found, lines[place], lines[place + 1 :], root)
-    assert_complete(root, each.rows, outcomes)
+    # Every row has a test, and every case with missing trials has a skipped one.
+    own = sum(each.get("name") == junit.GATE for each in root)
+    skipped = sum(1 for _ in root.iter("skipped"))
+    assert skipped == sum(outcome.missing > 0 for outcome in outcomes)
+    names = [(test.get("classname"), test.get("name")) for test in root.iter("testcase")]
+    assert len(names) == len(set(names)) == len(each.rows) + skipped + own
     assert RunReport.model_validate(json.loads(json.dumps(found.model_dump(by_alias=True)))) == found
 
 
@@ -275,11 +255,10 @@ def test_run_that_passes_meets_all_requirements(each: Run) -> None:
     assert (each.against is None) == (found.comparison is None)
 
 
-HELLO = {"name": "hello", "type": "contains", "value": "Hello"}
 BALANCED = {"key": "fairness_balance", "group": "case_id", "metric_path": "metrics.score"}
 GOOD: dict[str, Any] = {}
-WORSE = {"evaluators": [{"name": "ada", "type": "contains", "value": "Ada"}]}
-BREAKS = {"execution": {"target": "broken", "evaluators": [HELLO], "max_retries": 0}}
+WORSE = {"evaluators": [{"name": "more", "type": "contains", "value": "43"}]}
+BREAKS = {"execution": {"target": "broken", "evaluators": [FINDS], "max_retries": 0}}
 WARNS = {"min_pass_rate": 0, "validators": "warn"}
 
 PROJECTS: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[str], int]] = {
@@ -288,6 +267,7 @@ PROJECTS: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[str], int]]
     "an error": ([GOOD, BREAKS], {}, [], 4),
     "an error that is allowed": ([GOOD, BREAKS], {}, ["--max-errors", "1"], 0),
     "nothing graded": ([BREAKS], {}, ["--max-errors", "1"], 1),
+    "a shard without a grade": ([BREAKS, BREAKS], {}, ["--max-errors", "5", "--shard", "1/2"], 4),
     "fail-fast": ([WORSE, GOOD], {}, ["--fail-fast"], 1),
     "fail-fast at an error": ([BREAKS, GOOD], {}, ["--fail-fast"], 4),
     "dry run": ([WORSE], {}, ["--dry-run"], 0),
@@ -296,83 +276,58 @@ PROJECTS: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[str], int]]
     "a validator that warns": ([GOOD, WORSE], {"validators": [BALANCED], "gate": WARNS}, [], 0),
 }
 """Cases, `execution`, flags and the exit code."""
+RESCORED = ("fails", "a validator")
 
 
-def documents(folder: Path, cases: Sequence[dict[str, Any]], **execution: Any) -> None:
-    messages = {"input_messages": [{"role": "user", "content": "Greet me"}], "expected_messages": []}
-    targets = [
-        {"name": "default", "provider": "mock", "response": "Hello!"},
-        {"name": "broken", "provider": "cli", "command_template": "false {PROMPT}"},
-    ]
-    evals = {
-        "$schema": "agentv-eval-v2",
-        "execution": {"evaluators": [HELLO], "max_retries": 0, **execution},
-        "evalcases": [
-            {"id": f"case-{number}", "expected_outcome": "A greeting", **messages, **each}
-            for number, each in enumerate(cases)
-        ],
-    }
-    files = {"targets.yaml": {"$schema": "agentv-targets-v2.2", "targets": targets}, "evals/a.yaml": evals}
-    write(folder, {name: json.dumps(document) for name, document in files.items()})
+@dataclass(slots=True)
+class Files:
+    """A repository with documents, in which commands run."""
 
+    folder: Path
 
-def assert_one_decision(done: CommandResult, report_path: Path, junit_path: Path) -> RunReport:
-    lines = done.out.splitlines()
-    (place,) = [number for number, line in enumerate(lines) if line.startswith("gate: ")]
-    root = ET.fromstring(junit_path.read_bytes())
-    assert_counts(root)
-    found = RunReport.model_validate_json(report_path.read_bytes())
-    reasons = [*takewhile(lambda line: line.startswith("  "), lines[place + 1 :])]
-    agree(found, lines[place], reasons if found.gate.exit_code else found.gate.reasons, root)
-    assert found.gate.exit_code == done.code
-    return found
+    def documents(self, cases: Sequence[dict[str, Any]], **execution: Any) -> None:
+        targets = mock(), tool("false {PROMPT}", name="broken")
+        given = [{"id": f"case-{number}", **each} for number, each in enumerate(cases)]
+        documents(self.folder, given, *targets, **{"max_retries": 0, **execution})
+
+    def decided(self, *command: str, beside: str) -> tuple[int, tuple[str, ...]]:
+        """Run a command and return its exit code and reasons, which all its files have."""
+        done = run_command(*command, "--junit", "j.xml", cwd=self.folder)
+        lines = done.out.splitlines()
+        (place,) = [number for number, line in enumerate(lines) if line.startswith("gate: ")]
+        root = ET.fromstring((self.folder / "j.xml").read_bytes())
+        found = RunReport.model_validate_json((self.folder / f"{beside}.report.json").read_bytes())
+        reasons = [*takewhile(lambda line: line.startswith("  "), lines[place + 1 :])]
+        agree(found, lines[place], reasons if found.gate.exit_code else found.gate.reasons, root)
+        assert found.gate.exit_code == done.code
+        return done.code, found.gate.reasons
 
 
 @pytest.mark.parametrize("name", PROJECTS)
 def test_commands_exit_as_their_reports_say(repository: Path, name: str) -> None:
     cases, execution, flags, code = PROJECTS[name]
-    documents(repository, cases, **execution)
-    done = run_command("eval", "evals", "--out", "r.jsonl", "--junit", "j.xml", *flags, cwd=repository)
-    assert done.code == code
-    first = assert_one_decision(done, repository / "r.report.json", repository / "j.xml")
-    again = run_command("report", "r.jsonl", "--out", "all.jsonl", "--junit", "all.xml", cwd=repository)
-    second = assert_one_decision(again, repository / "all.report.json", repository / "all.xml")
-    assert (again.code, second.gate.reasons) == (code, first.gate.reasons)
-
-
-@pytest.mark.parametrize("name", ["fails", "a validator"])
-def test_rescored_run_has_the_same_decision(repository: Path, name: str) -> None:
-    cases, execution, _, code = PROJECTS[name]
-    documents(repository, cases, **execution)
-    run_command("eval", "evals", "--out", "r.jsonl", cwd=repository)
-    done = run_command("rescore", "r.jsonl", "evals", "--junit", "j.xml", cwd=repository)
-    found = assert_one_decision(done, repository / "r.rescored.report.json", repository / "j.xml")
-    before = RunReport.model_validate_json((repository / "r.report.json").read_bytes())
-    assert (done.code, found.gate.reasons) == (code, before.gate.reasons)
-
-
-def test_shard_without_a_grade_exits_with_an_error(repository: Path) -> None:
-    documents(repository, [BREAKS, BREAKS])
-    flags = ["--shard", "1/2", "--max-errors", "5", "--junit", "j.xml"]
-    done = run_command("eval", "evals", "--out", "r.jsonl", *flags, cwd=repository)
-    assert done.code == 4
-    assert_one_decision(done, repository / "r.report.json", repository / "j.xml")
+    files = Files(repository)
+    files.documents(cases, **execution)
+    first = files.decided("eval", "evals", "--out", "r.jsonl", *flags, beside="r")
+    assert first[0] == code
+    if "--shard" not in flags:
+        assert files.decided("report", "r.jsonl", "--out", "all.jsonl", beside="all") == first
+    if name in RESCORED:
+        assert files.decided("rescore", "r.jsonl", "evals", beside="r.rescored") == first
 
 
 def test_run_without_a_run_report_does_not_pass(repository: Path) -> None:
-    documents(repository, [GOOD])
+    Files(repository).documents([GOOD])
     (repository / f".r.report.json.{os.getpid()}.new").mkdir()
     done = run_command("eval", "evals", "--out", "r.jsonl", "--junit", "j.xml", cwd=repository)
-    assert done.code == 4
-    assert "gate: not passed" in done.out
-    if (repository / "j.xml").exists():
-        properties = ET.fromstring((repository / "j.xml").read_bytes()).iter("property")
-        assert {each.get("value") for each in properties if each.get("name") == "exit_code"} == {"4"}
+    assert (done.code, "gate: not passed" in done.out) == (4, True)
+    properties = ET.fromstring((repository / "j.xml").read_bytes()).iter("property")
+    assert {each.get("value") for each in properties if each.get("name") == "exit_code"} == {"4"}
 
 
 def test_run_that_loses_rows_does_not_pass(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    documents(repository, [GOOD])
-    whole = app_run.conclude
+    files, whole = Files(repository), app_run.conclude
+    files.documents([GOOD])
 
     def torn(*given: Any, **named: Any) -> Any:
         path = repository / "r.jsonl"
@@ -380,6 +335,4 @@ def test_run_that_loses_rows_does_not_pass(repository: Path, monkeypatch: pytest
         return whole(*given, **named)
 
     monkeypatch.setattr("agentv_ci.app.run.conclude", torn)
-    done = run_command("eval", "evals", "--out", "r.jsonl", "--junit", "j.xml", cwd=repository)
-    assert done.code == 4
-    assert_one_decision(done, repository / "r.report.json", repository / "j.xml")
+    assert files.decided("eval", "evals", "--out", "r.jsonl", beside="r")[0] == 4
