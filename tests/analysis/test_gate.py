@@ -106,6 +106,10 @@ def test_mean_has_no_rounding_errors(score: float) -> None:
 
 
 WRITTEN = "results could not be written: disk full"
+INTERRUPTED = "interrupted: 1 of 2 cases never ran"
+AT_FIRST = "stopped at the first failure:"
+RECORD = "without a recording; run with --record to record"
+UNPRICED = "the cost is unknown: m, n without a price; set it under 'prices'"
 
 
 @pytest.mark.parametrize(
@@ -116,53 +120,17 @@ WRITTEN = "results could not be written: disk full"
         ("p", {"incomplete": ("shard 2/2 missing",)}, "fail", 1, ["shard 2/2 missing"]),
         ("p f e -", {"dry_run": True}, "dry-run", 0, []),
         ("f", {"dry_run": True, "write_error": "disk full"}, "error", 4, [WRITTEN]),
-        (
-            "f -",
-            {"dry_run": True, "stopped": "interrupted"},
-            "interrupted",
-            130,
-            ["interrupted: 1 of 2 cases never ran"],
-        ),
-        ("p -", {"stopped": "interrupted"}, "interrupted", 130, ["interrupted: 1 of 2 cases never ran"]),
+        ("f -", {"dry_run": True, "stopped": "interrupted"}, "interrupted", 130, [INTERRUPTED]),
+        ("p -", {"stopped": "interrupted"}, "interrupted", 130, [INTERRUPTED]),
         ("p -", {"stopped": "budget"}, "budget", 5, ["the budget is used up: 1 of 2 cases never ran"]),
-        (
-            "p p-",
-            {"stopped": "budget"},
-            "budget",
-            5,
-            ["the budget is used up: every case ran, but not every trial"],
-        ),
-        ("p f -", {"stopped": "fail-fast"}, "fail", 1, ["stopped at the first failure: 1 of 3 cases never ran", HALF]),
-        (
-            "p e -",
-            {"stopped": "fail-fast"},
-            "error",
-            4,
-            ["stopped at the first failure: 1 of 3 cases never ran", NO_ERROR],
-        ),
-        ("- -", {"stopped": "fail-fast"}, "error", 4, ["stopped at the first failure: 2 of 2 cases never ran"]),
-        (
-            "p e",
-            {"unrecorded": 1},
-            "error",
-            4,
-            ["1 request without a recording; run with --record to record", NO_ERROR],
-        ),
-        (
-            "e",
-            {"unrecorded": 2},
-            "error",
-            4,
-            ["2 requests without a recording; run with --record to record", NO_ERROR, "no case was graded"],
-        ),
+        ("p p-", {"stopped": "budget"}, "budget", 5, ["the budget is used up: every case ran, but not every trial"]),
+        ("p f -", {"stopped": "fail-fast"}, "fail", 1, [f"{AT_FIRST} 1 of 3 cases never ran", HALF]),
+        ("p e -", {"stopped": "fail-fast"}, "error", 4, [f"{AT_FIRST} 1 of 3 cases never ran", NO_ERROR]),
+        ("- -", {"stopped": "fail-fast"}, "error", 4, [f"{AT_FIRST} 2 of 2 cases never ran"]),
+        ("p e", {"unrecorded": 1}, "error", 4, [f"1 request {RECORD}", NO_ERROR]),
+        ("e", {"unrecorded": 2}, "error", 4, [f"2 requests {RECORD}", NO_ERROR, "no case was graded"]),
         ("p", {"unpriced_models": ("m",)}, "pass", 0, []),
-        (
-            "p",
-            {"unpriced_models": ("m", "n"), "max_cost_usd": 1.0},
-            "fail",
-            1,
-            ["the cost is unknown: m, n without a price; set it under 'prices'"],
-        ),
+        ("p", {"unpriced_models": ("m", "n"), "max_cost_usd": 1.0}, "fail", 1, [UNPRICED]),
     ],
 )
 def test_end_of_a_run_is_judged(
@@ -191,12 +159,7 @@ def test_costs_of_answers_and_judges_are_limited(
 
 @pytest.mark.parametrize(
     ("errors", "warns", "reasons"),
-    [
-        (0, False, []),
-        (1, False, ["validator own: bad 0"]),
-        (3, False, ["validator own: bad 0 (and 2 more)"]),
-        (3, True, []),
-    ],
+    [(0, False, []), (1, False, ["bad 0"]), (3, False, ["bad 0 (and 2 more)"]), (3, True, [])],
 )
 def test_errors_of_validators_fail_the_gate(errors: int, warns: bool, reasons: list[str]) -> None:
     one = case()
@@ -207,7 +170,7 @@ def test_errors_of_validators_fail_the_gate(errors: int, warns: bool, reasons: l
     aggregates = ScenarioAggregates(runs=1, errors=0, validations=(found, FailedValidation(validator="v", error="e")))
     scenario = ScenarioReport(scenario_key=A, aggregates=aggregates)
     gate = report(of, [row(of=one)], Ending(), scenarios=[scenario])[0].gate
-    assert (gate.exit_code, list(gate.reasons)) == (int(bool(reasons)), reasons)
+    assert (gate.exit_code, gate.reasons) == (int(bool(reasons)), tuple(f"validator own: {each}" for each in reasons))
 
 
 def test_empty_run_has_its_own_verdict() -> None:

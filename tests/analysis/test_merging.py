@@ -32,6 +32,10 @@ from tests.support import NOW
 from tests.support.runs import DIGEST, case, plan, row, rows_of, suite
 
 OTHER = "1" * 64
+NOT_FINISHED = "its run did not finish; finish it with --resume"
+BUDGETS = "these runs had different budgets (--max-cost)"
+NOT_DRY = "the run report of a.jsonl is not of a dry run, but some of its rows are"
+SPLIT = "they were split differently (--balance)"
 
 
 @dataclass
@@ -42,8 +46,9 @@ class File:
     rows: Sequence[ResultRow]
 
 
-def ran(name: str, of: Plan, rows: Iterable[ResultRow], **ending: Any) -> File:
-    listed = list(rows)
+def ran(name: str, of: Plan, rows: Iterable[ResultRow] | None = None, **ending: Any) -> File:
+    """The file of a run in which all trials passed, or which has these rows."""
+    listed = [row(of=each) for each in of.cases] if rows is None else list(rows)
     return File(Part(name, report(of, listed, Ending(**ending))[0]), listed)
 
 
@@ -53,12 +58,10 @@ def merged(*files: File, expect: int | None = None, **given: Any) -> RunReport:
     return merge([file.part for file in files], rows, expect, **options)[0]
 
 
-def shard(index: int, total: int, *, cost: float | None = None, cases: int = 4, **ending: Any) -> File:
-    whole = plan(*(case(name) for name in "abcd"))
-    record = ShardRecord(index=index, total=total, cases=cases)
-    part = part_of(whole, Shard(index, total), {})
+def shard(index: int, total: int = 2, *, cost: float | None = None, cases: int = 4, **ending: Any) -> File:
+    part = part_of(plan(*(case(name) for name in "abcd")), Shard(index, total), {})
     rows = [row(of=each, cost_usd=cost) for each in part.cases]
-    return ran(f"{index}.jsonl", part, rows, shard=record, **ending)
+    return ran(f"{index}.jsonl", part, rows, shard=ShardRecord(index=index, total=total, cases=cases), **ending)
 
 
 def of_plan(file: File, digest: str) -> File:
@@ -66,12 +69,14 @@ def of_plan(file: File, digest: str) -> File:
     return File(Part("x.jsonl", file.part.report.model_copy(update={"plan_digest": digest})), file.rows)
 
 
-RUN = ran("a.jsonl", plan(case()), [row()])
-OTHER_RUN = ran("b.jsonl", plan(case("b")), [row(of=case("b"))])
+RUN, OTHER_RUN = ran("a.jsonl", plan(case())), ran("b.jsonl", plan(case("b")))
+UNFINISHED = File(Part("2.jsonl", None), [])
+LENIENT = ran("1.jsonl", plan(case(), suites=[suite(min_pass_rate=0.5)]))
+DRY = [row(dry_run=True)]
 
 
 def test_shards_of_a_plan_are_one_run() -> None:
-    found = merged(shard(1, 2), shard(2, 2), expect=2)
+    found = merged(shard(1), shard(2), expect=2)
     assert (found.gate.exit_code, found.gate.verdict, found.gate.reasons) == (0, "pass", ())
     assert (found.counts.cases, found.counts.passed, found.counts.rows, found.plan_digest) == (4, 4, 4, DIGEST)
     assert found.shard is None
@@ -81,63 +86,18 @@ def test_shards_of_a_plan_are_one_run() -> None:
 @pytest.mark.parametrize(
     ("files", "expect", "reasons"),
     [
-        ([shard(1, 2)], None, ["shard 2/2 missing"]),
-        (
-            [shard(1, 2), shard(1, 2), shard(2, 2)],
-            2,
-            ["shard 1/2 occurs 2 times: 1.jsonl, 1.jsonl", "duplicate rows: "],
-        ),
-        ([shard(1, 2), of_plan(shard(2, 2), OTHER)], 2, ["x.jsonl belongs to another plan", "shard 2/2 missing"]),
-        ([shard(1, 2), shard(2, 3)], 2, ["2.jsonl is shard 2/3, not one of 2", "shard 2/2 missing"]),
-        (
-            [RUN],
-            2,
-            ["a.jsonl is a whole run, not a shard", "shards 1/2, 2/2 miss"],
-        ),
-        (
-            [shard(1, 2), File(Part("2.jsonl", None), [])],
-            2,
-            ["the run report of 2.jsonl is missing: its run did not finish; finish it with --resume", "shard 2/2 miss"],
-        ),
-        (
-            [shard(1, 2, cases=5), shard(2, 2, cases=5)],
-            2,
-            ["the shards have 4 cases in total, but the plan has 5: they were split differently (--balance)"],
-        ),
-        (
-            [RUN, ran("b.jsonl", plan(case()), [row()])],
-            None,
-            ["duplicate rows: trial 1 of 'one' (default) in b.jsonl"],
-        ),
-        (
-            [
-                ran("1.jsonl", plan(case(), suites=[suite(min_pass_rate=0.5)]), [row()]),
-                ran("2.jsonl", plan(case()), []),
-            ],
-            None,
-            ["evals/a.yaml: these runs had different gates"],
-        ),
-        (
-            [
-                ran("1.jsonl", plan(case()), [row()], max_cost_usd=1.0),
-                OTHER_RUN,
-            ],
-            None,
-            ["these runs had different budgets (--max-cost)"],
-        ),
-        (
-            [
-                ran("a.jsonl", plan(case()), [row(dry_run=True)], dry_run=True),
-                OTHER_RUN,
-            ],
-            None,
-            ["some of these runs are dry runs"],
-        ),
-        (
-            [ran("a.jsonl", plan(case()), [row(dry_run=True)])],
-            None,
-            ["the run report of a.jsonl is not of a dry run, but some of its rows are"],
-        ),
+        ([shard(1)], None, ["shard 2/2 missing"]),
+        ([shard(1), shard(1), shard(2)], 2, ["shard 1/2 occurs 2 times: 1.jsonl, 1.jsonl", "duplicate rows: "]),
+        ([shard(1), of_plan(shard(2), OTHER)], 2, ["x.jsonl belongs to another plan", "shard 2/2 missing"]),
+        ([shard(1), shard(2, 3)], 2, ["2.jsonl is shard 2/3, not one of 2", "shard 2/2 missing"]),
+        ([RUN], 2, ["a.jsonl is a whole run, not a shard", "shards 1/2, 2/2 miss"]),
+        ([shard(1), UNFINISHED], 2, [f"the run report of 2.jsonl is missing: {NOT_FINISHED}", "shard 2/2 miss"]),
+        ([shard(1, cases=5), shard(2, cases=5)], 2, [f"the shards have 4 cases in total, but the plan has 5: {SPLIT}"]),
+        ([RUN, ran("b.jsonl", plan(case()))], None, ["duplicate rows: trial 1 of 'one' (default) in b.jsonl"]),
+        ([LENIENT, ran("2.jsonl", plan(case()), [])], None, ["evals/a.yaml: these runs had different gates"]),
+        ([ran("1.jsonl", plan(case()), max_cost_usd=1.0), OTHER_RUN], None, [BUDGETS]),
+        ([ran("a.jsonl", plan(case()), DRY, dry_run=True), OTHER_RUN], None, ["some of these runs are dry runs"]),
+        ([ran("a.jsonl", plan(case()), DRY)], None, [NOT_DRY]),
     ],
 )
 def test_files_that_do_not_fit_together_fail_the_gate(
@@ -158,8 +118,7 @@ def test_rows_must_be_as_many_as_the_report_counts(cases: str, counted: str) -> 
 
 
 def test_duplicate_rows_count_once() -> None:
-    files = [ran(name, plan(case()), [row(cost_usd=1.0)]) for name in ("a.jsonl", "b.jsonl")]
-    found = merged(*files)
+    found = merged(*(ran(name, plan(case()), [row(cost_usd=1.0)]) for name in ("a.jsonl", "b.jsonl")))
     assert (found.counts.rows, found.cost_usd) == (1, 1.0)
 
 
@@ -173,20 +132,14 @@ def test_cases_without_a_row_are_errors() -> None:
 
 @pytest.mark.parametrize(
     ("stops", "code"),
-    [
-        (["budget", None], 5),
-        (["interrupted", None], 130),
-        (["budget", "interrupted"], 130),
-        (["fail-fast", "budget"], 5),
-    ],
+    [(["budget", None], 5), (["interrupted", "budget"], 130), (["fail-fast", "budget"], 5)],
 )
 def test_worst_stop_of_a_part_is_that_of_the_whole(stops: list[Any], code: int) -> None:
-    files = [shard(number, 2, stopped=stop) for number, stop in enumerate(stops, 1)]
-    assert merged(*files, expect=2).gate.exit_code == code
+    assert merged(*(shard(n, stopped=stop) for n, stop in enumerate(stops, 1)), expect=2).gate.exit_code == code
 
 
 def test_budget_is_that_of_the_whole() -> None:
-    found = merged(*(shard(index, 2, cost=0.3, max_cost_usd=1.0) for index in (1, 2)), expect=2)
+    found = merged(*(shard(index, cost=0.3, max_cost_usd=1.0) for index in (1, 2)), expect=2)
     assert (found.gate.exit_code, found.cost_usd) == (5, 1.2)
     assert found.gate.reasons == ("the run cost $1.2000, at most $1 allowed",)
 
@@ -253,30 +206,27 @@ def test_whole_run_keeps_its_comparison() -> None:
 
 def test_parts_that_were_compared_must_be_compared_together() -> None:
     of = plan(case("a"), case("b"))
+    against = replace(baseline(of, "pass"), is_part=True)
     files = []
     for index in (1, 2):
-        part = part_of(of, Shard(index, 2), {})
+        part, record = part_of(of, Shard(index, 2), {}), ShardRecord(index=index, total=2, cases=2)
         rows = [row(of=each) for each in part.cases]
-        ending = Ending(shard=ShardRecord(index=index, total=2, cases=2))
-        against = replace(baseline(of, "pass"), is_part=True)
-        files.append(File(Part(f"{index}.jsonl", report(part, rows, ending, against=against)[0]), rows))
-    found = merged(*files).gate
+        found = report(part, rows, Ending(shard=record), against=against)[0]
+        files.append(File(Part(f"{index}.jsonl", found), rows))
+    gate = merged(*files).gate
     said = "these runs were compared with base.json, but the merged run is not; set --baseline"
-    assert (found.exit_code, found.reasons) == (1, (said,))
+    assert (gate.exit_code, gate.reasons) == (1, (said,))
     together = merged(*files, against=baseline(of, "pass")).gate
     assert (together.exit_code, together.reasons) == (0, ())
 
 
-def scenario(validation: Validation | FailedValidation) -> ScenarioReport:
-    aggregates = ScenarioAggregates(runs=1, errors=0, validations=(validation,))
-    return ScenarioReport(scenario_key="evals/a.yaml", aggregates=aggregates)
-
-
 def test_errors_of_a_validator_that_cannot_run_again_fail_the_gate() -> None:
-    of = plan(case("a"))
-    rows = [row(of=of.cases[0])]
-    found = Validation(validator="v", issues=(ValidatorIssue(id="x", severity="error", message="bad"),), summary={})
-    known = File(Part("r.jsonl", report(of, rows, Ending(), scenarios=[scenario(found)])[0]), rows)
+    def scenario(validation: Validation | FailedValidation) -> ScenarioReport:
+        aggregates = ScenarioAggregates(runs=1, errors=0, validations=(validation,))
+        return ScenarioReport(scenario_key="evals/a.yaml", aggregates=aggregates)
+
+    bad = Validation(validator="v", issues=(ValidatorIssue(id="x", severity="error", message="bad"),), summary={})
+    known = File(Part("r.jsonl", report(plan(case()), [row()], Ending(), scenarios=[scenario(bad)])[0]), [row()])
     silent = scenario(FailedValidation(validator="v", error="unknown validator 'v'"))
     gate = merged(known, validate=lambda _: (silent,)).gate
     assert (gate.exit_code, gate.reasons) == (1, ("evals/a.yaml: validator v found errors, but cannot run here",))

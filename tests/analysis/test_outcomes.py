@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentv_ci.analysis.outcomes import CaseOutcome, Tally
-from agentv_ci.contracts.results import ResultRow, Usage
+from agentv_ci.contracts.results import ResultRow
 from tests.support.runs import Verdict, case, finding, outcomes_of, plan, row, rows_of
 
 
@@ -136,13 +136,3 @@ def test_findings_of_the_worst_trials_are_kept(monkeypatch: pytest.MonkeyPatch) 
     tally.add(row(of=one, trial=6, evaluator_results=(finding("passed"),)))
     (found,) = tally.outcomes()
     assert [[each.text for each in trial.findings] for trial in found.trials] == [[], ["0.1"], [], [], ["error"], []]
-
-
-def test_tokens_of_answers_and_judges_are_summed() -> None:
-    one = case(trials=3)
-    tally = Tally.of(plan(one))
-    assert tally.spending.all_usage == Usage()
-    tally.add(row(of=one, usage=Usage(input_tokens=10, output_tokens=2, total_tokens=12)))
-    tally.add(row(of=one, trial=2, judge_usage=Usage(input_tokens=5, total_tokens=5, cached_tokens=1)))
-    tally.add(row(of=one, trial=3))
-    assert tally.spending.all_usage == Usage(input_tokens=15, output_tokens=2, total_tokens=17, cached_tokens=1)
