@@ -112,17 +112,18 @@ def play(act: Awaitable[None]) -> None:
     asyncio.run(main())
 
 
-def test_a_refusal_halves_the_slots_and_each_round_of_answers_adds_one() -> None:
+def test_each_refusal_halves_the_slots_down_to_one_and_each_round_of_answers_adds_one() -> None:
     scene = Scene(4)
 
     async def act() -> None:
-        await scene.fail(refusal())
-        for _ in range(2 + 3 + 10):
+        for _ in range(4):
+            await scene.fail(refusal())
+        for _ in range(1 + 2 + 3 + 10):
             await scene.answer()
 
     play(act())
-    assert scene.widths == [(4, 2), (2, 3), (3, 4)]
-    assert [change.reason for change in scene.changes] == ["HTTP 429", *["no refusals in a full round"] * 2]
+    assert scene.widths == [(4, 2), (2, 1), (1, 2), (2, 3), (3, 4)]
+    assert [change.reason for change in scene.changes] == ["HTTP 429"] * 2 + ["no refusals in a full round"] * 3
     assert {change.target for change in scene.changes} == {"gpt"}
     assert scene.changes[0].at == NOW.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -148,17 +149,6 @@ def test_questions_that_were_under_way_halve_once_and_add_nothing(refused: int) 
 
     play(act())
     assert scene.widths == [(8, 4)]
-
-
-def test_each_further_refusal_halves_again_down_to_one() -> None:
-    scene = Scene(8)
-
-    async def act() -> None:
-        for _ in range(6):
-            await scene.fail(refusal())
-
-    play(act())
-    assert scene.widths == [(8, 4), (4, 2), (2, 1)]
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import pytest
 
-from agentv_ci.contracts.plan import FileReference
 from agentv_ci.execute.materials import Materials
 from tests.evaluate.builders import Texts
 from tests.support import write
@@ -99,18 +97,6 @@ def test_scratch_copies_are_removed_after_a_failure_too(repository: Path) -> Non
     assert not copies[0].parent.parent.parent.exists()
 
 
-def test_nothing_is_written_if_the_repository_has_everything(
-    repository: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scratch = tmp_path_factory.mktemp("scratch")
-    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
-    texts = Texts()
-    write(repository, {"a.md": "one"})
-    with Materials(texts.by_digest, repository) as materials:
-        materials.locate(texts.add("a.md", "one"))
-        assert list(scratch.iterdir()) == []
-
-
 def test_a_directory_is_not_a_file_and_a_link_keeps_its_name(repository: Path) -> None:
     texts = Texts()
     (repository / "a.md").mkdir()
@@ -119,9 +105,3 @@ def test_a_directory_is_not_a_file_and_a_link_keeps_its_name(repository: Path) -
     with Materials(texts.by_digest, repository) as materials:
         assert materials.locate(texts.add("a.md", TEXT)).read_bytes() == TEXT.encode()
         assert materials.locate(texts.add("current.md", "three")) == repository / "current.md"
-
-
-def test_a_file_that_the_plan_does_not_hold_is_a_bug(repository: Path) -> None:
-    write(repository, {"a.md": "other"})
-    with Materials({}, repository) as materials, pytest.raises(KeyError):
-        materials.locate(FileReference(path="a.md", sha256="0" * 64))

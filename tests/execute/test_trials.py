@@ -67,8 +67,6 @@ class Ran:
     """As they were written."""
     progress: Progress
     ending: Ending
-    most_at_once: dict[int, int]
-    """By number, how many trials were under way with it at most."""
 
     @property
     def results(self) -> list[tuple[str, int, str, float]]:
@@ -95,18 +93,11 @@ def go(
     asked: dict[str, Target] = {"default": MockTarget(name="default", provider="mock", response="it", **target)}
     of = plan(*cases).model_copy(update={"targets": asked})
     lasting = random.Random(chance)
-    under_way: set[tuple[str, int]] = set()
-    most: dict[int, int] = {}
 
     async def grade(case: PlanCase, request: Request, _response: Response, _ask: Ask) -> Grade:
         assert request.seed is not None
-        key = case.id, request.seed
-        under_way.add(key)
         for _ in range(lasting.randrange(1, 30)):
-            for _, number in under_way:
-                most[number] = max(most.get(number, 0), len(under_way))
             await asyncio.sleep(0)
-        under_way.discard(key)
         verdict, score = script[case.id][request.seed - 1]
         return Grade(score, verdict, (), (), "", (), error="broken" if verdict == "error" else None)
 
@@ -130,7 +121,7 @@ def go(
     with tempfile.TemporaryDirectory() as folder:
         engine = asyncio.run(main(Path(folder)))
         rows = list(read_rows(Path(folder, "r.jsonl"), "jsonl"))
-    return Ran(of, rows, engine.progress, engine.ending(), most)
+    return Ran(of, rows, engine.progress, engine.ending())
 
 
 Cases = tuple[list[PlanCase], dict[str, list[Result]]]
@@ -219,33 +210,6 @@ def test_a_run_stopped_by_a_failure_is_incomplete_exactly_if_a_case_is_open(
     _, verdict, missing = stopped.outcome()
     assert (missing > 0) == (stopped.ending.stopped == "fail-fast")
     assert (verdict == "pass") == (go(*scripted).outcome()[1] == "pass")
-
-
-def test_a_case_under_way_is_stopped_only_if_it_needs_more_trials() -> None:
-    script = {"lost": scripted("f"), "open": scripted("pfpfp"), "decided": scripted("ppppp")}
-    left = set()
-    for chance in range(30):
-        found = go([adaptive("open"), adaptive("lost", 1)], script, workers=8, fail_fast=True, chance=chance)
-        verdicts, verdict, missing = found.outcome()
-        assert (verdict, found.ending.stopped == "fail-fast") == ("fail", missing > 0)
-        assert (verdicts["open"] == "pass") == (missing == 0)
-        left.add(missing)
-        found = go([adaptive("decided"), adaptive("lost", 1)], script, workers=8, fail_fast=True, chance=chance)
-        assert (found.ending.stopped, len(found.rows), found.outcome()[2]) == (None, 4, 0)
-    assert left == {0, 1, 2}
-
-
-def test_one_worker_decides_a_case_before_it_begins_the_next() -> None:
-    found = go([adaptive("a"), adaptive("b")], {"a": scripted("pfpfp"), "b": scripted("ppppp")})
-    assert [(each.eval_id, each.trial) for each in found.rows] == [
-        *(("a", number) for number in range(1, 6)),
-        *(("b", number) for number in range(1, 4)),
-    ]
-
-
-def test_trials_that_are_needed_run_side_by_side() -> None:
-    found = go([adaptive(trials=9)], {"one": scripted("ppffpffff")}, workers=8)
-    assert (found.most_at_once[1], found.most_at_once[6]) == (5, 2)
 
 
 @pytest.mark.parametrize("workers", WORKERS)

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 from agentv_ci.app.workspace import read_yaml
 from agentv_ci.contracts.base import JsonValue
@@ -29,48 +29,13 @@ def read_back(folder: Path, *rows: ResultRow) -> list[ResultRow]:
 
 def test_row_is_an_item_of_a_sequence_with_long_text_in_blocks() -> None:
     text = "first line\n\n  indented: yes\n# no remark\n"
-    assert encode(row(candidate_answer=text, metadata={"a": [1, {"b": None}], "yes": "no"})) == (
-        """\
-- schema_version: 1
-  timestamp: '2030-01-02T03:04:05.000Z'
-  eval_id: one
-  dataset: a
-  suite: evals/a.yaml
-  target: default
-  provider: mock
-  trial: 1
-  trials: 1
-  require: majority
-  digest: '0000000000000000000000000000000000000000000000000000000000000000'
-  status: ok
-  verdict: pass
-  score: 1.0
-  hits: []
-  misses: []
-  reasoning: ''
-  candidate_answer: |
-    first line
-
-      indented: yes
-    # no remark
-  evaluator_results: []
-  attempts: 1
-  requests: 1
-  duration_ms: 1500
-  cached: false
-  request: {}
-  source:
-    path: evals/a.yaml
-    line: 3
-  metadata:
-    a:
-    - 1
-    - b: null
-    'yes': 'no'
-  masked: false
-  dry_run: false
-"""
-    )
+    written = encode(row(candidate_answer=text, metadata={"a": [1, {"b": None}], "yes": "no"}))
+    assert written.startswith("- schema_version: 1\n  timestamp: '2030-01-02T03:04:05.000Z'\n  eval_id: one\n")
+    assert f"  digest: '{'0' * 64}'\n  status: ok\n  verdict: pass\n  score: 1.0\n  hits: []\n" in written
+    answer = "  candidate_answer: |\n    first line\n\n      indented: yes\n    # no remark\n  evaluator_results: []\n"
+    assert answer in written
+    end = "    a:\n    - 1\n    - b: null\n    'yes': 'no'\n  masked: false\n  dry_run: false\n"
+    assert written.endswith(f"  source:\n    path: evals/a.yaml\n    line: 3\n  metadata:\n{end}")
 
 
 @pytest.mark.parametrize(
@@ -122,36 +87,6 @@ def test_long_lines_are_not_folded_and_long_keys_have_a_question_mark(tmp_path: 
     assert read_back(tmp_path, found) == [found]
 
 
-@pytest.mark.parametrize("number", [1e-05, 1e20, 1.5e-7, 0.1, 1e300, -2.5, 0.0, 12345678901234567890, -1])
-def test_number_is_read_back(tmp_path: Path, number: float) -> None:
-    found = row(cost_usd=abs(float(number)), metadata={"number": number})
-    assert repr(read_back(tmp_path, found)) == repr([found])
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "  leading\nline",
-        "\n  leading after a break",
-        "two breaks\n\n",
-        "\n\n\n",
-        " \n ",
-        "\ttab\n\ttab",
-        "a\r\nb\r\nc",
-        "- a\n- b\n",
-        "--- \n...\n",
-        "'''\n\"\"\"\n",
-        "- a: b\n" * 2000,
-        "[{-?:" * 2000,
-        "a\n\n- b\n" * 2000,
-    ],
-    ids=lambda text: ascii(text[:20]),
-)
-def test_text_of_several_lines_is_read_back(tmp_path: Path, text: str) -> None:
-    rows = [row(candidate_answer=text, metadata={"last": text}), row()]
-    assert read_back(tmp_path, *rows) == rows
-
-
 def test_both_formats_and_the_reader_of_documents_have_the_same_rows(tmp_path: Path) -> None:
     rows = [*map(saying, ("two\n  lines\n", "", "a: b\n", "1e3", "yes")), *map(calling_with, (1, 64, 200))]
     assert read_back(tmp_path, *rows) == rows
@@ -169,6 +104,12 @@ def holding(text: str, value: JsonValue) -> ResultRow:
 
 @settings(max_examples=50)
 @given(any_text, json_values)
+@example("  leading\nline", [1e-05, 1e20, 1.5e-7, 1e300, -2.5, 0.0, 12345678901234567890])
+@example("\n  leading after a break", None)
+@example(" \n ", None)
+@example("--- \n...\n", None)
+@example("[{-?:" * 2000, None)
+@example("a\n\n- b\n" * 2000, None)
 def test_any_row_is_read_back_as_from_json(text: str, value: JsonValue) -> None:
     with TemporaryDirectory() as folder:
         found, last = read_back(Path(folder), holding(text, value), row())

@@ -112,20 +112,16 @@ def test_tokens_are_read_if_they_are_reported(recording: str, tokens: tuple[int,
 
 
 @pytest.mark.parametrize(
-    ("recording", "given", "returned"),
+    ("recording", "given", "ending"),
     [
-        (
-            "claude/stream-tool",
-            {"command": "echo hello-from-tool", "description": "say hi"},
-            "hello-from-tool",
-        ),
-        ("codex/tool", {"command": "/bin/bash -lc 'echo hello-from-tool'"}, "hello-from-tool\n"),
-        ("gemini/stream-tool", {"command": "echo hello-from-tool", "description": "hi"}, "hello-from-tool"),
+        ("claude/stream-tool", {"command": "echo hello-from-tool", "description": "say hi"}, ""),
+        ("codex/tool", {"command": "/bin/bash -lc 'echo hello-from-tool'"}, "\n"),
+        ("gemini/stream-tool", {"command": "echo hello-from-tool", "description": "hi"}, ""),
     ],
 )
-def test_a_tool_call_has_its_input_and_output(recording: str, given: dict[str, Any], returned: str) -> None:
+def test_a_tool_call_has_its_input_and_output(recording: str, given: dict[str, Any], ending: str) -> None:
     (call,) = read(recording.split("/", maxsplit=1)[0], recorded(recording)).calls
-    assert call == ToolCall(tool=call.tool, input=given, output=returned)
+    assert call == ToolCall(tool=call.tool, input=given, output=f"hello-from-tool{ending}")
 
 
 def test_text_before_a_tool_call_is_a_message_of_its_own() -> None:
@@ -189,16 +185,24 @@ def test_every_tool_of_codex_is_in_the_trace() -> None:
     called = [{"type": "item.completed", "item": item} for item in CODEX_TOOLS]
     *messages, rest = read("codex", lines([*events("codex", "42")[:1], *called, events("codex", "")[1]])).messages
     assert messages == [OutputMessage(role="assistant", content="42")]
-    assert rest == OutputMessage(
-        role="assistant",
-        content=None,
-        tool_calls=(
-            ToolCall(tool="s.t", input={"a": 1}, output="r"),
-            ToolCall(tool="s.t", input=None, output="broken"),
-            ToolCall(tool="web_search", input={"query": "q"}),
-            ToolCall(tool="file_change", input={"changes": ["c"]}),
-        ),
+    assert (rest.role, rest.content) == ("assistant", None)
+    assert rest.tool_calls == (
+        ToolCall(tool="s.t", input={"a": 1}, output="r"),
+        ToolCall(tool="s.t", input=None, output="broken"),
+        ToolCall(tool="web_search", input={"query": "q"}),
+        ToolCall(tool="file_change", input={"changes": ["c"]}),
     )
+
+
+BUSY = {"type": "session.error", "data": {"message": "no", "statusCode": 429}}
+
+
+def claude_failed(text: str, **last: Any) -> list[dict[str, Any]]:
+    return events("claude", text, is_error=True, **last)
+
+
+def gemini_failed(**error: Any) -> list[dict[str, Any]]:
+    return events("gemini", "x", status="error", **({"error": error} if error else {}))
 
 
 @pytest.mark.parametrize(
@@ -206,53 +210,20 @@ def test_every_tool_of_codex_is_in_the_trace() -> None:
     [
         ("codex", [{"type": "turn.failed"}], "process", "the turn failed"),
         ("codex", [{"type": "turn.failed", "error": {"message": '{"detail": "no"}'}}], "request", "no"),
-        (
-            "codex",
-            [{"type": "error", "message": "gone"}, {"type": "error", "message": "Reconnecting 1/5"}],
-            "process",
-            "gone",
-        ),
-        ("claude", events("claude", "", is_error=True, subtype="odd"), "process", "odd"),
-        ("claude", events("claude", "", is_error=True, errors=["a", "b"]), "process", "a; b"),
-        ("claude", events("claude", "", is_error=True, subtype=None), "process", "no reason given"),
-        ("claude", events("claude", "x", is_error=True, terminal_reason="max_turns"), "request", "x"),
-        ("claude", events("claude", "x", is_error=True, stop_reason="refusal"), "request", "x"),
-        ("claude", events("claude", "x", is_error=True, api_error_status=401), "auth", "x"),
+        ("codex", [{"type": "error", "message": each} for each in ("gone", "Reconnecting 1/5")], "process", "gone"),
+        ("claude", claude_failed("", subtype="odd"), "process", "odd"),
+        ("claude", claude_failed("", errors=["a", "b"]), "process", "a; b"),
+        ("claude", claude_failed("", subtype=None), "process", "no reason given"),
+        ("claude", claude_failed("x", terminal_reason="max_turns"), "request", "x"),
+        ("claude", claude_failed("x", stop_reason="refusal"), "request", "x"),
+        ("claude", claude_failed("x", api_error_status=401), "auth", "x"),
         ("copilot", events("copilot", "x", exitCode=3), "process", "the session ended with exit code 3"),
-        (
-            "copilot",
-            [
-                {"type": "session.error", "data": {"message": "no", "statusCode": 429}},
-                *events("copilot", "", exitCode=1),
-            ],
-            "rate_limit",
-            "no",
-        ),
-        ("gemini", events("gemini", "x", status="error", error={"message": "no", "code": 503}), "server", "no"),
-        (
-            "gemini",
-            events(
-                "gemini",
-                "x",
-                status="error",
-                error={"message": '[API Error: {"error": {"code": 401, "message": "key"}}]'},
-            ),
-            "auth",
-            "key",
-        ),
-        (
-            "gemini",
-            events("gemini", "x", status="error", error={"message": '{"error": {"message": "API_KEY_INVALID"}}'}),
-            "auth",
-            "API_KEY_INVALID",
-        ),
-        (
-            "gemini",
-            [{"type": "error", "message": "safety settings"}, *events("gemini", "", status="error")],
-            "request",
-            "safety settings",
-        ),
-        ("gemini", events("gemini", "", status="error"), "process", "no reason given"),
+        ("copilot", [BUSY, *events("copilot", "", exitCode=1)], "rate_limit", "no"),
+        ("gemini", gemini_failed(message="no", code=503), "server", "no"),
+        ("gemini", gemini_failed(message='[API Error: {"error": {"code": 401, "message": "key"}}]'), "auth", "key"),
+        ("gemini", gemini_failed(message='{"error": {"message": "API_KEY_INVALID"}}'), "auth", "API_KEY_INVALID"),
+        ("gemini", [{"type": "error", "message": "safety settings"}, *gemini_failed()], "request", "safety settings"),
+        ("gemini", gemini_failed(), "process", "no reason given"),
     ],
 )
 def test_a_reported_failure_has_its_kind(agent: str, printed: list[Any], kind: str, message: str) -> None:

@@ -51,6 +51,10 @@ def called(provider: str, folder: Path, environ: dict[str, str] | None = None, *
 
 
 CODEX = "--ask-for-approval {} exec --json --color never --skip-git-repo-check"
+CLAUDE, COPILOT = "-p --output-format stream-json --verbose", "--output-format json --no-color --allow-all-tools"
+GEMINI, FOLDER = "-o stream-json --skip-trust", "--add-dir WORKSPACE --mine x_y"
+MORE = "--profile p --model m"
+MORE = "--profile p --model m"
 EVERYTHING: dict[str, Any] = {"model": "m", "args": ["--mine", "x y"], "cwd": "work"}
 ALL_OF_CODEX = {**EVERYTHING, "profile": "p", "approval": "on-request", "sandbox": "workspace-write"}
 
@@ -62,24 +66,15 @@ ALL_OF_CODEX = {**EVERYTHING, "profile": "p", "approval": "on-request", "sandbox
         (
             "codex",
             ALL_OF_CODEX,
-            CODEX.format("on-request")
-            + " --profile p --model m --sandbox workspace-write --add-dir WORKSPACE --mine x_y -",
+            f"{CODEX.format('on-request')} --profile p --model m --sandbox workspace-write {FOLDER} -",
         ),
         ("codex", {"cwd": "work", "sandbox": "read-only"}, f"{CODEX.format('never')} --sandbox read-only -"),
-        ("claude-code", {}, "-p --output-format stream-json --verbose"),
-        (
-            "claude-code",
-            EVERYTHING,
-            "-p --output-format stream-json --verbose --model m --add-dir WORKSPACE --mine x_y",
-        ),
-        ("copilot-cli", {}, "--output-format json --no-color --allow-all-tools"),
-        (
-            "copilot-cli",
-            EVERYTHING,
-            "--output-format json --no-color --allow-all-tools --model m --add-dir WORKSPACE --mine x_y",
-        ),
-        ("gemini-cli", {}, "-o stream-json --skip-trust"),
-        ("gemini-cli", EVERYTHING, "-o stream-json --skip-trust -m m --include-directories WORKSPACE --mine x_y"),
+        ("claude-code", {}, CLAUDE),
+        ("claude-code", EVERYTHING, f"{CLAUDE} --model m {FOLDER}"),
+        ("copilot-cli", {}, COPILOT),
+        ("copilot-cli", EVERYTHING, f"{COPILOT} --model m {FOLDER}"),
+        ("gemini-cli", {}, GEMINI),
+        ("gemini-cli", EVERYTHING, f"{GEMINI} -m m --include-directories WORKSPACE --mine x_y"),
     ],
 )
 def test_arguments(provider: str, settings: dict[str, Any], arguments: str, tmp_path: Path) -> None:
@@ -128,37 +123,29 @@ def test_an_agent_is_waited_for_and_ended_with_its_children(body: str, tmp_path:
     assert "pid" not in body or has_ended(int((tmp_path / "pid").read_text()))
 
 
+def turn_failed(message: str) -> str:
+    return f"event(type='turn.failed', error={{'message': {message!r}}})"
+
+
 @pytest.mark.parametrize(
     ("body", "kind", "detail"),
     [
-        (
-            "say('hello')\nprint('first\\nit broke', file=sys.stderr)\nsys.exit(3)",
-            "process",
-            "codex: it broke (exit code 3)",
-        ),
-        ("say('hello')\nsys.exit(3)", "process", "codex: no reason given (exit code 3)"),
-        ("event(type='turn.failed', error={'message': 'no'})", "process", "codex: no"),
-        ("event(type='turn.completed')", "malformed", "codex: no assistant message"),
-        ("", "malformed", "codex printed nothing (exit code 0)"),
-        ("print('hi')", "malformed", "codex printed no JSON (exit code 0): hi"),
-        ("print('hi')\nsys.exit('Not logged in')", "auth", "codex printed no JSON (exit code 1): Not logged in"),
-        (
-            "event(type='turn.failed', error={'message': 'Missing environment variable: K'})",
-            "auth",
-            "codex: Missing environment variable: K",
-        ),
-        ("print('x' * 11_000_000)", "process", "codex printed more than 10 MiB"),
-        (
-            "sys.stderr.write('waiting\\n'); sys.stderr.flush(); time.sleep(60)",
-            "timeout",
-            "codex timed out after 0.7 s; stderr: waiting",
-        ),
+        ("say('hello')\nsys.stderr.write('first\\nit broke')\nsys.exit(3)", "process", ": it broke (exit code 3)"),
+        ("say('hello')\nsys.exit(3)", "process", ": no reason given (exit code 3)"),
+        (turn_failed("no"), "process", ": no"),
+        (turn_failed("Missing environment variable: K"), "auth", ": Missing environment variable: K"),
+        ("event(type='turn.completed')", "malformed", ": no assistant message"),
+        ("", "malformed", " printed nothing (exit code 0)"),
+        ("print('hi')", "malformed", " printed no JSON (exit code 0): hi"),
+        ("print('hi')\nsys.exit('Not logged in')", "auth", " printed no JSON (exit code 1): Not logged in"),
+        ("print('x' * 11_000_000)", "process", " printed more than 10 MiB"),
+        ("print('waiting', file=sys.stderr)\ntime.sleep(60)", "timeout", " timed out after 0.7 s; stderr: waiting"),
     ],
 )
 def test_a_failed_agent_has_a_kind_a_reason_and_its_output(body: str, kind: str, detail: str, tmp_path: Path) -> None:
     log: list[str] = []
     error = failure(codex(tmp_path, body, timeout_seconds=0.7 if kind == "timeout" else 20), tmp_path, log=log)
-    assert (error.kind, error.detail) == (kind, detail)
+    assert (error.kind, error.detail) == (kind, f"codex{detail}")
     assert error.printed is not None
     assert ("hello" in error.printed.stdout, "waiting" in error.printed.stderr) == ("hello" in body, "waiting" in body)
     (file,) = (tmp_path / "logs" / "codex").iterdir()
@@ -166,42 +153,28 @@ def test_a_failed_agent_has_a_kind_a_reason_and_its_output(body: str, kind: str,
     assert ("[stderr] waiting" in file.read_text("utf-8")) == ("waiting" in body)
 
 
-def test_an_answer_has_its_prompt_and_a_seed_is_a_warning(tmp_path: Path) -> None:
-    warned: list[str] = []
-    found = ask(codex(tmp_path, "say('hello')"), tmp_path, question(prompt="say hello", seed=7), warned=warned)
-    assert isinstance(found, Response)
-    assert found.request == {"prompt": "[[ ## user_query ## ]]\n\nsay hello"}
-    assert warned == ["it: seeds are ignored: the agent does not support them"]
-
-
 @pytest.mark.parametrize(
-    ("settings", "detail"),
+    ("setting", "value", "detail"),
     [
-        (
-            {"executable": "no-agent-of-that-name"},
-            "executable 'no-agent-of-that-name' is not on PATH; install it or set 'executable'",
-        ),
-        ({"executable": "./gone"}, "executable 'ROOT/gone' does not exist (setting 'executable')"),
-        ({"executable": "./folder"}, "executable 'ROOT/folder' is a directory (setting 'executable')"),
-        ({"executable": "./plain"}, "executable 'ROOT/plain' is not executable (setting 'executable')"),
-        ({"executable": "./text"}, "codex cannot start 'ROOT/text': Exec format error (setting 'executable')"),
-        (
-            {"executable": "./broken"},
-            "codex cannot start 'ROOT/broken': No such file or directory (setting 'executable')",
-        ),
-        ({"executable": "~missing-user/agent"}, "'~missing-user/agent': Could not determine home directory."),
-        ({"cwd": "gone"}, "working directory 'ROOT/gone' does not exist (setting 'cwd')"),
-        ({"cwd": "~missing-user/place"}, "'~missing-user/place': Could not determine home directory."),
+        ("executable", "no-such-agent", "executable 'no-such-agent' is not on PATH; install it or set 'executable'"),
+        ("executable", "./gone", "executable 'ROOT/gone' does not exist (setting 'executable')"),
+        ("executable", "./folder", "executable 'ROOT/folder' is a directory (setting 'executable')"),
+        ("executable", "./plain", "executable 'ROOT/plain' is not executable (setting 'executable')"),
+        ("executable", "./text", "codex cannot start 'ROOT/text': Exec format error (setting 'executable')"),
+        ("executable", "./odd", "codex cannot start 'ROOT/odd': No such file or directory (setting 'executable')"),
+        ("executable", "~missing-user/agent", "'~missing-user/agent': Could not determine home directory."),
+        ("cwd", "gone", "working directory 'ROOT/gone' does not exist (setting 'cwd')"),
+        ("cwd", "~missing-user/place", "'~missing-user/place': Could not determine home directory."),
     ],
 )
 def test_an_agent_that_cannot_start_is_named_with_its_setting(
-    settings: dict[str, str], detail: str, tmp_path: Path
+    setting: str, value: str, detail: str, tmp_path: Path
 ) -> None:
     (tmp_path / "folder").mkdir()
-    write(tmp_path, {"plain": "#!/bin/sh\n", "text": "not a program\n", "broken": "#!/no/such/interpreter\n"})
-    for name in ("text", "broken"):
+    write(tmp_path, {"plain": "#!/bin/sh\n", "text": "not a program\n", "odd": "#!/no/such/interpreter\n"})
+    for name in ("text", "odd"):
         (tmp_path / name).chmod(0o755)
-    error = failure(codex(tmp_path, "say('hello')", **settings), tmp_path, environ={"PATH": "/usr/bin"})
+    error = failure(codex(tmp_path, "say('hello')", **{setting: value}), tmp_path, environ={"PATH": "/usr/bin"})
     assert (error.kind, error.detail) == ("process", detail.replace("ROOT", str(tmp_path)))
 
 
@@ -273,9 +246,14 @@ def test_logs_of_codex_have_a_folder_and_a_format(
     form: str, has_events: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    answer(codex(tmp_path, "say('hello')", log_dir="~/my-logs", log_format=form), tmp_path / "repository")
+    warned: list[str] = []
+    asked = codex(tmp_path, "say('hello')", log_dir="~/my-logs", log_format=form)
+    found = ask(asked, tmp_path / "repository", question(seed=7), warned=warned)
     (log,) = (tmp_path / "my-logs").iterdir()
     assert ('"type": "turn.completed"' in log.read_text("utf-8")) is has_events
+    assert isinstance(found, Response)
+    assert found.request == {"prompt": "[[ ## user_query ## ]]\n\n6 × 7?"}
+    assert warned == ["it: seeds are ignored: the agent does not support them"]
 
 
 @pytest.mark.parametrize("value", [" OFF ", "0", "False"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,6 @@ from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import ChatMessage, ProviderError, Request, Response
 from agentv_ci.contracts.results import Usage
 from agentv_ci.contracts.targets import Target
-from agentv_ci.execute.providers import open_provider
 from tests.execute import builders
 from tests.execute.builders import ask_all, context, question
 from tests.external import sdk_requests
@@ -187,24 +185,6 @@ def test_a_refused_temperature_is_omitted_and_remembered(name: str, waits: FakeC
     sent = ["temperature" in (each.body or {}) for each in api.questions]
     assert (sent, waits.slept) == ([True, False, False], [])
     assert warned == ["model: the model does not support 'temperature'; omitting it"]
-
-
-def test_many_questions_at_once_learn_the_same_name_of_the_limit() -> None:
-    warned: list[str] = []
-
-    async def main(url: str) -> list[Response]:
-        target = CHAT.target(url, max_output_tokens=9, max_tokens_param="max_tokens")
-        provider = open_provider(target, context(warned=warned))
-        try:
-            return await asyncio.gather(*(provider.ask(QUESTION) for _ in range(20)))
-        finally:
-            await provider.close()
-
-    with model_api(served.rejects("max_tokens", new_name="max_completion_tokens")) as api:
-        found = asyncio.run(main(api.url))
-    assert sum(each.requests for each in found) == len(api.questions)
-    assert {each.answer for each in found} == {served.ANSWER}
-    assert set(warned) == {"model: the model does not support 'max_tokens'; sending 'max_completion_tokens' instead"}
 
 
 @pytest.mark.parametrize(("name", "warnings"), [("openai-chat", 0), ("openai-responses", 1), ("gemini", 0)])

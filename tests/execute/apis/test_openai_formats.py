@@ -115,29 +115,28 @@ def test_content_of_every_form_is_read(content: Any, answer: str) -> None:
     assert read_chat(completion({"content": content})).answer == answer
 
 
+MISSING = "malformed: choices[0].message is missing in the answer"
+# https://openrouter.ai/docs/api-reference/errors
+WENT_AWAY = {"error": {"code": 502, "message": "went away"}}
+
+
 @pytest.mark.parametrize(
-    ("body", "kind", "detail"),
+    ("body", "failure"),
     [
-        ({}, "malformed", "choices[0].message is missing in the answer"),
-        ({"choices": None}, "malformed", "choices[0].message is missing in the answer"),
-        ({"choices": [None]}, "malformed", "choices[0].message is missing in the answer"),
-        ({"choices": {"0": 1}}, "malformed", "choices[0].message is missing in the answer"),
-        (completion(None), "malformed", "choices[0].message is missing in the answer"),
-        (completion({"refusal": "I cannot."}), "request", "the model refused to answer: I cannot."),
-        (completion({"content": "half"}, "content_filter"), "request", "the API's content filter withheld the answer"),
-        ({"error": "down"}, "server", "the API answered with an error: down"),
-        # https://openrouter.ai/docs/api-reference/errors
-        (
-            completion({"content": ""}, "error", choice={"error": {"code": 502, "message": "went away"}}),
-            "server",
-            "the API answered with an error: went away",
+        *(
+            (body, MISSING)
+            for body in ({}, *({"choices": each} for each in (None, [None], {"0": 1})), completion(None))
         ),
+        (completion({"refusal": "I cannot."}), "request: the model refused to answer: I cannot."),
+        (completion({"content": "half"}, "content_filter"), "request: the API's content filter withheld the answer"),
+        ({"error": "down"}, "server: the API answered with an error: down"),
+        (completion({"content": ""}, "error", choice=WENT_AWAY), "server: the API answered with an error: went away"),
     ],
 )
-def test_a_completion_without_an_answer_is_an_error(body: JsonObject, kind: str, detail: str) -> None:
+def test_a_completion_without_an_answer_is_an_error(body: JsonObject, failure: str) -> None:
     with pytest.raises(ProviderError) as caught:
         read_chat(body)
-    assert (caught.value.kind, caught.value.detail) == (kind, detail)
+    assert f"{caught.value.kind}: {caught.value.detail}" == failure
 
 
 def test_arguments_of_tool_calls_may_be_anything() -> None:
@@ -149,22 +148,21 @@ def test_arguments_of_tool_calls_may_be_anything() -> None:
     assert found.has_trace
 
 
+FILTERED = {"incomplete_details": {"reason": "content_filter"}}
+
+
 @pytest.mark.parametrize(
     ("output", "more", "expected"),
     [
         ([{"content": [{"type": "output_text", "text": "4"}, {"type": "output_text", "text": "2"}]}], {}, "42"),
         ([{"type": "reasoning", "content": [{"type": "text", "text": "hm"}]}], {}, ""),
         ([{"content": [{"type": "refusal", "refusal": "No."}]}], {}, "request: the model refused to answer: No."),
-        ([], {"status": "queued"}, "server: the API answered with status queued"),
-        ([], {"status": "in_progress"}, "server: the API answered with status in_progress"),
-        ([], {"status": "failed"}, "server: the API answered with status failed"),
-        ([], {"status": "cancelled"}, "server: the API answered with status cancelled"),
-        ([], {"error": {"message": "down"}}, "server: the API answered with an error: down"),
-        (
-            [],
-            {"incomplete_details": {"reason": "content_filter"}},
-            "request: the API's content filter withheld the answer",
+        *(
+            ([], {"status": status}, f"server: the API answered with status {status}")
+            for status in ("queued", "in_progress", "failed", "cancelled")
         ),
+        ([], {"error": {"message": "down"}}, "server: the API answered with an error: down"),
+        ([], FILTERED, "request: the API's content filter withheld the answer"),
         *((output, {}, "malformed: output is missing in the answer") for output in (None, "42", {"type": "message"})),
     ],
 )

@@ -19,6 +19,7 @@ import pytest
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.errors import CannotGoOn
+from agentv_ci.execute.apis.connection import connect
 from agentv_ci.execute.apis.through_httpx import probe_status
 from agentv_ci.execute.apis.transport import Transport
 from tests.servers.chat_api import chat_api, fails, says
@@ -141,13 +142,16 @@ def test_a_post_is_json_and_of_repeated_headers_the_last_one_is_sent(headers: di
     asyncio.run(main())
 
 
-def test_questions_at_once_have_a_connection_each_and_later_ones_reuse_them() -> None:
+def test_questions_at_once_have_a_connection_each_which_later_ones_reuse_until_it_is_closed() -> None:
     async def main() -> None:
-        async with wire(delay_s=0.02) as seen, transport(seen.url) as opened:
-            for _ in range(2):
-                await asyncio.gather(*(post(opened) for _ in range(8)))
-            await post(opened)
-        assert sorted(len(each) for each in seen.connections) == [2] * 7 + [3]
+        async with wire(delay_s=0.02) as seen:
+            async with transport(seen.url) as opened:
+                for _ in range(2):
+                    await asyncio.gather(*(post(opened) for _ in range(8)))
+                await post(opened)
+            assert sorted(len(each) for each in seen.connections) == [2] * 7 + [3]
+            async with asyncio.timeout(10):
+                await asyncio.gather(*seen.tasks)
 
     asyncio.run(main())
 
@@ -159,17 +163,6 @@ def test_a_connection_that_the_server_closes_is_not_reused() -> None:
                 await post(opened)
                 await asyncio.sleep(0.01)
         assert len(seen.requests) == 3
-
-    asyncio.run(main())
-
-
-def test_closing_leaves_no_connection_open() -> None:
-    async def main() -> None:
-        async with wire() as seen:
-            async with transport(seen.url) as opened:
-                await asyncio.gather(*(post(opened) for _ in range(4)))
-            async with asyncio.timeout(10):
-                await asyncio.gather(*seen.tasks)
 
     asyncio.run(main())
 
@@ -209,30 +202,29 @@ def test_a_reply_is_read_as_json_in_utf_8(body: bytes, headers: dict[str, str], 
     assert reply is None or found == reply
 
 
+ELSEWHERE = {"location": "https://elsewhere.example/v1"}
+
+
 @pytest.mark.parametrize(
-    ("reply", "kind", "detail"),
+    ("reply", "failure"),
     [
-        (Reply(200, b"<html>\nhello</html>"), "malformed", "the answer is not JSON: <html> hello</html>"),
-        (Reply(200, b""), "malformed", "the answer is not JSON"),
-        (Reply(200, b"[1, 2]"), "malformed", "the answer is not a JSON object: [1, 2]"),
-        (Reply(200, b"NaN"), "malformed", "the answer is not"),
-        (Reply(200, b"[" * 100_000), "malformed", "the answer is not JSON: [[["),
-        (Reply(200, b"not gzip", {"content-encoding": "gzip"}), "network", "DecodingError at http://127.0.0.1:"),
-        (Reply(502, b"\xff\xfe", {"content-type": "text/html; charset=undefined"}), "server", "HTTP 502: "),
-        (
-            Reply(302, b"", {"location": "https://elsewhere.example/v1"}),
-            "request",
-            "HTTP 302: a redirect to https://elsewhere.example/v1; check base_url",
-        ),
-        (fails(404, "no such model"), "request", "HTTP 404: no such model (asked http://127.0.0.1:"),
-        (replace(says("x" * 1000), cut_at=500), "network", "RemoteProtocolError at http://127.0.0.1:"),
+        (Reply(200, b"<html>\nhello</html>"), "malformed: the answer is not JSON: <html> hello</html>"),
+        (Reply(200, b""), "malformed: the answer is not JSON"),
+        (Reply(200, b"[1, 2]"), "malformed: the answer is not a JSON object: [1, 2]"),
+        (Reply(200, b"NaN"), "malformed: the answer is not"),
+        (Reply(200, b"[" * 100_000), "malformed: the answer is not JSON: [[["),
+        (Reply(200, b"not gzip", {"content-encoding": "gzip"}), "network: DecodingError at http://127.0.0.1:"),
+        (Reply(502, b"\xff\xfe", {"content-type": "text/html; charset=undefined"}), "server: HTTP 502: "),
+        (Reply(302, b"", ELSEWHERE), f"request: HTTP 302: a redirect to {ELSEWHERE['location']}; check base_url"),
+        (fails(404, "no such model"), "request: HTTP 404: no such model (asked http://127.0.0.1:"),
+        (replace(says("x" * 1000), cut_at=500), "network: RemoteProtocolError at http://127.0.0.1:"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_reply_that_cannot_be_used_is_an_error(reply: Reply, kind: str, detail: str) -> None:
+def test_a_reply_that_cannot_be_used_is_an_error(reply: Reply, failure: str) -> None:
     with chat_api(reply) as api:
         error = failure_of(api.base_url)
-    assert (error.kind, error.detail[: len(detail)], len(api.requests)) == (kind, detail, 1)
+    assert (f"{error.kind}: {error.detail}"[: len(failure)], len(api.requests)) == (failure, 1)
 
 
 def test_a_server_that_is_not_there_is_a_network_error_without_the_password() -> None:
@@ -354,6 +346,26 @@ def test_the_usual_authorities_are_trusted_whatever_the_case_of_the_scheme() -> 
         context = opened._ssl_context(None)  # noqa: SLF001  # only seen here
         assert context is not None
         assert context.get_ca_certs()
+
+
+@pytest.mark.parametrize(
+    ("url", "port", "is_encrypted"),
+    [("http://a.example", 80, False), ("https://a.example", 443, True), ("https://a.example:8443", 8443, True)],
+)
+def test_a_connection_has_the_port_of_its_scheme_unless_the_address_has_one(
+    url: str, port: int, is_encrypted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[str, int, object]] = []
+    context = ssl.create_default_context()
+
+    async def refuse(_: object, __: object, host: str, port: int, **given: object) -> None:
+        seen.append((host, port, given["ssl"]))
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(asyncio.BaseEventLoop, "create_connection", refuse)
+    with pytest.raises(ProviderError, match=f"ConnectError at {url}"):
+        asyncio.run(connect(url, context))
+    assert seen == [("a.example", port, context if is_encrypted else None)]
 
 
 @pytest.mark.parametrize("content", [None, "not a certificate"])

@@ -7,7 +7,6 @@ from typing import Any, Literal
 import pytest
 
 from agentv_ci.contracts.api_targets import AnthropicTarget
-from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import ChatMessage, ProviderError
 from agentv_ci.contracts.results import ToolCall
 from agentv_ci.execute.apis.provider import DEFAULT_SYSTEM_PROMPT, Api
@@ -90,19 +89,15 @@ def test_the_limit_is_always_sent() -> None:
 UNSUPPORTED = "c: temperature is ignored: the model does not support it"
 
 
+THINKS = "c: temperature is ignored: it cannot be combined with thinking"
+
+
 @pytest.mark.parametrize(
     ("model", "given", "warned"),
     [
-        ("claude-haiku-4-5", {}, []),
-        ("claude-opus-4-6", {}, []),
-        ("my-own-model", {}, []),
-        ("claude-opus-4-7", {}, [UNSUPPORTED]),
-        ("claude-haiku-5-5", {}, [UNSUPPORTED]),
-        (
-            "claude-haiku-4-5",
-            {"thinking_budget": 5},
-            ["c: temperature is ignored: it cannot be combined with thinking"],
-        ),
+        *((model, {}, []) for model in ("claude-haiku-4-5", "claude-opus-4-6", "my-own-model")),
+        *((model, {}, [UNSUPPORTED]) for model in ("claude-opus-4-7", "claude-haiku-5-5")),
+        ("claude-haiku-4-5", {"thinking_budget": 5}, [THINKS]),
     ],
 )
 def test_a_temperature_is_sent_to_models_that_support_it(model: str, given: dict[str, Any], warned: list[str]) -> None:
@@ -134,19 +129,15 @@ def test_texts_are_the_answer_and_tool_calls_a_trace() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "kind", "detail"),
+    ("content", "failure"),
     [
-        (
-            {"content": [{"type": "text", "text": "No."}], "stop_reason": "refusal"},
-            "request",
-            "the model refused to answer: No.",
-        ),
-        ({"content": [], "stop_reason": "refusal"}, "request", "the model refused to answer"),
-        ({}, "malformed", "content is missing in the answer"),
-        ({"content": "42"}, "malformed", "content is missing in the answer"),
+        ([{"type": "text", "text": "No."}], "request: the model refused to answer: No."),
+        ([], "request: the model refused to answer"),
+        (None, "malformed: content is missing in the answer"),
+        ("42", "malformed: content is missing in the answer"),
     ],
 )
-def test_an_answer_without_content_is_an_error(body: JsonObject, kind: str, detail: str) -> None:
+def test_an_answer_without_content_is_an_error(content: Any, failure: str) -> None:
     with pytest.raises(ProviderError) as caught:
-        api().response(body)
-    assert (caught.value.kind, caught.value.detail) == (kind, detail)
+        api().response({"content": content, "stop_reason": "refusal"})
+    assert f"{caught.value.kind}: {caught.value.detail}" == failure

@@ -78,34 +78,38 @@ def test_thoughts_are_not_part_of_the_answer_and_calls_are_a_trace() -> None:
     assert (found.has_trace, found.model, found.finish_reason) == (True, "m", "STOP")
 
 
+BLOCKED = "request: the API blocked the prompt"
+
+
+def stopped(reason: str, **more: Any) -> JsonObject:
+    return {"candidates": [{"finishReason": reason, **more}]}
+
+
 @pytest.mark.parametrize(
-    ("body", "kind", "detail"),
+    ("body", "failure"),
     [
-        ({"promptFeedback": {"blockReason": "SAFETY"}}, "request", "the API blocked the prompt: SAFETY"),
+        ({"promptFeedback": {"blockReason": "SAFETY"}}, f"{BLOCKED}: SAFETY"),
         (
-            {"promptFeedback": {"blockReason": "OTHER", "blockReasonMessage": "Sorry"}},
-            "request",
-            "the API blocked the prompt: OTHER: Sorry",
+            {"promptFeedback": {"blockReason": "A", "blockReasonMessage": "B"}},
+            "request: the API blocked the prompt: A: B",
         ),
-        ({}, "malformed", "candidates are missing in the answer"),
-        ({"candidates": ["42"]}, "malformed", "candidates are missing in the answer"),
-        ({"candidates": [{"finishReason": "RECITATION"}]}, "request", "the answer was stopped: RECITATION"),
+        ({}, "malformed: candidates are missing in the answer"),
+        ({"candidates": ["42"]}, "malformed: candidates are missing in the answer"),
+        (stopped("RECITATION"), "request: the answer was stopped: RECITATION"),
+        (stopped("SAFETY", content={"parts": [{"text": "half"}]}), "request: the answer was stopped: SAFETY"),
         (
-            {"candidates": [{"finishReason": "SAFETY", "content": {"parts": [{"text": "half"}]}}]},
-            "request",
-            "the answer was stopped: SAFETY",
-        ),
-        (
-            {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL", "finishMessage": "bad"}]},
-            "malformed",
-            "the answer was stopped: MALFORMED_FUNCTION_CALL: bad",
+            stopped("MALFORMED_FUNCTION_CALL", finishMessage="bad"),
+            "malformed: the answer was stopped: MALFORMED_FUNCTION_CALL: bad",
         ),
     ],
 )
-def test_a_withheld_answer_is_an_error(body: JsonObject, kind: str, detail: str) -> None:
+def test_a_withheld_answer_is_an_error(body: JsonObject, failure: str) -> None:
     with pytest.raises(ProviderError) as caught:
         api().response(body)
-    assert (caught.value.kind, caught.value.detail) == (kind, detail)
+    assert f"{caught.value.kind}: {caught.value.detail}" == failure
+
+
+COUNTS: JsonObject = {"promptTokenCount": 3, "toolUsePromptTokenCount": 4, "thoughtsTokenCount": 5}
 
 
 @pytest.mark.parametrize(
@@ -114,10 +118,7 @@ def test_a_withheld_answer_is_an_error(body: JsonObject, kind: str, detail: str)
         (None, None),
         ({}, Usage()),
         ({"promptTokenCount": "many"}, Usage()),
-        (
-            {"promptTokenCount": 3, "toolUsePromptTokenCount": 4, "thoughtsTokenCount": 5},
-            Usage(input_tokens=7, output_tokens=5),
-        ),
+        (COUNTS, Usage(input_tokens=7, output_tokens=5)),
     ],
 )
 def test_usage_adds_thoughts_and_prompts_of_tools(block: JsonObject | None, usage: Usage | None) -> None:
