@@ -65,23 +65,6 @@ class TestBundledExample:
             "(did you mean 'expected_outcome'?) [AV202] (reviews-a-file)\n"
         )
 
-    def test_wrong_answer_fails_its_case(self, example: Project) -> None:
-        edit(example, "agent/agent.py", 'return f"Your name is {name_in(prompt)}."', 'return "Your name is Bob."')
-        done = example.run("eval", EXAMPLE, "--out", "r.jsonl", "--junit", "r.xml")
-        assert done.code == 1
-        assert f"  fail 0.000  remembers-the-conversation  ({EXAMPLE}:" in done.out
-        assert "    does not contain 'Ada'\n" in done.out
-        assert "gate: not passed\n  pass rate 75.0% is below 100.0%\n" in done.out
-        failures = [
-            case.name for suite in JUnitXml.fromfile(str(example.path("r.xml"))) for case in suite if case.result
-        ]
-        assert failures == ["remembers-the-conversation [default]"]
-
-    def test_crash_of_the_agent_is_an_infrastructure_error(self, example: Project) -> None:
-        example.write({"agent/agent.py": "raise SystemExit('no model loaded')\n"})
-        done = example.run("eval", EXAMPLE, "--out", "r.jsonl", "--max-retries", "0")
-        assert (done.code, "process: no model loaded (exit code 1)" in done.out) == (4, True)
-
 
 def test_scripts_in_three_languages_score_alike(tmp_path: Path) -> None:
     project = copied("code-evaluators", tmp_path)

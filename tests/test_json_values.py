@@ -66,23 +66,12 @@ def test_equality_is_that_of_json(one: Any, other: Any, same: bool) -> None:
         (" 7 ", Decimal(7)),
         ("-1e3", Decimal(-1000)),
         (10**400, Decimal(10) ** 400),
-        ("1_000", None),
-        ("1,000", None),
-        ("", None),
-        ("NaN", None),
-        ("inf", None),
-        ("-Infinity", None),
-        ("sNaN", None),
-        ("0x10", None),
-        ("1 2", None),
-        ("1e99999999999999999999999", None),
-        ("9e9999999", None),
-        ("1e-9999999", None),
-        ("1" * 100_000, None),
-        (True, None),
-        (None, None),
-        ([1], None),
-        ({}, None),
+        *(
+            (text, None)
+            for text in ("", "1_000", "1,000", "NaN", "inf", "-Infinity", "sNaN", "0x10", "1 2", "1" * 100_000)
+        ),
+        *((text, None) for text in ("1e99999999999999999999999", "9e9999999", "1e-9999999")),
+        *((value, None) for value in (True, None, [1], {})),
     ],
 )
 def test_number_of_a_value(value: Any, number: Decimal | None) -> None:

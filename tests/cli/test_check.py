@@ -85,13 +85,11 @@ class TestCheck:
         ],
     )
     def test_invalid_options_check_nothing(self, key: str, context: str, error: str, project: Project) -> None:
-        done = project.run("check", "r.jsonl", "--validator", key, "--context", context)
-        assert (done.code, done.out) == (2, "")
-        assert error in done.err
+        project.refuses("check", "r.jsonl", "--validator", key, "--context", context, error=error)
 
     def test_file_named_twice_is_an_error(self, project: Project) -> None:
-        done = project.run("check", "r.jsonl", "./r.jsonl", "--validator", "outlier_detection")
-        assert (done.code, done.err) == (2, "error: a results file is named twice\n")
+        arguments = ["check", "r.jsonl", "./r.jsonl", "--validator", "outlier_detection"]
+        project.refuses(*arguments, error="error: a results file is named twice")
 
 
 def validations(project: Project, name: str) -> list[dict[str, Any]]:

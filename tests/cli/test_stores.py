@@ -111,8 +111,7 @@ class TestCache:
     @pytest.mark.parametrize("command", ["info", "clear"])
     def test_cache_must_be_a_folder(self, command: str, project: Project) -> None:
         project.write({"c": "mine"})
-        done = project.run("cache", command, "--cache-dir", "c")
-        assert (done.code, done.err) == (2, "error: --cache-dir: 'c' is not a directory\n")
+        project.refuses("cache", command, "--cache-dir", "c", error="error: --cache-dir: 'c' is not a directory")
 
     @pytest.mark.parametrize("command", ["info", "clear"])
     def test_answers_removed_meanwhile_are_not_an_error(

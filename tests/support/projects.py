@@ -66,6 +66,15 @@ class Project:
         """Run the evals, with the results in `r.jsonl`."""
         return self.run("eval", "evals", "--out", "r.jsonl", *flags)
 
+    def refuses(self, *arguments: str | Path, error: str = "error: ", code: int = 2) -> None:
+        """Run a command that must print nothing but a message with this text, and change no file."""
+        before = self.files()
+        done = self.run(*arguments)
+        shown = " ".join(done.err.replace(f"{self.folder}/", "").split())
+        assert (done.code, done.out, " ".join(error.split()) in shown) == (code, "", True), done
+        assert "Traceback" not in done.err
+        assert self.files() == before
+
     def path(self, name: str) -> Path:
         """Return the path of a file."""
         return self.folder / name
