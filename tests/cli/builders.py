@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
+import select
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tests.support import CommandResult, clean_environment, run_command, run_process
 from tests.support.evals import tool
@@ -50,6 +53,66 @@ def stopped(project: Project, *arguments: str, when: Callable[[], bool], by: sig
     finally:
         process.kill()
     return CommandResult(process.returncode, out, err)
+
+
+class Terminal:
+    """A command with its streams, or one of them, on a terminal; the others are pipes."""
+
+    def __init__(self, folder: Path, *arguments: str, stream: str | None = None, **env: str) -> None:
+        self._main, end = pty.openpty()
+        names = ("stdin", "stdout", "stderr")
+        streams: dict[str, Any] = {name: end if stream in (None, name) else subprocess.PIPE for name in names}
+        self._process: subprocess.Popen[bytes] = subprocess.Popen(
+            [sys.executable, "-m", "agentv_ci", *arguments],
+            cwd=folder,
+            env=clean_environment({"TERM": "xterm-256color", "COLUMNS": "100", **env}),
+            start_new_session=True,
+            **streams,
+        )
+        os.close(end)
+        self.shown, self.other = "", ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait(ENDS_S)
+        os.close(self._main)
+
+    def wait_for(self, text: str) -> None:
+        """Read until a new text is shown."""
+        seen = len(self.shown)
+        while text not in self.shown[seen:]:
+            assert self._read(), self.shown
+
+    def answer(self, question: str, line: str) -> None:
+        self.wait_for(question)
+        os.write(self._main, f"{line}\n".encode())
+
+    def interrupt(self) -> None:
+        """Send Ctrl-C as soon as the process waits for an answer; before, Python misses the signal."""
+        state = ["ps", "-o", "stat=", "-p", str(self._process.pid)]
+        while not subprocess.run(state, capture_output=True, text=True, check=True).stdout.startswith("S"):
+            time.sleep(0.01)
+        self._process.send_signal(signal.SIGINT)
+
+    def end(self) -> int:
+        """Read to the end, and return the exit code; `other` is then what the pipes got."""
+        while self._read():
+            pass
+        out, err = self._process.communicate(timeout=ENDS_S)
+        self.other = (out or err or b"").decode()
+        return self._process.returncode
+
+    def _read(self) -> bool:
+        """Read what is shown next; False at the end."""
+        assert select.select([self._main], [], [], ENDS_S)[0], self.shown
+        with suppress(OSError):  # the other end is closed
+            piece = os.read(self._main, 65_536)
+            self.shown += piece.decode("utf-8", "replace").replace("\r\n", "\n")
+            return bool(piece)
+        return False
 
 
 GREETS = {

@@ -17,7 +17,11 @@ from tests.support.evals import tool
 from tests.support.projects import GREETS, HELLO, Project
 from tests.support.runs import VERDICTS, case, row, rows_of
 
-REPEATED = ({"passed": [1], "missed": [1]}, {"passed": [], "missed": []}, {"passed": [1, 1], "missed": []})
+REPEATED: Sequence[dict[str, list[int]]] = (
+    {"passed": [1], "missed": [1]},
+    {"passed": [], "missed": []},
+    {"passed": [1, 1], "missed": []},
+)
 IDS = {
     "escape": "a\x1b]0;owned\x07\x1b[2Jb",
     "runner": "##[error]owned",
@@ -197,36 +201,26 @@ class TestCompare:
         assert compared(project, "h.jsonl", "b.jsonl")["cases"][0]["id"] == IDS[name]
 
     @pytest.mark.parametrize(
-        ("base", "head", "code", "change"),
+        ("base", "head", "flags", "code", "change"),
         [
-            ("e", "p", 4, "not enough evidence"),
-            ("p", "e", 4, "not enough evidence"),
-            ("e", "e", 4, "not enough evidence"),
-            ("p", "f", 1, "regressed"),
-            ("p", "b", 1, "regressed"),
-            ("b", "f", 1, "regressed"),
-            ("f", "p", 0, "improved"),
-            ("p", "p", 0, "unchanged"),
-            ("p", "pee", 0, "not enough evidence"),
-            ("pp", "pf", 0, "not enough evidence"),
-            ("ppppp", "fffff", 1, "regressed"),
-            ("p", "fffff", 0, "not enough evidence"),
-            ("eep", "eef", 0, "not enough evidence"),
+            ("e", "p", [], 4, "not enough evidence"),
+            ("p", "e", [], 4, "not enough evidence"),
+            ("p", "f", [], 1, "regressed"),
+            ("f", "p", [], 0, "improved"),
+            ("p", "p", [], 0, "unchanged"),
+            ("pp", "ff", [], 0, "not enough evidence"),
+            ("pp", "ff", ["--confidence", "0.9"], 1, "regressed"),
+            ("p", "fffff", [], 0, "not enough evidence"),
+            ("eep", "eef", [], 0, "not enough evidence"),
         ],
     )
-    def test_change_of_one_case(self, base: str, head: str, code: int, change: str, project: Project) -> None:
+    def test_change_of_one_case(
+        self, base: str, head: str, flags: list[str], code: int, change: str, project: Project
+    ) -> None:
         for name, verdicts in (("b.jsonl", base), ("h.jsonl", head)):
             store(project, name, *rows_of(case(trials=len(verdicts)), verdicts))
-        found = compared(project, "b.jsonl", "h.jsonl")
+        found = compared(project, "b.jsonl", "h.jsonl", *flags)
         assert (found["exit_code"], changes(found)) == (code, {change: 1})
-
-    def test_means_in_a_reason_differ(self, project: Project) -> None:
-        cases = [case(f"case-{number}") for number in range(10)]
-        store(project, "b.jsonl", *(row("pass", 0.9001, of=each) for each in cases))
-        store(project, "h.jsonl", *(row("pass", 0.9, of=each) for each in cases))
-        (reason,) = compared(project, "b.jsonl", "h.jsonl")["reasons"]
-        before, now = reason.partition(": ")[2].partition(" (")[0].split(" → ")
-        assert before != now
 
     @pytest.mark.parametrize(
         "measured", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "yesterday", "", "2030"]
@@ -236,13 +230,6 @@ class TestCompare:
         found = compared(project, "base.json", "base.jsonl")
         assert found["exit_code"] == 0
         assert all("days old" in warning for warning in found["warnings"])
-
-    def test_changed_case_is_marked(self, project: Project) -> None:
-        store(project, "b.jsonl", row("pass"))
-        store(project, "h.jsonl", row("fail", digest="1" * 64))
-        found = compared(project, "b.jsonl", "h.jsonl")
-        assert found["cases"][0]["stale"]
-        assert found["warnings"][0].startswith("1 case changed since b.jsonl")
 
     @pytest.mark.parametrize(
         ("base", "head", "expected"),
@@ -274,12 +261,9 @@ class TestCompare:
         for name, verdict in (("b.jsonl", "p"), ("h.jsonl", "f")):
             cases = (("a", verdict * 2), ("b", "ff"))
             store(project, name, *(each for id_, word in cases for each in rows_of(case(id_, trials=2), word)))
-        done = project.run("compare", "b.jsonl", "h.jsonl")
-        assert done.code == 0
-        assert "not enough evidence  a: 2/2 passed → 0/2 passed" in done.out
-        assert "2 cases with too few trials" in done.out
-        assert "use --repeat 5" in done.out
-        assert project.run("compare", "b.jsonl", "h.jsonl", "--confidence", "0.9").code == 1
+        printed = project.run("compare", "b.jsonl", "h.jsonl").out
+        assert "not enough evidence  a: 2/2 passed → 0/2 passed" in printed
+        assert "2 cases with too few trials" in printed
 
     def test_lost_verdict_is_not_a_pass(self, project: Project) -> None:
         store(project, "b.jsonl", *(row(each, of=case(each)) for each in ("pass", "fail")))

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
-import os
-import pty
 import re
-import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -17,7 +14,7 @@ from agentv_ci.cli import running
 from agentv_ci.cli.running import show_progress
 from agentv_ci.execute.run_services import Progress
 from agentv_ci.text import ANSI
-from tests.support import clean_environment
+from tests.cli.builders import Terminal
 from tests.support.evals import tool
 from tests.support.projects import HELLO, Project
 
@@ -97,22 +94,8 @@ class TestProgress:
 
 def on_a_terminal(project: Project, stream: str, **env: str) -> tuple[int, str, str]:
     """Run the evals with one stream on a terminal; returns exit code, what that shows, and what the other one has."""
-    ours, theirs = pty.openpty()
-    other = "stderr" if stream == "stdout" else "stdout"
-    streams = {stream: theirs, other: subprocess.PIPE, "stdin": subprocess.DEVNULL}
-    command = [sys.executable, "-m", "agentv_ci", "eval", "evals", "--out", "r.jsonl"]
-    environment = clean_environment({"TERM": "xterm-256color", **env})
-    with subprocess.Popen(command, cwd=project.folder, env=environment, **streams) as process:  # type: ignore[call-overload]  # by name
-        os.close(theirs)
-        shown = b""
-        try:
-            while piece := os.read(ours, 65_536):
-                shown += piece
-        except OSError:
-            pass  # the other end is closed
-        out, err = process.communicate(timeout=60)
-    os.close(ours)
-    return process.returncode, shown.decode().replace("\r\n", "\n"), (out or err or b"").decode()
+    with Terminal(project.folder, "eval", "evals", "--out", "r.jsonl", stream=stream, **env) as terminal:
+        return terminal.end(), terminal.shown, terminal.other
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from agentv_ci.jsonschema.violations import violations
 from tests.support import clean_environment
 from tests.support.evals import tool
-from tests.support.projects import GREETS, HELLO, JUDGED, Project
+from tests.support.projects import GREETS, HELLO, Project
 
 FAILS = {"evaluators": [{**HELLO, "value": "Bye"}]}
 
@@ -134,20 +134,6 @@ class TestOptions:
         assert project.eval("--agent-timeout", "0.05", "--max-retries", "1", "--eval-id", "greets").code == 4
         (row,) = project.rows()
         assert (row["error_kind"], row["attempts"], row["error"]) == ("timeout", 2, "no answer within 0.05 s")
-
-    def test_dry_run_asks_no_target_and_needs_no_keys(self, project: Project) -> None:
-        check = {"type": "command", "command_template": "touch probed"}
-        judge = {"name": "judge", "provider": "openai", "model": "m", "api_key": "${{ NOT_SET_ANYWHERE }}"}
-        project.documents("a", "b", evaluators=[JUDGED], targets=(tool("touch asked", healthcheck=check), judge))
-        done = project.eval("--dry-run")
-        assert done.code == 0
-        assert done.out.startswith("dry run: ")
-        assert "gate: not applied to a dry run\n" in done.out
-        assert [(row["dry_run"], row["provider"], row["verdict"]) for row in project.rows()] == [
-            (True, "mock", "pass")
-        ] * 2
-        assert project.json("r.report.json")["dry_run"] is True
-        assert [*project.folder.rglob("asked"), *project.folder.rglob("probed")] == []
 
 
 class TestPlans:
