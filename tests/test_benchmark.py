@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections import UserDict
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -52,7 +52,6 @@ targets:
 MOCK = RunnerSpec(key="mock", config={"response": "yes", "usage": {"input_tokens": 3, "output_tokens": 2}})
 MINE = RunnerSpec(key="mine")
 SECRET = "sk-canary-0123456789"
-ENDS_S = 60
 
 
 @pytest.fixture(autouse=True)
@@ -129,12 +128,6 @@ async def asks_later(runner: Any, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 class Asking:
-    def plain(self, runner: Any, payload: Any) -> dict[str, Any]:
-        return {"said": runner.ask("x")}
-
-    async def later(self, runner: Any, payload: Any) -> dict[str, Any]:
-        return {"said": await runner.ask("x")}
-
     async def __call__(self, runner: Any, payload: Any) -> dict[str, Any]:
         return {"said": await runner.ask("x")}
 
@@ -158,13 +151,13 @@ class TestScenarios:
         (run,) = report.scenario_reports[0].runs
         assert run.output == {"first": "I am b-1", "second": "I am b-1", "params": {"steps": 1}, "seed": 7}
         assert (run.status, run.seed, run.runner_key, run.case_id) == ("success", 7, "mine", None)
-        assert 0 <= run.duration_ms < ENDS_S * 1000
+        assert 0 <= run.duration_ms < 60_000
         assert [messages[-1]["content"] for messages, _ in heard] == ["Who?", "Why?"]
         assert run.config_digest == report.config_digest
         (run,) = runs_of("twice", MOCK)
         assert run.metrics == {"input_tokens": 6, "output_tokens": 4, "total_tokens": 10}
 
-    @pytest.mark.parametrize("function", [asks_later, Asking().plain, Asking().later, Asking()])
+    @pytest.mark.parametrize("function", [asks_later, Asking().__call__, Asking()])
     def test_functions_methods_and_objects_are_scenarios(self, function: Callable[..., Any]) -> None:
         run = of_scenario(function)
         assert run.output is not None
@@ -196,9 +189,7 @@ class TestScenarios:
     @pytest.mark.parametrize(
         "value",
         [cyclic(), {"a": object()}, {"a": b"\xff"}, {(1, 2): 4}, nested(5000), [], None, "text", 3, UserDict()],
-        ids=lambda value: (
-            str(value)[:20] if not isinstance(value, dict) else type(next(iter(value.items()))[1]).__name__
-        ),
+        ids=lambda value: type(value).__name__,
     )
     def test_invalid_output_is_an_error_of_the_run(self, value: object) -> None:
         run = of_scenario(returns(value))
@@ -222,25 +213,21 @@ class TestScenarios:
         assert [run.output for run in runs] == [{"seen": [*range(n + 1)]} for n in range(3)]
 
     def test_forgotten_await_is_an_error_of_the_run(self) -> None:
-        def yields(runner: Any, payload: Any) -> Any:
+        async def yields(runner: Any, payload: Any) -> Any:
             yield {}
 
-        async def yields_later(runner: Any, payload: Any) -> Any:
-            yield {}
-
-        assert [of_scenario(function).status for function in (yields, yields_later)] == ["error", "error"]
+        assert [of_scenario(function).status for function in (yields, lambda *_: (yield {}))] == ["error", "error"]
         run = of_scenario(lambda runner, payload: asks_later(runner, {**payload}))
         assert (run.status, run.error) == ("error", "the scenario returned a coroutine; declare it with async def")
 
     def test_params_are_private_to_a_run(self) -> None:
         def counts(runner: Any, payload: dict[str, Any]) -> dict[str, Any]:
-            payload["params"]["n"] = payload["params"].get("n", 0) + 1
-            return {"n": payload["params"]["n"]}
+            payload["params"]["seen"].append(1)
+            return {"n": len(payload["params"]["seen"])}
 
-        register_scenario("counts", counts)
-        spec = ScenarioSpec(key="counts", params={}, repetitions=2)
-        assert [run.output for run in runs_of(spec, MOCK)] == [{"n": 1}, {"n": 1}]
-        assert spec.params == {}
+        params: dict[str, Any] = {"seen": []}
+        assert of_scenario(counts, params=params, repetitions=2).output == {"n": 1}
+        assert params == {"seen": []}
 
     def test_invalid_message_is_an_error_of_the_run(self) -> None:
         run = of_scenario(lambda runner, payload: {"said": runner.ask([{"role": "king", "content": "Hi"}])})
@@ -283,7 +270,7 @@ class TestExceptions:
 
     def test_errors_are_counted(self) -> None:
         register_scenario("it", raises(ValueError("no")))
-        report = ran(ScenarioSpec(key="it", repetitions=2), MOCK, validators=["structural_consistency"])
+        report = ran(ScenarioSpec(key="it", repetitions=2), MOCK)
         assert report.scenario_reports[0].aggregates["errors"] == 2
 
     @pytest.mark.parametrize(("kind", "status"), [("timeout", "timeout"), ("server", "error")])
@@ -416,11 +403,6 @@ class TestEvalFiles:
         (run,) = runs_of("a.yaml", RunnerSpec(key="mine", config={"end": "!"}))
         assert (run.runner_key, run.metrics["score"], run.output) == ("mine", 1.0, {"text": "yes!"})
         assert heard == [[{"role": "system", "content": "Be short"}, {"role": "user", "content": "May I?"}]]
-
-    def test_targets_document_is_optional(self, repository: Path) -> None:
-        (repository / "targets.yaml").unlink()
-        register_runner("mine", returns("yes"))
-        assert [run.metrics["agrees"] for run in runs_of("a.yaml", MINE, MOCK)] == [1.0, 1.0]
 
     def test_no_files_are_left(self, repository: Path) -> None:
         ran("a.yaml", MOCK)
@@ -559,9 +541,8 @@ class TestConfiguration:
 class TestValidators:
     def validations(self, *validators: str, **given: Any) -> list[dict[str, Any]]:
         report = ran(ScenarioSpec(key="asks", seeds=[7]), MOCK, validators=[*validators], **given)
-        found: list[dict[str, Any]] = json.loads(report.model_dump_json())["scenario_reports"][0]["aggregates"][
-            "validations"
-        ]
+        (scenario,) = json.loads(report.model_dump_json())["scenario_reports"]
+        found: list[dict[str, Any]] = scenario["aggregates"]["validations"]
         return found
 
     def test_validations_are_in_the_aggregates(self) -> None:
@@ -614,15 +595,9 @@ class TestConcurrency:
             assert of_scenario(function).output == {"inner": [{"said": "yes"}]}
 
     def test_benchmarks_in_threads_are_independent(self) -> None:
-        found: dict[int, list[Any]] = {}
-
-        def go(n: int) -> None:
+        def outputs(n: int) -> list[Any]:
             mine = RunnerSpec(key="mock", config={"response": str(n)})
-            found[n] = [run.output for run in runs_of(ScenarioSpec(key="asks", repetitions=5), mine)]
+            return [run.output for run in runs_of(ScenarioSpec(key="asks", repetitions=5), mine)]
 
-        threads = [threading.Thread(target=go, args=(n,)) for n in range(4)]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join(ENDS_S)
-        assert found == {n: [{"said": str(n)}] * 5 for n in range(4)}
+        with ThreadPoolExecutor(4) as threads:
+            assert [*threads.map(outputs, range(4))] == [[{"said": str(n)}] * 5 for n in range(4)]
