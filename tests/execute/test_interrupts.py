@@ -73,7 +73,7 @@ def started(
     # Tests may have been started with `nohup`, which their processes would inherit.
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     process = subprocess.Popen(
-        [*program, "eval", "evals", "--out", "r.jsonl", *arguments],
+        [*program, "eval", "evals", *([] if "--resume" in arguments else ["--out", "r.jsonl"]), *arguments],
         cwd=repository,
         env=clean_environment(),
         stdin=subprocess.DEVNULL,
@@ -142,6 +142,23 @@ def test_a_signal_that_is_ignored_from_the_start_stays_ignored(repository: Path)
         (repository / "evals" / "go").touch()
         assert run.end()[0] == 0
     assert len(list(read_rows(run.results, "jsonl"))) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["jsonl", "yaml"])
+def test_a_run_that_is_killed_again_and_again_comes_to_one_row_per_case(name: str, repository: Path) -> None:
+    cases = [f"case-{number:02}" for number in range(20)]
+    documents(repository, cases, mock(delay_ms=10))
+    results, resumed = repository / f"r.{name}", ("--resume", f"r.{name}", "--output-format", name)
+    for rows in (1, 4, 8):
+        with started(repository, *resumed) as run:
+            run.wait_until(lambda: results.exists() and results.read_bytes().count(b"schema_version") > rows)  # noqa: B023  # it is waited for here
+            assert run.end(signal.SIGKILL)[0] == -signal.SIGKILL
+    # A row of another plan, so that the file is rewritten at the end.
+    results.write_text(results.read_text("utf-8").replace("case-00", "other"), encoding="utf-8")
+    with started(repository, *resumed) as run:
+        assert run.end()[0] == 0
+    assert sorted(row.eval_id for row in read_rows(results)) == cases
 
 
 DETACHED = {

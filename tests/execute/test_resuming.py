@@ -3,122 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-import random
-import signal
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from agentv_ci.compile.overrides import Overrides
-from agentv_ci.contracts.results import ResultRow
-from agentv_ci.results.files import ResultsFormat, form
 from tests.servers.chat_api import chat_api, says
 from tests.support import clean_environment, write
-from tests.support.evals import Run, gpt, mock, real_time, tool
+from tests.support.evals import Run, gpt, mock, tool
 
 CASES = [f"case-{number:02}" for number in range(12)]
-
-KILLER = """
-    import io, json, os, signal, sys
-    from pathlib import Path
-    from tests.support import clean_environment
-    from tests.support.evals import Run, real_time
-
-    repository, form, moments = Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
-    opened = io.open
-
-    class Deadly(io.FileIO):
-        left = 0
-
-        def write(self, data):
-            data = bytes(data)
-            if len(data) > Deadly.left:
-                super().write(data[: Deadly.left])
-                os.kill(os.getpid(), signal.SIGKILL)
-            Deadly.left -= len(data)
-            return super().write(data)
-
-    def deadly(path, mode="r", buffering=-1, *rest, **named):
-        # The results file, and the one that replaces it at the end of the run.
-        if "r." + form in str(path) and mode in ("ab", "xb"):
-            raw = Deadly(path, mode)
-            return raw if buffering == 0 else io.BufferedWriter(raw, 512)
-        return opened(path, mode, buffering, *rest, **named)
-
-    def renamed(event, arguments):
-        if event == "os.rename" and str(arguments[1]).endswith("r." + form):
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    run = Run(repository, form, environment=real_time(clean_environment()))
-    # Import everything once.
-    run(out=repository / "warm.jsonl", workers=4)
-    statuses = []
-    for moment in moments:
-        child = os.fork()
-        if not child:
-            if moment is None:
-                sys.addaudithook(renamed)
-            else:
-                io.open, Deadly.left = deadly, moment
-            try:
-                run(resume=run.results, workers=4)
-            finally:
-                os._exit(0)
-        statuses.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-    print(json.dumps(statuses))
-"""
 
 
 @pytest.fixture
 def run(repository: Path) -> Run:
     return Run(repository)
-
-
-def lasting(row: ResultRow) -> dict[str, Any]:
-    """Return what is the same in every run."""
-    return row.model_dump(exclude={"timestamp", "duration_ms"})
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "seed"), [("jsonl", 1), ("yaml", 4)])
-def test_a_run_that_is_killed_again_and_again_comes_to_the_same_rows(
-    name: ResultsFormat, seed: int, repository: Path
-) -> None:
-    cases = [f"case-{number:02}" for number in range(20)]
-    run = Run(repository, name, environment=real_time(clean_environment()))
-    run.documents(cases, mock(delay_ms=1))
-    whole = {row.eval_id: lasting(row) for row in run.rows(workers=4)}
-    encode = form(name).encode
-    other, first = (encode(row) for row in (run.written()[0].model_copy(update={"digest": "0" * 64}), run.written()[1]))
-    # A row of another plan, so that the file is rewritten at the end.
-    run.results.write_text(other + first, encoding="utf-8")
-    chance = random.Random(seed)
-    # The first ones inside the rows, later ones at the end of the run; `None` is the moment before the rename.
-    moments = [*(chance.randrange(1, 3_000) for _ in range(4)), None, chance.randrange(10_000), None]
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(KILLER), repository, name, json.dumps(moments)],
-        # Without coverage, which would make every fork slow.
-        env={
-            key: value
-            for key, value in clean_environment({"PYTHONPATH": os.pathsep.join(sys.path)}).items()
-            if not key.startswith("COV")
-        },
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout) == [-signal.SIGKILL] * len(moments)
-    rows = run.rows(resume=run.results, workers=4)
-    assert sorted(row.eval_id for row in rows) == cases
-    assert {row.eval_id: lasting(row) for row in rows} == whole
-    assert not [path for path in repository.iterdir() if "tidied" in path.name]
 
 
 def test_results_behind_a_link_are_rewritten_in_place_and_keep_their_permissions(run: Run) -> None:

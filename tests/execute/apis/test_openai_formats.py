@@ -123,10 +123,8 @@ WENT_AWAY = {"error": {"code": 502, "message": "went away"}}
 @pytest.mark.parametrize(
     ("body", "failure"),
     [
-        *(
-            (body, MISSING)
-            for body in ({}, *({"choices": each} for each in (None, [None], {"0": 1})), completion(None))
-        ),
+        ({}, MISSING),
+        *(({"choices": choices}, MISSING) for choices in (None, [None], {"0": 1}, [{"message": None}])),
         (completion({"refusal": "I cannot."}), "request: the model refused to answer: I cannot."),
         (completion({"content": "half"}, "content_filter"), "request: the API's content filter withheld the answer"),
         ({"error": "down"}, "server: the API answered with an error: down"),

@@ -78,7 +78,7 @@ def test_thoughts_are_not_part_of_the_answer_and_calls_are_a_trace() -> None:
     assert (found.has_trace, found.model, found.finish_reason) == (True, "m", "STOP")
 
 
-BLOCKED = "request: the API blocked the prompt"
+BLOCKED, BAD_CALL = "request: the API blocked the prompt", "MALFORMED_FUNCTION_CALL"
 
 
 def stopped(reason: str, **more: Any) -> JsonObject:
@@ -89,18 +89,12 @@ def stopped(reason: str, **more: Any) -> JsonObject:
     ("body", "failure"),
     [
         ({"promptFeedback": {"blockReason": "SAFETY"}}, f"{BLOCKED}: SAFETY"),
-        (
-            {"promptFeedback": {"blockReason": "A", "blockReasonMessage": "B"}},
-            "request: the API blocked the prompt: A: B",
-        ),
+        ({"promptFeedback": {"blockReason": "A", "blockReasonMessage": "B"}}, f"{BLOCKED}: A: B"),
         ({}, "malformed: candidates are missing in the answer"),
         ({"candidates": ["42"]}, "malformed: candidates are missing in the answer"),
         (stopped("RECITATION"), "request: the answer was stopped: RECITATION"),
         (stopped("SAFETY", content={"parts": [{"text": "half"}]}), "request: the answer was stopped: SAFETY"),
-        (
-            stopped("MALFORMED_FUNCTION_CALL", finishMessage="bad"),
-            "malformed: the answer was stopped: MALFORMED_FUNCTION_CALL: bad",
-        ),
+        (stopped(BAD_CALL, finishMessage="bad"), f"malformed: the answer was stopped: {BAD_CALL}: bad"),
     ],
 )
 def test_a_withheld_answer_is_an_error(body: JsonObject, failure: str) -> None:

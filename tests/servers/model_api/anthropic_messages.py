@@ -141,10 +141,7 @@ class AnthropicMessages(Dialect):
         return replace(reply, headers={k: v for k, v in reply.headers.items() if k != "x-should-retry"})
 
     def failed_inside(self, asked: Asked) -> Reply:
-        error = _error(Trouble(529, "Overloaded"))
-        if not asked.body.get("stream"):
-            return answers(200, error, _HEADERS)
-        return streams([event(error, "error")], _HEADERS)
+        return answers(200, _error(Trouble(529, "Overloaded")), _HEADERS)
 
 
 def _error(trouble: Trouble) -> Json:
@@ -192,17 +189,13 @@ def _events(message: Json) -> Iterator[tuple[str, Json]]:
 
 
 def _begun(block: Json) -> Json:
-    empty: Json = {"text": "", "thinking": "", "signature": "", "input": {}}
+    empty: Json = {"text": "", "input": {}}
     return {key: empty.get(key, value) for key, value in block.items()}
 
 
 def _deltas(block: Json) -> Iterator[Json]:
-    match block["type"]:
-        case "text":
-            yield from ({"type": "text_delta", "text": piece} for piece in pieces(block["text"]))
-        case "thinking":
-            yield from ({"type": "thinking_delta", "thinking": piece} for piece in pieces(block["thinking"]))
-            yield {"type": "signature_delta", "signature": block["signature"]}
-        case _:
-            for piece in ["", *pieces(json.dumps(block["input"]))]:
-                yield {"type": "input_json_delta", "partial_json": piece}
+    if block["type"] == "text":
+        yield from ({"type": "text_delta", "text": piece} for piece in pieces(block["text"]))
+    elif block["type"] == "tool_use":
+        for piece in ["", *pieces(json.dumps(block["input"]))]:
+            yield {"type": "input_json_delta", "partial_json": piece}

@@ -121,25 +121,19 @@ class Gemini(Dialect):
         return self.error(Trouble(429, message, extra={"details": details}))
 
     def failed_inside(self, asked: Asked) -> Reply:
-        error = _error(Trouble(503, "The model is overloaded. Please try again later."))
-        return streams([event(error, end="\r\n")], _HEADERS) if _is_sse(asked) else answers(200, error, _HEADERS)
+        return answers(200, _error(Trouble(503, "The model is overloaded. Please try again later.")), _HEADERS)
 
 
 def _streams(asked: Asked) -> bool:
     return asked.route.endswith(":streamGenerateContent")
 
 
-def _is_sse(asked: Asked) -> bool:
-    return _streams(asked) and asked.query.get("alt") == "sse"
-
-
 def _reply(asked: Asked, chunks: list[Json]) -> Reply:
     found = re.search("/models/([^:]+):", asked.route)
     named = [_finished(chunk, found[1] if found else "") for chunk in chunks]
-    if _is_sse(asked):
+    if _streams(asked):
         return streams((event(chunk, end="\r\n") for chunk in named), _HEADERS)
-    # A stream that is not asked for as events is one JSON array.
-    return answers(200, named if _streams(asked) else named[0], _HEADERS)
+    return answers(200, named[0], _HEADERS)
 
 
 def _finished(chunk: Json, model: str) -> Json:

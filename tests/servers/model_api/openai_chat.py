@@ -86,7 +86,7 @@ class OpenAIChat(OpenAI):
 
     def failed_inside(self, asked: Asked) -> Reply:
         error = {"error": {"message": "Provider returned error", "code": 502, "metadata": {"provider_name": "mock"}}}
-        return streams([event(error)], self.headers) if asked.body.get("stream") else answers(200, error, self.headers)
+        return answers(200, error, self.headers)
 
     def unsupported(self, asked: Asked, parameter: str, new_name: str | None) -> Trouble | None:
         value = asked.body.get(parameter)
@@ -119,9 +119,6 @@ class OpenAIChat(OpenAI):
         counted = bool((asked.body.get("stream_options") or {}).get("include_usage"))
         # Usage is null in all chunks but the last, and only there for those who asked for it.
         usage = {"usage": None} if counted else {}
-        if self.azure:
-            filters = {"choices": [], "prompt_filter_results": PROMPT_RESULTS}
-            yield event({**head, "id": "", "model": "", "created": 0, **filters, **usage})
         for delta in _deltas(message):
             yield event({**head, "choices": [_choice(delta)], **usage})
         yield event({**head, "choices": [{**_choice({}), "finish_reason": finish}], **usage})
@@ -136,9 +133,8 @@ def _choice(delta: Json) -> Json:
 
 def _deltas(message: Json) -> Iterator[Json]:
     yield {"role": "assistant", "content": "" if message["content"] is not None else None}
-    for key in ("reasoning_content", "content", "refusal"):
-        for piece in pieces(message.get(key) or ""):
-            yield {key: piece}
+    for piece in pieces(message["content"] or ""):
+        yield {"content": piece}
     for index, call in enumerate(message.get("tool_calls") or []):
         function = call["function"]
         yield {"tool_calls": [{**call, "index": index, "function": {**function, "arguments": ""}}]}

@@ -159,20 +159,17 @@ def _item_events(item: Json) -> Iterator[_Event]:
         case "function_call":
             yield from _call_events(item)
         case _:
-            yield from _reasoning_events(item)
+            pass
     yield "response.output_item.done", {"item": item}
 
 
 def _message_events(item: Json) -> Iterator[_Event]:
     (part,) = item["content"]
-    key = "refusal" if part["type"] == "refusal" else "text"
-    named = "response.refusal" if key == "refusal" else "response.output_text"
-    logprobs: Json = {} if key == "refusal" else {"logprobs": []}
     place = {"item_id": item["id"], "content_index": 0}
-    yield "response.content_part.added", {**place, "part": {**part, key: ""}}
-    for piece in pieces(part[key]):
-        yield f"{named}.delta", {**place, "delta": piece, **logprobs}
-    yield f"{named}.done", {**place, key: part[key], **logprobs}
+    yield "response.content_part.added", {**place, "part": {**part, "text": ""}}
+    for piece in pieces(part["text"]):
+        yield "response.output_text.delta", {**place, "delta": piece, "logprobs": []}
+    yield "response.output_text.done", {**place, "text": part["text"], "logprobs": []}
     yield "response.content_part.done", {**place, "part": part}
 
 
@@ -181,13 +178,3 @@ def _call_events(item: Json) -> Iterator[_Event]:
         yield "response.function_call_arguments.delta", {"item_id": item["id"], "delta": piece}
     done = {"item_id": item["id"], "name": item["name"], "arguments": item["arguments"]}
     yield "response.function_call_arguments.done", done
-
-
-def _reasoning_events(item: Json) -> Iterator[_Event]:
-    (part,) = item["summary"]
-    place = {"item_id": item["id"], "summary_index": 0}
-    yield "response.reasoning_summary_part.added", {**place, "part": {**part, "text": ""}}
-    for piece in pieces(part["text"]):
-        yield "response.reasoning_summary_text.delta", {**place, "delta": piece}
-    yield "response.reasoning_summary_text.done", {**place, "text": part["text"]}
-    yield "response.reasoning_summary_part.done", {**place, "part": part}
