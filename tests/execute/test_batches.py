@@ -14,7 +14,6 @@ from agentv_ci.contracts.exchange import ProviderError, Request
 from agentv_ci.execute import targets
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.limits import Limits
-from agentv_ci.execute.providers import BatchProvider
 from agentv_ci.execute.run_services import Progress, RunOptions, RunServices
 from agentv_ci.execute.targets import OpenTargets
 from agentv_ci.results.rows import Trial
@@ -50,10 +49,6 @@ async def answers(
         await opened.open("default", stack)
         await opened.ask_together("default", questions)
         return [(await opened.answer(*each)).answer for each in reversed(questions)]
-
-
-def test_only_providers_that_can_ask_together_are_batch_providers() -> None:
-    assert isinstance(Session(), BatchProvider)
 
 
 def test_every_trial_gets_its_own_answer_of_one_session(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -203,6 +203,9 @@ def test_tokens_of_every_name_and_form_are_removed_and_compared(name: str, form:
     assert (text, [proof["ok"] for proof in proofs]) == ("hello", [True, True])
 
 
+FAR = f"INSTRUCTIONS_READ: `a.md` i={'9' * 5000} SHA256=AB"
+
+
 @pytest.mark.parametrize(
     ("said", "text", "reported"),
     [
@@ -214,11 +217,7 @@ def test_tokens_of_every_name_and_form_are_removed_and_compared(name: str, form:
         ("The answer.\nTOKEN", "The answer.\nINSTRUCTIONS_READ: `a.md` i=1 SHA256=AB", None),
         ("INSTRUCTIONS_READ: `a.md` i=0 SHA256=AB\nThe answer.", "The answer.", None),
         ("INSTRUCTIONS_READ: `b.md` i=1 SHA256=AB\nThe answer.", "The answer.", None),
-        (
-            f"INSTRUCTIONS_READ: `a.md` i={'9' * 5000} SHA256=AB",
-            f"INSTRUCTIONS_READ: `a.md` i={'9' * 5000} SHA256=AB",
-            None,
-        ),
+        (FAR, FAR, None),
     ],
     ids=lambda value: value[:30] if isinstance(value, str) else "",
 )
@@ -229,7 +228,5 @@ def test_only_tokens_at_the_top_of_an_answer_are_proofs(
     found, proofs = take_proofs(said.replace("TOKEN", "INSTRUCTIONS_READ: `a.md` i=1 SHA256=AB"), guidelines_of([link]))
     proof = {"file": "a.md", "i": 1, "sha256_expected": hash_of(link), "sha256_reported": reported, "ok": False}
     assert (found, proofs) == (text, [proof])
-    assert take_proofs("INSTRUCTIONS_READ: `a.md` i=1 SHA256=00\nhello", []) == (
-        "INSTRUCTIONS_READ: `a.md` i=1 SHA256=00\nhello",
-        [],
-    )
+    said = "INSTRUCTIONS_READ: `a.md` i=1 SHA256=00\nhello"
+    assert take_proofs(said, []) == (said, [])

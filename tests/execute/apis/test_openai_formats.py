@@ -9,8 +9,8 @@ import pytest
 
 from agentv_ci.contracts.api_targets import OpenAITarget
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.exchange import ChatMessage, ProviderError, Response
-from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
+from agentv_ci.contracts.exchange import ChatMessage, ProviderError
+from agentv_ci.contracts.results import ToolCall, Usage
 from agentv_ci.execute.apis.openai_formats import chat_body, read_chat, read_responses, responses_body
 from agentv_ci.execute.apis.provider import DEFAULT_SYSTEM_PROMPT
 from tests.execute.builders import question
@@ -70,19 +70,6 @@ def test_responses_body() -> None:
 def completion(message: object, reason: str | None = "stop", **more: Any) -> JsonObject:
     choice: Any = {"message": message, "finish_reason": reason, **more.pop("choice", {})}
     return {"model": "m", "choices": [choice], **more}
-
-
-def test_a_completion_is_an_answer_with_model_usage_and_finish_reason() -> None:
-    usage: Any = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
-    usage["prompt_tokens_details"] = {"cached_tokens": 20}
-    assert read_chat(completion({"content": "42"}, usage=usage)) == Response(
-        answer="42",
-        messages=(OutputMessage(role="assistant", content="42"),),
-        has_trace=False,
-        model="m",
-        usage=Usage(input_tokens=100, output_tokens=10, total_tokens=110, cached_tokens=20),
-        finish_reason="stop",
-    )
 
 
 @pytest.mark.parametrize(

@@ -44,9 +44,7 @@ class Wire:
 
 
 @asynccontextmanager
-async def wire(
-    *, context: ssl.SSLContext | None = None, delay_s: float = 0, keeps_alive: bool = True
-) -> AsyncIterator[Wire]:
+async def wire(*, context: ssl.SSLContext | None = None, delay_s: float = 0) -> AsyncIterator[Wire]:
     """Answer `{"ok": true}` to every request."""
     seen = Wire()
 
@@ -62,8 +60,6 @@ async def wire(
                 await asyncio.sleep(delay_s)
                 writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(OK) + OK)
                 await writer.drain()
-                if not keeps_alive:
-                    break
         finally:
             writer.close()
 
@@ -152,17 +148,6 @@ def test_questions_at_once_have_a_connection_each_which_later_ones_reuse_until_i
             assert sorted(len(each) for each in seen.connections) == [2] * 7 + [3]
             async with asyncio.timeout(10):
                 await asyncio.gather(*seen.tasks)
-
-    asyncio.run(main())
-
-
-def test_a_connection_that_the_server_closes_is_not_reused() -> None:
-    async def main() -> None:
-        async with wire(keeps_alive=False) as seen, transport(seen.url) as opened:
-            for _ in range(3):
-                await post(opened)
-                await asyncio.sleep(0.01)
-        assert len(seen.requests) == 3
 
     asyncio.run(main())
 

@@ -172,43 +172,36 @@ def test_a_command_runs_in_the_folder_of_its_eval_file_unless_the_target_sets_on
     assert answer("pwd -P", question(cwd=tmp_path)).answer == str(tmp_path.resolve())
     assert answer("pwd -P", question(), root=tmp_path, cwd="agent").answer == str((tmp_path / "agent").resolve())
     monkeypatch.setenv("HOME", str(tmp_path))
-    probe = {"type": "command", "command_template": "true", "cwd": "~/agent"}
+    probe = {**probes("true"), "cwd": "~/agent"}
     assert answer("pwd -P", question(), cwd="~/agent", healthcheck=probe).answer.endswith("agent")
     error = failure("true", question(), root=tmp_path, cwd="gone")
-    assert (error.kind, error.detail) == (
-        "process",
-        f"working directory '{tmp_path / 'gone'}' does not exist (setting 'cwd')",
-    )
+    assert error.kind == "process"
+    assert error.detail == f"working directory '{tmp_path / 'gone'}' does not exist (setting 'cwd')"
+
+
+LONG = "the command cannot start '/bin/sh': Argument list too long; use {PROMPT_FILE} for long prompts"
 
 
 @pytest.mark.parametrize(
-    ("command", "given", "detail"),
+    ("command", "prompt", "detail"),
     [
-        ("echo out; echo why >&2; exit 3", {}, "why (exit code 3)"),
-        ("echo out; exit 3", {}, "out (exit code 3)"),
-        ("echo '  ' >&2; exit 1", {}, "(exit code 1)"),
-        ("kill -KILL $$", {}, "(exit code -9)"),
-        ("true {OUTPUT_FILE}", {}, "the command did not write its output file: No such file or directory"),
-        ("head -c 10485761 /dev/zero > {OUTPUT_FILE}", {}, "the output file is larger than 10 MiB"),
-        ("exec yes", {}, "the command printed more than 10 MiB"),
-        (
-            "printf %s {PROMPT}",
-            {"prompt": "x" * 200_000},
-            "the command cannot start '/bin/sh': Argument list too long; use {PROMPT_FILE} for long prompts",
-        ),
-        ("printf %s {PROMPT}", {"prompt": "a\0b"}, "the command cannot start '/bin/sh': embedded null byte"),
+        ("echo out; echo why >&2; exit 3", "", "why (exit code 3)"),
+        ("echo out; exit 3", "", "out (exit code 3)"),
+        ("echo '  ' >&2; exit 1", "", "(exit code 1)"),
+        ("kill -KILL $$", "", "(exit code -9)"),
+        ("true {OUTPUT_FILE}", "", "the command did not write its output file: No such file or directory"),
+        ("head -c 10485761 /dev/zero > {OUTPUT_FILE}", "", "the output file is larger than 10 MiB"),
+        ("exec yes", "", "the command printed more than 10 MiB"),
+        ("printf %s {PROMPT}", "x" * 200_000, LONG),
+        ("printf %s {PROMPT}", "a\0b", "the command cannot start '/bin/sh': embedded null byte"),
     ],
-    ids=lambda value: value if isinstance(value, str) else "",
+    ids=lambda value: value[:40],
 )
-def test_a_command_that_fails_reports_why(command: str, given: dict[str, Any], detail: str) -> None:
-    error = failure(command, question(**given))
+def test_a_command_that_fails_reports_why(command: str, prompt: str, detail: str) -> None:
+    error = failure(command, question(prompt=prompt))
     assert (error.kind, error.detail) == ("process", detail)
-
-
-def test_the_output_of_a_failed_command_is_kept() -> None:
-    printed = failure("echo out; echo why >&2; exit 3", question()).printed
-    assert printed is not None
-    assert (printed.stdout, printed.stderr) == ("out\n", "why\n")
+    if error.printed is not None and "out;" in command:
+        assert (error.printed.stdout, error.printed.stderr) == ("out\n", "why\n" if "why" in command else "")
 
 
 def test_a_long_prompt_fits_into_its_file() -> None:
@@ -312,27 +305,33 @@ def test_an_object_with_text_is_that_text_and_all_else_is_the_answer(text: str, 
     )
 
 
+def probes(command: str) -> dict[str, str]:
+    return {"type": "command", "command_template": command}
+
+
+def reaches(url: str) -> dict[str, str]:
+    return {"type": "http", "url": url}
+
+
 @pytest.mark.parametrize(
-    ("probe", "kind", "detail"),
+    ("check", "failed"),
     [
-        ("echo not logged in >&2; exit 4", "process", "health check failed: not logged in (exit code 4)"),
-        ("sleep 60", "timeout", "health check failed: the command timed out after 0.2 s"),
-        ("http://127.0.0.1:1/health", "network", "health check of http://127.0.0.1:1/health failed: ConnectError"),
-        ("no address", "request", "health check of no address failed: UnsupportedProtocol"),
+        (probes("echo not logged in >&2; exit 4"), "process: health check failed: not logged in (exit code 4)"),
+        (probes("sleep 60"), "timeout: health check failed: the command timed out after 0.2 s"),
+        (reaches("http://127.0.0.1:1/a"), "network: health check of http://127.0.0.1:1/a failed: ConnectError"),
+        (reaches("no address"), "request: health check of no address failed: UnsupportedProtocol"),
     ],
 )
-def test_a_target_whose_health_check_fails_is_not_asked(probe: str, kind: str, detail: str, tmp_path: Path) -> None:
-    check = {"type": "http", "url": probe} if "/" in probe or probe == "no address" else {"type": "command"}
-    check |= {"command_template": probe} if check["type"] == "command" else {}
+def test_a_target_whose_health_check_fails_is_not_asked(check: dict[str, str], failed: str, tmp_path: Path) -> None:
     error = failure("touch asked", question(cwd=tmp_path), healthcheck={**check, "timeout_seconds": 0.2})
-    assert (error.kind, error.detail[: len(detail)]) == (kind, detail)
+    assert f"{error.kind}: {error.detail}".startswith(failed)
     assert not (tmp_path / "asked").exists()
 
 
 def test_a_url_must_answer_with_2xx() -> None:
     with model_api() as api:
-        answer("true", question(), healthcheck={"type": "http", "url": f"{api.url}/v1/models"})
-        error = failure("true", question(), healthcheck={"type": "http", "url": f"{api.url}/health"})
+        answer("true", question(), healthcheck=reaches(f"{api.url}/v1/models"))
+        error = failure("true", question(), healthcheck=reaches(f"{api.url}/health"))
     assert (error.kind, error.detail) == ("server", f"health check of {api.url}/health failed: HTTP 404")
 
 
@@ -340,7 +339,7 @@ def test_a_health_check_fills_placeholders_and_runs_like_the_command(tmp_path: P
     for name in ("agent", "probe"):
         (tmp_path / name).mkdir()
     seen = "printf '%s,' {EVAL_ID} {PROMPT} {GUIDELINES} {ATTEMPT} {FILES} {ATTACHMENTS} $TOKEN > seen"
-    check = {"type": "command", "command_template": seen}
+    check = probes(seen)
     given: dict[str, Any] = {"root": tmp_path, "cwd": "agent", "env": {"TOKEN": "t"}}
     answer("true", question(), healthcheck=check, **given)
     answer("true", question(), healthcheck={**check, "cwd": "probe"}, **given)
