@@ -105,10 +105,8 @@ def test_a_command_has_a_status_and_outputs_and_need_not_read_its_input(
 
 
 def test_a_command_runs_in_its_folder_with_its_environment_alone(tmp_path: Path) -> None:
-    async def main() -> ProcessResult:
-        return await run(["/bin/sh", "-c", "pwd -P; /usr/bin/env"], cwd=tmp_path, env={"ONLY": "this"}, timeout_s=30)
-
-    printed = asyncio.run(main()).stdout.split()
+    shown = run(["/bin/sh", "-c", "pwd -P; /usr/bin/env"], cwd=tmp_path, env={"ONLY": "this"}, timeout_s=30)
+    printed = asyncio.run(soon(shown)).stdout.split()
     assert (printed[0], "ONLY=this" in printed) == (str(tmp_path.resolve()), True)
     assert {each.split("=")[0] for each in printed[1:]} <= {"ONLY", "PWD", "_", "SHLVL", "OLDPWD"}
 
@@ -147,7 +145,6 @@ def test_a_time_out_ends_a_command_with_its_children_and_keeps_its_output(
     assert (folder / "farewell").exists() == ("farewell" in command)
 
 
-@pytest.mark.slow
 def test_a_time_out_is_not_held_up_by_a_detached_child_that_holds_the_output(folder: Path) -> None:
     with pytest.raises(ProcessTimedOut):
         finish([sys.executable, "-c", f"{DETACHES}child.wait()"], folder, timeout_s=1)
@@ -228,18 +225,12 @@ def test_a_missing_working_directory_is_named(tmp_path: Path) -> None:
 
 async def cancel(task: asyncio.Task[ProcessResult]) -> None:
     task.cancel()
-
-    async def outcome() -> None:
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    await soon(outcome())
+    await asyncio.wait({task}, timeout=SOON_S)
+    assert task.cancelled()
 
 
 @pytest.mark.parametrize(
-    "command",
-    ["sleep 60 & echo $! > pid; wait", "trap '' TERM; echo $$ > pid; while :; do sleep 60; done"],
-    ids=["child", "ignores TERM"],
+    "command", ["sleep 60 & echo $! > pid; wait", "trap '' TERM; echo $$ > pid; sleep 60; sleep 60"]
 )
 def test_cancelling_a_command_leaves_no_process(command: str, folder: Path) -> None:
     async def main() -> None:
@@ -264,7 +255,7 @@ def test_cancelling_a_command_while_it_starts_leaves_no_process(turns: int, star
             await asyncio.sleep(0)
         if not task.done():
             await cancel(task)
-        elif not task.cancelled():
+        else:
             assert isinstance(task.exception(), ProcessFailed)
 
     asyncio.run(main())

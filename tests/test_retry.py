@@ -34,6 +34,21 @@ def unreachable(kind: ErrorKind = "network", *, retryable: bool = True) -> Provi
     return ProviderError(kind, "ConnectError", retryable=retryable)
 
 
+def calling(*replies: ProviderError | str) -> Callable[[], Awaitable[str]]:
+    """Return a call that has these replies one after the other, and then hangs."""
+    left = iter(replies)
+
+    async def call() -> str:
+        reply = next(left, None)
+        if isinstance(reply, ProviderError):
+            raise reply
+        if reply is None:
+            await asyncio.sleep(60)
+        return reply or "too late"
+
+    return call
+
+
 async def retried(
     call: Callable[[], Awaitable[str]],
     policy: RetryPolicy,
@@ -86,17 +101,9 @@ def test_a_request_is_retried_as_the_policy_sets(
     slept: list[float],
     waits: FakeClock,
 ) -> None:
-    left = iter(replies)
-
-    async def call() -> str:
-        reply = next(left)
-        if isinstance(reply, ProviderError):
-            raise reply
-        return reply
-
     async def main() -> tuple[str, int]:
         try:
-            return await retried(call, policy, waits)
+            return await retried(calling(*replies), policy, waits)
         except ProviderError as error:
             return error.detail, error.requests
 
@@ -110,35 +117,28 @@ def test_the_default_statuses(status: int) -> None:
 
 def test_every_retry_is_reported_before_its_wait(waits: FakeClock) -> None:
     reported: list[tuple[str, int, float, int]] = []
-    replies = iter([refused(429), refused(503, retry_after="7")])
-
-    async def call() -> str:
-        if (reply := next(replies, None)) is not None:
-            raise reply
-        return "ok"
 
     def on_retry(error: ProviderError, retry: int, wait_s: float) -> None:
         reported.append((error.detail, retry, wait_s, len(waits.slept)))
 
-    asyncio.run(retried(call, DEFAULT, waits, on_retry))
+    asyncio.run(retried(calling(refused(429), refused(503, retry_after="7"), "ok"), DEFAULT, waits, on_retry))
     assert reported == [("HTTP 429", 1, 1.0, 0), ("HTTP 503", 2, 7.0, 1)]
 
 
 @pytest.mark.parametrize("sleeping", [True, False])
 def test_other_errors_and_cancellation_are_not_retried(sleeping: bool, waits: FakeClock) -> None:
-    calls: list[str] = []
+    call = calling(*([unreachable()] if sleeping else []))
+    paused: list[float] = []
 
-    async def call() -> str:
-        calls.append("call")
-        if not sleeping:
-            await asyncio.sleep(60)
-        raise unreachable()
+    async def pause(wait_s: float) -> None:
+        paused.append(wait_s)
+        await asyncio.sleep(60)
 
     async def fail() -> str:
         raise ValueError("a bug")
 
     async def main() -> None:
-        task = asyncio.create_task(retried(call, DEFAULT, waits, pause=lambda _: asyncio.sleep(60)))
+        task = asyncio.create_task(retried(call, DEFAULT, waits, pause=pause))
         await asyncio.sleep(0.05)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -147,20 +147,7 @@ def test_other_errors_and_cancellation_are_not_retried(sleeping: bool, waits: Fa
             await retried(fail, DEFAULT, waits)
 
     asyncio.run(main())
-    assert (calls, waits.slept) == (["call"], [])
-
-
-def failing(*failures: ProviderError) -> Callable[[], Awaitable[str]]:
-    """Return a call that fails so often, and then hangs."""
-    left = iter(failures)
-
-    async def call() -> str:
-        if (failure := next(left, None)) is not None:
-            raise failure
-        await asyncio.sleep(60)
-        return "too late"
-
-    return call
+    assert (len(paused), waits.slept) == (sleeping, [])
 
 
 @pytest.mark.parametrize(
@@ -176,18 +163,12 @@ def test_all_tries_and_waits_stay_within_the_time_limit(
     failures: list[ProviderError], timeout_s: float, detail: str, kind: str, requests: int, waits: FakeClock
 ) -> None:
     with pytest.raises(ProviderError) as caught:
-        asyncio.run(retried(failing(*failures), DEFAULT, waits, timeout_s=timeout_s))
+        asyncio.run(retried(calling(*failures), DEFAULT, waits, timeout_s=timeout_s))
     assert (caught.value.detail, caught.value.kind, caught.value.requests) == (detail, kind, requests)
 
 
 def test_a_pause_that_takes_longer_than_its_wait_does_not_count(waits: FakeClock) -> None:
-    replies = iter([refused(429, retry_after="0.01"), refused(429, retry_after="0.01")])
-
-    async def call() -> str:
-        if (reply := next(replies, None)) is not None:
-            raise reply
-        return "ok"
-
+    call = calling(*[refused(429, retry_after="0.01")] * 2, "ok")
     found = asyncio.run(retried(call, DEFAULT, waits, pause=lambda _: asyncio.sleep(0.15), timeout_s=0.1))
     assert found == ("ok", 3)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.report.renderers.html.document import TEMPLATES, render
@@ -18,15 +18,6 @@ from tests.support.shop import shop_run
 CHROMIUM = shutil.which("chromium")
 # As root, as in most containers, Chromium has no sandbox.
 FLAGS = ("--no-sandbox", "--disable-dev-shm-usage", "--force-color-profile=srgb", "--font-render-hinting=none")
-
-
-@dataclass(slots=True)
-class Watched:
-    """A page, and what it should not have done."""
-
-    page: Page
-    errors: list[str] = field(default_factory=list)
-    requests: list[str] = field(default_factory=list)
 
 
 Visit = Callable[..., Page]
@@ -49,30 +40,28 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def visit(browser: Browser) -> Iterator[Visit]:
     """Open files; at the end of the test no page may have logged an error or sent a request."""
-    opened: list[Watched] = []
+    opened: list[Page] = []
+    errors: list[str] = []
+    requests: list[str] = []
 
     def open_file(
         file: Path, fragment: str = "", *, width: int = 1280, script: bool = True, dark: bool = False
     ) -> Page:
-        context = browser.new_context(
-            viewport={"width": width, "height": 800},
-            java_script_enabled=script,
-            color_scheme="dark" if dark else "light",
-        )
-        watched = Watched(context.new_page())
-        watched.page.set_default_timeout(15_000)
-        watched.page.on("console", lambda message: watched.errors.append(message.text))
-        watched.page.on("pageerror", lambda error: watched.errors.append(str(error)))
-        watched.page.on("request", lambda request: watched.requests.append(request.url))
-        watched.page.goto(f"{file.as_uri()}{fragment}")
-        opened.append(watched)
-        return watched.page
+        size: ViewportSize = {"width": width, "height": 800}
+        scheme: Literal["dark", "light"] = "dark" if dark else "light"
+        page = browser.new_page(viewport=size, java_script_enabled=script, color_scheme=scheme)
+        opened.append(page)
+        page.set_default_timeout(15_000)
+        page.on("console", lambda message: errors.append(message.text))
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(f"{file.as_uri()}{fragment}")
+        return page
 
     yield open_file
     for each in opened:
-        each.page.context.close()
-    assert [each.errors for each in opened if each.errors] == []
-    assert [url for each in opened for url in each.requests if not url.startswith(("file:", "blob:"))] == []
+        each.close()
+    assert (errors, [url for url in requests if not url.startswith(("file:", "blob:"))]) == ([], [])
 
 
 @pytest.fixture
