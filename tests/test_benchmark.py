@@ -309,27 +309,20 @@ class TestRunners:
     def test_answer_may_have_lone_surrogates(self, scenario: str) -> None:
         assert of_runner(returns("yes \ud800"), scenario).status == "success"
 
-    def test_settings_are_private_to_an_answer(self) -> None:
-        def counts(messages: Any, config: dict[str, Any]) -> str:
+    def test_messages_and_settings_are_private_to_an_answer(self) -> None:
+        conversation = [{"role": "user", "content": "Hi"}]
+
+        def edits(messages: list[dict[str, Any]], config: dict[str, Any]) -> str:
+            messages[0]["content"] = "changed"
             config["seen"].append(1)
             return str(len(config["seen"]))
 
-        register_runner("it", counts)
-        spec = RunnerSpec(key="it", config={"seen": []})
-        runs = runs_of(ScenarioSpec(key="a.yaml", repetitions=2), spec)
-        assert [run.output for run in runs] == [{"text": "1"}] * 2
-        assert spec.config == {"seen": []}
-
-    def test_messages_are_private_to_an_answer(self) -> None:
-        conversation = [{"role": "user", "content": "Hi"}]
-
-        def edits(messages: list[dict[str, Any]], config: Any) -> str:
-            messages[0]["content"] = "changed"
-            return "x"
-
+        register_runner("it", edits)
         register_scenario("once", lambda runner, payload: {"said": runner.ask(conversation)})
-        of_runner(edits, "once")
-        assert conversation == [{"role": "user", "content": "Hi"}]
+        spec = RunnerSpec(key="it", config={"seen": []})
+        runs = runs_of(ScenarioSpec(key="once", repetitions=2), spec)
+        assert [run.output for run in runs] == [{"said": "1"}] * 2
+        assert (spec.config, conversation) == ({"seen": []}, [{"role": "user", "content": "Hi"}])
 
     @pytest.mark.parametrize("scenario", ["asks", "a.yaml"])
     @pytest.mark.parametrize("function", [returns(SECRET), raises(ValueError(SECRET))], ids=["answer", "error"])
@@ -495,13 +488,11 @@ class TestErrors:
         with pytest.raises(InvalidInput):
             ran("a.yaml", MOCK)
 
-    def test_invalid_registration(self) -> None:
+    def test_invalid_registration_and_configuration(self) -> None:
         with pytest.raises(ValueError, match="the key must not be empty"):
             register_scenario("", asks_later)
         with pytest.raises(TypeError, match="'x' must be a function, not int"):
             register_runner("x", 3)  # type: ignore[arg-type]
-
-    def test_invalid_configuration(self) -> None:
         with pytest.raises(ValidationError):
             EngineConfig(scenarios=[], runners=[MOCK])
         with pytest.raises(ValidationError):

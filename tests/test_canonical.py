@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 
 import pytest
 import rfc8785
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentv_ci.canonical import canonical, exact
@@ -22,6 +21,8 @@ values = st.recursive(
 
 
 @given(values)
+@example({"\ufb33": 1, "😀": 2, "é": "😀 \u2028", "a": '\n"b"\u0001', "": [{}, [], None, True, False]})
+@example([-0.0, 2.0, 1e21, 1e-7, 0.000001, 123456789012345680000.0, -1.5e-9])
 def test_canonical_form_is_that_of_rfc_8785(value: JsonValue) -> None:
     assert canonical(value).encode() == rfc8785.dumps(value)
 
@@ -31,29 +32,6 @@ def test_every_double_is_written_as_ecmascript_does(bits: int) -> None:
     (number,) = struct.unpack("d", struct.pack("Q", bits))
     if math.isfinite(number):
         assert canonical(number).encode() == rfc8785.dumps(number)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        ({"b": 1, "a": [1, 2.0, None, True]}, '{"a":[1,2,null,true],"b":1}'),
-        ({"é": "😀 \u2028"}, '{"é":"😀 \u2028"}'),
-        ({"\ufb33": 1, "😀": 2}, '{"😀":2,"\ufb33":1}'),
-        (-0.0, "0"),
-        (1e21, "1e+21"),
-        (1e-7, "1e-7"),
-        (0.000001, "0.000001"),
-        (123456789012345680000.0, "123456789012345680000"),
-        (-1.5e-9, "-1.5e-9"),
-        (2**53 + 1, "9007199254740992"),
-        ([], "[]"),
-        ({}, "{}"),
-        ('a\n"b"\u0001', '"a\\n\\"b\\"\\u0001"'),
-    ],
-)
-def test_canonical_form(value: JsonValue, text: str) -> None:
-    assert canonical(value) == text
-    assert canonical(json.loads(text)) == text
 
 
 def test_exact_form_differs_in_large_integers_alone() -> None:

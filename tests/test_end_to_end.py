@@ -58,12 +58,8 @@ class TestBundledExample:
         case = "  - id: reviews-a-file\n    "
         edit(example, EXAMPLE, f"{case}expected_outcome:", f"{case}expectd_outcome:")
         line = example.text(EXAMPLE).partition("expectd_outcome")[0].count("\n") + 1
-        done = example.run("eval", EXAMPLE, "--out", "r.jsonl")
-        assert (done.code, done.out, example.path("r.jsonl").exists()) == (2, "", False)
-        assert done.err == (
-            f"{example.path(EXAMPLE)}:{line}:5: error: unknown field 'expectd_outcome' "
-            "(did you mean 'expected_outcome'?) [AV202] (reviews-a-file)\n"
-        )
+        mistake = "unknown field 'expectd_outcome' (did you mean 'expected_outcome'?) [AV202] (reviews-a-file)"
+        example.refuses("eval", EXAMPLE, "--out", "r.jsonl", error=f"{EXAMPLE}:{line}:5: error: {mistake}\n")
 
 
 def test_scripts_in_three_languages_score_alike(tmp_path: Path) -> None:
@@ -128,12 +124,7 @@ class TestApi:
     def test_missing_variables_are_named_before_the_first_request(self, project: Project) -> None:
         project.env = {"API_URL": "", "API_LIMIT": "50"}
         project.write({".env": "API_MODEL=from-dotenv\n"})
-        done = project.eval()
-        assert done.code == 2
-        for text in ("API_KEY (api_key), API_URL (base_url)\n", ".env file\n"):
-            assert text in done.err
-        assert "API_MODEL" not in done.err
-        assert not project.path("r.jsonl").exists()
+        project.refuses("eval", "evals", error="API_KEY (api_key), API_URL (base_url)\n")
 
 
 def test_plan_runs_the_scripts_that_were_compiled(repository: Path) -> None:

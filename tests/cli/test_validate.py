@@ -29,21 +29,10 @@ def test_json_follows_the_schema(project: Project) -> None:
     counts = {"files": 3, "passed": 2, "failed": 1, "skipped": 0, "errors": 1, "warnings": 0}
     assert document["summary"] == counts
     (diagnostic,) = next(file for file in document["files"] if file["path"].endswith("bad.yaml"))["diagnostics"]
-    assert {key: diagnostic[key] for key in ("rule", "severity", "pointer", "case", "target", "hint")} == {
-        "rule": "AV201",
-        "severity": "error",
-        "pointer": "evalcases[1].expected_outcome",
-        "case": "waves",
-        "target": None,
-        "hint": None,
-    }
-    assert diagnostic["message"].startswith("missing field 'expected_outcome'")
-    assert (diagnostic["line"], diagnostic["column"], diagnostic["end_line"], diagnostic["end_column"]) == (
-        24,
-        3,
-        33,
-        4,
-    )
+    assert diagnostic.pop("message").startswith("missing field 'expected_outcome'")
+    what = {"rule": "AV201", "severity": "error", "pointer": "evalcases[1].expected_outcome"}
+    where = {"line": 24, "column": 3, "end_line": 33, "end_column": 4}
+    assert diagnostic.items() >= {**what, **where, "case": "waves", "target": None, "hint": None}.items()
 
 
 def test_paths_are_checked_in_order_and_once(project: Project) -> None:
