@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import os
 import sys
 from collections.abc import Iterator
@@ -25,6 +27,16 @@ SWEEPS = {"action", "browser", "external", "faults", "guards"}
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the corpus's expected files")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine; it fails instead of hanging."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**given), timeout=60))
+    return True
 
 
 @pytest.fixture(autouse=True)

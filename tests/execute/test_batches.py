@@ -51,43 +51,39 @@ async def answers(
         return [(await opened.answer(*each)).answer for each in reversed(questions)]
 
 
-def test_every_trial_gets_its_own_answer_of_one_session(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_every_trial_gets_its_own_answer_of_one_session(monkeypatch: pytest.MonkeyPatch) -> None:
     session, log = Session(), list[str]()
-    assert asyncio.run(answers(session, monkeypatch, "ab", log=log)) == ["answer to b", "answer to a"]
+    assert await answers(session, monkeypatch, "ab", log=log) == ["answer to b", "answer to a"]
     assert (session.together, session.alone) == ([[("a", None), ("b", None)]], [])
     assert log == ["editor: asking 2 questions in one batch"]
 
 
 @pytest.mark.parametrize("error", [ProviderError("process", "no window"), OSError("no window")])
-def test_a_failed_batch_is_asked_case_by_case(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_batch_is_asked_case_by_case(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     session, log = Session(error), list[str]()
-    found = asyncio.run(answers(session, monkeypatch, "ab", log=log))
+    found = await answers(session, monkeypatch, "ab", log=log)
     assert found == ["single answer to b", "single answer to a"]
     assert len(session.together) == 1
     assert log[1:] == ["editor: provider_batching failed: no window; asking case by case"]
 
 
-def test_only_questions_without_a_stored_answer_are_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_only_questions_without_stored_answers_are_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     session = Session()
-    asyncio.run(answers(session, monkeypatch, "ab", cache=tmp_path))
-    again = asyncio.run(answers(session, monkeypatch, "abc", cache=tmp_path))
+    await answers(session, monkeypatch, "ab", cache=tmp_path)
+    again = await answers(session, monkeypatch, "abc", cache=tmp_path)
     assert again == ["answer to c", "answer to b", "answer to a"]
-    asyncio.run(answers(session, monkeypatch, "abc", cache=tmp_path))
-    asyncio.run(answers(session, monkeypatch, ""))
-    asyncio.run(answers(session, monkeypatch, "d", dry_run=True))
+    await answers(session, monkeypatch, "abc", cache=tmp_path)
+    await answers(session, monkeypatch, "")
+    await answers(session, monkeypatch, "d", dry_run=True)
     assert [[name for name, _ in batch] for batch in session.together] == [["a", "b"], ["c"]]
 
 
-def test_an_interrupted_run_ends_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_interrupted_run_ends_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     session = Session(hangs=True)
-
-    async def main() -> None:
-        waiting = asyncio.create_task(answers(session, monkeypatch, "a"))
-        while not session.together:  # noqa: ASYNC110  # it takes a few rounds of the loop
-            await asyncio.sleep(0)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-
-    asyncio.run(asyncio.wait_for(main(), 30))
+    waiting = asyncio.create_task(answers(session, monkeypatch, "a"))
+    while not session.together:  # noqa: ASYNC110  # it takes a few rounds of the loop
+        await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
     assert session.ended

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ def limits_of(workers: int | None, answering: str, **own: int | str | None) -> L
     return Limits(workers, targets, answering, FakeClock().environment(), lambda _: None)
 
 
-def most_at_once(limit_of: Callable[[str], Limit], keys: str) -> int:
+async def most_at_once(limit_of: Callable[[str], Limit], keys: str) -> int:
     """Ask all at once; return how many were asked at a time."""
     running = most = 0
 
@@ -40,11 +40,7 @@ def most_at_once(limit_of: Callable[[str], Limit], keys: str) -> int:
             await asyncio.sleep(0.001)
             running -= 1
 
-    async def main() -> None:
-        async with asyncio.timeout(10):
-            await asyncio.gather(*map(ask, keys))
-
-    asyncio.run(main())
+    await asyncio.gather(*map(ask, keys))
     return most
 
 
@@ -62,11 +58,11 @@ def most_at_once(limit_of: Callable[[str], Limit], keys: str) -> int:
         (None, {"a": "${{ WORKERS }}"}, 1, 1),
     ],
 )
-def test_the_command_line_sets_the_limits_else_each_target_its_own(
+async def test_the_command_line_sets_the_limits_else_each_target_its_own(
     workers: int | None, own: dict[str, int | str | None], width: int, most: int
 ) -> None:
     limits = limits_of(workers, "".join(own), **own)
-    assert (limits.width, most_at_once(limits.of, "".join(own) * 10)) == (width, most)
+    assert (limits.width, await most_at_once(limits.of, "".join(own) * 10)) == (width, most)
 
 
 def test_a_judge_does_not_widen_the_run() -> None:
@@ -104,24 +100,13 @@ class Scene:
             await self.limit.pause(refusal(hint_s=hint_s), hint_s or 0)
 
 
-def play(act: Awaitable[None]) -> None:
-    async def main() -> None:
-        async with asyncio.timeout(20):
-            await act
-
-    asyncio.run(main())
-
-
-def test_each_refusal_halves_the_slots_down_to_one_and_each_round_of_answers_adds_one() -> None:
+async def test_each_refusal_halves_the_slots_down_to_one_and_each_round_of_answers_adds_one() -> None:
     scene = Scene(4)
 
-    async def act() -> None:
-        for _ in range(4):
-            await scene.fail(refusal())
-        for _ in range(1 + 2 + 3 + 10):
-            await scene.answer()
-
-    play(act())
+    for _ in range(4):
+        await scene.fail(refusal())
+    for _ in range(1 + 2 + 3 + 10):
+        await scene.answer()
     assert scene.widths == [(4, 2), (2, 1), (1, 2), (2, 3), (3, 4)]
     assert [change.reason for change in scene.changes] == ["HTTP 429"] * 2 + ["no refusals in a full round"] * 3
     assert {change.target for change in scene.changes} == {"gpt"}
@@ -129,25 +114,22 @@ def test_each_refusal_halves_the_slots_down_to_one_and_each_round_of_answers_add
 
 
 @pytest.mark.parametrize("refused", [8, 1])
-def test_questions_that_were_under_way_halve_once_and_add_nothing(refused: int) -> None:
+async def test_questions_that_were_under_way_halve_once_and_add_nothing(refused: int) -> None:
     scene = Scene(8)
 
-    async def act() -> None:
-        turns = [asyncio.Event() for _ in range(8)]
+    turns = [asyncio.Event() for _ in range(8)]
 
-        async def ask(number: int) -> None:
-            async with scene.limit.slot():
-                await turns[number].wait()
-                if number < refused:
-                    raise refusal()
+    async def ask(number: int) -> None:
+        async with scene.limit.slot():
+            await turns[number].wait()
+            if number < refused:
+                raise refusal()
 
-        asked = [asyncio.ensure_future(ask(number)) for number in range(8)]
-        for turn in turns:
-            await asyncio.sleep(0)
-            turn.set()
-        await asyncio.gather(*asked, return_exceptions=True)
-
-    play(act())
+    asked = [asyncio.ensure_future(ask(number)) for number in range(8)]
+    for turn in turns:
+        await asyncio.sleep(0)
+        turn.set()
+    await asyncio.gather(*asked, return_exceptions=True)
     assert scene.widths == [(8, 4)]
 
 
@@ -162,24 +144,21 @@ def test_questions_that_were_under_way_halve_once_and_add_nothing(refused: int) 
     ],
     ids=["server", "network", "quota used up", "request", "bug"],
 )
-def test_failures_that_may_be_due_to_load_stop_the_growth_for_a_round(
+async def test_failures_that_may_be_due_to_load_stop_the_growth_for_a_round(
     error: Exception, widths: list[tuple[int, int]]
 ) -> None:
     scene = Scene(4)
 
-    async def act() -> None:
-        await scene.fail(refusal())
-        for _ in range(4):
-            await scene.answer()
-            await scene.fail(error)
+    await scene.fail(refusal())
+    for _ in range(4):
         await scene.answer()
-        await scene.answer()
-
-    play(act())
+        await scene.fail(error)
+    await scene.answer()
+    await scene.answer()
     assert scene.widths == widths
 
 
-def test_a_wait_holds_all_questions_back_and_repeated_ones_go_first() -> None:
+async def test_a_wait_holds_all_questions_back_and_repeated_ones_go_first() -> None:
     is_over, order = asyncio.Event(), list[str]()
 
     async def sleep(seconds: float) -> None:
@@ -188,28 +167,25 @@ def test_a_wait_holds_all_questions_back_and_repeated_ones_go_first() -> None:
 
     scene = Scene(4, sleep=sleep, monotonic=lambda: 7.0 * is_over.is_set())
 
-    async def act() -> None:
-        turns = {name: asyncio.Event() for name in ("first", "second", "third")}
+    turns = {name: asyncio.Event() for name in ("first", "second", "third")}
 
-        async def refuse(name: str) -> None:
-            await scene.refuse(turns[name], 7 if name == "first" else None)
-            order.append(name)
+    async def refuse(name: str) -> None:
+        await scene.refuse(turns[name], 7 if name == "first" else None)
+        order.append(name)
 
-        async def ask() -> None:
-            await scene.answer()
-            order.append("new")
+    async def ask() -> None:
+        await scene.answer()
+        order.append("new")
 
-        asking = [asyncio.create_task(refuse(name)) for name in turns]
-        for turn in turns.values():
-            await asyncio.sleep(0.01)
-            turn.set()
-        asking.append(asyncio.create_task(ask()))
+    asking = [asyncio.create_task(refuse(name)) for name in turns]
+    for turn in turns.values():
         await asyncio.sleep(0.01)
-        assert order == []
-        is_over.set()
-        await asyncio.gather(*asking)
-
-    play(act())
+        turn.set()
+    asking.append(asyncio.create_task(ask()))
+    await asyncio.sleep(0.01)
+    assert order == []
+    is_over.set()
+    await asyncio.gather(*asking)
     assert order == ["second", "third", "first", "new"]
     assert (scene.widths[0], scene.changes[0].held_s) == ((4, 2), 7.0)
 
@@ -224,47 +200,41 @@ def test_a_wait_holds_all_questions_back_and_repeated_ones_go_first() -> None:
         (8, [3, 4], [(8, 4, 3.0), (4, 4, 1.0)]),
     ],
 )
-def test_only_a_longer_wait_prolongs_the_hold_and_is_reported(
+async def test_only_a_longer_wait_prolongs_the_hold_and_is_reported(
     most: int, hints_s: list[float | None], changes: list[tuple[int, int, float]]
 ) -> None:
     scene = Scene(most, sleep=lambda _: asyncio.sleep(60), monotonic=lambda: 0.0)
 
-    async def act() -> None:
-        turns = [asyncio.Event() for _ in hints_s]
-        asking = [asyncio.create_task(scene.refuse(turn, hint_s)) for turn, hint_s in zip(turns, hints_s, strict=True)]
-        for turn in turns:
-            await asyncio.sleep(0.001)
-            turn.set()
+    turns = [asyncio.Event() for _ in hints_s]
+    asking = [asyncio.create_task(scene.refuse(turn, hint_s)) for turn, hint_s in zip(turns, hints_s, strict=True)]
+    for turn in turns:
         await asyncio.sleep(0.001)
-        for task in asking:
-            task.cancel()
-        await asyncio.gather(*asking, return_exceptions=True)
-        await scene.limit.close()
-
-    play(act())
+        turn.set()
+    await asyncio.sleep(0.001)
+    for task in asking:
+        task.cancel()
+    await asyncio.gather(*asking, return_exceptions=True)
+    await scene.limit.close()
     assert [(change.before, change.after, change.held_s) for change in scene.changes] == changes
 
 
-def test_a_question_that_is_cancelled_while_it_waits_or_pauses_gives_its_slot_back_once() -> None:
+async def test_a_question_that_is_cancelled_while_it_waits_or_pauses_gives_its_slot_back_once() -> None:
     scene = Scene(2, sleep=lambda _: asyncio.sleep(60))
 
-    async def act() -> None:
-        for _ in range(3):
-            turn = asyncio.Event()
-            turn.set()
-            pausing = asyncio.create_task(scene.refuse(turn, None))
-            await asyncio.sleep(0.001)
-            pausing.cancel()
-            await asyncio.gather(pausing, return_exceptions=True)
-        async with scene.limit.slot():
-            waiting = [asyncio.create_task(scene.answer()) for _ in range(3)]
-            await asyncio.sleep(0)
-            waiting[0].cancel()
-            waiting[2].cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
-
-    play(act())
-    assert (most_at_once(lambda _: scene.limit, "a" * 6), scene.limit.width) == (2, 2)
+    for _ in range(3):
+        turn = asyncio.Event()
+        turn.set()
+        pausing = asyncio.create_task(scene.refuse(turn, None))
+        await asyncio.sleep(0.001)
+        pausing.cancel()
+        await asyncio.gather(pausing, return_exceptions=True)
+    async with scene.limit.slot():
+        waiting = [asyncio.create_task(scene.answer()) for _ in range(3)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        waiting[2].cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert (await most_at_once(lambda _: scene.limit, "a" * 6), scene.limit.width) == (2, 2)
 
 
 @pytest.mark.parametrize(

@@ -58,17 +58,15 @@ async def begin(schedule: TrialSchedule) -> list[int]:
     return begun
 
 
-def begin_and_finish(schedule: TrialSchedule, of: PlanCase, *ended: tuple[int, Verdict]) -> list[tuple[int, list[int]]]:
+async def begin_and_finish(
+    schedule: TrialSchedule, of: PlanCase, *ended: tuple[int, Verdict]
+) -> list[tuple[int, list[int]]]:
     """Finish one trial after the other; return how many each makes unneeded, and the numbers of those that begin."""
-
-    async def main() -> list[tuple[int, list[int]]]:
-        found = [(0, await begin(schedule))]
-        for number, verdict in ended:
-            of_trial = row(verdict, of=of, trial=number)
-            found.append((schedule.finish(schedule.of_row(of_trial), of_trial), await begin(schedule)))
-        return found
-
-    return asyncio.run(main())
+    found = [(0, await begin(schedule))]
+    for number, verdict in ended:
+        of_trial = row(verdict, of=of, trial=number)
+        found.append((schedule.finish(schedule.of_row(of_trial), of_trial), await begin(schedule)))
+    return found
 
 
 @pytest.mark.parametrize(
@@ -92,19 +90,19 @@ def test_a_case_begins_with(trials: int, require: Require, known: dict[int, Resu
     assert schedule_of(one, known=finished(known)).number == (trials - len(known) if first else 0)
 
 
-def test_a_case_that_runs_to_its_end_begins_with_all_that_are_left() -> None:
+async def test_a_case_that_runs_to_its_end_begins_with_all_that_are_left() -> None:
     one = adaptive(stop_when=None)
     known = finished({1: PASS, 2: PASS, 3: PASS})
     assert (list(first_trials(one, known)), schedule_of(one, known=known).number) == ([4, 5], 2)
     fails: list[tuple[int, Verdict]] = [(number, "fail") for number in range(1, 6)]
-    assert begin_and_finish(schedule_of(one), one, *fails) == [(0, [1, 2, 3, 4, 5])] + [(0, [])] * 5
+    assert await begin_and_finish(schedule_of(one), one, *fails) == [(0, [1, 2, 3, 4, 5])] + [(0, [])] * 5
 
 
 @pytest.mark.parametrize("order", list(permutations([1, 2, 3])))
-def test_further_trials_begin_when_all_that_run_have_ended_in_any_order(order: tuple[int, ...]) -> None:
+async def test_further_trials_begin_when_all_that_run_have_ended_in_any_order(order: tuple[int, ...]) -> None:
     one, verdicts = adaptive(), dict[int, Verdict]({1: "fail", 2: "pass", 3: "pass"})
     ended = [(number, verdicts[number]) for number in order]
-    found = begin_and_finish(schedule_of(one), one, *ended, (4, "pass"))
+    found = await begin_and_finish(schedule_of(one), one, *ended, (4, "pass"))
     assert found == [(0, [1, 2, 3]), (0, []), (0, []), (0, [4]), (1, [])]
 
 
@@ -136,7 +134,7 @@ class Line:
         options = RunOptions(Path(), fail_fast=True)
         self.schedule = TrialSchedule(plan(*cases, suites=suites), known, options, EarlierRun(), limits, budget)
 
-    def run(self, workers: int) -> list[str]:
+    async def run(self, workers: int) -> list[str]:
         """Let workers take all trials; return the cases in order."""
         took: list[str] = []
 
@@ -146,47 +144,36 @@ class Line:
                 await asyncio.sleep(0)
                 self.schedule.finish(found, row(of=found.case))
 
-        async def main() -> None:
-            async with asyncio.timeout(20):
-                await asyncio.gather(*(work() for _ in range(workers)))
-
-        asyncio.run(main())
+        await asyncio.gather(*(work() for _ in range(workers)))
         return took
 
 
-def test_one_worker_takes_cases_in_order() -> None:
+async def test_one_worker_takes_cases_in_order() -> None:
     line = Line("aabbaacb", b=4)
-    assert line.run(1) == line.ids
+    assert await line.run(1) == line.ids
 
 
-def test_a_busy_target_does_not_hold_up_others() -> None:
+async def test_a_busy_target_does_not_hold_up_others() -> None:
     line = Line("aaaab")
 
-    async def main() -> list[str]:
-        return [trial.case.id for _ in range(2) if (trial := await line.schedule.next()) is not None]
-
-    assert asyncio.run(main()) == ["a0", "b4"]
+    assert [trial.case.id for _ in range(2) if (trial := await line.schedule.next()) is not None] == ["a0", "b4"]
 
 
-def test_suites_without_a_budget_left_are_skipped() -> None:
+async def test_suites_without_a_budget_left_are_skipped() -> None:
     line = Line("aaaa", spent_on=[0, 2, 3], a=2)
     assert [trial.case.id for trial in line.schedule.first("a")] == ["a1"]
-    assert line.run(3) == ["a1"]
+    assert await line.run(3) == ["a1"]
     assert line.schedule.stopped == "budget"
 
 
 @pytest.mark.parametrize("waiting", [False, True])
-def test_a_stopped_schedule_hands_out_nothing_more(waiting: bool) -> None:
+async def test_a_stopped_schedule_hands_out_nothing_more(waiting: bool) -> None:
     line = Line("aaa")
-
-    async def main() -> tuple[object, object]:
-        first = await line.schedule.next()
-        assert first is not None
-        second = asyncio.create_task(line.schedule.next())
-        if waiting:
-            await asyncio.sleep(0)
-        line.schedule.finish(first, row("fail", of=first.case))
-        return await asyncio.wait_for(second, 10), await line.schedule.next()
-
-    assert asyncio.run(main()) == (None, None)
+    first = await line.schedule.next()
+    assert first is not None
+    second = asyncio.create_task(line.schedule.next())
+    if waiting:
+        await asyncio.sleep(0)
+    line.schedule.finish(first, row("fail", of=first.case))
+    assert (await second, await line.schedule.next()) == (None, None)
     assert line.schedule.stopped == "fail-fast"

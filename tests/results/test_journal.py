@@ -54,20 +54,17 @@ def test_rows_replace_a_file_and_are_written_immediately(tmp_path: Path) -> None
     assert list(read_rows(path, "jsonl")) == rows
 
 
-def test_rows_are_synced_together_soon_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_rows_are_synced_together_soon_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[list[str]] = []
     path = tmp_path / "r.jsonl"
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(ids(path)))
 
-    async def main() -> None:
-        with Journal(path, encode) as journal:
-            journal.append(answered("one"))
-            journal.append(answered("two"))
-            assert synced == []
-            await asyncio.sleep(SYNC_INTERVAL_S + 0.1)
-            assert synced == [["one", "two"]]
-
-    asyncio.run(main())
+    with Journal(path, encode) as journal:
+        journal.append(answered("one"))
+        journal.append(answered("two"))
+        assert synced == []
+        await asyncio.sleep(SYNC_INTERVAL_S + 0.1)
+        assert synced == [["one", "two"]]
     assert synced == [["one", "two"]] * 2
 
 

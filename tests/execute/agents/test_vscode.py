@@ -213,21 +213,18 @@ def test_a_window_that_does_not_open_is_named(tmp_path: Path) -> None:
     assert error.detail == "'~missing-user/agents': Could not determine home directory."
 
 
-def test_a_cancelled_session_releases_its_folder(tmp_path: Path) -> None:
+async def test_a_cancelled_session_releases_its_folder(tmp_path: Path) -> None:
     hangs = tmp_path / "hangs"
     asked = editor(tmp_path, f"Path({str(hangs)!r}).touch(); time.sleep(60)")
 
-    async def main() -> None:
-        provider = open_provider(asked, context(tmp_path))
-        await provider.check()
-        asking = asyncio.create_task(provider.ask(question()))
-        while not hangs.exists():  # noqa: ASYNC110  # another process makes it
-            await asyncio.sleep(0.02)
-        asking.cancel()
-        with suppress(asyncio.CancelledError):
-            await asking
-
-    asyncio.run(main())
+    provider = open_provider(asked, context(tmp_path))
+    await provider.check()
+    asking = asyncio.create_task(provider.ask(question()))
+    while not hangs.exists():  # noqa: ASYNC110  # another process makes it
+        await asyncio.sleep(0.02)
+    asking.cancel()
+    with suppress(asyncio.CancelledError):
+        await asking
     assert not lock(tmp_path).exists()
 
 

@@ -88,23 +88,23 @@ async def use(*files: InputFile) -> None:
         copy.path.write_text("changed", encoding="utf-8")
 
 
-def test_a_workspace_has_copies_and_is_removed(scratch: Path, tmp_path: Path) -> None:
-    asyncio.run(use(guideline(tmp_path / "a.md", "a")))
+async def test_a_workspace_has_copies_and_is_removed(scratch: Path, tmp_path: Path) -> None:
+    await use(guideline(tmp_path / "a.md", "a"))
     assert (list(scratch.iterdir()), (tmp_path / "a.md").read_text("utf-8")) == ([], "a")
 
 
 @pytest.mark.parametrize("missing", ["file", "folder"])
-def test_a_workspace_that_cannot_be_made_is_a_failure_and_leaves_nothing(
+async def test_a_workspace_that_cannot_be_made_is_a_failure_and_leaves_nothing(
     missing: str, scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if missing == "folder":
         monkeypatch.setattr(tempfile, "tempdir", str(scratch / "nowhere"))
     with pytest.raises(ProviderError, match="cannot write the files of the question"):
-        asyncio.run(use(InputFile(scratch / "gone.md", is_guideline=False, sha256="")))
+        await use(InputFile(scratch / "gone.md", is_guideline=False, sha256=""))
     assert list(scratch.iterdir()) == []
 
 
-def test_a_question_that_is_cancelled_while_files_are_copied_leaves_nothing(
+async def test_a_question_that_is_cancelled_while_files_are_copied_leaves_nothing(
     scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, continues = threading.Event(), threading.Event()
@@ -115,29 +115,20 @@ def test_a_question_that_is_cancelled_while_files_are_copied_leaves_nothing(
         assert continues.wait(30)
         return make(kind, files)
 
-    async def main() -> None:
-        using = asyncio.create_task(use())
-        await asyncio.to_thread(begun.wait, 30)
-        using.cancel()
-        asyncio.get_running_loop().call_later(0.05, continues.set)
-        with pytest.raises(asyncio.CancelledError):
-            await using
-
     monkeypatch.setattr(module, "_make", slow)
-    asyncio.run(main())
+    using = asyncio.create_task(use())
+    await asyncio.to_thread(begun.wait, 30)
+    using.cancel()
+    asyncio.get_running_loop().call_later(0.05, continues.set)
+    with pytest.raises(asyncio.CancelledError):
+        await using
     assert list(scratch.iterdir()) == []
 
 
-def test_a_cancelled_question_removes_its_workspace(scratch: Path) -> None:
-    async def main() -> None:
-        async with workspace("codex", []):
+async def test_a_cancelled_question_removes_its_workspace(scratch: Path) -> None:
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.1), workspace("codex", []):
             await asyncio.sleep(60)
-
-    async def cancelled() -> None:
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(main(), 0.1)
-
-    asyncio.run(cancelled())
     assert list(scratch.iterdir()) == []
 
 

@@ -122,45 +122,36 @@ def failure_of(base_url: str, headers: Mapping[str, str] | None = None) -> Provi
         ({"authorization": "Bearer ours", "Authorization": "Basic theirs"}, b"authorization: Basic theirs"),
     ],
 )
-def test_a_post_is_json_and_of_repeated_headers_the_last_one_is_sent(headers: dict[str, str], line: bytes) -> None:
-    async def main() -> None:
-        async with wire() as seen, transport(f"{seen.url}/v1/") as opened:
-            assert await post(opened, headers) == {"ok": True}
-        (request,) = seen.requests
-        head, body = request.split(b"\r\n\r\n", 1)
-        name = line.split(b":")[0]
-        assert head.startswith(b"POST /v1/ask HTTP/1.1\r\n")
-        assert [each for each in head.split(b"\r\n") if each.startswith(name + b":")] == [line]
-        own = {b"host", b"accept", b"accept-encoding", b"user-agent", b"content-length", b"content-type", name}
-        assert {each.split(b":")[0] for each in head.split(b"\r\n")[1:]} == own
-        assert json.loads(body) == {"q": "é"}
-
-    asyncio.run(main())
+async def test_a_post_is_json_with_the_last_of_repeated_headers(headers: dict[str, str], line: bytes) -> None:
+    async with wire() as seen, transport(f"{seen.url}/v1/") as opened:
+        assert await post(opened, headers) == {"ok": True}
+    (request,) = seen.requests
+    head, body = request.split(b"\r\n\r\n", 1)
+    name = line.split(b":")[0]
+    assert head.startswith(b"POST /v1/ask HTTP/1.1\r\n")
+    assert [each for each in head.split(b"\r\n") if each.startswith(name + b":")] == [line]
+    own = {b"host", b"accept", b"accept-encoding", b"user-agent", b"content-length", b"content-type", name}
+    assert {each.split(b":")[0] for each in head.split(b"\r\n")[1:]} == own
+    assert json.loads(body) == {"q": "é"}
 
 
-def test_questions_at_once_have_a_connection_each_which_later_ones_reuse_until_it_is_closed() -> None:
-    async def main() -> None:
-        async with wire(delay_s=0.02) as seen:
-            async with transport(seen.url) as opened:
-                for _ in range(2):
-                    await asyncio.gather(*(post(opened) for _ in range(8)))
-                await post(opened)
-            assert sorted(len(each) for each in seen.connections) == [2] * 7 + [3]
-            async with asyncio.timeout(10):
-                await asyncio.gather(*seen.tasks)
-
-    asyncio.run(main())
-
-
-def test_a_connection_that_is_owed_an_answer_is_not_reused() -> None:
-    async def main() -> None:
-        async with wire(delay_s=5) as seen, transport(seen.url) as opened:
+async def test_questions_at_once_have_a_connection_each_which_later_ones_reuse_until_it_is_closed() -> None:
+    async with wire(delay_s=0.02) as seen:
+        async with transport(seen.url) as opened:
             for _ in range(2):
-                with pytest.raises(TimeoutError):
-                    await asyncio.wait_for(post(opened), 0.05)
-            assert [len(each) for each in seen.connections] == [1, 1]
+                await asyncio.gather(*(post(opened) for _ in range(8)))
+            await post(opened)
+        assert sorted(len(each) for each in seen.connections) == [2] * 7 + [3]
+        async with asyncio.timeout(10):
+            await asyncio.gather(*seen.tasks)
 
-    asyncio.run(main())
+
+async def test_a_connection_that_is_owed_an_answer_is_not_reused() -> None:
+    async with wire(delay_s=5) as seen, transport(seen.url) as opened:
+        for _ in range(2):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(post(opened), 0.05)
+        assert [len(each) for each in seen.connections] == [1, 1]
 
 
 PLAIN = says("42")
@@ -251,15 +242,12 @@ def test_a_proxy_is_not_asked_for_addresses_of_this_machine(host: str, monkeypat
 
 
 @pytest.mark.usefixtures("no_proxies")
-def test_a_proxy_is_asked_for_all_other_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def main() -> None:
-        async with wire() as seen:
-            monkeypatch.setenv("HTTP_PROXY", seen.url)
-            async with transport("http://models.example/v1") as opened:
-                await post(opened)
-        assert seen.requests[0].startswith(b"POST http://models.example/v1/ask HTTP/1.1\r\n")
-
-    asyncio.run(main())
+async def test_a_proxy_is_asked_for_all_other_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with wire() as seen:
+        monkeypatch.setenv("HTTP_PROXY", seen.url)
+        async with transport("http://models.example/v1") as opened:
+            await post(opened)
+    assert seen.requests[0].startswith(b"POST http://models.example/v1/ask HTTP/1.1\r\n")
 
 
 @pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "gopher://127.0.0.1:1"])
@@ -299,7 +287,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("trusted", ["ca_bundle", "SSL_CERT_FILE", "SSL_CERT_DIR", None])
-def test_a_server_is_trusted_if_its_authority_is(
+async def test_a_server_is_trusted_if_its_authority_is(
     trusted: str | None, authority: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
@@ -309,20 +297,17 @@ def test_a_server_is_trusted_if_its_authority_is(
     if trusted == "SSL_CERT_DIR":
         monkeypatch.setenv(trusted, str(authority[0].parent))
 
-    async def main() -> object:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(*authority)
-        asyncio.get_running_loop().set_exception_handler(lambda *_: None)  # the server's side of a refused handshake
-        bundle = str(authority[0]) if trusted == "ca_bundle" else None
-        async with wire(context=context) as seen, transport(seen.url, bundle) as opened:
-            return await post(opened)
-
-    if trusted:
-        assert asyncio.run(main()) == {"ok": True}
-    else:
-        with pytest.raises(ProviderError, match="CERTIFICATE_VERIFY_FAILED") as caught:
-            asyncio.run(main())
-        assert caught.value.kind == "network"
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*authority)
+    asyncio.get_running_loop().set_exception_handler(lambda *_: None)  # the server's side of a refused handshake
+    bundle = str(authority[0]) if trusted == "ca_bundle" else None
+    async with wire(context=context) as seen, transport(seen.url, bundle) as opened:
+        if trusted:
+            assert await post(opened) == {"ok": True}
+        else:
+            with pytest.raises(ProviderError, match="CERTIFICATE_VERIFY_FAILED") as caught:
+                await post(opened)
+            assert caught.value.kind == "network"
 
 
 def test_the_usual_authorities_are_trusted_whatever_the_case_of_the_scheme() -> None:
@@ -337,7 +322,7 @@ def test_the_usual_authorities_are_trusted_whatever_the_case_of_the_scheme() -> 
     ("url", "port", "is_encrypted"),
     [("http://a.example", 80, False), ("https://a.example", 443, True), ("https://a.example:8443", 8443, True)],
 )
-def test_a_connection_has_the_port_of_its_scheme_unless_the_address_has_one(
+async def test_a_connection_has_the_port_of_its_scheme_unless_the_address_has_one(
     url: str, port: int, is_encrypted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[tuple[str, int, object]] = []
@@ -349,7 +334,7 @@ def test_a_connection_has_the_port_of_its_scheme_unless_the_address_has_one(
 
     monkeypatch.setattr(asyncio.BaseEventLoop, "create_connection", refuse)
     with pytest.raises(ProviderError, match=f"ConnectError at {url}"):
-        asyncio.run(connect(url, context))
+        await connect(url, context)
     assert seen == [("a.example", port, context if is_encrypted else None)]
 
 
@@ -368,11 +353,8 @@ def test_certificates_that_cannot_be_read_are_named(
     assert named in str(caught.value)
 
 
-def test_a_probe_has_a_time_limit() -> None:
-    async def main() -> None:
-        async with wire(delay_s=5) as seen:
-            with pytest.raises(ProviderError, match=r"no answer from .* in time") as caught:
-                await probe_status(seen.url, timeout_s=0.1)
-            assert caught.value.kind == "timeout"
-
-    asyncio.run(main())
+async def test_a_probe_has_a_time_limit() -> None:
+    async with wire(delay_s=5) as seen:
+        with pytest.raises(ProviderError, match=r"no answer from .* in time") as caught:
+            await probe_status(seen.url, timeout_s=0.1)
+        assert caught.value.kind == "timeout"
