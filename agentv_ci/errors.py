@@ -6,6 +6,7 @@
     ├── InvalidInput      2   the documents have errors
     ├── NothingToRun      3   the paths and filters select no case
     ├── TargetUnavailable 4   a target cannot be asked at all
+    ├── NotContained      4   an agent may have changed what later steps use
     └── Interrupted     130   the run was interrupted
 
 A run with a verdict ends with 0 or one of the constants below.
@@ -67,6 +68,12 @@ class NothingToRun(CannotGoOn):
 
 class TargetUnavailable(CannotGoOn):
     """A target failed before the first case."""
+
+    exit_code = 4
+
+
+class NotContained(CannotGoOn):
+    """An agent of the action may have changed what later steps use."""
 
     exit_code = 4
 

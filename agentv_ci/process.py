@@ -1,7 +1,7 @@
 """Child processes with limits on time and output, which cannot outlive a run.
 
 Every child leads its own session, so that everything it starts can be ended with it: TERM, a grace period, KILL. On
-Linux, processes that left the session are found through their parents (proc(5)), and adopted when these end.
+Linux, processes that left the session are found through their parents (proc(5)).
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import asyncio
 import fcntl
 import os
 import signal
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,18 +23,15 @@ DRAIN_S = 0.5
 """How long to wait for output after the command itself has ended."""
 
 RUNNER_VARIABLES = frozenset(
-    {"GITHUB_TOKEN", "GH_TOKEN", "GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY"}
+    {
+        *("GITHUB_TOKEN", "GH_TOKEN", "GITHUB_ENTERPRISE_TOKEN", "GH_ENTERPRISE_TOKEN"),
+        *("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY"),
+    }
 )
 """Variables of a workflow's runner that agents must not get; those that begin with ACTIONS_ count too."""
 
-MAX_ROUNDS = 100
-"""How often to look for remaining processes; a killed one may have started another one just before."""
-
 ProcessId = tuple[int, int]
 """Process id and start time: ids are reused."""
-
-_adopts = False
-"""Whether this process adopts orphans."""
 
 _running: set[int] = set()
 """Session leaders that would outlive this process."""
@@ -119,7 +115,6 @@ async def run(
         raise ProcessTimedOut(f"timed out after {timeout_s:g} s", output.text(STDOUT), output.text(STDERR)) from error
     finally:
         await _end(transport, output, spares_children=spares_children and transport.get_returncode() is not None)
-        bury_orphans()
     if output.is_flooded:
         raise ProcessFailed(
             f"printed more than {MAX_OUTPUT_BYTES // 1024 // 1024} MiB", output.text(STDOUT), output.text(STDERR)
@@ -292,45 +287,13 @@ def signal_tree(leader: int, number: signal.Signals, known: frozenset[ProcessId]
     return frozenset(tree)
 
 
-def adopt_orphans() -> None:
-    """Become the parent of descendants whose own parent ends; only on Linux.
-
-    `PR_SET_CHILD_SUBREAPER`, see prctl(2).
-    """
-    global _adopts  # noqa: PLW0603  # it is a property of the process
-    if sys.platform == "linux":
-        import ctypes  # only needed here
-
-        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
-        _adopts = True
-
-
-def bury_orphans() -> None:
-    """Reap adopted processes that have ended; otherwise they stay zombies until this process ends.
-
-    Session leaders are skipped: they may be commands that are waited for elsewhere.
-    """
-    if not _adopts:
-        return
-    for listed in Path("/proc/self/task").glob("*/children"):
-        with suppress(OSError, ValueError):
-            for pid in map(int, listed.read_text().split()):
-                with suppress(OSError):
-                    if os.getsid(pid) != pid:
-                        os.waitpid(pid, os.WNOHANG)
-
-
-def end_descendants() -> None:
-    """Kill all descendants of this process; only on Linux."""
-    for _ in range(MAX_ROUNDS):
-        descendants = _below([os.getpid()], _processes())
-        if not descendants:
-            return
-        for each in descendants:
-            _signal(each.pid, signal.SIGKILL)
-        with suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
+def children() -> list[int]:
+    """Return the children of this process, in their order; only on Linux."""
+    found: list[int] = []
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(OSError):
+            found += map(int, (task / "children").read_bytes().split())
+    return found
 
 
 def _signal(pid: int, number: signal.Signals) -> None:

@@ -7,6 +7,7 @@ read through a symbolic link.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -14,7 +15,7 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from agentv_ci.analysis.outcomes import Tally
-from agentv_ci.app.github_run import action_run, this_use
+from agentv_ci.app.github_run import action_run, refuse_links, this_use
 from agentv_ci.app.report_files import links_of, read_run_report, report_path, why
 from agentv_ci.atomic import replacing
 from agentv_ci.contracts import action
@@ -29,7 +30,7 @@ from agentv_ci.errors import BUG, FAILED, INTERRUPTED, PASSED, UsageError
 from agentv_ci.json_access import objects_at, text_at, value_at
 from agentv_ci.load.discover import find_root
 from agentv_ci.load.document import load
-from agentv_ci.publish.publishing import Publication, PublishOptions, publish
+from agentv_ci.publish.publishing import MAX_ANNOTATIONS, Publication, PublishOptions, publish
 from agentv_ci.publish.workflow import Workflow
 from agentv_ci.report import diagnostics
 from agentv_ci.report.job import Job, text
@@ -43,6 +44,11 @@ M = TypeVar("M", bound=BaseModel)
 MAX_BYTES = 64 * 1024 * 1024
 """Limit for each file that is read at once."""
 MAX_RESULTS_BYTES = 2 * 1024 * 1024 * 1024
+MAX_SUITE_BYTES = 4 * 1024 * 1024
+NOT_CONTAINED = (
+    "the step that ran the agents did not end properly, so they may have changed its results and this job: "
+    "see its error above, or whether something ended the process"
+)
 NO_COMMIT = "0" * 40
 NO_CASES = Counts(cases=0, passed=0, failed=0, errored=0, not_run=0, flaky=0, rows=0)
 
@@ -50,18 +56,28 @@ FailOn = Literal["gate", "errors", "never"]
 
 
 async def publish_run(
-    folder: Path, workflow: Workflow, options: PublishOptions, *, environment: Environment, say: Callable[[str], None]
+    folder: Path,
+    workflow: Workflow,
+    options: PublishOptions,
+    *,
+    contained: bool,
+    environment: Environment,
+    say: Callable[[str], None],
 ) -> tuple[ActionRun, str | None]:
     """Publish the results in a folder; return the record of the run, and the URL of the comment.
 
-    The comment is also written to the folder. Inside the action, the results must be of the same use of it. `say`
+    The comment is also written to the folder. Inside the action, the results must be of the same use of it. If the step
+    before failed, so that agents may have changed anything, they are not `contained` and the verdict is an error. `say`
     prints commands to the runner. Raises UsageError for files that cannot be read, OSError for the runner's files.
     """
     job = _job(folder, workflow, this_use(environment.variables))
+    if not contained:
+        uncontained = {"exit_code": BUG, "verdict": "error", "reason": NOT_CONTAINED, "hint": None}
+        job = replace(job, run=job.run.model_copy(update=uncontained), reported=None)
     report = job.reported.report if job.reported is not None else None
     past = _past(job.run, report, workflow, environment.now())
     publication = Publication(
-        annotations=tuple(_annotations(job)),
+        annotations=tuple(_annotations(job, workflow, environment)),
         text=lambda limit: text(job, limit),
         outputs=_outputs(past, report, folder),
         run=past,
@@ -95,8 +111,7 @@ def exit_code(run: ActionRun, fail_on: FailOn) -> int:
 
 
 def _job(folder: Path, workflow: Workflow, use: str | None) -> Job:
-    if folder.is_symlink():
-        raise UsageError(f"'{folder}' is a symbolic link; expected a directory")
+    refuse_links(folder)
     links = links_of(workflow)
     left = _document(folder / action.RUN, ActionRun)
     if use is not None and (left is None or left.use != use):
@@ -169,13 +184,16 @@ def _has_file(path: Path, limit: int = MAX_BYTES) -> bool:
     return True
 
 
-def _annotations(job: Job) -> Iterator[Annotation]:
+def _annotations(job: Job, workflow: Workflow, environment: Environment) -> Iterator[Annotation]:
     """Yield errors in documents, then failed cases, then warnings."""
+    # In a `workflow_run` the rows may be of a fork, and the checkout is not what they were made from.
+    workspace = None if workflow.event == "workflow_run" else environment.variables.get("GITHUB_WORKSPACE")
     remarks = list(diagnostics.annotate(job.diagnostics, job.relative)) if job.diagnostics is not None else []
     errors = [each for each in remarks if each.level == "error"]
     yield from errors
     if job.reported is not None:
-        yield from annotate(job.reported, EvaluatorLines(Path(job.run.root)).find)
+        lines = EvaluatorLines(Path(job.run.root), Path(workspace) if workspace else None)
+        yield from annotate(job.reported, lines.find)
     elif job.run.reason is not None and not errors:
         is_notice = job.run.exit_code == PASSED
         reason = job.run.reason + (f"\n{job.run.hint}" if job.run.hint else "")
@@ -239,19 +257,36 @@ def _past(run: ActionRun, report: RunReport | None, workflow: Workflow, now: dat
 
 
 class EvaluatorLines:
-    """Finds the lines of evaluators in eval files, reading each file once."""
+    """Finds the lines of evaluators in eval files, reading each file once.
 
-    def __init__(self, root: Path) -> None:
+    Rows and the record of the run are untrusted: only as many lines are found as there are annotations to show, and
+    only in files of a moderate size inside the workspace; without a workspace in none.
+    """
+
+    def __init__(self, root: Path, workspace: Path | None) -> None:
         self._root = root
+        self._workspace = workspace
+        self._left = MAX_ANNOTATIONS["error"]
         self._suites: dict[str, tuple[Source, dict[str, int]]] = {}
         """Each eval file, and the index of each case."""
 
     def find(self, suite: str, case: str, evaluator: str) -> int | None:
         """Return the line of an evaluator defined in a case, or None."""
+        if self._left <= 0 or not self._may_read(self._root / suite):
+            return None
+        self._left -= 1
         source, cases = self._suite(suite)
         index = cases.get(case)
         pointer = _in_case(source, index, evaluator) if index is not None else None
         return locate(source.mark, pointer).start[0] + 1 if pointer is not None else None
+
+    def _may_read(self, path: Path) -> bool:
+        try:
+            actual = path.resolve(strict=True)
+            is_inside = self._workspace is not None and actual.is_relative_to(self._workspace.resolve())
+            return is_inside and actual.is_file() and actual.stat().st_size <= MAX_SUITE_BYTES
+        except (OSError, ValueError):
+            return False
 
     def _suite(self, path: str) -> tuple[Source, dict[str, int]]:
         if path not in self._suites:

@@ -53,8 +53,7 @@ def prepare(folder: Path, inputs: Collection[Path], use: str | None) -> None:
     `inputs` are the resolved paths of inputs. Raises UsageError if a file of the folder is an input or not from an
     earlier run, OSError.
     """
-    if folder.is_symlink():
-        raise UsageError(f"'{folder}' is a symbolic link; expected a directory")
+    refuse_links(folder)
     folder.mkdir(parents=True, exist_ok=True)
     left = [path for name in FILES if (path := folder / name).is_symlink() or path.exists()]
     if left and folder / action.RUN not in left:
@@ -66,6 +65,17 @@ def prepare(folder: Path, inputs: Collection[Path], use: str | None) -> None:
         path.unlink()
     begun = action_run(BUG, root=folder, reason="the run was killed, perhaps for lack of memory")
     write_run(folder, begun.model_copy(update={"use": use}), ())
+
+
+def refuse_links(folder: Path) -> None:
+    """Raise UsageError if a folder, or one that it is in, is a link: what a checkout contains may point anywhere.
+
+    Only folders below the working directory are checked, since the others are the runner's.
+    """
+    cwd = Path.cwd()
+    for path in (folder, *folder.parents):
+        if path.is_relative_to(cwd) and path != cwd and path.is_symlink():
+            raise UsageError(f"'{path}' is a symbolic link; expected a directory")
 
 
 def this_use(environ: Mapping[str, str]) -> str | None:

@@ -29,6 +29,7 @@ from agentv_ci.execute.resolution import resolve_plan
 from agentv_ci.execute.run_services import GradeAnswer, RunOptions, RunServices, StoredAnswers
 from agentv_ci.execute.shard import part_of
 from agentv_ci.prices import load_prices
+from agentv_ci.publish.checkout import credentials
 from agentv_ci.redaction import Redactor, secrets_of
 from agentv_ci.results.files import UnreadableResults, form, read_rows
 from agentv_ci.results.journal import Journal
@@ -112,7 +113,8 @@ async def run_trials(
     finished = earlier or NO_EARLIER_RUN
     variables, left_out = services.environment.variables, list[str]()
     targets = resolve_plan(plan, options, finished, variables, left_out.append, only_judges=stored is not None)
-    clean = services.without_secrets(Redactor(secrets_of(plan.targets, targets, variables)))
+    secrets = secrets_of(plan.targets, targets, variables) | await credentials(options.root, variables)
+    clean = services.without_secrets(Redactor(secrets))
     for sentence in left_out:
         clean.warn(sentence)
     if earlier is not None:

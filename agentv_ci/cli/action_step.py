@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import shlex
-import signal
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from shutil import rmtree
 from typing import TYPE_CHECKING
 
 import click
@@ -26,7 +22,6 @@ from agentv_ci.contracts.documents import FileDiagnostics
 from agentv_ci.errors import FAILED, PASSED, CannotGoOn, InvalidInput, MissingVariables, UsageError
 from agentv_ci.load.discover import find_root
 from agentv_ci.load.files import with_dotenv
-from agentv_ci.process import adopt_orphans, end_descendants
 from agentv_ci.publish.checkout import refuse_fork_code
 from agentv_ci.publish.workflow import Workflow, read_workflow
 
@@ -36,7 +31,6 @@ if TYPE_CHECKING:
 OWN_FILES = {"out": RESULTS, "html": HTML, "junit": JUNIT}
 """Options of `eval` that the action sets itself."""
 NO_SECRETS = "GitHub provides no secrets to pull requests from forks and Dependabot"
-STDOUT, STDERR = 1, 2
 
 
 def run_step(options: StepOptions) -> int:
@@ -190,46 +184,3 @@ def _validate(folder: Path, context: click.Context, files: list[FileDiagnostics]
     except CannotGoOn as error:
         show_line(f"no plan: {error.message}", "warn")
     return PASSED
-
-
-@contextmanager
-def no_commands(files: Sequence[str]) -> Iterator[None]:
-    """Stop the runner from accepting commands meanwhile, from output and from its command files."""
-    if os.environ.get("GITHUB_ACTIONS") != "true":
-        yield
-        return
-    before = {Path(file): _read(Path(file)) for file in files}
-    if files:
-        adopt_orphans()
-        # Keeps the order of both streams, and standard error inside the fence.
-        os.dup2(STDOUT, STDERR)
-    token = secrets.token_hex(16)
-    click.echo(f"::stop-commands::{token}")
-    try:
-        yield
-    finally:
-        if files:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, signal.SIG_IGN)
-            # Processes left behind by an agent could read the token of the publishing step, or write to these files.
-            end_descendants()
-            for path, content in before.items():
-                _restore(path, content)
-        click.echo(f"::{token}::")
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
-
-
-def _restore(path: Path, content: bytes) -> None:
-    """Restore the content of a file through which a step commands the runner."""
-    with suppress(OSError):
-        if path.is_dir() and not path.is_symlink():
-            rmtree(path)
-        elif path.is_symlink() or not path.is_file():
-            path.unlink(missing_ok=True)
-        path.write_bytes(content)

@@ -6,6 +6,7 @@ Every option can be set by an environment variable. The action passes its inputs
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import secrets
 import sys
@@ -21,6 +22,7 @@ from agentv_ci.cli.console import show_line
 from agentv_ci.cli.options import BASELINE_HELP, FILE, Command, Option, option, part, takes
 from agentv_ci.errors import PASSED, UsageError
 from agentv_ci.process import without_runner
+from agentv_ci.text import on_one_line
 
 RUNNER_FILES = ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
 """Variables that name the files through which a step commands the runner."""
@@ -148,8 +150,19 @@ class PublishCommandOptions:
     comment_key: str | None = publish_input(
         "--comment-key",
         metavar="TEXT",
-        help="Distinguish the comments of several jobs (default: the workflow and the job).",
+        help="Distinguish the comments of several jobs of a workflow (default: the job and its matrix).",
     )
+    run_outcome: str = option("--run-outcome", envvar="AGENTV_RUN_OUTCOME", default="success", hidden=True)
+    matrix: str = option("--matrix", envvar="AGENTV_MATRIX", default="null", hidden=True)
+
+    def comment_name(self, workflow: str, job: str) -> str:
+        """Return what identifies the comment: the workflow, and its key, or the job with the values of its matrix."""
+        try:
+            matrix = json.loads(self.matrix)
+        except ValueError:
+            matrix = None
+        values = ", ".join(on_one_line(str(each)) for each in matrix.values()) if isinstance(matrix, dict) else ""
+        return f"{workflow}/{self.comment_key or (f'{job} ({values})' if values else job)}"
 
 
 @click.group("github")
@@ -180,9 +193,13 @@ def run_command(options: StepOptions) -> int:
       AGENTV_EVALS='evals/' AGENTV_ARGS='--fail-fast' agentv-ci github run
     """
     _drop_runner_variables()
-    from agentv_ci.cli.action_step import no_commands, run_step
+    from agentv_ci.cli.action_guard import guarded
+    from agentv_ci.cli.action_step import run_step
 
-    with no_commands(options.runner_files):
+    # In GitHub Actions the runner reads the output and has files; elsewhere there is nothing to guard.
+    if options.runner_files and os.environ.get("GITHUB_ACTIONS") == "true":
+        code = guarded(lambda: run_step(options), options.runner_files, os.environ)
+    else:
         code = run_step(options)
     return PASSED if options.exit_zero else code
 
@@ -224,14 +241,18 @@ def publish_command(options: PublishCommandOptions) -> int:
     publish_options = PublishOptions(
         annotations=options.modes.annotations,
         comment=options.modes.comment,
-        comment_key=options.comment_key or f"{workflow.name}/{workflow.job}",
+        comment_key=options.comment_name(workflow.name, workflow.job),
         summary=Path(summary) if summary else None,
         outputs=Path(outputs) if outputs else None,
         delimiter=f"agentv_{secrets.token_hex(16)}",
     )
     environment = system_environment(os.environ)
     folder = Path.cwd() / options.results_dir
-    publishing = publish_run(folder, workflow, publish_options, environment=environment, say=click.echo)
+    # A cancelled step has recorded that; a failed one is not to be trusted.
+    contained = options.run_outcome != "failure"
+    publishing = publish_run(
+        folder, workflow, publish_options, contained=contained, environment=environment, say=click.echo
+    )
     run, url = asyncio.run(publishing)
     if url is not None:
         show_line(f"comment: {url}", "plain")

@@ -67,7 +67,7 @@ class Comparison(Recorded):
     is_part: bool = Field(description="Whether the newer side has only some of the cases: a filter or a shard.")
     compared: int = Field(description="Cases graded on both sides.")
     lost: int = Field(description="Cases that lost their verdict.")
-    counts: dict[str, int] = Field(description="Change → number of cases.")
+    counts: dict[Change, int] = Field(description="Change → number of cases.")
     pass_rate: Figure | None = Field(description="Share of cases that pass (exact McNemar test).")
     mean_score: Figure | None = Field(description="Mean of the cases' scores (Wilcoxon's signed-rank test).")
     warnings: Items[str] = Field(description="Reasons not to trust the older side.")

@@ -34,7 +34,9 @@ class Statistics(Recorded):
     min: float | None = Field(description="Lowest score.")
     max: float | None = Field(description="Highest score.")
     stdev: float | None = Field(description="Population standard deviation.")
-    histogram: Items[int] = Field(description="Cases in [0,.2) [.2,.4) [.4,.6) [.6,.8) [.8,1].")
+    histogram: Annotated[Items[Annotated[int, Field(ge=0)]], Field(min_length=5, max_length=5)] = Field(
+        description="Cases in [0,.2) [.2,.4) [.4,.6) [.6,.8) [.8,1]."
+    )
 
 
 class Group(Recorded):

@@ -23,6 +23,8 @@ def inspect_file(path: Path, homes: tuple[Path, ...]) -> ReferencedFile:
     """Return what `path` refers to; a file outside all `homes` is not opened. Never raises."""
     try:
         real = path.resolve()
+        if ".git" in map(str.lower, real.parts):
+            return ReferencedFile(real, "unreadable", "files of git may contain credentials")
         if not any(real.is_relative_to(home.resolve()) for home in homes):
             return ReferencedFile(real, "outside")
         status = real.stat()

@@ -8,17 +8,19 @@ pwn requests").
 from __future__ import annotations
 
 import os
+from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from agentv_ci.errors import UsageError
 from agentv_ci.process import ProcessFailed, child_environment, run
 from agentv_ci.publish.workflow import Workflow
+from agentv_ci.redaction import MIN_LENGTH
 
 GIT_TIMEOUT_S = 30.0
-MAX_DEPTH = 6
-"""How many folders below the workspace are searched for checkouts."""
+EXTRA_HEADER = r"^http\..*\.extraheader$"
 HINT = "run evals under `pull_request`, which has no secrets, and publish their results from a `workflow_run` job"
 
 
@@ -82,13 +84,11 @@ def _foreign(found: _Checkout, workflow: Workflow) -> str | None:
 
 
 def _checkouts(folder: Path) -> Iterator[Path]:
-    """Yield all checkouts in and below a folder."""
-    depth = len(folder.parts)
+    """Yield all checkouts in and below a folder, however deep: what a fork adds could hide there."""
     for path, folders, files in os.walk(folder):
         if ".git" in folders or ".git" in files:
             yield Path(path)
-        entered = len(Path(path).parts) - depth < MAX_DEPTH
-        folders[:] = [name for name in folders if name not in (".git", "node_modules")] if entered else []
+        folders[:] = [name for name in folders if name != ".git"]
 
 
 async def _checkout(folder: Path, environ: Mapping[str, str]) -> _Checkout | None:
@@ -98,6 +98,22 @@ async def _checkout(folder: Path, environ: Mapping[str, str]) -> _Checkout | Non
     origin = await _git(folder, environ, "config", "--get", "remote.origin.url")
     refs = await _git(folder, environ, "for-each-ref", "--points-at", "HEAD", "--format=%(refname)")
     return _Checkout(commit, origin or "", frozenset((refs or "").split()))
+
+
+async def credentials(folder: Path, environ: Mapping[str, str]) -> set[str]:
+    """Return the token that actions/checkout leaves in git's configuration; empty outside of GitHub Actions.
+
+    It is in a header, `AUTHORIZATION: basic` and the user and token in base64.
+    """
+    if environ.get("GITHUB_ACTIONS") != "true":
+        return set()
+    found: set[str] = set()
+    for line in (await _git(folder, environ, "config", "--get-regexp", EXTRA_HEADER) or "").splitlines():
+        encoded = line.split()[-1]
+        found.add(encoded)
+        with suppress(ValueError):
+            found.add(b64decode(encoded, validate=True).decode().rpartition(":")[2])
+    return {each for each in found if len(each) >= MIN_LENGTH}
 
 
 async def _git(folder: Path, environ: Mapping[str, str], *words: str) -> str | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -64,20 +65,45 @@ async def comment_on(comment: Comment, workflow: Workflow, token: str, environme
 async def _upsert(api: _Api, comment: Comment, workflow: Workflow, number: int) -> str:
     comments = f"/repos/{workflow.repository}/issues/{number}/comments"
     author = await _author(api, workflow)
-    async for each in api.pages(comments):
-        body = text_at(each, "body") or ""
-        if body.startswith(comment.marker) and text_at(each, "user", "login") == author:
-            if comment.is_older_than(body):
-                raise NotCommented("a later run has already commented")
-            path = f"/repos/{workflow.repository}/issues/comments/{count_at(each, 'id')}"
-            try:
-                return _address(await api.ask("PATCH", path, {"body": comment.text(body)}))
-            except ProviderError as error:
-                if error.status != NOT_FOUND:
-                    raise
-            # It has been deleted in the meantime.
-            break
+    own = await _own_comments(api, comments, comment, author)
+    posted: JsonValue = None
+    if not own:
+        posted = await api.ask("POST", comments, {"body": comment.text(None)})
+        address = _address(posted)
+        # Another run may have posted at the same time: all runs agree that the first one stays.
+        own = await _own_comments(api, comments, comment, author)
+        if not own or count_at(own[0], "id") == count_at(posted, "id"):
+            return address
+    first, *others = own
+    for each in others:
+        with _may_be_gone():
+            await api.ask("DELETE", _path(workflow, each))
+    body = text_at(first, "body") or ""
+    if comment.is_older_than(body):
+        raise NotCommented("a later run has already commented")
+    with _may_be_gone():
+        return _address(await api.ask("PATCH", _path(workflow, first), {"body": comment.text(body)}))
     return _address(await api.ask("POST", comments, {"body": comment.text(None)}))
+
+
+async def _own_comments(api: _Api, path: str, comment: Comment, author: str) -> list[JsonObject]:
+    """Return the comments that this one replaces, the oldest first; there is normally one at most."""
+    found = [each async for each in api.pages(path) if (text_at(each, "body") or "").startswith(comment.marker)]
+    return [each for each in found if text_at(each, "user", "login") == author]
+
+
+def _path(workflow: Workflow, comment: JsonObject) -> str:
+    return f"/repos/{workflow.repository}/issues/comments/{count_at(comment, 'id')}"
+
+
+@contextmanager
+def _may_be_gone() -> Iterator[None]:
+    """Ignore that a comment has been deleted in the meantime."""
+    try:
+        yield
+    except ProviderError as error:
+        if error.status != NOT_FOUND:
+            raise
 
 
 async def _find(api: _Api, workflow: Workflow) -> int:
@@ -95,18 +121,26 @@ async def _find(api: _Api, workflow: Workflow) -> int:
 
 
 async def _author(api: _Api, workflow: Workflow) -> str:
-    """Return the login that REST shows for comments of this token; only GraphQL knows that of a workflow's token."""
+    """Return the login that REST shows for comments of this token; only GraphQL knows that of an app's token."""
     try:
         answer = await api.ask("POST", workflow.graphql_url, {"query": "{viewer{login}}"})
-    except ProviderError as error:
-        if error.retryable:
-            raise
-        # The server does not report it.
-        answer = None
-    login = (text_at(answer, "data", "viewer", "login") or WORKFLOW_BOT).removesuffix("[bot]")
+        found = text_at(answer, "data", "viewer", "login")
+    except ProviderError:
+        # A proxy or a server without GraphQL; REST knows the owners of personal tokens.
+        found = None if api.token.startswith(OF_APPS) else await _user(api)
+    login = (found or WORKFLOW_BOT).removesuffix("[bot]")
     # REST appends `[bot]` to the logins of apps; people cannot have such a login.
     is_app = api.token.startswith(OF_APPS) or login == WORKFLOW_BOT
     return f"{login}[bot]" if is_app else login
+
+
+async def _user(api: _Api) -> str | None:
+    try:
+        return text_at(await api.ask("GET", "/user"), "login")
+    except ProviderError as error:
+        if error.retryable:
+            raise
+        return None
 
 
 def _address(comment: JsonValue) -> str:

@@ -102,6 +102,8 @@ async def _comment(comment: Comment, workflow: Workflow, token: str | None, envi
     """Comment and return the address; raises NotCommented."""
     if not workflow.is_of_pull_request:
         raise NotCommented("this run does not belong to a pull request")
+    if workflow.is_contradictory:
+        raise NotCommented("the event and GITHUB_REF name different pull requests")
     if token is None:
         raise NotCommented("GITHUB_TOKEN is not set; pass it to this step in `env:`")
     # httpx loads slowly, and many runs do not comment.

@@ -15,6 +15,7 @@ from agentv_ci.json_access import count_at, read_json, text_at, value_at
 
 GUARDED_EVENTS = frozenset({"pull_request_target", "workflow_run"})
 """Events whose workflows have secrets and a token with write access even if an outsider caused them."""
+_PULL_REQUEST = re.compile(r"refs/pull/(\d{1,18})/", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 OF_PULL_REQUESTS = frozenset({"pull_request", "pull_request_review", "pull_request_review_comment"})
 """Events of pull requests; those from forks have no secrets."""
@@ -61,6 +62,8 @@ class Workflow:
     """Branches that need write access to change."""
     is_of_pull_request: bool
     """Whether there is a pull request to comment on."""
+    is_contradictory: bool = False
+    """Whether the event's payload, a file that agents can write, names another pull request than the runner."""
 
     @property
     def shown_commit(self) -> str:
@@ -107,6 +110,8 @@ def workflow_of(environ: Mapping[str, str], event: JsonValue) -> Workflow:
     server = environ.get("GITHUB_SERVER_URL") or "https://github.com"
     api = environ.get("GITHUB_API_URL") or "https://api.github.com"
     name, commit = environ.get("GITHUB_EVENT_NAME", ""), environ.get("GITHUB_SHA", "")
+    ref = _PULL_REQUEST.match(environ.get("GITHUB_REF", ""))
+    number = count_at(event, "pull_request", "number")
     branches = (text_at(event, "pull_request", "base", "ref"), text_at(event, "repository", "default_branch"))
     return Workflow(
         event=name,
@@ -120,12 +125,13 @@ def workflow_of(environ: Mapping[str, str], event: JsonValue) -> Workflow:
         run_id=_number(environ.get("GITHUB_RUN_ID")),
         run_attempt=_number(environ.get("GITHUB_RUN_ATTEMPT")),
         actor=text_at(event, "sender", "login") or environ.get("GITHUB_ACTOR", ""),
-        pull_request=count_at(event, "pull_request", "number"),
+        pull_request=number,
         head=_head(name, event),
         base_commit=text_at(event, "pull_request", "base", "sha"),
         base_branches=tuple(filter(None, branches)),
-        is_of_pull_request=value_at(event, "pull_request", "number") is not None
+        is_of_pull_request=number is not None
         or text_at(event, "workflow_run", "event") in ("pull_request", "pull_request_target"),
+        is_contradictory=ref is not None and int(ref[1]) != number,
     )
 
 

@@ -82,8 +82,8 @@ def group_lines(report: RunReport) -> Iterator[Line]:
 def _statistics(figures: Statistics) -> Iterator[Line]:
     if figures.mean is None:
         return
-    names = ("mean", "median", "min", "max", "stdev")
-    yield Line("  ".join(f"{name} {getattr(figures, name):.3f}" for name in names))
+    values = {name: getattr(figures, name) for name in ("mean", "median", "min", "max", "stdev")}
+    yield Line("  ".join(f"{name} {value:.3f}" for name, value in values.items() if value is not None))
     most = max(figures.histogram)
     for index, number in enumerate(figures.histogram):
         low, high = index / 5, (index + 1) / 5

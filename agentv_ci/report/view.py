@@ -63,8 +63,8 @@ class Links:
         return cls(f"{server}/{quoted(repository)}/blob/{quoted(commit)}")
 
     def to(self, path: str, line: int) -> str | None:
-        """Return the address of a line; `path` must be relative to the repository."""
-        if self.base is None or path.startswith("/"):
+        """Return the address of a line; None for a path that is not relative to the repository, or leaves it."""
+        if self.base is None or path.startswith("/") or ".." in path.split("/"):
             return None
         return f"{self.base}/{quoted(path)}#L{line}"
 

@@ -123,6 +123,8 @@ class FakeGitHub:
     """The number of the one pull request that can be commented on."""
     pulls: list[Pull] = field(default_factory=list)
     comments: list[Comment] = field(default_factory=list)
+    raced: str | None = None
+    """The comment of another run that is posted just before the next one."""
     failures: list[Failure] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
@@ -210,21 +212,37 @@ class FakeGitHub:
             return _refused(403, "Resource not accessible by integration")
         if len((body or {}).get("body", "")) > LONGEST_COMMENT:
             return _too_long()
-        last = path.rstrip("/").split("/")
+        if path == "/user":
+            return self._user()
         if path.endswith("/pulls"):
             return _page([_as_pull(each) for each in self._found(query)], path, query)
+        return self._comments(method, path, query, body)
+
+    def _comments(self, method: str, path: str, query: Mapping[str, str], body: Any) -> Answer:
+        last = path.rstrip("/").split("/")
         if path.endswith("/comments") and last[-2] != str(self.issue):
             return _refused(404, "Not Found")
         if path.endswith("/comments") and method == "GET":
             return _page([_as_comment(each) for each in self.comments], path, query)
         if path.endswith("/comments"):
+            if self.raced is not None:
+                self.plant(self.raced, self.login)
             return Answer(201, _as_comment(self.plant(body["body"], self.login)))
         comment = next((each for each in self.comments if str(each.number) == last[-1]), None)
         if comment is None:
             return _refused(404, "Not Found")
+        if method == "DELETE":
+            self.comments.remove(comment)
+            return Answer(204, None, described=False)
         if method == "PATCH":
             comment.body = body["body"]
         return Answer(200, _as_comment(comment))
+
+    def _user(self) -> Answer:
+        if self.login == BOT:
+            return _refused(403, "Resource not accessible by integration")
+        # The description's own example does not match it.
+        return Answer(200, {**example("/user", "get", "200"), "login": self.login}, described=False)
 
     def _found(self, query: Mapping[str, str]) -> list[Pull]:
         state, head = query.get("state", "open"), query.get("head")
@@ -318,7 +336,7 @@ def _handler(github: FakeGitHub) -> type[BaseHTTPRequestHandler]:
             headers = {name.lower(): value for name, value in self.headers.items()}
             with one_at_a_time:
                 answer = github.answer(self.command, self.path, headers, text)
-            data = json.dumps(answer.body).encode()
+            data = json.dumps(answer.body).encode() if answer.status != 204 else b""
             self.send_response(answer.status)
             for name, value in {**answer.headers, "Content-Type": "application/json; charset=utf-8"}.items():
                 self.send_header(name, value)

@@ -12,8 +12,9 @@ DESCRIPTION = Path(__file__).parent / "github_api.json"
 
 OPERATIONS = {
     "/repos/{owner}/{repo}/issues/{issue_number}/comments": ("get", "post"),
-    "/repos/{owner}/{repo}/issues/comments/{comment_id}": ("get", "patch"),
+    "/repos/{owner}/{repo}/issues/comments/{comment_id}": ("get", "patch", "delete"),
     "/repos/{owner}/{repo}/pulls": ("get",),
+    "/user": ("get",),
 }
 """Path → the methods that are kept."""
 

@@ -22,7 +22,7 @@ import yaml
 from tests.action.events import pull_request
 from tests.action.github_api import FakeGitHub
 from tests.action.steps import Step, read_steps
-from tests.support import REPOSITORY, write
+from tests.support import ORDINARY, REPOSITORY, write
 
 CHECKOUT: Mapping[str, Any] = {"uses": "actions/checkout@v4", "with": {"persist-credentials": False}}
 ACTION = "org/agentv-action@v1"
@@ -207,6 +207,7 @@ class Rig:
             **self.environ,
         }
         return [
+            *ORDINARY,
             *(act, self.event_name, "--json", "--no-cache-server", "--action-offline-mode"),
             *(word for name, value in options.items() for word in (name, str(value))),
             *(word for name, path in repositories.items() for word in ("--local-repository", f"{name}={path}")),

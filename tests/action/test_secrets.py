@@ -53,7 +53,10 @@ LOOKS_AROUND = """\
 import json, os, pathlib
 
 def environ(process):
-    return pathlib.Path(f"/proc/{process}/environ").read_bytes().decode("utf-8", "replace").split("\\0")
+    try:
+        return pathlib.Path(f"/proc/{process}/environ").read_bytes().decode("utf-8", "replace").split("\\0")
+    except PermissionError:
+        return []
 
 seen, process = {"agent": [f"{name}={value}" for name, value in os.environ.items()]}, os.getppid()
 while (name := pathlib.Path(f"/proc/{process}/comm").read_text().strip()) != "act":
@@ -62,29 +65,6 @@ while (name := pathlib.Path(f"/proc/{process}/comm").read_text().strip()) != "ac
 pathlib.Path("seen.json").write_text(json.dumps(seen))
 print("yes")
 """
-STAYS = """\
-import os, pathlib, time
-print("yes", flush=True)
-if os.fork() == 0:
-    os.setsid()
-    if os.fork():
-        os._exit(0)
-    for output in (1, 2):
-        os.dup2(os.open(os.devnull, os.O_RDWR), output)
-    end = time.monotonic() + 8
-    while time.monotonic() < end:
-        for process in pathlib.Path("/proc").glob("[0-9]*"):
-            try:
-                environ = (process / "environ").read_bytes()
-            except OSError:
-                continue
-            if b"GITHUB_TOKEN=ghs_" in environ and os.environ["GITHUB_WORKSPACE"].encode() in environ:
-                pathlib.Path("token.txt").write_text("found")
-                os._exit(0)
-        time.sleep(0.02)
-    os._exit(0)
-"""
-"""An agent that leaves its session and searches the processes of later steps."""
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +77,6 @@ def outcome(once: Once) -> Outcome:
             "looks/evals/a.test.yaml": suite("looks"),
             "looks/targets.yaml": agent("python3 looks_around.py"),
             "looks/looks_around.py": LOOKS_AROUND,
-            "stays/evals/a.test.yaml": suite("stays"),
-            "stays/targets.yaml": agent("python3 stays.py"),
-            "stays/stays.py": STAYS,
         }
         secrets = {"MODEL_KEY": SECRET, "DATABASE_PASSWORD": PASSWORD}
         env = {name: f"${{{{ secrets.{name} }}}}" for name in secrets}
@@ -107,8 +84,7 @@ def outcome(once: Once) -> Outcome:
             "prints", working_directory="prints", env=env, args="--include-trace --dump-traces --dump-prompts"
         )
         looks = uses("looks", working_directory="looks", comment="never")
-        stays = uses("stays", working_directory="stays", comment="never")
-        return play(folder, files, prints, looks, stays, secrets=secrets, tool=DIRECT, job={"env": KEPT_BACK})
+        return play(folder, files, prints, looks, secrets=secrets, tool=DIRECT, job={"env": KEPT_BACK})
 
     return once("secrets", scenario)
 
@@ -129,15 +105,11 @@ def test_agents_and_their_parents_see_nothing_of_the_runner(outcome: Outcome) ->
     assert outcome.steps["looks"].outputs["verdict"] == "pass"
     seen: dict[str, list[str]] = json.loads(outcome.file("looks/seen.json"))
     assert len(seen) >= 3
-    assert any("CI=true" in environ for environ in seen.values())
+    assert "CI=true" in seen["agent"]
+    assert [] in seen.values()
     names = {process: {each.partition("=")[0] for each in environ} for process, environ in seen.items()}
     hidden = KEPT_BACK.keys() | RUNNER_FILES
     assert {process: found for process, each in names.items() if (found := each & hidden)} == {}
     said = "\n".join(each for environ in seen.values() for each in environ)
     assert [value for value in KEPT_BACK.values() if value in said] == []
     assert "INPUT_" not in said
-
-
-def test_agent_does_not_outlive_its_step(outcome: Outcome) -> None:
-    assert outcome.steps["stays"].outputs["verdict"] == "pass"
-    assert not (outcome.workspace / "stays/token.txt").exists()

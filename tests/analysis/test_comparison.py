@@ -8,7 +8,7 @@ import pytest
 
 from agentv_ci.analysis.baseline import baseline_of, outcome_of
 from agentv_ci.analysis.comparison import BaselineComparison, Side, compare, compare_sides
-from agentv_ci.contracts.comparison import Comparison
+from agentv_ci.contracts.comparison import Change, Comparison
 from tests.support import NOW
 from tests.support.runs import case, outcomes_of, plan, rows_of
 
@@ -57,7 +57,7 @@ def compared(base: str | Side, head: str | Side, *, confidence: float = 0.99) ->
         ("p", "-", "removed"),
     ],
 )
-def test_change_of_a_case(base: str, head: str, change: str) -> None:
+def test_change_of_a_case(base: str, head: str, change: Change) -> None:
     found = compared(f"p {base}", f"p {head}")
     assert [each.change for each in found.cases] == ([] if change == "unchanged" else [change])
     assert found.counts[change] == (2 if change == "unchanged" else 1)

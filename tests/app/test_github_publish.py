@@ -42,7 +42,7 @@ evalcases:
 )
 def test_line_of_an_evaluator_defined_in_a_case(repository: Path, case: str, evaluator: str, line: int | None) -> None:
     write(repository, {"evals/a.yaml": SUITE})
-    assert EvaluatorLines(repository).find("evals/a.yaml", case, evaluator) == line
+    assert EvaluatorLines(repository, repository).find("evals/a.yaml", case, evaluator) == line
 
 
 @pytest.mark.parametrize(
@@ -51,4 +51,4 @@ def test_line_of_an_evaluator_defined_in_a_case(repository: Path, case: str, eva
 def test_other_and_missing_files_have_no_lines(repository: Path, text: str | None) -> None:
     if text is not None:
         write(repository, {"a.yaml": text})
-    assert EvaluatorLines(repository).find("a.yaml", "one", "first") is None
+    assert EvaluatorLines(repository, repository).find("a.yaml", "one", "first") is None

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from tests.support import CommandResult, clean_environment, run_command, run_process
+from tests.support import ORDINARY, CommandResult, clean_environment, run_command, run_process
 from tests.support.evals import tool
 from tests.support.projects import HELLO, Project
 
@@ -155,8 +155,8 @@ class Job(Project):
         return self.run("github", "run", *options, cwd=cwd)
 
     def step_in_a_process(self, **env: str) -> CommandResult:
-        """Run that step in a process of its own, with these variables and no others of a workflow."""
-        return run_process("github", "run", "--args=--include-trace", cwd=self.folder, env=env)
+        """Run that step in a process of an ordinary user, with these variables and no others of a workflow."""
+        return run_process("github", "run", "--args=--include-trace", cwd=self.folder, env=env, through=ORDINARY)
 
     def publish(self, *options: str) -> CommandResult:
         """Run the step that publishes, with the runner's files and no token."""

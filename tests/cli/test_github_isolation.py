@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -12,8 +13,11 @@ import pytest
 from tests.action import events
 from tests.cli.builders import GREETS, KEYED, PASSES, Job
 from tests.publish.workflows import HEAD
-from tests.support import clean_environment, has_ended
+from tests.support import CommandResult, clean_environment, has_ended
 from tests.support.evals import tool
+
+TOOL = "tool=$PPID; until grep -q python /proc/$tool/comm; do tool=$(ps -o ppid= -p $tool | tr -d ' '); done"
+"""Lines of an agent that find the process that runs the evals."""
 
 
 class TestMissingSecrets:
@@ -136,27 +140,92 @@ class TestAgents:
         seen = job.path("seen").read_text("utf-8", "replace")
         assert ("AGENTV_CI=" in seen, "of_the_job" in seen) == (True, False)
 
-    def test_command_files_of_the_runner_are_restored(self, job: Job) -> None:
-        """They are in a folder with a known name."""
-        known = job.path("_runner_file_commands")
+    @pytest.fixture
+    def known(self, job: Job) -> Path:
+        """The folder of the runner's files, whose name is known."""
         job.write({"_runner_file_commands/set_env": "", "_runner_file_commands/set_output": "mine=1\n"})
-        (known / "add_path").symlink_to("elsewhere")
-        folder = "../_runner_file_commands"
-        job.agent(f"cd {folder}; echo LD_PRELOAD=x > add_path; rm set_env set_output; mkdir -p set_env/x; echo Hello")
+        job.path("_runner_file_commands/add_path").symlink_to("elsewhere")
+        return job.path("_runner_file_commands")
+
+    def step(self, job: Job, known: Path, script: str, **env: str) -> CommandResult:
+        """Run the step with an agent that starts in the folder of the runner's files."""
+        job.agent(f"cd ../_runner_file_commands\n{script}\necho Hello")
         files = {"GITHUB_ENV": "set_env", "GITHUB_PATH": "add_path", "GITHUB_OUTPUT": "set_output"}
-        env = {name: str(known / file) for name, file in files.items()}
-        assert job.step_in_a_process(GITHUB_ACTIONS="true", **env).code == 0
+        paths = {name: str(known / file) for name, file in files.items()}
+        return job.step_in_a_process(GITHUB_ACTIONS="true", **paths, **env)
+
+    @pytest.mark.parametrize(
+        "script",
+        [
+            "echo LD_PRELOAD=x > add_path; rm set_env set_output; mkdir -p set_env/x",
+            "for each in *; do rm $each; echo BASH_ENV=x > $each; chmod 0444 $each; done",
+            "for each in *; do ln -sf /bin/sh $each; done; chmod 0555 .",
+            "mv set_env x; ln x set_env; echo x > x; rm x",
+        ],
+        ids=["other kinds", "read-only files", "read-only folder", "other names"],
+    )
+    def test_command_files_of_the_runner_are_restored(self, script: str, job: Job, known: Path) -> None:
+        done = self.step(job, known, script)
+        assert done.code == 0, done.err
+        matcher, first, *_, last = done.out.splitlines()
+        assert matcher == "::remove-matcher owner=python::"
+        assert re.fullmatch(r"::stop-commands::[0-9a-f]{32}", first)
+        assert last == f"::{first.rpartition('::')[2]}::"
         assert [path for path in known.iterdir() if path.is_symlink()] == []
         found = {path.name: path.read_text() for path in known.iterdir() if path.name != "elsewhere"}
         assert found == {"set_env": "", "set_output": "mine=1\n", "add_path": ""}
 
+    @pytest.mark.parametrize(
+        ("script", "error"),
+        [
+            ("cd ..; mv _runner_file_commands x; echo > _runner_file_commands", "cannot be restored: Not a directory"),
+            ("echo >> ../tool/a.py", "tool/a.py', which the next step uses"),
+            ("touch ../tool/b.py", "tool/b.py', which the next step uses"),
+            ("echo hello > ../tool/a.py; touch -r ../tool/c.py ../tool/a.py", "tool/a.py', which the next step uses"),
+            ("echo {} > ../event.json", "event.json', which the next step uses"),
+        ],
+        ids=["folder of the runner", "tool", "new module", "same size and time", "event"],
+    )
+    def test_step_fails_if_an_agent_changes_what_the_next_step_uses(
+        self, script: str, error: str, job: Job, known: Path
+    ) -> None:
+        job.write({"tool/a.py": "hallo\n", "tool/c.py": "", "event.json": "{}"})
+        installed, event = str(job.path("tool")), str(job.path("event.json"))
+        done = self.step(job, known, script, AGENTV_INSTALLED=installed, GITHUB_EVENT_PATH=event)
+        assert (done.code, error in done.err) == (4, True), done.err
+        assert error in done.out.splitlines()[-1]
+
+    def test_installed_tool_may_stay_as_it_is(self, job: Job, known: Path) -> None:
+        job.write({"tool/a.py": "hallo\n"})
+        assert self.step(job, known, "cat ../tool/a.py", AGENTV_INSTALLED=str(job.path("tool"))).code == 0
+
+    def test_killed_tool_fails_the_step(self, job: Job, known: Path) -> None:
+        """Unlike the end of its child process, in which the evals run."""
+        assert self.step(job, known, f"{TOOL}; kill -9 $(ps -o ppid= -p $tool) $tool").code == -9
+        assert self.step(job, known, f"{TOOL}; kill -9 $tool").code == 70
+        assert "the run was killed" in job.ended["reason"]
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="memory is closed only on Linux")
+    def test_agent_cannot_read_the_processes_of_the_tool(self, job: Job, known: Path) -> None:
+        look = "cat /proc/$each/environ; readlink /proc/$each/fd/1"
+        loop = f"for each in $tool $(ps -o ppid= -p $tool); do {look}; done > ../seen"
+        assert self.step(job, known, f"{TOOL}; {loop}").code == 0
+        assert job.text("seen") == ""
+
     @pytest.mark.skipif(sys.platform != "linux", reason="processes in other sessions are found only on Linux")
-    @pytest.mark.parametrize("streams", ["", "< /dev/null "], ids=["inherited input", "no input"])
-    def test_no_process_of_an_agent_stays(self, streams: str, job: Job) -> None:
+    @pytest.mark.parametrize(
+        "script",
+        [
+            "setsid sh -c 'setsid sleep 300 > /dev/null 2>&1 & echo $! > ../stays' > /dev/null 2>&1",
+            "setsid sh -c 'setsid sleep 300 > /dev/null 2>&1 & echo $! > ../stays' < /dev/null > /dev/null 2>&1",
+            "for each in 1 2; do setsid perl -e 'exit if fork while 1' {0} <&- >&- 2>&1 & done; echo $! > ../stays",
+        ],
+        ids=["inherited input", "no input", "processes that replace themselves"],
+    )
+    def test_no_process_of_an_agent_stays(self, script: str, job: Job, known: Path) -> None:
         """It could read the token of the next step."""
-        stays = (
-            f"setsid sh -c 'setsid sleep 300 > /dev/null 2>&1 & echo $! > stays' {streams}> /dev/null 2>&1; echo Hello"
-        )
-        job.agent(stays)
-        assert job.step_in_a_process(GITHUB_ACTIONS="true", GITHUB_OUTPUT=str(job.path("outputs"))).code == 0
-        assert has_ended(int(job.text("evals/stays")))
+        mark = str(job.folder)
+        assert self.step(job, known, script.format(mark)).code == 0
+        assert has_ended(int(job.text("stays")))
+        listed = subprocess.run(["ps", "-eo", "args="], capture_output=True, text=True, check=True).stdout
+        assert [each for each in listed.splitlines() if mark in each and "perl" in each] == []

@@ -20,6 +20,7 @@ from tests.support.evals import tool
 
 COMMAND = re.compile(r"^\s*::(?!(error|warning|notice) )|##\[", re.MULTILINE)
 """What the runner would take for a command, except for annotations."""
+STATISTICS = {"mean": 0.5, "median": 0.5, "min": 0.0, "max": 1.0, "stdev": 0.5, "histogram": [1, 0, 0, 0, 1]}
 FILES = ("run.json", "results.report.json", "results.jsonl", "plan-diff.json", "diagnostics.json")
 
 
@@ -53,13 +54,13 @@ class TestOutcomes:
             next(i for i, line in enumerate(lines, 1) if f'"{key}": "leaves"' in line) for key in ("id", "name")
         )
         job.step("--exit-zero")
-        done = job.publish()
-        assert done.code == 1
-        assert (
-            f"::error file=evals/x.yaml,line={evaluator - 1},title=leaves%3A fail 0.500::leaves (required): "
-            in done.out
-        )
-        assert "::notice title=No comment on the pull request::GITHUB_TOKEN is not set" in done.out
+        error = "::error file=evals/x.yaml,line={},title=leaves%3A fail 0.500::leaves (required): "
+        # Files outside of the workspace are not read.
+        for workspace, line in ((job.path("evals"), evaluator - 1), (job.path("agentv-results"), case - 1)):
+            job.env["GITHUB_WORKSPACE"] = str(workspace)
+            done = job.publish()
+            assert (done.code, error.format(line) in done.out) == (1, True)
+            assert "::notice title=No comment on the pull request::GITHUB_TOKEN is not set" in done.out
         assert f"https://github.com/acme/demo/blob/{HEAD}/evals/x.yaml#L{case - 1}" in job.summary
 
     @pytest.mark.parametrize(("flags", "code"), [([], 2), (["--validate-only"], 1)])
@@ -128,6 +129,32 @@ class TestOutcomes:
         assert (done.code, job.outputs["verdict"]) == (0, "pass")
         assert "::notice title=Dry run::" in done.out
 
+    def test_results_of_a_step_that_failed_are_not_trusted(self, job: Job) -> None:
+        job.step()
+        job.env["AGENTV_RUN_OUTCOME"] = "failure"
+        done = job.publish()
+        assert (done.code, job.outputs["verdict"], job.outputs["passed"]) == (70, "error", "0")
+        assert "::error title=agentv-ci::the step that ran the agents did not end properly" in done.out
+        assert "::notice title=No comment on the pull request::GITHUB_TOKEN is not set" in done.out
+
+    @pytest.mark.parametrize(
+        ("key", "matrix", "name"),
+        [
+            ("", "null", "evals"),
+            ("", '{"target": "gpt", "python": 3.13}', "evals (gpt, 3.13)"),
+            ("", "no JSON", "evals"),
+            ("nightly", '{"target": "gpt"}', "nightly"),
+        ],
+    )
+    def test_comment_is_identified_by_workflow_job_and_matrix(self, key: str, matrix: str, name: str, job: Job) -> None:
+        job.env |= {"AGENTV_COMMENT_KEY": key, "AGENTV_MATRIX": matrix}
+        job.publish()
+        assert f"\n`Evals/{name}` · [run 5]" in job.left("comment.md").read_text("utf-8")
+
+    def test_event_that_names_another_pull_request(self, job: Job) -> None:
+        job.env["GITHUB_REF"] = "refs/pull/8/merge"
+        assert "::the event and GITHUB_REF name different pull requests" in job.publish().out
+
     def test_no_results(self, job: Job) -> None:
         assert job.publish().code == 70
         assert job.outputs["verdict"] == "error"
@@ -190,6 +217,13 @@ class TestForgedFiles:
             done = job.publish("--comment=never")
             assert (done.code, COMMAND.search(done.out + done.err)) == (2, None)
 
+    def test_statistics_without_a_histogram_are_rejected(self, job: Job) -> None:
+        report = job.json("agentv-results/results.report.json")
+        job.write(
+            {"agentv-results/results.report.json": json.dumps({**report, "statistics": STATISTICS | {"histogram": []}})}
+        )
+        assert job.publish().code == 2
+
     @pytest.mark.parametrize("name", FILES)
     def test_only_regular_files_are_read(self, name: str, job: Job) -> None:
         job.write({"secret": '{"token": "ghs_secret"}'})
@@ -219,6 +253,7 @@ class TestForgedFiles:
         [
             ("results.report.json", {"cost_usd": 1e308}),
             ("results.report.json", {"unpriced_models": ["m" * 100_000] * 20}),
+            ("results.report.json", {"statistics": {**STATISTICS, "median": None}}),
             ("results.jsonl", {"suite": "/proc/self/environ"}),
             ("results.jsonl", {"source": {"path": "/etc/passwd\n::error::x", "line": 10**18}}),
             ("run.json", {"root": "/proc/self"}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
 import subprocess
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.errors import UsageError
-from agentv_ci.publish.checkout import refusal, refuse_fork_code
+from agentv_ci.publish.checkout import credentials, refusal, refuse_fork_code
 from agentv_ci.publish.workflow import Workflow, workflow_of
 from tests.action import events
 from tests.support import write
@@ -132,6 +133,23 @@ def test_files_that_look_like_a_bare_repository(checkouts: Checkouts, tmp_path: 
     config = '[core]\nbare = true\n[remote "origin"]\nurl = https://github.com/acme/demo\n'
     write(tmp_path, {"HEAD": f"{checkouts.base_commit}\n", "config": config, "objects/x": "", "refs/x": "", ".git": ""})
     assert refused(checkouts.target(OTHER), tmp_path)
+
+
+@pytest.mark.parametrize("place", ["a/b/c/d/e/f/g/h", "node_modules/a"])
+def test_checkout_deep_in_the_workspace(checkouts: Checkouts, tmp_path: Path, place: str) -> None:
+    (tmp_path / place).mkdir(parents=True)
+    git(tmp_path, "clone", "-q", str(checkouts.fork), place)
+    said = refused(checkouts.target(), checkouts.base, GITHUB_WORKSPACE=str(tmp_path))
+    assert said.endswith(f"'{tmp_path / place}' is a fork's code")
+
+
+def test_credentials_that_a_checkout_keeps(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    encoded = base64.b64encode(b"x-access-token:ghs_0123456789").decode()
+    git(tmp_path, "config", "http.https://github.com/.extraheader", f"AUTHORIZATION: basic {encoded}")
+    git(tmp_path, "config", "http.https://example.com/.extraheader", "X: short")
+    found = {name: asyncio.run(credentials(tmp_path, {"GITHUB_ACTIONS": name})) for name in ("true", "false")}
+    assert found == {"true": {encoded, "ghs_0123456789"}, "false": set()}
 
 
 def test_all_checkouts_in_the_workspace(checkouts: Checkouts) -> None:

@@ -98,6 +98,22 @@ def test_other_comments_are_not_touched(site: Site, body: str, author: str) -> N
     assert site.methods == ["POST"]
 
 
+def test_run_that_comments_at_the_same_time(site: Site) -> None:
+    site.github.raced = f"{MARKER}\nof another run"
+    site.comment(body="ours")
+    (comment,) = site.github.comments
+    assert "ours" in comment.body
+    assert site.methods == ["POST", "DELETE", "PATCH"]
+
+
+def test_second_comment_of_earlier_runs_is_deleted(site: Site) -> None:
+    first = site.github.plant(f"{MARKER}\nstale", author=BOT)
+    site.github.plant(f"{MARKER}\nstale, too", author=BOT)
+    site.comment(body="ours")
+    assert site.github.comments == [first]
+    assert "ours" in first.body
+
+
 def test_comment_is_found_on_the_last_page(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comment_posting, "MAX_PAGES", 3)
     for number in range(250):
@@ -118,6 +134,14 @@ def test_comment_is_found_on_the_last_page(site: Site, monkeypatch: pytest.Monke
 )
 def test_own_comment_is_found_by_its_author(site: Site, viewer: str | None, login: str, token: str) -> None:
     site.github.viewer, site.github.login = viewer, login
+    site.comment(1, 2, token=token)
+    assert site.methods == ["POST", "PATCH"]
+
+
+@pytest.mark.parametrize(("login", "token"), [(BOT, TOKEN), ("ada", "ghp_personal0123456789")])
+def test_comment_is_written_if_graphql_fails(site: Site, login: str, token: str) -> None:
+    site.github.login = login
+    site.github.failures = [Failure(502, method="POST", path="/graphql")] * 9
     site.comment(1, 2, token=token)
     assert site.methods == ["POST", "PATCH"]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from tests.support.clock import NOW, FakeClock
 from tests.support.commands import CommandResult, clean_environment, run_command, run_process
 from tests.support.files import REPOSITORY, lines, write
-from tests.support.processes import has_ended
+from tests.support.processes import ORDINARY, has_ended
 
 __all__ = [
     "NOW",
+    "ORDINARY",
     "REPOSITORY",
     "CommandResult",
     "FakeClock",

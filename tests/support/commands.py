@@ -7,7 +7,7 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -44,11 +44,18 @@ def run_command(
 
 
 def run_process(
-    *arguments: str | Path, cwd: Path, env: Mapping[str, str] | None = None, timeout_s: float = 60
+    *arguments: str | Path,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    timeout_s: float = 60,
+    through: Sequence[str] = (),
 ) -> CommandResult:
-    """Run the command line in a process of its own, for what only a process shows: signals, streams, start-up."""
+    """Run the command line in a process of its own, for what only a process shows: signals, streams, start-up.
+
+    `through` is a command that starts it, such as `ORDINARY`.
+    """
     done = subprocess.run(
-        [sys.executable, "-m", "agentv_ci", *map(str, arguments)],
+        [*through, sys.executable, "-m", "agentv_ci", *map(str, arguments)],
         cwd=cwd,
         env=clean_environment(env),
         capture_output=True,

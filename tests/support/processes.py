@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
+
+ORDINARY = ("setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs") if os.geteuid() == 0 else ()
+"""What starts a command as an ordinary user: without the capabilities of root, for whom modes of files mean nothing."""
 
 
 def has_ended(pid: int) -> bool:

@@ -133,7 +133,7 @@ def test_lines_of_many_cases_are_found_in_one_reading(tmp_path: Path, monkeypatc
     cases = "".join(one.format(number) for number in range(200))
     write(tmp_path, {"evals/a.yaml": f"$schema: agentv-eval-v2\nevalcases:\n{cases}"})
     rows = [row("fail", of=case(f"case-{each}"), evaluator_results=(finding("no"),)) for each in range(200)]
-    assert len([*limited(annotate(reported(rows), EvaluatorLines(tmp_path).find), "all")]) == 10
+    assert len([*limited(annotate(reported(rows), EvaluatorLines(tmp_path, tmp_path).find), "all")]) == 10
     assert looked_up.call_count <= 2_000
 
 
@@ -141,5 +141,5 @@ def test_lines_of_many_cases_are_found_in_one_reading(tmp_path: Path, monkeypatc
 def test_suite_outside_the_repository_has_no_lines(tmp_path: Path, suite: str) -> None:
     os.mkfifo(tmp_path / "fifo")
     failed = row("fail", suite=suite, evaluator_results=(finding("no"),))
-    (only,) = annotate(reported([failed]), EvaluatorLines(tmp_path).find)
+    (only,) = annotate(reported([failed]), EvaluatorLines(tmp_path, tmp_path).find)
     assert only.line == failed.source.line
