@@ -95,7 +95,7 @@ def show_summary(lines: Iterable[Line]) -> None:
     for line in lines:
         parts = line.parts or ((line.text, line.style),)
         bars = ((text.replace("#", "█") if solid and style == "bar" else text, style) for text, style in parts)
-        click.echo("".join(_styled(text, style) for text, style in bars).rstrip())
+        click.echo("".join(_styled(without_commands(text), style) for text, style in bars).rstrip())
 
 
 def show_outcome(outcome: RunOutcome, written: Mapping[str, Path], cwd: Path) -> None:

@@ -18,7 +18,7 @@ from agentv_ci.contracts.report import (
 )
 from agentv_ci.contracts.results import Usage
 from agentv_ci.report import view
-from agentv_ci.text import counted, on_one_line, printable, shortened
+from agentv_ci.text import counted, on_one_line, shortened
 
 Style = Literal["good", "bad", "warn", "plain", "title", "strong", "faint", "bar"]
 
@@ -56,7 +56,9 @@ def figure_lines(report: RunReport) -> Iterator[Line]:
 
 def flaky_lines(cases: Sequence[RepeatedCase]) -> Iterator[Line]:
     """Yield the cases whose trials disagree, the least certain first."""
-    flaky = sorted((each for each in cases if each.flaky), key=lambda each: abs(each.passed / each.graded - 0.5))
+    # Rows of other programs may be flaky without a graded trial.
+    flaky = [each for each in cases if each.flaky and each.graded]
+    flaky.sort(key=lambda each: abs(each.passed / each.graded - 0.5))
     if not flaky:
         return
     yield Line("flaky, trials disagree:", "title")
@@ -75,7 +77,7 @@ def group_lines(report: RunReport) -> Iterator[Line]:
             yield from _table(title, [(_name(each.name), _group(each)) for each in ordered])
     if len(report.evaluators) > 1:
         figures = _cut_worst_first(report.evaluators)
-        rows = [(f"{_name(each.name)} ({printable(each.type)})", _evaluator(each)) for each in figures]
+        rows = [(f"{_name(each.name)} ({on_one_line(each.type)})", _evaluator(each)) for each in figures]
         yield from _table("by evaluator", rows)
 
 
@@ -111,7 +113,7 @@ def _cost(report: RunReport) -> Iterator[Line]:
 def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
     """Yield what validators found, errors first; notes are only counted."""
     for scenario in scenarios:
-        about = f" of {printable(scenario.scenario_key)}" if len(scenarios) > 1 else ""
+        about = f" of {on_one_line(scenario.scenario_key)}" if len(scenarios) > 1 else ""
         for each in scenario.aggregates.validations:
             if isinstance(each, FailedValidation):
                 text = shortened(on_one_line(each.error), MAX_MESSAGE)

@@ -17,7 +17,7 @@ from agentv_ci.contracts.comparison import ComparedCase, Comparison, Figure, Rat
 from agentv_ci.contracts.diagnostics import Severity
 from agentv_ci.contracts.report import SEVERITIES_WORST_FIRST, EvaluatorFigures, Group, RunReport, Stop, Validation
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.text import counted, printable
+from agentv_ci.text import counted, on_one_line
 
 PROGRAM = "agentv-ci"
 
@@ -164,7 +164,7 @@ def judges_cost(report: RunReport) -> float | None:
 def cost_remarks(report: RunReport) -> Iterator[str]:
     """Yield remarks on costs and times: missing prices, and rate limits that were hit."""
     if report.unpriced_models:
-        names = ", ".join(printable(each) for each in report.unpriced_models)
+        names = ", ".join(on_one_line(each) for each in report.unpriced_models)
         yield f"no price is known for {names}; the cost does not include it"
     lowered = sum(change.after < change.before for change in report.concurrency)
     if lowered:

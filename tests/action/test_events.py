@@ -96,7 +96,7 @@ def test_code_of_the_base_runs_and_comments_on_the_forks_pull_request(guarded: O
     assert (guarded.steps["base"].result, guarded.steps["base"].outputs["verdict"]) == ("success", "pass")
     assert (guarded.workspace / "base" / "asked").exists()
     assert guarded.github.violations == []
-    assert "<!-- agentv-ci:base -->" in {each.body.splitlines()[0] for each in guarded.github.comments}
+    assert "<!-- agentv-ci:Evals/base -->" in {each.body.splitlines()[0] for each in guarded.github.comments}
 
 
 def test_workflow_run_comments_on_the_pull_request_of_its_head(once: Once) -> None:
@@ -128,6 +128,6 @@ def test_workflow_run_comments_on_the_pull_request_of_its_head(once: Once) -> No
     (search,) = [call for call in outcome.github.calls if call.path.endswith("/pulls")]
     assert (search.query["state"], search.query["head"]) == ("open", "stranger:feat")
     (comment,) = outcome.github.comments
-    assert comment.body.startswith("<!-- agentv-ci:fork -->\n## ❌ Evaluations: not passed\n")
+    assert comment.body.startswith("<!-- agentv-ci:Evals/fork -->\n## ❌ Evaluations: not passed\n")
     assert f"/blob/{head}/evals/a.test.yaml#L3" in comment.body
     assert len(outcome.steps["publish"].errors) == 1

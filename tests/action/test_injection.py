@@ -88,7 +88,10 @@ def inputs(once: Once) -> Outcome:
 
 def obeyed(step: Step) -> set[str]:
     """The names of the commands of a step, except our own."""
-    return set(step.commands) - {"set-output", "stop-commands", "ignored", "summary", *LEVELS, *step.tokens}
+    own = {"set-output", "stop-commands", "ignored", "summary", *LEVELS, *step.tokens}
+    others = [each for each in step.commands if each not in own]
+    # One is our own, before agents run.
+    return set(others[1:] if others[:1] == ["remove-matcher"] else others)
 
 
 @pytest.mark.parametrize("name", REPEATED)
@@ -106,7 +109,7 @@ def test_names_are_text(inputs: Outcome) -> None:
     assert (step.result, step.outputs["verdict"]) == ("success", "pass")
     assert step.outputs["results"].endswith(f"/{PAYLOAD.rstrip()}/results.jsonl")
     (comment,) = inputs.github.comments
-    assert comment.body.splitlines()[0].startswith("<!-- agentv-ci:%22%3B touch pwned-a")
+    assert comment.body.splitlines()[0].startswith("<!-- agentv-ci:Evals/%22%3B touch pwned-a")
     assert comment.body.splitlines()[1] == "## ✅ Evaluations: passed"
 
 

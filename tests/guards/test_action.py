@@ -34,6 +34,8 @@ OUTPUTS = (
     "junit", "html", "plan",
 )  # fmt: skip
 NOT_OPTIONS = {"working-directory", "github-token"}
+INTERNAL = {"AGENTV_CI", "AGENTV_INSTALLED", "AGENTV_MATRIX", "AGENTV_RUN_OUTCOME"}
+"""Variables that tell a step about the others and the job."""
 
 ACTION = REPOSITORY / "action.yml"
 SETUP = REPOSITORY / ".github" / "actions" / "setup" / "action.yml"
@@ -65,8 +67,18 @@ def test_names_of_inputs_and_outputs() -> None:
 
 
 def test_outputs_are_those_of_the_publishing_step() -> None:
-    for name, output in action["outputs"].items():
-        assert output["value"] == f"${{{{ steps.publish.outputs.{name} }}}}"
+    values = {name: output["value"] for name, output in action["outputs"].items()}
+    # What a step publishes after a failed one may be forged.
+    assert values.pop("verdict") == "${{ steps.run.outcome == 'success' && steps.publish.outputs.verdict || 'error' }}"
+    assert values == {name: f"${{{{ steps.publish.outputs.{name} }}}}" for name in values}
+
+
+def test_token_is_given_after_a_successful_run_alone() -> None:
+    with_token = {
+        name: value for step in STEPS.values() for name, value in step.get("env", {}).items() if "token" in value
+    }
+    assert with_token == {"GITHUB_TOKEN": "${{ steps.run.outcome == 'success' && inputs.github-token || '' }}"}
+    assert STEPS["publish"]["shell"] == "/bin/sh {0}"
 
 
 def test_inputs_are_optional_and_described() -> None:
@@ -100,12 +112,12 @@ def test_scripts_contain_no_expressions() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_options_of_a_step_are_inputs(name: str) -> None:
-    given = {variable for variable in STEPS[name]["env"] if variable.startswith("AGENTV_")} - {"AGENTV_CI"}
-    assert {str(each.envvar) for each in options(name) if each.envvar} == given
+    given = {variable for variable in STEPS[name]["env"] if variable.startswith("AGENTV_")} - INTERNAL
+    assert {str(each.envvar) for each in options(name) if each.envvar} - INTERNAL == given
     shown = [each for each in options(name) if not each.hidden and each.expose_value]
     assert [each.name for each in shown if not each.envvar] == (["exit_zero"] if name == "run" else [])
     for option in options(name):
-        if option.envvar:
+        if option.envvar and option.envvar not in INTERNAL:
             own = action["inputs"][str(option.envvar).removeprefix("AGENTV_").lower().replace("_", "-")]
             default = option.to_info_dict()["default"]
             assert own["default"] == {None: "", False: "false"}.get(default, option.default)

@@ -18,7 +18,7 @@ from agentv_ci.report.lines import (
 )
 from agentv_ci.report.view import DRY_RUN, RunView, counts_text, more_text, rerun_command, score_text
 from agentv_ci.report.wrapping import clipped, columns, wrapped
-from agentv_ci.text import on_one_line, printable, shortened
+from agentv_ci.text import on_one_line, shortened
 
 WIDTH = 80
 MAX_SENTENCE = 300
@@ -75,8 +75,8 @@ def _headline(verdict: str, outcome: CaseOutcome, style: Style | None = None) ->
     source = outcome.case.source
     return Line.of(
         (f"  {verdict}  ", style or _STYLES[outcome.verdict]),
-        (printable(outcome.case.id), "strong"),
-        (f"  ({printable(source.path)}:{source.line})", "faint"),
+        (on_one_line(outcome.case.id), "strong"),
+        (f"  ({on_one_line(source.path)}:{source.line})", "faint"),
     )
 
 
