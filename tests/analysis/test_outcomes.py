@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv_ci.analysis.outcomes import CaseOutcome, Tally
+from agentv_ci.analysis.outcomes import MAX_FINDING, CaseOutcome, Tally
 from agentv_ci.contracts.results import ResultRow
 from tests.support.runs import Verdict, case, finding, outcomes_of, plan, row, rows_of
 
@@ -93,10 +93,11 @@ def test_summary_and_findings_are_those_of_the_worst_trial() -> None:
         row("pass", of=one, trial=1, reasoning="passed"),
         row("error", of=one, trial=2, error="gone"),
         row("borderline", of=one, trial=3, misses=("nearly",)),
-        row("fail", of=one, trial=4, misses=("failed",), evaluator_results=(finding("late"),)),
+        row("fail", of=one, trial=4, misses=("failed",), evaluator_results=(finding("late" * MAX_FINDING),)),
     ]
     (found,) = outcomes_of(plan(one), rows)
-    assert (found.summary, [each.text for each in found.findings]) == ("failed", ["late"])
+    (late,) = found.findings
+    assert (found.summary, late.text[:4], len(late.text)) == ("failed", "late", MAX_FINDING)
     (errored,) = outcomes_of(plan(one), rows[1:2])
     assert errored.summary == "process: gone"
 

@@ -146,10 +146,10 @@ def test_most_results(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_trial_without_a_verdict_of_a_passed_case() -> None:
     of = case("moody", trials=3, line=1)
-    rows = [row("pass", of=of), row("error", of=of, trial=2, error="no answer"), row("pass", of=of, trial=3)]
+    rows = rows_of(of, "pep")
     trial, gate = run_of(*rows)["results"]
     assert (trial["ruleId"], trial["level"], gate["ruleId"]) == ("trial-errored", "warning", "gate-not-passed")
-    assert trial["message"]["text"] == "moody (default): trial 2 of 3 has no verdict\nprocess: no answer"
+    assert trial["message"]["text"] == "moody (default): trial 2 of 3 has no verdict\nprocess: it broke"
     assert trial["locations"][0]["physicalLocation"]["region"] == {"startLine": 1}
     assert gate["locations"][0]["physicalLocation"]["region"] == {"startLine": 1}
     assert sarif_violations(log(rows)) == []

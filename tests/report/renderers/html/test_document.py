@@ -12,22 +12,21 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.analysis.comparison import BaselineComparison, Side
 from agentv_ci.analysis.run_report import report
 from agentv_ci.contracts.report import Ending, ShardRecord
 from agentv_ci.contracts.results import InputMessageRecord, ResultRow, RowSource, TraceSummary
-from agentv_ci.report.renderers import renderer
-from agentv_ci.report.renderers.html import document as html
 from agentv_ci.report.renderers.html import plots
 from agentv_ci.report.renderers.html.document import EARLY, SCRIPTS, TEMPLATES
 from agentv_ci.report.view import Links, RunView
 from tests.report.renderers.html.pages import document_of, page, rendered
-from tests.support.runs import NASTY, Verdict, any_text, case, finding, plan, reported, row, rows_of, well_formed
+from tests.support.runs import Verdict, any_text, case, finding, plan, reported, row, rows_of, well_formed
 from tests.support.shop import shop_run
 
+STOPPED = Ending(stopped="budget")
 SHARD = ShardRecord(index=1, total=3, cases=9)
 NAMES = (
     "__proto__", "constructor", "hasOwnProperty", "</script><script>window.pwned=1</script>", "<!--<script>",
@@ -38,10 +37,6 @@ NAMES = (
 
 def digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def test_renderer_of_the_format() -> None:
-    assert renderer("html") is html.render
 
 
 def test_policy_allows_only_the_scripts_and_the_style_of_the_page() -> None:
@@ -73,15 +68,18 @@ def test_scripts_build_no_markup(name: str) -> None:
     assert script.startswith('"use strict";\n')
 
 
-@settings(max_examples=40)
+@settings(max_examples=60)
 @given(any_text, any_text, st.sampled_from(["pass", "fail", "error"]))
-def test_texts_are_kept(text: str, other: str, verdict: Verdict) -> None:
+@example("<img src=x onerror=alert(1)>", "</script><!--", "fail")
+def test_texts_are_kept_and_are_not_elements(text: str, other: str, verdict: Verdict) -> None:
     document = page(
         row(
             verdict,
+            of=case(f"{well_formed(text)}i"),
             candidate_answer=text,
             reference_answer=other,
             error=f"x{other}",
+            misses=(f"x{text}y",),
             evaluator_results=(finding(f"{text}x"),),
             input_messages=(InputMessageRecord(role="user", content=f"{text}y"),),
             metadata={"x": text},
@@ -95,14 +93,8 @@ def test_texts_are_kept(text: str, other: str, verdict: Verdict) -> None:
     assert trial["evaluator_results"][0]["misses"] == [well_formed(f"{text}x")]
     assert trial["input_messages"] == [{"role": "user", "content": well_formed(f"{text}y")}]
     assert document.data("run")["targets"] == [f"{well_formed(other)}t"]
-    assert len(document.parts["script"]) == 2
-
-
-@pytest.mark.parametrize("text", [*NASTY, "<img src=x onerror=alert(1)>"], ids=ascii)
-def test_special_texts_are_not_elements(text: str) -> None:
-    document = page(row("fail", candidate_answer=text, misses=(f"x{text}y",), of=case(f"{well_formed(text)}i")))
     assert document.data("cases")[0]["id"] == f"{well_formed(text)}i"
-    assert document.elements.count("script") == 5
+    assert (len(document.parts["script"]), document.elements.count("script")) == (2, 5)
     assert "img" not in document.elements
 
 
@@ -121,11 +113,8 @@ def test_similar_names_are_distinguished() -> None:
         for line, (name, suite, target) in enumerate(places, 1)
     ]
     document = page(*rows)
-    names = document.data("run")
-    table = [
-        (each["id"], names["suites"][each["suite"]], names["targets"][each["target"]])
-        for each in document.data("cases")
-    ]
+    suites, targets = (document.data("run")[name] for name in ("suites", "targets"))
+    table = [(each["id"], suites[each["suite"]], targets[each["target"]]) for each in document.data("cases")]
     assert sorted(table) == sorted((each.eval_id, each.suite, each.target) for each in rows)
     assert len(document.trials) == len(rows)
     assert document.elements.count("script") == len(rows) + 4
@@ -157,7 +146,7 @@ def test_numbers_that_json_cannot_hold_are_null() -> None:
         ([row("error")], Ending(), "! No verdict", ["no case was graded"]),
         ([row()], Ending(dry_run=True), "! Dry run", ["the scores below are meaningless"]),
         ([row("error")], Ending(stopped="interrupted"), "! Interrupted", ["the run was interrupted"]),
-        ([row()], Ending(stopped="budget"), "! Budget used up", ["the budget is used up: "]),
+        ([row()], STOPPED, "! Budget used up", ["the budget is used up: "]),
         ([row("fail")], Ending(shard=SHARD), "✗ Not passed", ["shard 1 of 3", "Not enforced"]),
         ([row()], Ending(write_error="disk full"), "! No verdict", ["results could not be written: disk full"]),
         ([row()], Ending(unpriced_models=("gpt-9",)), "✓ Passed", ["no price is known for gpt-9"]),
@@ -188,15 +177,10 @@ def test_time_of_the_run(given: dict[str, Any], when: str) -> None:
 
 
 def test_without_scripts_the_worst_cases_are_listed() -> None:
-    rows = [
-        row("fail", number / 100, of=case(f"case-{number}", line=number + 1), misses=("too long",))
-        for number in range(20)
-    ]
-    text = page(*rows).text
-    assert "the first 12 of 20" in text
-    assert "case-0 0.000" in text
-    assert "too long" in text
-    assert "case-12 " not in text
+    scores = [number / 100 for number in range(20)]
+    text = page(*(row("fail", each, of=case(f"case-{each}"), misses=("too long",)) for each in scores)).text
+    assert all(each in text for each in ("the first 12 of 20", "case-0.0 0.000", "too long"))
+    assert "case-0.12" not in text
 
 
 def test_places_are_links_if_the_commit_is_known() -> None:
@@ -249,17 +233,11 @@ def test_case_in_the_table() -> None:
     assert page(elsewhere).data("cases")[0]["path"] == "evals/b.yaml"
 
 
-def test_case_with_missing_trials() -> None:
-    (found,) = page(row(of=case(trials=3)), ending=Ending(stopped="budget")).data("cases")
-    assert (found["trials"], found["missing"], found["require"]) == ([[1, "pass", 1.0, ""]], 2, "majority")
-
-
 def test_order_of_rows_does_not_matter() -> None:
     run = shop_run()
     assert rendered(replace(run, rows=lambda: list(run.rows())[::-1])) == rendered(run)
-    costs = (0.2667236, 0.8907681, 0.5644468)
-    trials = rows_of(case("a", trials=3), "ppp")
-    rows = [each.model_copy(update={"cost_usd": cost}) for each, cost in zip(trials, costs, strict=True)]
+    costs = enumerate((0.2667236, 0.8907681, 0.5644468), 1)
+    rows = [row(of=case("a", trials=3), trial=trial, cost_usd=cost) for trial, cost in costs]
     assert len({rendered(reported(order)) for order in itertools.permutations(rows)}) == 1
 
 
@@ -288,13 +266,13 @@ def test_unlisted_changes_are_counted(number: int) -> None:
     assert ("… and 10 more removed" in text) == (number == 30)
 
 
-def test_second_trial_without_a_first() -> None:
-    document = page(row("fail", trial=2))
+@pytest.mark.parametrize("numbers", [[2], [1, 3]])
+def test_trials_that_ran_are_in_the_table_and_others_are_missing(numbers: list[int]) -> None:
+    document = page(*(row("fail", of=case(trials=3), trial=number) for number in numbers), ending=STOPPED)
     (entry,) = document.data("cases")
-    assert [number for number, *_ in entry["trials"]] == [2]
-    assert document.trials == {"trial-0-2"}
-    (both,) = page(row(trial=1), row(trial=2)).data("cases")
-    assert [number for number, *_ in both["trials"]] == [1, 2]
+    assert [number for number, *_ in entry["trials"]] == numbers
+    assert (entry["missing"], entry["require"]) == (3 - len(numbers), "majority")
+    assert document.trials == {f"trial-0-{number}" for number in numbers}
 
 
 def test_trial_that_occurs_twice_has_one_block() -> None:

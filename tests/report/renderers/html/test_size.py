@@ -15,7 +15,7 @@ from agentv_ci.report.renderers.html import document as html
 from agentv_ci.report.renderers.html.payload import MAX_TEXT, BoundedPieces
 from agentv_ci.report.view import RunView
 from tests.report.renderers.html.pages import Document, page, rendered
-from tests.support.runs import Verdict, case, reported, row, rows_of, whole
+from tests.support.runs import VERDICTS, case, reported, row, rows_of, whole
 
 PIECES = st.lists(
     st.tuples(st.integers(0, 2), st.integers(0, 99), st.integers(1, 9), st.integers(1, 50)),
@@ -52,17 +52,12 @@ def test_long_texts_are_cut_and_carry_their_length() -> None:
 
 @pytest.mark.parametrize(
     ("room", "kept"),
-    [
-        (4.5, {0, 1, 2, 3}),
-        (3.5, {1, 2, 3}),
-        (2.5, {2, 3}),
-        # Now each trial is too long, and only its beginning is kept.
-        (0.9, {2, 3}),
-    ],
+    # In the last row each trial is too long, and only its beginning is kept.
+    [(4.5, {0, 1, 2, 3}), (3.5, {1, 2, 3}), (2.5, {2, 3}), (0.9, {2, 3})],
 )
 def test_texts_of_passed_then_borderline_cases_go_first(limited: Limited, room: float, kept: set[int]) -> None:
-    verdicts: list[Verdict] = ["pass", "borderline", "fail", "error"]
-    rows = [row(each, of=case(each, line=line), candidate_answer="x" * 50_000) for line, each in enumerate(verdicts, 1)]
+    verdicts = enumerate(VERDICTS.values(), 1)
+    rows = [row(each, of=case(each, line=line), candidate_answer="x" * 50_000) for line, each in verdicts]
     document = limited(rows, 4_000 + round(room * 51_000))
     assert document.trials == {f"trial-{number}-1" for number in kept}
     assert len(document.data("cases")) == 4
@@ -83,10 +78,10 @@ def test_texts_of_flaky_cases(limited: Limited, first: str, second: str, kept: i
 
 
 def test_all_failed_cases_keep_their_texts(limited: Limited) -> None:
-    rows = [
-        row("fail" if number % 10 == 0 else "pass", of=case(f"{number}", line=number + 1), candidate_answer="x" * 5_000)
-        for number in range(200)
-    ]
+    letters = ("f" + "p" * 9) * 20
+    cases = [case(f"{number}", line=number) for number in range(1, 201)]
+    pairs = zip(letters, cases, strict=True)
+    rows = [row(VERDICTS[each], of=of, candidate_answer="x" * 5_000) for each, of in pairs]
     document = limited(rows, 350_000)
     failed = {f"trial-{each['n']}-1" for each in document.data("cases") if each["verdict"] == "fail"}
     assert len(failed) == 20
@@ -95,7 +90,7 @@ def test_all_failed_cases_keep_their_texts(limited: Limited) -> None:
 
 
 def test_table_loses_passed_cases_last(limited: Limited) -> None:
-    rows = [row("pass" if number % 2 else "fail", of=case(f"{number}", line=number + 1)) for number in range(400)]
+    rows = [row(VERDICTS[each], of=case(f"{n}", line=n)) for n, each in enumerate("fp" * 200, 1)]
     document = limited(rows, 144_000)
     table = document.data("cases")
     assert sum(each["verdict"] == "fail" for each in table) == 200
