@@ -123,10 +123,11 @@ def test_duplicate_rows_count_once() -> None:
 
 
 def test_cases_without_a_row_are_errors() -> None:
-    cases = [case(name) for name in "abc"]
-    found = merged(ran("a.jsonl", plan(*cases), [row(of=cases[0])], write_error="disk full"))
-    assert (found.counts.cases, found.counts.errored, found.counts.not_run) == (3, 2, 2)
-    assert "2 errors, at most 0 allowed" in found.gate.reasons
+    first, second = plan(*(case(name) for name in "abc")), plan(*(case(name) for name in "de"))
+    files = ran("a.jsonl", first, [row(of=first.cases[0])], write_error="disk full"), ran("b.jsonl", second, [])
+    found = merged(*files)
+    assert (found.counts.cases, found.counts.errored, found.counts.not_run) == (5, 4, 4)
+    assert found.gate.reasons == ("results could not be written: disk full", "4 errors, at most 0 allowed")
     assert found.gate.exit_code == 4
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from agentv_ci.analysis.outcomes import MAX_FINDING, CaseOutcome, Tally
@@ -62,7 +64,13 @@ def test_score_is_the_mean_without_rounding_errors(score: tuple[float, ...], mea
 
 @pytest.mark.parametrize(
     ("stop_when", "ended", "missing", "is_open"),
-    [(None, "pp", 1, False), (None, "p", 2, True), ("decided", "pp", 0, False), ("decided", "p", 2, True)],
+    [
+        (None, "pp", 1, False),
+        (None, "p", 2, True),
+        (None, "pppf", 0, False),
+        ("decided", "pp", 0, False),
+        ("decided", "p", 2, True),
+    ],
 )
 def test_trials_that_are_not_needed_are_not_missing(
     stop_when: str | None, ended: str, missing: int, is_open: bool
@@ -85,6 +93,7 @@ def test_trials_that_are_not_needed_are_not_missing(
 def test_summary_explains_why_a_case_did_not_pass(found: ResultRow, summary: str) -> None:
     assert only(found).summary == summary
     assert outcome(1, "majority", "").summary == "it never ran"
+    assert outcome(3, "majority", "pee").summary == "process: it broke"
 
 
 def test_summary_and_findings_are_those_of_the_worst_trial() -> None:
@@ -119,12 +128,22 @@ def test_rows_of_another_plan_are_ignored() -> None:
     assert (tally.rows, [each.verdict for each in tally.outcomes()]) == (0, ["error"])
 
 
+def test_without_a_plan_outcomes_are_in_the_order_of_suites_and_lines() -> None:
+    places = [("evals/b.yaml", 1, "a"), ("evals/a.yaml", 9, "a"), ("evals/a.yaml", 3, "c"), ("evals/a.yaml", 3, "b")]
+    tally = Tally()
+    for suite, line, name in places:
+        tally.add(row(of=case(name, suite=suite, line=line)))
+    assert [(each.case.suite, each.case.source.line, each.case.id) for each in tally.outcomes()] == sorted(places)
+
+
 def test_without_a_plan_the_row_that_expects_most_describes_the_case() -> None:
     tally = Tally()
-    for trials in (1, 3, 2):
-        tally.add(row(of=case("a", trials=trials), trial=trials))
+    rows: list[tuple[int, Any]] = [(1, None), (3, "decided"), (3, None), (2, None), (3, "decided")]
+    for trial, (trials, stop_when) in enumerate(rows, 1):
+        tally.add(row(of=case("a", trials=trials), trial=trial, stop_when=stop_when))
     (found,) = tally.outcomes()
-    assert (found.case.trials, [trial.number for trial in found.trials]) == (3, [1, 2, 3])
+    assert (found.case.trials, found.case.stop_when) == (3, None)
+    assert [trial.number for trial in found.trials] == [1, 2, 3, 4, 5]
 
 
 def test_findings_of_the_worst_trials_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

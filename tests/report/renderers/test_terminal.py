@@ -103,9 +103,7 @@ def test_worst_cases_come_first() -> None:
 
 def test_styles() -> None:
     cases = [case(name) for name in "abcd"]
-    lines = rendered(
-        cases, [row(verdict, of=each) for each, verdict in zip(cases, ("pass", "borderline", "fail"), strict=False)]
-    )
+    lines = rendered(cases, [each for of, letter in zip(cases, "pbf-", strict=True) for each in rows_of(of, letter)])
     place = ("  (evals/a.yaml:3)", "faint")
     assert [line.parts[:3] for line in lines if line.text.endswith("(evals/a.yaml:3)")] == [
         (("  error  ", "bad"), ("d", "strong"), place),
