@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv_ci.analysis.agreement import kappa
+from agentv_ci.analysis.agreement import kappa, measure
+from agentv_ci.contracts.judge_set import LabelledAnswer
+from tests.support.runs import case, finding, rows_of
 
 pairs = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=50)
 
@@ -40,3 +42,15 @@ def test_kappa_is_symmetric_and_at_most_one(said: list[tuple[bool, bool]]) -> No
     assert found == kappa([(other, one) for one, other in said])
     assert found is None or -1 <= found <= 1
     assert (found == 1) == (found is not None and all(one == other for one, other in said))
+
+
+def test_judgements_are_in_the_order_of_trials_whatever_the_order_of_rows() -> None:
+    of = case(trials=4, threshold=0.5)
+    label = LabelledAnswer(id="one", question="q", expected_outcome="o", answer="a", score=0.5)
+    rows = [each.model_copy(update={"evaluator_results": (finding("why"),)}) for each in rows_of(of, "fpep")]
+    found = measure({"one": label}, [of], rows[::-1])
+    (item,) = found.items
+    assert [(each.verdict, each.score) for each in item.judgements] == [("fail", 0.2), ("pass", 1.0), ("pass", 1.0)]
+    assert (item.expected, item.errors, item.wrong, item.flips) == ("pass", ("it broke",), 1, True)
+    assert (found.judgements, found.errors, found.false_fails, found.flip_rate) == (3, 1, 1, 1.0)
+    assert found.mean_absolute_error == pytest.approx(1.3 / 3)

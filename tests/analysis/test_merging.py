@@ -117,9 +117,12 @@ def test_rows_must_be_as_many_as_the_report_counts(cases: str, counted: str) -> 
     assert f"a.jsonl has {counted}, but its run report counts 2" in found.gate.reasons
 
 
-def test_duplicate_rows_count_once() -> None:
-    found = merged(*(ran(name, plan(case()), [row(cost_usd=1.0)]) for name in ("a.jsonl", "b.jsonl")))
-    assert (found.counts.rows, found.cost_usd) == (1, 1.0)
+def test_first_row_of_a_trial_counts() -> None:
+    again = ran("b.jsonl", plan(case()), [row("fail", cost_usd=1.0)])
+    found = merged(ran("a.jsonl", plan(case()), [row(cost_usd=1.0)]), again)
+    assert (found.counts.rows, found.counts.passed, found.cost_usd) == (1, 1, 1.0)
+    others = [row(), row(of=case(suite="evals/b.yaml")), row(target="other"), row(trial=2)]
+    assert merged(File(Part("a.jsonl", None), others)).counts.rows == 4
 
 
 def test_cases_without_a_row_are_errors() -> None:
