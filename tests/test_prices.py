@@ -7,7 +7,8 @@ import re
 import pytest
 
 from agentv_ci.contracts.config import Price
-from agentv_ci.prices import price_of, prices_as_of
+from agentv_ci.contracts.results import Usage
+from agentv_ci.prices import cost_of, price_of, prices_as_of
 
 OWN = Price(input_per_mtok=1, output_per_mtok=2)
 
@@ -38,3 +39,22 @@ def test_an_unknown_model_does_not_have_a_price() -> None:
 
 def test_the_table_has_a_date() -> None:
     assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", prices_as_of())
+
+
+@pytest.mark.parametrize(
+    ("tokens", "cached_rate", "cost"),
+    [
+        ((1000, 500, None), None, 0.0105),
+        ((1000, 0, 400), None, 0.003),
+        ((1000, 0, 400), 0.3, 0.00192),
+        ((1000, 0, 5000), 0, 0.0),
+        ((None, 5, None), None, None),
+        ((5, None, None), None, None),
+    ],
+)
+def test_cost_is_the_price_of_the_tokens(
+    tokens: tuple[int | None, ...], cached_rate: float | None, cost: float | None
+) -> None:
+    usage = Usage(input_tokens=tokens[0], output_tokens=tokens[1], cached_tokens=tokens[2])
+    price = Price(input_per_mtok=3, output_per_mtok=15).model_copy(update={"cached_input_per_mtok": cached_rate})
+    assert cost_of(usage, price) == cost

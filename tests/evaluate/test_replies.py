@@ -31,10 +31,16 @@ B = PlanRubric(id="b", description="Is short", weight=3, required=False)
         ('{{{"score": 1}}}', {"score": 1}),
         ('{"score": float, "hits": string[], "misses": string[], "reasoning": string} {"score": 1}', {"score": 1}),
         ("{}", {}),
+        ('Of {a, b} and {{x}} I think: {"score": "0.2"} {"score": 0.9}', {"score": "0.2"}),
+        ('{"score": 0.1, "misses": [{"score": 1}]}', {"score": 0.1, "misses": [{"score": 1}]}),
+        ('{"why": "no\nno"}', {"why": "no\nno"}),
         ('"{" and {"a": "}{"}', {"a": "}{"}),
         ('{"a": "\\ud83d\\ude00 \\ud800"}', {"a": "😀 \ufffd"}),
         ('{"a": NaN, "b": [Infinity]}', {"a": None, "b": [None]}),
         ('{"score": 1', None),
+        ('{"score": 0.1, "reasoning": "It only writes {"score": 1.0} and says nothing."}', None),
+        ('{"score": 0.1, "misses": [{"score": 1.0}], "reasoning": "no, it on', None),
+        ('{"score": 0.1, "why": ' + "[" * 300 + '{"score": 1.0}' + "]" * 300 + "}", None),
         ('{"a":' * 5000, None),
         ('{"a": ' + "1" * 5000 + '} {"score": 1}', None),
         ('{"%s": {"score": 1}, no' % ("\\u0041" * 201), None),
@@ -62,12 +68,6 @@ def test_long_texts_are_read(text: str) -> None:
     assert first_object(text) is None
 
 
-@settings(max_examples=50)
-@given(st.text() | st.text('{}[]",:0aé\\ \n'))
-def test_every_text_can_be_read(text: str) -> None:
-    assert isinstance(first_object(text), dict | None)
-
-
 @given(st.lists(st.dictionaries(st.sampled_from(["score", "x"]), st.sampled_from([0, 0.5, 1, {"score": 1}, "y"]))))
 def test_last_object_with_a_score_counts(objects: list[dict[str, Any]]) -> None:
     scores = [each["score"] for each in objects if isinstance(each.get("score"), (int, float))]
@@ -85,22 +85,7 @@ def test_score_is_any_finite_number(value: Any, score: float) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [
-        None,
-        True,
-        "",
-        "high",
-        "80%",
-        "0,5",
-        [1],
-        {"value": 1},
-        "nan",
-        "inf",
-        float("nan"),
-        float("-inf"),
-        10**400,
-        "1e999",
-    ],
+    [None, True, [1], {"value": 1}, float("nan"), float("-inf"), 10**400, *("", "high", "80%", "0,5", "nan", "1e999")],
 )
 def test_other_scores_are_unreadable(value: Any) -> None:
     assert read_score({"score": value}) is None
@@ -109,17 +94,10 @@ def test_other_scores_are_unreadable(value: Any) -> None:
 
 @pytest.mark.parametrize("key", ["hits", "misses"])
 @pytest.mark.parametrize(
-    ("value", "texts"),
-    [
-        ([" a ", "", "  ", "\n", 1, None, ["b"], {"c": 1}, True], ("a",)),
-        (None, ()),
-        ({"a": 1}, ()),
-    ],
+    ("value", "texts"), [([" a ", "", "\n", 1, None, ["b"], {"c": 1}, True], ("a",)), (None, ()), ({"a": 1}, ())]
 )
 def test_findings_are_the_texts_of_a_list(key: str, value: Any, texts: tuple[str, ...]) -> None:
-    found = read_score({"score": 1, key: value})
-    assert found is not None
-    assert getattr(found, key) == texts
+    assert getattr(read_score({"score": 1, key: value}), key) == texts
 
 
 @pytest.mark.parametrize(("most", "kept"), [({}, 4), ({"most": None}, 6)])

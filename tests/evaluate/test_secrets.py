@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,12 @@ from agentv_ci.evaluate.scoring import assessment_of
 from agentv_ci.redaction import Redactor
 from agentv_ci.text import printable
 from tests.evaluate.builders import assess, evaluator, tools
-from tests.support import run_command, write
+from tests.support import write
+from tests.support.projects import Project
 
 SECRET = "Sk" + "".join(chr(97 + number * 7 % 26) for number in range(46)) + "!Z"
 ENVIRON = {"MY_API_KEY": SECRET}
+LLM_JUDGE = {"name": "judge", "type": "llm_judge"}
 
 
 def script(folder: Path, command: str, log: list[str] | None = None) -> EvaluatorResult:
@@ -90,40 +91,33 @@ def test_colours_inside_a_secret_do_not_hide_it(colour: str) -> None:
 
 def run(folder: Path, evaluators: list[dict[str, Any]], reply: str) -> tuple[str, dict[str, Any]]:
     """Return all that a run with a mocked judge prints and writes, and its row."""
-    targets = [
-        {"name": "default", "provider": "mock", "response": "Hello", "judge_target": "judge"},
-        {"name": "judge", "provider": "mock", "response": reply},
-    ]
-    messages = {"input_messages": [{"role": "user", "content": "Say hello."}], "expected_messages": []}
-    case = {"id": "one", "expected_outcome": "It greets.", **messages, "evaluators": evaluators}
-    documents = {
-        ".agentv/targets.yaml": json.dumps({"$schema": "agentv-targets-v2.2", "targets": targets}),
-        "x.yaml": json.dumps({"$schema": "agentv-eval-v2", "evalcases": [case]}),
-    }
-    write(folder, documents)
-    done = run_command("eval", "x.yaml", "--out", "o.jsonl", cwd=folder, env=ENVIRON)
-    files = [path.read_text("utf-8") for path in folder.glob("o.*")]
-    return "\n".join((done.out, done.err, *files)), json.loads((folder / "o.jsonl").read_text("utf-8"))
+    project = Project(folder, dict(ENVIRON))
+    target = {"name": "default", "provider": "mock", "response": "Hello", "judge_target": "judge"}
+    judge = {"name": "judge", "provider": "mock", "response": reply}
+    project.documents("one", targets=(target, judge), evaluators=evaluators)
+    done = project.eval()
+    files = [path.read_text("utf-8") for path in folder.glob("r.*")]
+    return "\n".join((done.out, done.err, *files)), project.rows()[0]
 
 
 @pytest.mark.parametrize(
     "reply", [f'{{"score": 1, "hits": ["{SECRET}"], "reasoning": "{SECRET}"}}', f"unreadable {SECRET}"]
 )
 def test_secret_in_a_reply_of_a_judge_is_masked_in_a_run(reply: str, repository: Path) -> None:
-    told, row = run(repository, [], reply)
+    told, row = run(repository, [LLM_JUDGE], reply)
     assert SECRET not in told
     assert row["masked"] is True
 
 
 def test_secret_with_a_colour_inside_is_masked_in_a_run(repository: Path) -> None:
     program = "import json, os\nkey = os.environ['MY_API_KEY']\nsplit = key[:8] + '\\x1b[0m' + key[8:]\n"
-    write(repository, {"judge.py": f"{program}print(json.dumps({{'score': 0, 'misses': [split]}}))\n"})
+    write(repository, {"evals/judge.py": f"{program}print(json.dumps({{'score': 0, 'misses': [split]}}))\n"})
     told, _ = run(repository, [{"name": "c", "type": "code", "script": "./judge.py"}], "")
     assert SECRET not in told
 
 
 def test_unreadable_reply_of_a_judge_is_a_warning(repository: Path) -> None:
-    told, row = run(repository, [], "nine out of ten")
+    told, row = run(repository, [LLM_JUDGE], "nine out of ten")
     (result,) = row["evaluator_results"]
     assert (result["status"], result["score"], result["raw_response"]) == ("error", 0, "nine out of ten")
     assert "warning" in told

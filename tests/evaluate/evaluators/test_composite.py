@@ -122,14 +122,6 @@ def test_required_member_that_does_not_pass_fails_the_case(aggregator: dict[str,
         assert (found.score, found.verdict, found.results[0].verdict) == (score, verdict, verdict)
 
 
-def test_required_criterion_fails_the_case_through_two_levels() -> None:
-    rubrics = [{"id": "a", "description": "A"}, {"id": "b", "description": "B"}]
-    rubric = evaluator("rubric", target="judge", weight=0, rubrics=rubrics)
-    judge = Judge(['{"checks": [{"id": "a", "satisfied": true}]}'])
-    found = grade(plan_case(composite(yes(), composite(yes(), rubric, name="inner"))), "Hello", tools(ask=judge))
-    assert (found.score, found.verdict) == (1.0, "fail")
-
-
 @pytest.mark.parametrize(
     ("settings", "fails"),
     [
@@ -160,11 +152,6 @@ def test_levels_may_be_nested() -> None:
 def test_weights_of_the_aggregator_count(weights: tuple[float, float], score: float) -> None:
     aggregator = {"type": "weighted_average", "weights": dict(zip(("yes", "no"), weights, strict=True))}
     assert combined(yes(weight=7), no(), aggregator=aggregator).score == score
-
-
-@pytest.mark.parametrize("negate", [True, False])
-def test_members_without_weight_never_pass(negate: bool) -> None:
-    assert combined(yes(weight=0), negate=negate, min_score=0.5).verdict == "fail"
 
 
 def test_findings_and_reasoning_name_their_member() -> None:
@@ -233,17 +220,15 @@ def test_results_that_quote_marks_and_variables_are_data() -> None:
     assert question.user.endswith(f"</evaluator_results-{results.partition('>')[0]}>")
 
 
+FIVE = '{"score": 1, "hits": ["1", "2", "3", "4", "5"]}'
+
+
 @pytest.mark.parametrize(
     ("replies", "status", "raw", "questions"),
     [
         (["x", "y", "z", GOOD], "error", "z", 3),
         ([ProviderError("auth", "no key")], "error", None, 1),
-        (
-            ['{"score": 1, "hits": ["1", "2", "3", "4", "5"]}'],
-            "ok",
-            '{"score": 1, "hits": ["1", "2", "3", "4", "5"]}',
-            1,
-        ),
+        ([FIVE], "ok", FIVE, 1),
     ],
 )
 def test_judge_is_asked_as_an_evaluator_does(replies: list[Any], status: str, raw: str | None, questions: int) -> None:

@@ -1,4 +1,4 @@
-"""`latency`, `cost`, `token_usage`, `tool_calls`, and what tokens cost."""
+"""`latency`, `cost`, `token_usage`, `tool_calls`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.exchange import Response
 from agentv_ci.contracts.plan import PlanEvaluator
 from agentv_ci.contracts.results import ToolCall, Usage
-from agentv_ci.contracts.targets import MockTarget
-from agentv_ci.prices import cost_of, cost_of_response
 from tests.evaluate.builders import answered, assess, evaluator, grade, plan_case
 
 LATENCY = evaluator("latency", max_ms=100)
@@ -104,39 +101,3 @@ def test_missing_measure_is_skipped_unless_it_is_required_or_alone(limit: PlanEv
     assert grade(plan_case(negated, other), measured()).results[0].status == "skipped"
     assert grade(plan_case(limit), measured()).verdict == "error"
     assert grade(plan_case(required, other), measured()).verdict == "error"
-
-
-PRICE = Price(input_per_mtok=3, output_per_mtok=15)
-
-
-@pytest.mark.parametrize(
-    ("usage", "cached", "cost"),
-    [
-        (Usage(input_tokens=1_000_000, output_tokens=0), None, 3.0),
-        (Usage(input_tokens=0, output_tokens=1_000_000), None, 15.0),
-        (Usage(input_tokens=1000, output_tokens=500), None, 0.0105),
-        (Usage(input_tokens=1000, output_tokens=0, cached_tokens=400), None, 0.003),
-        (Usage(input_tokens=1000, output_tokens=0, cached_tokens=400), 0.3, 0.00192),
-        (Usage(input_tokens=1000, output_tokens=0, cached_tokens=5000), 0, 0.0),
-        (Usage(input_tokens=None, output_tokens=5), None, None),
-        (Usage(input_tokens=5, output_tokens=None), None, None),
-        (Usage(total_tokens=5), None, None),
-    ],
-)
-def test_cost_is_the_price_of_the_tokens(usage: Usage, cached: float | None, cost: float | None) -> None:
-    assert cost_of(usage, PRICE.model_copy(update={"cached_input_per_mtok": cached})) == cost
-
-
-@pytest.mark.parametrize(
-    ("usage", "reported", "cost"),
-    [
-        (Usage(input_tokens=1_000_000, output_tokens=1_000_000), None, 18.0),
-        (Usage(input_tokens=0, output_tokens=0), None, 0.0),
-        (None, None, None),
-        (None, 0.0, 0.0),
-        (Usage(input_tokens=1_000_000, output_tokens=0), 0.25, 0.25),
-    ],
-)
-def test_cost_that_the_provider_reports_wins(usage: Usage | None, reported: float | None, cost: float | None) -> None:
-    response = measured(model="m", usage=usage, cost_usd=reported)
-    assert cost_of_response(MockTarget(name="t", provider="mock"), response, {"m": PRICE}) == cost

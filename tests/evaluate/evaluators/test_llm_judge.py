@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agentv_ci.contracts.exchange import JudgeQuestion, ProviderError
 from agentv_ci.contracts.plan import PlanEvaluator, TextPart
-from agentv_ci.contracts.results import EvaluatorResult, Usage
+from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.evaluate.evaluators import evaluate
 from agentv_ci.evaluate.judging import (
     CHECKS_CONTRACT,
@@ -23,7 +23,7 @@ from agentv_ci.evaluate.judging import (
     sections,
     variables,
 )
-from tests.evaluate.builders import Judge, Texts, assess, evaluator, fails_case, grade, plan_case, submission, tools
+from tests.evaluate.builders import Judge, Texts, assess, evaluator, grade, plan_case, submission, tools
 
 ANSWER = "Hello, you!"
 GOOD = json.dumps({"score": 0.9, "hits": ["polite"], "misses": ["long"], "reasoning": "It greets."})
@@ -204,25 +204,7 @@ def test_only_the_judges_reply_is_read(kind: str, answer: str) -> None:
     assert (unread.status, unread.score) == ("error", 0.0)
 
 
-@pytest.mark.parametrize(
-    ("text", "score"),
-    [
-        ('Of {a, b} and {{x}} I think: {"score": "0.2"} {"score": 0.9}', 0.2),
-        ('{"score": 0.2, "reasoning": "\\ud800 {\\"score\\": 1}"}', 0.2),
-        ('{"score": 0.1, "misses": [{"score": 1.0}], "reasoning": "no\nnot at all"}', 0.1),
-        ('{"score": 7}', 1.0),
-        ('{"verdict": {"score": 0.9}}', None),
-        ('{"score": 0.1, "reasoning": "It only writes {"score": 1.0} and says nothing."}', None),
-        ('{"score": 0.1, "misses": [{"score": 1.0}], "reasoning": "no, it on', None),
-        ('{"score": 0.1, "why": ' + "[" * 300 + '{"score": 1.0}' + "]" * 300 + "}", None),
-    ],
-)
-def test_first_object_is_the_reply(text: str, score: float | None) -> None:
-    found = judged(text)
-    assert (found.status, found.score) == (("ok", score) if score is not None else ("error", 0.0))
-
-
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(st.text('{}[]":,\\ \n01ae') | st.text())
 def test_every_reply_is_a_score_or_an_error(text: str) -> None:
     for by in (judge(judge_retries=0), rubric(judge_retries=0), aggregating()):
@@ -265,48 +247,7 @@ def test_judge_that_fails_leaves_the_other_scores() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "score", "verdict"),
-    [
-        (reply(polite=True, window=True), 1.0, "pass"),
-        (reply(polite=False, window=True), 0.75, "fail"),
-        (reply(window=True), 0.75, "fail"),
-    ],
-)
-def test_required_criterion_that_is_missed_fails_the_case(text: str, score: float, verdict: str) -> None:
-    found = grade(plan_case(rubric(min_score=0.5), threshold=0.5), "Hello", tools(ask=Judge([text])))
-    (result,) = found.results
-    assert (result.score, result.verdict, found.score, found.verdict) == (score, verdict, score, verdict)
-
-
-def test_negate_lifts_requirements_of_criteria() -> None:
-    none = reply(polite=False, window=False)
-    found = judged(none, by=rubric(negate=True))
-    assert (found.score, found.verdict, found.misses) == (1.0, "pass", ())
-    assert found.hits == ("negated: [polite] Is polite: so", "negated: [window] Names the\n  window: so")
-    assert not fails_case(rubric(negate=True), "Hello", tools(ask=Judge([none])))
-
-
-@pytest.mark.parametrize(("negate", "text"), [(False, reply(a=True)), (True, reply(a=False))])
-def test_criteria_without_weight_never_pass(negate: bool, text: str) -> None:
-    weightless = rubric(rubrics=[{"id": "a", "description": "d", "weight": 0, "required": False}], negate=negate)
-    assert judged(text, by=weightless).verdict == "fail"
-
-
 @pytest.mark.parametrize("name", ["items[0]", "[a]", " a ", '"a"', "{{ a }}", "a\nb"])
 def test_criterion_with_any_id_can_be_met(name: str) -> None:
     by = rubric(rubrics=[{"id": name, "description": "d"}])
     assert judged(asked(by).sample, by=by).score == 1.0
-
-
-def test_usage_is_summed_over_all_questions_of_a_case() -> None:
-    usage = Usage(input_tokens=10, output_tokens=2, total_tokens=12, cached_tokens=4)
-    case = plan_case(judge(name="a"), judge(name="b"))
-
-    def used(*replies: str, usage: Usage | None) -> Usage | None:
-        return grade(case, "Hello", tools(ask=Judge(replies, usage))).judge_usage
-
-    total = Usage(input_tokens=30, output_tokens=6, total_tokens=36, cached_tokens=12)
-    assert used(GOOD, UNREADABLE, GOOD, usage=usage) == total
-    assert used(GOOD, GOOD, usage=Usage(input_tokens=1)) == Usage(input_tokens=2)
-    assert used(GOOD, GOOD, usage=None) is None
