@@ -10,11 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv_ci.contracts.evaluators import PROMPT_VARIABLES
-from agentv_ci.contracts.exchange import Response
-from agentv_ci.contracts.plan import PlanMessage, PlanToolCall, TextPart
-from agentv_ci.contracts.results import OutputMessage, ToolCall
 from agentv_ci.evaluate.judging import SYSTEM_PROMPT, fill, score_question, seal_of, sections, variables
-from tests.evaluate.builders import Texts, plan_case, submission
+from tests.evaluate.builders import SEARCH, Texts, conversation, submission
 
 VALUES = {"question": "Why?", "candidate_answer": "Because {{ question }}"}
 INPUTS = ["expected_outcome", "request", "reference_answer", "generated_answer"]
@@ -119,31 +116,17 @@ def test_variables_are_those_of_the_documentation() -> None:
 
 def test_messages_are_json_with_the_texts_of_their_files() -> None:
     files = Texts()
-    search = {"tool": "search", "input": {"q": 1}, "output": "found"}
-    case = plan_case(
-        input_messages=(
-            PlanMessage(role="user", content=(TextPart(text="Grüße?"), files.part("a.txt", "from a file"))),
-        ),
-        expected_messages=(
-            PlanMessage(role="assistant", tool_calls=(PlanToolCall.model_validate(search),)),
-            PlanMessage(role="assistant", value={"answer": 42}),
-        ),
-    )
-    calls = (ToolCall.model_validate(search),)
-    messages = (
-        OutputMessage(role="assistant", content=None, tool_calls=calls),
-        OutputMessage(role="assistant", content="done"),
-    )
-    values = variables(submission(Response("done", messages, has_trace=True), case, files=files.by_digest))
+    case, answer = conversation(files)
+    values = variables(submission(answer, case, files=files.by_digest))
     assert [json.loads(values[name]) for name in ("input_messages", "expected_messages", "output_messages")] == [
-        [{"role": "user", "content": "Grüße?\n\nfrom a file"}],
+        [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Grüße!\n\na"}],
         [
-            {"role": "assistant", "content": "", "tool_calls": [search]},
+            {"role": "assistant", "content": "", "tool_calls": [SEARCH]},
             {"role": "assistant", "content": {"answer": 42}},
         ],
         [
-            {"role": "assistant", "content": None, "tool_calls": [search]},
-            {"role": "assistant", "content": "done"},
+            {"role": "assistant", "content": None, "tool_calls": [SEARCH]},
+            {"role": "assistant", "content": "Hello “you”"},
         ],
     ]
     assert "Grüße" in values["input_messages"]

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from agentv_ci.contracts.exchange import Response
-from agentv_ci.contracts.plan import FileReference, PlanCase, PlanCodeEvaluator, PlanMessage, PlanToolCall, TextPart
-from agentv_ci.contracts.results import EvaluatorResult, OutputMessage, ToolCall
+from agentv_ci.contracts.plan import FileReference, PlanCase, PlanCodeEvaluator
+from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.evaluate.evaluators import evaluate
 from agentv_ci.evaluate.submission import EvaluatorServices
-from tests.evaluate.builders import DIGEST, Texts, plan_case, submission, tools
+from tests.evaluate.builders import DIGEST, SEARCH, Texts, conversation, plan_case, submission, tools
 
 KEEP_STDIN = """\
 import pathlib, sys
@@ -137,8 +137,7 @@ def test_script_without_a_score_is_an_error(tmp_path: Path, command: str, reason
 
 def test_exception_of_a_script_is_the_reason(tmp_path: Path) -> None:
     found = run_script(tmp_path, "raise ValueError('too bad')")
-    assert found.reasoning == "the script exited with code 1: ValueError: too bad"
-    assert found.raw_response is None
+    assert (found.reasoning, found.raw_response) == ("the script exited with code 1: ValueError: too bad", None)
     assert str(found.stderr).startswith("Traceback")
 
 
@@ -151,14 +150,10 @@ def test_exception_of_a_script_is_the_reason(tmp_path: Path) -> None:
     ],
 )
 def test_output_is_stored(tmp_path: Path, command: str, status: str, raw: str | None, stderr: str | None) -> None:
-    found = run(tmp_path, command)
-    assert (found.status, found.raw_response, found.stderr) == (status, raw, stderr)
-
-
-def test_stderr_of_a_script_that_scores_is_logged(tmp_path: Path) -> None:
     log: list[str] = []
-    run(tmp_path, f"echo careful >&2; {ONE}", services=tools(root=tmp_path, log=log.append))
-    assert log == ["one: script: stderr: careful"]
+    found = run(tmp_path, command, services=tools(root=tmp_path, log=log.append))
+    assert (found.status, found.raw_response, found.stderr) == (status, raw, stderr)
+    assert log == ([f"one: script: stderr: {stderr}"] if stderr else [])
 
 
 @pytest.mark.parametrize(
@@ -186,15 +181,12 @@ def test_script_that_cannot_start_is_an_error(tmp_path: Path) -> None:
     assert {each.status for each in (interpreter, program, folder)} == {"error"}
 
 
-def test_python_script_uses_the_interpreter_of_the_run(tmp_path: Path) -> None:
+def test_executable_script_runs_directly_but_python_with_the_interpreter_of_the_run(tmp_path: Path) -> None:
+    (tmp_path / "judge.sh").touch(mode=0o755)
+    assert run_script(tmp_path, '#!/bin/cat\n{"score": 0.5}', name="judge.sh").score == 0.5
     (tmp_path / "judge.py").touch(mode=0o755)
     text = "#!/bin/false\nimport json, sys\nprint(json.dumps({'score': 1, 'reasoning': sys.executable}))"
     assert run_script(tmp_path, text).reasoning == sys.executable
-
-
-def test_executable_script_runs_directly(tmp_path: Path) -> None:
-    (tmp_path / "judge.sh").touch(mode=0o755)
-    assert run_script(tmp_path, '#!/bin/cat\n{"score": 0.5}', name="judge.sh").score == 0.5
 
 
 def test_arguments_are_passed_unchanged(tmp_path: Path) -> None:
@@ -221,23 +213,9 @@ def test_script_runs_in_the_folder_of_the_eval_file_or_its_own(tmp_path: Path) -
 
 def test_script_reads_the_whole_case_on_stdin(tmp_path: Path) -> None:
     texts = Texts()
-    search = {"tool": "search", "input": {"q": 1}, "output": [1, None]}
-    case = plan_case(
-        input_messages=(
-            PlanMessage(role="system", content=(texts.part("rules.prompt.md", "Be kind.", is_guideline=True),)),
-            PlanMessage(role="user", name="Ann", content=(TextPart(text="Grüße!"), texts.part("data/a.txt", "a"))),
-        ),
-        expected_messages=(
-            PlanMessage(role="assistant", tool_calls=(PlanToolCall.model_validate(search),)),
-            PlanMessage(role="assistant", value={"answer": 42}),
-        ),
-    )
-    messages = (
-        OutputMessage(role="assistant", content=None, tool_calls=(ToolCall.model_validate(search),)),
-        OutputMessage(role="assistant", content="Hello “you”"),
-    )
+    case, answer = conversation(texts)
     config = {"strict": True, "most": 3, "words": ["a"]}
-    answer = Response("Hello “you”", messages, has_trace=True)
+    summary = {"event_count": 1, "tool_names": ["search"], "tool_calls_by_name": {"search": 1}, "error_count": 0}
     rules = {"type": "file", "value": f"{tmp_path}/rules.prompt.md", "text": "Be kind."}
     greets, data = {"type": "text", "value": "Grüße!"}, {"type": "file", "value": f"{tmp_path}/data/a.txt", "text": "a"}
     assert stdin_of(tmp_path, answer=answer, case=case, texts=texts, config=config) == {
@@ -251,11 +229,11 @@ def test_script_reads_the_whole_case_on_stdin(tmp_path: Path) -> None:
             {"role": "user", "name": "Ann", "content": [greets, data]},
         ],
         "expected_messages": [
-            {"role": "assistant", "content": [], "tool_calls": [search]},
+            {"role": "assistant", "content": [], "tool_calls": [SEARCH]},
             {"role": "assistant", "content": {"answer": 42}},
         ],
         "output_messages": [
-            {"role": "assistant", "content": None, "tool_calls": [search]},
+            {"role": "assistant", "content": None, "tool_calls": [SEARCH]},
             {"role": "assistant", "content": "Hello “you”"},
         ],
         "guideline_files": [f"{tmp_path}/rules.prompt.md"],
@@ -264,12 +242,7 @@ def test_script_reads_the_whole_case_on_stdin(tmp_path: Path) -> None:
         "config": config,
         "guideline_paths": [f"{tmp_path}/rules.prompt.md"],
         "input_segments": [rules, greets, data],
-        "candidate_trace_summary": {
-            "event_count": 1,
-            "tool_names": ["search"],
-            "tool_calls_by_name": {"search": 1},
-            "error_count": 0,
-        },
+        "candidate_trace_summary": summary,
     }
     assert stdin_of(tmp_path)["candidate_trace_summary"] is None
 
