@@ -135,8 +135,7 @@ def test_cases_without_a_row_are_errors() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stops", "code"),
-    [(["budget", None], 5), (["interrupted", "budget"], 130), (["fail-fast", "budget"], 5)],
+    ("stops", "code"), [(["budget", None], 5), (["interrupted", "budget"], 130), (["fail-fast", "budget"], 5)]
 )
 def test_worst_stop_of_a_part_is_that_of_the_whole(stops: list[Any], code: int) -> None:
     assert merged(*(shard(n, stopped=stop) for n, stop in enumerate(stops, 1)), expect=2).gate.exit_code == code

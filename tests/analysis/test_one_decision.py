@@ -79,10 +79,7 @@ GATES = st.fixed_dictionaries(
         "max_errors": st.integers(0, 4),
         "validators": st.sampled_from(["error", "warn"]),
     },
-    optional={
-        "min_mean_score": st.sampled_from([0.0, 0.6, 1.0]),
-        "max_cost_usd": st.sampled_from([0.0, 0.5, 100.0]),
-    },
+    optional={"min_mean_score": st.sampled_from([0.0, 0.6, 1.0]), "max_cost_usd": st.sampled_from([0.0, 0.5, 100.0])},
 )
 TRIALS = st.fixed_dictionaries(
     {

@@ -63,8 +63,7 @@ def test_without_graded_cases_there_are_no_statistics(outcomes: list[CaseOutcome
 
 
 @pytest.mark.parametrize(
-    ("score", "bin_"),
-    [(0.199999, 0), (0.1 + 0.1, 1), (0.399999, 1), (0.4, 2), (0.1 * 6, 3), (0.1 + 0.7, 4), (1.0, 4)],
+    ("score", "bin_"), [(0.199999, 0), (0.1 + 0.1, 1), (0.399999, 1), (0.4, 2), (0.1 * 6, 3), (0.1 + 0.7, 4), (1.0, 4)]
 )
 def test_bin_begins_at_its_lower_bound(score: float, bin_: int) -> None:
     assert graded(score).histogram == tuple(int(each == bin_) for each in range(5))

@@ -28,8 +28,7 @@ def test_rerun_command_selects_the_case_alone(case_id: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ending", "errors", "failures"),
-    [(Ending(), ["left"], ["done", "open"]), (Ending(stopped="budget"), [], ["done"])],
+    ("ending", "errors", "failures"), [(Ending(), ["left"], ["done", "open"]), (Ending(stopped="budget"), [], ["done"])]
 )
 def test_stopped_run_lists_only_decided_cases(ending: Ending, errors: list[str], failures: list[str]) -> None:
     done, undecided, left = case("done"), case("open", trials=3), case("left")

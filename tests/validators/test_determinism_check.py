@@ -43,12 +43,7 @@ def test_every_field_that_differs_is_an_issue() -> None:
 
 
 def test_runs_of_another_runner_seed_or_case_are_not_compared() -> None:
-    others: tuple[dict[str, Any], ...] = (
-        {"runner_key": "other"},
-        {"seed": 8},
-        {"case_id": "a"},
-        {"runner_key": {}},
-    )
+    others: tuple[dict[str, Any], ...] = ({"runner_key": "other"}, {"seed": 8}, {"case_id": "a"}, {"runner_key": {}})
     result = validate(report(run(), *(run(**each, output={"text": "no"}) for each in others)))
     assert result["issues"] == []
     assert (details(result)["groups"], details(result)["checked_pairs"]) == (5, 0)

@@ -14,17 +14,7 @@ from agentv_ci.contracts.plan import FilePart, PlanEvaluator
 from agentv_ci.contracts.results import EvaluatorResult, ToolCall
 from agentv_ci.evaluate.evaluators import evaluate
 from agentv_ci.evaluate.judging import ONLY_DATA, SCORE_CONTRACT
-from tests.evaluate.builders import (
-    Judge,
-    answered,
-    assess,
-    evaluator,
-    fails_case,
-    grade,
-    plan_case,
-    submission,
-    tools,
-)
+from tests.evaluate.builders import Judge, answered, assess, evaluator, fails_case, grade, plan_case, submission, tools
 
 GOOD = '{"score": 0.9, "hits": ["greets"], "misses": ["long"], "reasoning": "in all"}'
 JUDGE = {"type": "llm_judge", "target": "judge"}

@@ -79,10 +79,7 @@ def test_case_is_ignored_unless_it_matters(kind: str, value: str | list[str], an
 
 @pytest.mark.parametrize(
     ("kind", "value", "answer", "hits", "misses"),
-    [
-        ("regex", "a+", "aaa", ["matches 'a+'"], []),
-        ("regex", "a+", "bbb", [], ["does not match 'a+'"]),
-    ],
+    [("regex", "a+", "aaa", ["matches 'a+'"], []), ("regex", "a+", "bbb", [], ["does not match 'a+'"])],
 )
 def test_findings_name_the_pattern(kind: str, value: str, answer: str, hits: list[str], misses: list[str]) -> None:
     found = result(kind, value, answer)

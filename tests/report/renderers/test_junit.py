@@ -20,17 +20,7 @@ from agentv_ci.contracts.results import ResultRow, RowSource
 from agentv_ci.report.renderers import junit
 from agentv_ci.report.renderers.junit import GATE
 from agentv_ci.report.view import RunView
-from tests.support.runs import (
-    SUITE,
-    VERDICTS,
-    any_text,
-    case,
-    plan,
-    reported,
-    row,
-    rows_of,
-    well_formed_text,
-)
+from tests.support.runs import SUITE, VERDICTS, any_text, case, plan, reported, row, rows_of, well_formed_text
 
 B = "evals/b.yaml"
 LOST = Ending(write_error="disk full")

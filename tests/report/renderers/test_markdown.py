@@ -19,17 +19,7 @@ from agentv_ci.report.inert_markdown import cell_code, code, fence, folded
 from agentv_ci.report.renderers.markdown import LIMIT, render, text
 from agentv_ci.report.view import Links, RunView
 from tests.support.markdown import MARKDOWN_ATTACKS, MARKUP, MarkdownPage
-from tests.support.runs import (
-    NASTY,
-    any_text,
-    case,
-    finding,
-    reported,
-    row,
-    well_formed,
-    well_formed_text,
-    whole,
-)
+from tests.support.runs import NASTY, any_text, case, finding, reported, row, well_formed, well_formed_text, whole
 
 LINKS = Links("https://github.com/o/r/blob/abc")
 attacks = st.lists(st.sampled_from([*NASTY, *MARKDOWN_ATTACKS]) | any_text, max_size=6).map("".join)

@@ -47,9 +47,7 @@ def test_failed_case_is_a_result_on_its_line() -> None:
     assert result["locations"] == [
         {
             "physicalLocation": {"artifactLocation": {"uri": "evals/a%20b%25.yaml"}, "region": {"startLine": 7}},
-            "logicalLocations": [
-                {"name": "a case", "kind": "member", "fullyQualifiedName": "evals/a b%.yaml:a case"},
-            ],
+            "logicalLocations": [{"name": "a case", "kind": "member", "fullyQualifiedName": "evals/a b%.yaml:a case"}],
         }
     ]
     assert result["properties"] == {
