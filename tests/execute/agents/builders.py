@@ -97,3 +97,19 @@ def failure(asked: Target, root: Path, request: Request | None = None, **given: 
 def guideline(path: Path, text: str = "rules") -> InputFile:
     path.write_text(text, encoding="utf-8")
     return InputFile(path, is_guideline=True, sha256="")
+
+
+def events(agent: str, text: str, **last: Any) -> list[dict[str, Any]]:
+    """Return the events of an answer; `last` replaces fields of the last one."""
+    item = {"type": "agent_message", "text": text}
+    streams: dict[str, list[dict[str, Any]]] = {
+        "codex": [{"type": "item.completed", "item": item}, {"type": "turn.completed", "usage": {}}],
+        "claude": [{"type": "result", "is_error": False, "result": text}],
+        "copilot": [{"type": "assistant.message", "data": {"content": text}}, {"type": "result", "exitCode": 0}],
+        "gemini": [
+            {"type": "message", "role": "assistant", "content": text},
+            {"type": "result", "status": "success"},
+        ],
+    }
+    *first, end = streams[agent]
+    return [*first, {**end, **last}]

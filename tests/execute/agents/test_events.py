@@ -19,6 +19,7 @@ from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
 from agentv_ci.execute.agents.events import AgentFailed, NotEvents
 from agentv_ci.execute.providers import claude_code, codex, copilot_cli, gemini_cli
 from agentv_ci.process import ProcessResult
+from tests.execute.agents.builders import events
 
 STREAMS = Path(__file__).parent / "streams"
 READERS: Mapping[str, Callable[[ProcessResult], Response | None]] = {
@@ -128,22 +129,6 @@ def test_text_before_a_tool_call_is_a_message_of_its_own() -> None:
     first, second = read("claude", recorded("claude/stream-tool")).messages
     assert (first.content, first.tool_calls) == ("Let me run it.", ())
     assert (second.content, [call.tool for call in second.tool_calls]) == ("MOCK-ANSWER 42", ["Bash"])
-
-
-def events(agent: str, text: str, **last: Any) -> list[dict[str, Any]]:
-    """Return the events of an answer; `last` replaces fields of the last one."""
-    item = {"type": "agent_message", "text": text}
-    streams: dict[str, list[dict[str, Any]]] = {
-        "codex": [{"type": "item.completed", "item": item}, {"type": "turn.completed", "usage": {}}],
-        "claude": [{"type": "result", "is_error": False, "result": text}],
-        "copilot": [{"type": "assistant.message", "data": {"content": text}}, {"type": "result", "exitCode": 0}],
-        "gemini": [
-            {"type": "message", "role": "assistant", "content": text},
-            {"type": "result", "status": "success"},
-        ],
-    }
-    *first, end = streams[agent]
-    return [*first, {**end, **last}]
 
 
 def lines(each: Sequence[object]) -> str:

@@ -14,7 +14,7 @@ from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Response
 from agentv_ci.execute.providers.codex import run_log, summary
 from agentv_ci.redaction import Redactor
-from tests.execute.agents.builders import answer, ask, codex, failure, script
+from tests.execute.agents.builders import answer, ask, codex, events, failure, script
 from tests.execute.builders import context, question, target
 from tests.support import clean_environment, has_ended, run_command, write
 from tests.support.evals import documents
@@ -27,23 +27,11 @@ said = json.dumps({"arguments": sys.argv[1:], "env": dict(os.environ), "cwd": os
 for event in EVENTS:
     print(json.dumps(event).replace('"SAID"', json.dumps(said)))
 """
-EVENTS: dict[str, list[dict[str, Any]]] = {
-    "codex": [
-        {"type": "item.completed", "item": {"type": "agent_message", "text": "SAID"}},
-        {"type": "turn.completed", "usage": {}},
-    ],
-    "claude-code": [{"type": "result", "is_error": False, "result": "SAID"}],
-    "copilot-cli": [{"type": "assistant.message", "data": {"content": "SAID"}}, {"type": "result", "exitCode": 0}],
-    "gemini-cli": [
-        {"type": "message", "role": "assistant", "content": "SAID"},
-        {"type": "result", "status": "success"},
-    ],
-}
 
 
 def called(provider: str, folder: Path, environ: dict[str, str] | None = None, **settings: Any) -> dict[str, Any]:
     """Return how an agent was called."""
-    agent = script(folder / "agent", ECHO.replace("EVENTS", repr(EVENTS[provider])))
+    agent = script(folder / "agent", ECHO.replace("EVENTS", repr(events(provider.split("-", maxsplit=1)[0], "SAID"))))
     (folder / "work").mkdir(exist_ok=True)
     asked = target(provider=provider, executable=agent, **settings)
     found: dict[str, Any] = json.loads(answer(asked, folder, environ={**clean_environment(), **(environ or {})}))

@@ -7,18 +7,23 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from tests.servers.http import Asked, Reply, answers
 from tests.servers.model_api.dialect import (
     NAMED,
     REQUEST_ID,
     USAGE,
     Answer,
     Dialect,
+    Json,
     Mistake,
     Trouble,
+    event,
+    pieces,
     served_model,
+    streams,
     tool_call,
+    words,
 )
-from tests.servers.model_api.wire import Asked, Json, Reply, answers, event, pieces, streams, words
 
 PARAMETERS = words(
     "billing_policy cache_control compaction container context_management diagnostics fallback_credit_token fallbacks "

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from jsonschema import Draft202012Validator
 
-from tests.servers.model_api.wire import Asked, Json, Reply
+from tests.servers.http import Asked, Reply
+
+Json = dict[str, Any]
 
 ANSWER = "MOCK-ANSWER 42"
 REQUEST_ID = "req_mock"
@@ -157,3 +161,25 @@ def tool_call(declared: Mapping[str, Any], command: str) -> tuple[str, Json] | N
 def _arguments(schema: Mapping[str, Any] | None, command: str) -> Json:
     required: Sequence[str] = (schema or {}).get("required") or ["command"]
     return dict.fromkeys(required, command)
+
+
+def streams(events: Iterable[str], headers: Mapping[str, str] | None = None) -> Reply:
+    """Server-sent events."""
+    named = {"content-type": "text/event-stream; charset=utf-8", **(headers or {})}
+    return Reply(200, "".join(events).encode(), named, streamed=True)
+
+
+def event(data: object, name: str | None = None, *, end: str = "\n") -> str:
+    """One server-sent event; characters beyond ASCII are not escaped, so that packets may split them."""
+    named = f"event: {name}{end}" if name else ""
+    return f"{named}data: {json.dumps(data, ensure_ascii=False)}{end}{end}"
+
+
+def words(text: str) -> frozenset[str]:
+    """Names, separated by blanks."""
+    return frozenset(text.split())
+
+
+def pieces(text: str) -> Sequence[str]:
+    """The text as a model would stream it: word by word."""
+    return re.findall(r"\s*\S+\s*?(?=\s|$)|\s+$", text)

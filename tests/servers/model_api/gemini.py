@@ -6,16 +6,21 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tests.servers.http import Asked, Reply, answers
 from tests.servers.model_api.dialect import (
     USAGE,
     Answer,
     Dialect,
+    Json,
     Mistake,
     Trouble,
+    event,
+    pieces,
     served_model,
+    streams,
     tool_call,
+    words,
 )
-from tests.servers.model_api.wire import Asked, Json, Reply, answers, event, pieces, streams, words
 
 PARAMETERS = words(
     "cachedContent contents generationConfig labels model safetySettings serviceTier store systemInstruction "

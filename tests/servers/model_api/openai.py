@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from tests.servers.model_api.dialect import REQUEST_ID, Dialect, Mistake, Trouble
-from tests.servers.model_api.wire import Asked, Json, Reply, answers
+from tests.servers.http import Asked, Reply, answers
+from tests.servers.model_api.dialect import REQUEST_ID, Dialect, Json, Mistake, Trouble
 
 _CODES: Mapping[int, str] = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"}
 _AZURE_CODES: Mapping[int, str] = {404: "DeploymentNotFound", 500: "InternalServerError", 503: "ServiceUnavailable"}

@@ -7,18 +7,23 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from tests.servers.http import Asked, Reply, answers
 from tests.servers.model_api.dialect import (
     CREATED,
     NAMED,
     USAGE,
     Answer,
+    Json,
     Mistake,
     Trouble,
+    event,
+    pieces,
     served_model,
+    streams,
     tool_call,
+    words,
 )
 from tests.servers.model_api.openai import PROMPT_RESULTS, OpenAI
-from tests.servers.model_api.wire import Asked, Json, Reply, answers, event, pieces, streams, words
 
 PARAMETERS = words(
     "audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens messages "

@@ -7,17 +7,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from tests.servers.http import Asked, Reply, answers
 from tests.servers.model_api.dialect import (
     CREATED,
     NAMED,
     USAGE,
     Answer,
+    Json,
     Trouble,
+    event,
+    pieces,
     served_model,
+    streams,
     tool_call,
+    words,
 )
 from tests.servers.model_api.openai import OpenAI
-from tests.servers.model_api.wire import Asked, Json, Reply, answers, event, pieces, streams, words
 
 PARAMETERS = words(
     "access_programs background background_options context_management conversation image include input instructions "
