@@ -51,9 +51,10 @@ async def answers(
         return [(await opened.answer(*each)).answer for each in reversed(questions)]
 
 
-async def test_every_trial_gets_its_own_answer_of_one_session(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_every_trial_gets_its_own_answer_of_one_session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     session, log = Session(), list[str]()
-    assert await answers(session, monkeypatch, "ab", log=log) == ["answer to b", "answer to a"]
+    found = await answers(session, monkeypatch, "ab", log=log, prompts=tmp_path)
+    assert (found, len([*tmp_path.iterdir()])) == (["answer to b", "answer to a"], 2)
     assert (session.together, session.alone) == ([[("a", None), ("b", None)]], [])
     assert log == ["editor: asking 2 questions in one batch"]
 

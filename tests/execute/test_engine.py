@@ -114,8 +114,9 @@ def test_a_row_is_in_the_file_before_the_next_case_begins(run: Run) -> None:
 def test_a_question_without_a_recording_is_an_error_without_a_request(run: Run) -> None:
     run.documents(["one"], tool("echo 42"))
     (run.repository / "recorded").mkdir()
-    (row,) = run.rows(replay=run.repository / "recorded")
-    assert (row.error_kind, row.requests, row.attempts) == ("request", 0, 1)
+    report = run(replay=run.repository / "recorded").report
+    (row,) = run.written()
+    assert (row.error_kind, row.requests, row.attempts, report.unrecorded) == ("request", 0, 1, 1)
 
 
 def test_each_warning_is_shown_once_and_their_number_is_limited() -> None:

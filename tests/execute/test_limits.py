@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.contracts.report import ConcurrencyChange
 from agentv_ci.contracts.targets import MockTarget, Target
-from agentv_ci.execute.limits import Limit, Limits
+from agentv_ci.execute.limits import MAX_CHANGES, Limit, Limits
 from tests.servers.chat_api import chat_api, fails, says
 from tests.support import NOW, FakeClock
 from tests.support.evals import Run, gpt
@@ -102,7 +103,6 @@ class Scene:
 
 async def test_each_refusal_halves_the_slots_down_to_one_and_each_round_of_answers_adds_one() -> None:
     scene = Scene(4)
-
     for _ in range(4):
         await scene.fail(refusal())
     for _ in range(1 + 2 + 3 + 10):
@@ -116,7 +116,6 @@ async def test_each_refusal_halves_the_slots_down_to_one_and_each_round_of_answe
 @pytest.mark.parametrize("refused", [8, 1])
 async def test_questions_that_were_under_way_halve_once_and_add_nothing(refused: int) -> None:
     scene = Scene(8)
-
     turns = [asyncio.Event() for _ in range(8)]
 
     async def ask(number: int) -> None:
@@ -148,7 +147,6 @@ async def test_failures_that_may_be_due_to_load_stop_the_growth_for_a_round(
     error: Exception, widths: list[tuple[int, int]]
 ) -> None:
     scene = Scene(4)
-
     await scene.fail(refusal())
     for _ in range(4):
         await scene.answer()
@@ -166,7 +164,6 @@ async def test_a_wait_holds_all_questions_back_and_repeated_ones_go_first() -> N
             await is_over.wait()
 
     scene = Scene(4, sleep=sleep, monotonic=lambda: 7.0 * is_over.is_set())
-
     turns = {name: asyncio.Event() for name in ("first", "second", "third")}
 
     async def refuse(name: str) -> None:
@@ -204,7 +201,6 @@ async def test_only_a_longer_wait_prolongs_the_hold_and_is_reported(
     most: int, hints_s: list[float | None], changes: list[tuple[int, int, float]]
 ) -> None:
     scene = Scene(most, sleep=lambda _: asyncio.sleep(60), monotonic=lambda: 0.0)
-
     turns = [asyncio.Event() for _ in hints_s]
     asking = [asyncio.create_task(scene.refuse(turn, hint_s)) for turn, hint_s in zip(turns, hints_s, strict=True)]
     for turn in turns:
@@ -220,7 +216,6 @@ async def test_only_a_longer_wait_prolongs_the_hold_and_is_reported(
 
 async def test_a_question_that_is_cancelled_while_it_waits_or_pauses_gives_its_slot_back_once() -> None:
     scene = Scene(2, sleep=lambda _: asyncio.sleep(60))
-
     for _ in range(3):
         turn = asyncio.Event()
         turn.set()
@@ -235,6 +230,17 @@ async def test_a_question_that_is_cancelled_while_it_waits_or_pauses_gives_its_s
         waiting[2].cancel()
     await asyncio.gather(*waiting, return_exceptions=True)
     assert (await most_at_once(lambda _: scene.limit, "a" * 6), scene.limit.width) == (2, 2)
+
+
+async def test_a_run_keeps_as_many_changes_as_its_report_may_have() -> None:
+    limits = limits_of(None, "a", a=2)
+    for _ in range(MAX_CHANGES):
+        with suppress(ProviderError):
+            async with limits.of("a").slot():
+                raise refusal()
+        async with limits.of("a").slot():
+            pass
+    assert len(limits.changes) == MAX_CHANGES
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -191,15 +191,9 @@ def test_provider_of_a_dry_run_is_the_mock(trial: Trial, provider: str, model: s
     assert (row.dry_run, row.provider, row.model, row.target) == (trial.dry_run, provider, model, "gpt")
 
 
-@pytest.mark.parametrize(
-    ("moment", "written"),
-    [
-        (datetime(2030, 1, 2, 3, 4, 5, 678_912, tzinfo=UTC), "2030-01-02T03:04:05.678Z"),
-        (NOW.astimezone(timezone(timedelta(hours=2))), "2030-01-02T03:04:05.000Z"),
-    ],
-)
-def test_timestamp_is_in_utc_with_milliseconds(moment: datetime, written: str) -> None:
-    assert graded(now=moment).timestamp == written
+def test_timestamp_is_in_utc_with_milliseconds() -> None:
+    moment = datetime(2030, 1, 2, 5, 4, 5, 678_912, tzinfo=timezone(timedelta(hours=2)))
+    assert graded(now=moment).timestamp == "2030-01-02T03:04:05.678Z"
 
 
 @pytest.mark.parametrize("include_trace", [True, False])

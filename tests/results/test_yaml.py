@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -29,7 +30,9 @@ def read_back(folder: Path, *rows: ResultRow) -> list[ResultRow]:
 
 def test_row_is_an_item_of_a_sequence_with_long_text_in_blocks() -> None:
     text = "first line\n\n  indented: yes\n# no remark\n"
-    written = encode(row(candidate_answer=text, metadata={"a": [1, {"b": None}], "yes": "no"}))
+    found = row(candidate_answer=text, metadata={"a": [1, {"b": None}], "yes": "no"})
+    written = encode(found)
+    assert re.findall(r"^[- ] (\w+):", written, re.MULTILINE) == [*json.loads(jsonl.encode(found))]
     assert written.startswith("- schema_version: 1\n  timestamp: '2030-01-02T03:04:05.000Z'\n  eval_id: one\n")
     assert f"  digest: '{'0' * 64}'\n  status: ok\n  verdict: pass\n  score: 1.0\n  hits: []\n" in written
     answer = "  candidate_answer: |\n    first line\n\n      indented: yes\n    # no remark\n  evaluator_results: []\n"

@@ -46,18 +46,9 @@ def test_the_prompt_lists_guidelines_and_attachments_apart() -> None:
     assert prompt_document(question(prompt="judge this"), []).endswith("\n\njudge this")
 
 
-@pytest.mark.parametrize(
-    ("name", "link"),
-    [
-        ("a b.md", "[a b.md](file:///r/a%20b.md)"),
-        ("a#b?.md", "[a#b?.md](file:///r/a%23b%3F.md)"),
-        ("a(1).md", "[a(1).md](file:///r/a%281%29.md)"),
-        ("a[1].md", "[a\\[1\\].md](file:///r/a%5B1%5D.md)"),
-        ("é.md", "[é.md](file:///r/%C3%A9.md)"),
-    ],
-)
-def test_a_link_is_markdown_for_every_name(name: str, link: str) -> None:
-    assert file_link(InputFile(Path("/r", name), is_guideline=False, sha256="")) == link
+def test_a_link_is_markdown_for_every_name() -> None:
+    link = file_link(InputFile(Path("/r/é [1] (a#b?).md"), is_guideline=False, sha256=""))
+    assert link == "[é \\[1\\] (a#b?).md](file:///r/%C3%A9%20%5B1%5D%20%28a%23b%3F%29.md)"
 
 
 def test_an_agent_can_open_files_of_every_name_as_separate_copies(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_usage_that_is_not_a_count_is_absent(usage: Any, expected: Usage | None)
         ([], ""),
         ([{"type": "text", "text": "4"}, {"text": "2"}], "42"),
         ([{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "42"}], "42"),
-        ([{"type": "image", "url": "x"}], '[{"type": "image", "url": "x"}]'),
+        ([{"type": "image", "url": "é"}], '[{"type": "image", "url": "é"}]'),
     ],
 )
 def test_content_of_every_form_is_read(content: Any, answer: str) -> None:
