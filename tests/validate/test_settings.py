@@ -70,13 +70,6 @@ def test_plan_is_not_compiled_without_the_rules_that_it_needs(repository: Path, 
     assert f"[{rule}]" in done.err
 
 
-@pytest.mark.parametrize("severity", ["off", "warning", "error"])
-def test_missing_schema_may_have_any_severity(repository: Path, severity: str) -> None:
-    bare = CASE.partition("\n")[2]
-    write(repository, {".agentv.yaml": f"{CONFIG}rules: {{AV102: {severity}}}\n", "x.yaml": bare})
-    assert found(repository, ".") == ([] if severity == "off" else [("x.yaml", "AV102", severity)])
-
-
 @pytest.mark.parametrize(("rules", "plain", "strict"), [("", 0, 1), ("AV303: off", 0, 0), ("AV303: error", 1, 1)])
 def test_strict_fails_on_warnings(repository: Path, rules: str, plain: int, strict: int) -> None:
     write(repository, {".agentv.yaml": f"{CONFIG}rules: {{{rules}}}\n", "x.yaml": EMPTY, "e.md": ""})
