@@ -47,28 +47,13 @@ def evaluator(plan: Data, name: str) -> Data:
     return found
 
 
-def first_file(plan: Data) -> Data:
-    found: Data = next(iter(plan["files"].values()))
-    return found
-
-
 def add_composite(plan: Data) -> None:
     average = {"type": "weighted_average", "weights": {"other": 1}}
     whole = {"name": "all", "type": "composite", "evaluators": [evaluator(plan, "c")], "aggregator": average}
     case(plan)["evaluators"].append(whole)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda plan: case(plan).update(threshold=0.1),
-        lambda plan: case(plan).update(metadata={"a": 1}),
-        lambda plan: plan["suites"][0]["gate"].update(minPassRate=0),
-        lambda plan: case(plan).update(digest="0" * 64),
-        lambda plan: plan.update(digest="0" * 64),
-        lambda plan: plan["cases"].pop(),
-    ],
-)
+@pytest.mark.parametrize("change", [lambda plan: plan.update(digest="0" * 64), lambda plan: plan["cases"].pop()])
 def test_changed_plan_is_rejected(change: Change, repository: Path, plan: Data) -> None:
     change(plan)
     with pytest.raises(UsageError, match="changed after compilation"):
@@ -85,8 +70,8 @@ def test_case_with_a_wrong_digest_is_named(repository: Path, plan: Data) -> None
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda plan: first_file(plan).update(text="another"), "does not match its digest"),
-        (lambda plan: first_file(plan).update(path="a\0b"), "the path contains a NUL byte"),
+        (lambda plan: next(iter(plan["files"].values())).update(text="another"), "does not match its digest"),
+        (lambda plan: next(iter(plan["files"].values())).update(path="a\0b"), "the path contains a NUL byte"),
         (lambda plan: case(plan)["inputMessages"][0]["content"][0].update(path="a\0b"), "the path contains a NUL byte"),
         (lambda plan: plan.update(files={}), "is not in 'files'"),
         (lambda plan: plan["targets"].pop("strict"), "case 'one': 'strict' is not in 'targets'"),
@@ -99,6 +84,7 @@ def test_case_with_a_wrong_digest_is_named(repository: Path, plan: Data) -> None
         (lambda plan: evaluator(plan, "p").pop("argv"), "evaluator 'p' must have either 'argv' or 'command'"),
         (lambda plan: evaluator(plan, "p").update(command="x"), "evaluator 'p' must have either 'argv' or 'command'"),
         (add_composite, "'c' must be both a member and a weight of evaluator 'all'"),
+        (lambda plan: case(plan).update(evaluators=[]), "[] should be non-empty"),
     ],
 )
 def test_inconsistent_plan_is_rejected(change: Change, problem: str, repository: Path, plan: Data) -> None:
@@ -107,22 +93,6 @@ def test_inconsistent_plan_is_rejected(change: Change, problem: str, repository:
     with pytest.raises(InvalidInput) as raised:
         read_plan(written(repository, plan))
     assert any(problem in each.message for each in raised.value.diagnostics)
-
-
-@pytest.mark.parametrize(
-    ("change", "pointer"),
-    [
-        (lambda plan: case(plan).update(evaluators=[]), "cases[0].evaluators"),
-        (lambda plan: evaluator(plan, "p").update(argv=[]), "cases[0].evaluators[5].argv"),
-    ],
-)
-def test_plan_that_does_not_match_the_schema_is_rejected(
-    change: Change, pointer: str, repository: Path, plan: Data
-) -> None:
-    change(plan)
-    with pytest.raises(InvalidInput) as raised:
-        read_plan(written(repository, plan))
-    assert [each.pointer for each in raised.value.diagnostics] == [pointer]
 
 
 def test_error_in_a_plan_has_its_line(repository: Path, plan: Data) -> None:
@@ -144,7 +114,7 @@ VERSION_2 = '{"$schema": "https://org.github.io/agentv-action/schemas/plan-v2.sc
         (b"\xe9", "is not valid JSON"),
         (b"{", "is not valid JSON"),
         (b"[]", "expected a mapping"),
-        (b'{"$schema": 5}', "its $schema is not https://"),
+        (b'{"$schema": 5}', "its .schema is not https://"),
         (b"[" * 100_000, "is not valid JSON: nested too deep"),
         (b'{"$schema": NaN}', "is not valid JSON: NaN is not JSON"),
         (VERSION_2.encode(), "is a version 2 plan; this agentv-ci supports version 1"),
@@ -155,6 +125,5 @@ def test_file_that_is_not_a_plan_is_rejected(content: bytes | None, problem: str
     path = repository / "outside.json"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(UsageError) as raised:
+    with pytest.raises(UsageError, match=problem):
         read_plan(path)
-    assert problem in raised.value.message
