@@ -40,7 +40,6 @@ def files_of(plan: Plan) -> list[tuple[str, str]]:
     ("content", "parts"),
     [
         ("Hello", (TextPart(text="Hello"),)),
-        ("", (TextPart(text=""),)),
         ("  two\n lines ", (TextPart(text="  two\n lines "),)),
         ([{"type": "text", "value": "one"}, "two"], (TextPart(text="one"), TextPart(text="two"))),
         (["see", block("a.txt")], (TextPart(text="see"), file_part("evals/a.txt", "a"))),
@@ -81,14 +80,11 @@ def test_reference_answer_is_the_last_assistant_message(
     ("path", "is_guideline"),
     [
         ("a.instructions.md", True),
-        ("evals/python.instructions.md", True),
         (".github/a.instructions.md", True),
         ("evals/instructions/deep/er/a.txt", True),
         ("a.prompt.md", True),
-        ("prompts/a.txt", True),
         ("evals/prompts/.hidden", True),
         ("evals/instructions.md", False),
-        ("evals/a.instructions.txt", False),
         ("evals/my-instructions/a.txt", False),
         ("evals/a.INSTRUCTIONS.md", False),
         ("evals/prompts", False),
@@ -103,12 +99,8 @@ def test_default_guideline_patterns(repository: Path, path: str, is_guideline: b
     [
         (["**/*.rules.md"], "evals/deep/a.rules.md", True),
         (["**/*.rules.md"], "a.rules.md", True),
-        (["**/*.rules.md"], "a.instructions.md", False),
         (["docs/*.md"], "docs/a.md", True),
         (["docs/*.md"], "docs/deep/a.md", False),
-        (["docs/*.md"], "evals/docs/a.md", False),
-        (["docs/**"], "docs/deep/a.md", True),
-        (["a.md"], "evals/a.md", False),
         (["a.md", "evals/*.txt"], "evals/b.txt", True),
         ([], "a.instructions.md", False),
     ],
@@ -127,7 +119,6 @@ RULES = ["**/rules.md"]
     ("configs", "is_guideline"),
     [
         ({".agentv/config.yaml": RULES}, True),
-        ({"evals/.agentv/config.yaml": RULES}, True),
         ({"evals/.agentv.yaml": [], "evals/.agentv/config.yaml": RULES}, False),
         ({"evals/.agentv/config.yaml": [], ".agentv/config.yaml": RULES}, False),
         ({"evals/.agentv/config.yaml": None, ".agentv/config.yaml": RULES}, True),
@@ -185,8 +176,6 @@ def test_text_of_a_file_is_kept_unchanged_under_its_digest(repository: Path) -> 
         ("deep/../a.txt", "evals/a.txt"),
         ("../common.txt", "common.txt"),
         ("/common.txt", "common.txt"),
-        ("/evals/a.txt", "evals/a.txt"),
-        ("deep/b.txt", "evals/deep/b.txt"),
     ],
 )
 def test_paths_of_files_are_relative_to_the_repository(repository: Path, reference: str, path: str) -> None:
@@ -204,15 +193,3 @@ def test_files_are_sorted_and_kept_once(repository: Path) -> None:
         "evals/same.txt",
         "evals/z.txt",
     ]
-
-
-def test_files_of_messages_prompts_and_scripts_are_kept(repository: Path) -> None:
-    evaluators = [
-        {"name": "judge", "type": "llm_judge", "prompt": "./judge.md"},
-        {"name": "script", "type": "code", "script": "judge.py", "files": ["data.json"]},
-        {"name": "schema", "type": "schema", "schema_file": "schema.json"},
-    ]
-    kept = ["data.json", "judge.md", "judge.py", "question.txt"]
-    files = {f"evals/{name}": name for name in (*kept, "unused.txt")} | {"evals/schema.json": "{}"}
-    plan = compile_here(repository, {EVAL: evals(asking("question.txt", evaluators=evaluators)), **files})
-    assert [path for path, _ in files_of(plan)] == [f"evals/{name}" for name in kept]
