@@ -159,7 +159,8 @@ def marks_in(mark: Mark) -> list[Mark]:
 
 def test_plain_yaml_takes_the_fast_path() -> None:
     document = read_plain("a: 1\nb: [x, {c: 'd'}]\n")
-    assert (document.keys, [*document.items]) == ({"a", "b", "c"}, ["b"])
+    assert document.keys == {"a", "b", "c"}
+    assert [*document.items] == ["b"]
     with pytest.raises(NotPlain):
         read_plain("[" + "?," * 600_000 + "]")
 
