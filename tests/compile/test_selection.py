@@ -61,11 +61,11 @@ ONE_NAME: Files = {
 @pytest.mark.parametrize(
     ("files", "ids"),
     [
-        *((MANY, ids) for ids in (["one"], ["two"], ["three"], ["four"], ["t*"], ["one", "four"], ["*"])),
+        *((MANY, ids) for ids in (["one"], ["three"], ["t*"], ["one", "four"], ["*"])),
         (EQUAL_FILES, ["two"]),
         (ONE_NAME, ["two"]),
     ],
-    ids=["one", "two", "three", "four", "t*", "one, four", "*", "equal files", "targets of one name"],
+    ids=lambda value: ", ".join(value) if isinstance(value, list) else "",
 )
 def test_part_of_a_plan_is_the_plan_of_that_part(files: Files, ids: list[str], repository: Path) -> None:
     whole = compile_here(repository, files)
@@ -83,8 +83,6 @@ def test_plan_of_no_case_is_empty(repository: Path) -> None:
 @pytest.mark.parametrize(
     ("patterns", "ids"),
     [
-        ([], ["refund-1", "refund-2", "a[1]", "A[1]"]),
-        (["refund-1"], ["refund-1"]),
         (["refund-*"], ["refund-1", "refund-2"]),
         (["*1*"], ["refund-1", "a[1]", "A[1]"]),
         (["refund-2", "refund-1"], ["refund-1", "refund-2"]),
