@@ -26,12 +26,6 @@ def asking(*paths: str, **given: Any) -> Document:
     return case(input_messages=[{"role": "user", "content": [block(path) for path in paths]}], **given)
 
 
-def kind(root: Path, path: str, files: Files) -> str:
-    """Return the type of part that a file at `path` of the repository becomes."""
-    (found,) = compile_here(root, {path: "text", **files, EVAL: evals(asking(f"/{path}"))}).cases
-    return found.input_messages[0].content[0].type
-
-
 def files_of(plan: Plan) -> list[tuple[str, str]]:
     return [(each.path, each.text) for each in plan.files.values()]
 
@@ -76,63 +70,39 @@ def test_reference_answer_is_the_last_assistant_message(
     assert found.reference_answer == answer
 
 
-@pytest.mark.parametrize(
-    ("path", "is_guideline"),
-    [
-        ("a.instructions.md", True),
-        (".github/a.instructions.md", True),
-        ("evals/instructions/deep/er/a.txt", True),
-        ("a.prompt.md", True),
-        ("evals/prompts/.hidden", True),
-        ("evals/instructions.md", False),
-        ("evals/my-instructions/a.txt", False),
-        ("evals/a.INSTRUCTIONS.md", False),
-        ("evals/prompts", False),
-    ],
-)
-def test_default_guideline_patterns(repository: Path, path: str, is_guideline: bool) -> None:
-    assert kind(repository, path, {}) == ("guideline" if is_guideline else "file")
-
-
-@pytest.mark.parametrize(
-    ("patterns", "path", "is_guideline"),
-    [
-        (["**/*.rules.md"], "evals/deep/a.rules.md", True),
-        (["**/*.rules.md"], "a.rules.md", True),
-        (["docs/*.md"], "docs/a.md", True),
-        (["docs/*.md"], "docs/deep/a.md", False),
-        (["a.md", "evals/*.txt"], "evals/b.txt", True),
-        ([], "a.instructions.md", False),
-    ],
-)
-def test_guideline_patterns_are_relative_to_the_repository(
-    repository: Path, patterns: list[str], path: str, is_guideline: bool
-) -> None:
-    config = {"$schema": CONFIG, "guideline_patterns": patterns}
-    assert kind(repository, path, {"evals/.agentv.yaml": config}) == ("guideline" if is_guideline else "file")
-
-
+NEAR, NEXT, FAR = "evals/.agentv.yaml", "evals/.agentv/config.yaml", ".agentv/config.yaml"
 RULES = ["**/rules.md"]
+GUIDELINES: list[tuple[str, Files]] = [
+    *((path, {}) for path in ("a.instructions.md", ".github/a.instructions.md", "evals/instructions/deep/er/a.txt")),
+    *((path, {}) for path in ("a.prompt.md", "evals/prompts/.hidden")),
+    *((path, {NEAR: ["**/*.rules.md"]}) for path in ("evals/deep/a.rules.md", "a.rules.md")),
+    ("docs/a.md", {NEAR: ["docs/*.md"]}),
+    ("evals/b.txt", {NEAR: ["a.md", "evals/*.txt"]}),
+    *(("evals/rules.md", configs) for configs in ({FAR: RULES}, {NEXT: None, FAR: RULES})),
+]
+OTHERS: list[tuple[str, Files]] = [
+    *((path, {}) for path in ("evals/instructions.md", "evals/my-instructions/a.txt", "evals/a.INSTRUCTIONS.md")),
+    ("evals/prompts", {}),
+    ("docs/deep/a.md", {NEAR: ["docs/*.md"]}),
+    ("a.instructions.md", {NEAR: []}),
+    *(("evals/rules.md", configs) for configs in ({NEAR: [], NEXT: RULES}, {NEXT: [], FAR: RULES})),
+    *(("evals/rules.md", {path: RULES}) for path in (".agentv.yaml", "evals/deep/.agentv.yaml")),
+]
 
 
 @pytest.mark.parametrize(
-    ("configs", "is_guideline"),
-    [
-        ({".agentv/config.yaml": RULES}, True),
-        ({"evals/.agentv.yaml": [], "evals/.agentv/config.yaml": RULES}, False),
-        ({"evals/.agentv/config.yaml": [], ".agentv/config.yaml": RULES}, False),
-        ({"evals/.agentv/config.yaml": None, ".agentv/config.yaml": RULES}, True),
-        ({".agentv.yaml": RULES}, False),
-        ({"evals/deep/.agentv.yaml": RULES}, False),
-    ],
-    ids=str,
+    ("path", "configs", "expected"),
+    [*((*each, "guideline") for each in GUIDELINES), *((*each, "file") for each in OTHERS)],
 )
-def test_nearest_guideline_patterns_are_used(repository: Path, configs: Document, is_guideline: bool) -> None:
-    files = {
-        path: {"$schema": CONFIG, **({} if patterns is None else {"guideline_patterns": patterns})}
-        for path, patterns in configs.items()
+def test_file_is_a_guideline_if_the_nearest_patterns_match(
+    repository: Path, path: str, configs: Files, expected: str
+) -> None:
+    documents = {
+        name: {"$schema": CONFIG, **({} if patterns is None else {"guideline_patterns": patterns})}
+        for name, patterns in configs.items()
     }
-    assert kind(repository, "evals/rules.md", files) == ("guideline" if is_guideline else "file")
+    (found,) = compile_here(repository, {path: "text", **documents, EVAL: evals(asking(f"/{path}"))}).cases
+    assert found.input_messages[0].content[0].type == expected
 
 
 def test_guidelines_are_listed_once_in_order(repository: Path) -> None:
@@ -151,13 +121,6 @@ def test_file_of_an_expected_message_is_not_a_guideline(repository: Path) -> Non
     found = compile_case(repository, {"evals/a.prompt.md": "a"}, expected_messages=[assistant([block("a.prompt.md")])])
     assert found.expected_messages[0].content == (file_part("evals/a.prompt.md", "a"),)
     assert (found.guidelines, found.reference_answer) == ((), "a")
-
-
-def test_every_suite_has_the_patterns_beside_it(repository: Path) -> None:
-    files = {f"evals/{name}/e.yaml": evals(asking("/rules.md")) for name in "ab"}
-    config = {"$schema": CONFIG, "guideline_patterns": ["rules.md"]}
-    plan = compile_here(repository, {**files, "evals/a/.agentv.yaml": config, "rules.md": "rules"})
-    assert [len(each.guidelines) for each in plan.cases] == [1, 0]
 
 
 def test_text_of_a_file_is_kept_unchanged_under_its_digest(repository: Path) -> None:
