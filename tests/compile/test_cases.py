@@ -115,7 +115,7 @@ def test_evaluators_of_the_file_apply_to_cases_without_their_own(
         (AGENT, "gpt", "gpt"),
     ],
 )
-def test_judge_is_that_of_the_evaluator_or_of_the_target(
+def test_judge_of_the_evaluator_or_of_the_target(
     repository: Path, target: Document, own: str | None, judge: str
 ) -> None:
     listed = targets({**target, "name": "default"}, GPT)

@@ -275,9 +275,7 @@ def scored(*evaluators: Document, target: Document = MOCK, **given: Any) -> Repo
     ],
     ids=str,
 )
-def test_settings_of_a_target_count_if_they_can_change_an_answer(
-    plain: Document, given: Document, expected: list[str]
-) -> None:
+def test_settings_count_if_they_can_change_an_answer(plain: Document, given: Document, expected: list[str]) -> None:
     before, after = (compiled(scored(target=each)) for each in (plain, {**plain, **given}))
     assert reasons(before, after) == expected
 

@@ -63,9 +63,7 @@ def assistant(content: Any) -> Document:
         ([{"role": "user", "content": "one"}], ""),
     ],
 )
-def test_reference_answer_is_the_last_assistant_message(
-    repository: Path, expected: list[Document], answer: str
-) -> None:
+def test_reference_answer_is_the_last_answer(repository: Path, expected: list[Document], answer: str) -> None:
     found = compile_case(repository, {"evals/a.txt": "from a file"}, expected_messages=expected)
     assert found.reference_answer == answer
 
@@ -94,9 +92,7 @@ OTHERS: list[tuple[str, Files]] = [
     ("path", "configs", "expected"),
     [*((*each, "guideline") for each in GUIDELINES), *((*each, "file") for each in OTHERS)],
 )
-def test_file_is_a_guideline_if_the_nearest_patterns_match(
-    repository: Path, path: str, configs: Files, expected: str
-) -> None:
+def test_guidelines_match_the_nearest_patterns(repository: Path, path: str, configs: Files, expected: str) -> None:
     documents = {
         name: {"$schema": CONFIG, **({} if patterns is None else {"guideline_patterns": patterns})}
         for name, patterns in configs.items()

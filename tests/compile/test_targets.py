@@ -53,9 +53,7 @@ def test_environment_references_are_kept(repository: Path, monkeypatch: pytest.M
     ("provider", "kept"),
     [("openai-compatible", False), ("ollama", True), ("vllm", True), ("openrouter", True), ("openai", True)],
 )
-def test_provider_has_its_canonical_name_unless_it_implies_the_server(
-    repository: Path, provider: str, kept: bool
-) -> None:
+def test_provider_is_canonical_unless_it_implies_the_server(repository: Path, provider: str, kept: bool) -> None:
     target = {**GPT, "provider": provider}
     assert compile_target(repository, target)["provider"] == (provider if kept else "openai")
     assert compile_target(repository, {**target, "base_url": "http://127.0.0.1:1/v1"})["provider"] == "openai"
@@ -123,9 +121,7 @@ LOOKALIKE = {"name": "default@evals/b/targets.yaml", "provider": "mock", "respon
     ],
     ids=["equal", "different", "1 and true", "name like a key"],
 )
-def test_targets_of_one_name_in_two_files_have_unique_keys(
-    repository: Path, a: list[Document], b: Document, keys: list[str]
-) -> None:
+def test_targets_of_one_name_have_own_keys(repository: Path, a: list[Document], b: Document, keys: list[str]) -> None:
     cases = [case(each["name"], evaluators=[contains()], execution={"target": each["name"]}) for each in a]
     files: dict[str, Any] = {"evals/a/e.yaml": evals(*cases), "evals/a/targets.yaml": targets(*a)}
     files |= {"evals/b/e.yaml": evals(case("two", evaluators=[contains()])), "evals/b/targets.yaml": targets(b)}

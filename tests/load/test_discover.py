@@ -71,7 +71,7 @@ def test_missing_paths_are_usage_errors(tree: Path) -> None:
         ([], None),
     ],
 )
-def test_targets_file_is_searched_upwards_then_in_the_working_directory(
+def test_targets_file_is_searched_upwards_then_in_the_cwd(
     tmp_path: Path, files: list[str], expected: str | None
 ) -> None:
     write(tmp_path, dict.fromkeys(files, ""))

@@ -134,7 +134,7 @@ AFTER = st.sampled_from(["", "", "...\n", "\n\n", "# end", "--- x\n"])
 
 @settings(max_examples=250)
 @given(before=BEFORE, block=blocks(), after=AFTER, end=st.sampled_from(["\n", "\r\n", "\r"]))
-def test_generated_documents_are_read_alike_with_positions_inside_them(
+def test_generated_documents_are_read_alike_with_positions_inside(
     before: str, block: str, after: str, end: str
 ) -> None:
     text = (before + block + after).replace("\n", end)

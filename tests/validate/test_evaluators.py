@@ -33,9 +33,7 @@ SHAPE = {"name": "shape", "type": "schema", "schema_file": "../whole.json"}
         (DRAFT_2020, {"prefixItems": [{"type": "integer"}], "unevaluatedItems": False}, 1),
     ],
 )
-def test_part_in_another_file_has_the_dialect_of_the_whole(
-    repository: Path, dialect: str, part: dict[str, Any], code: int
-) -> None:
+def test_part_in_a_file_has_the_same_dialect(repository: Path, dialect: str, part: dict[str, Any], code: int) -> None:
     project = Project(repository)
     project.documents({"evaluators": [SHAPE]}, targets=(MOCK,))
     whole = {"$schema": dialect, "extends" if dialect == DRAFT_3 else "allOf": [{"$ref": "part.json"}]}
@@ -92,9 +90,7 @@ FIELDS = "type: field_accuracy, fields: [{path: a.b}, {path: n, match: numeric_t
         (f"{FIELDS}, reference: {{n: 1}}", "[]", 1),
     ],
 )
-def test_evaluator_needs_an_answer_to_compare_with(
-    repository: Path, settings: str, expected: str, mistakes: int
-) -> None:
+def test_evaluator_needs_an_expected_answer(repository: Path, settings: str, expected: str, mistakes: int) -> None:
     text = evaluator(settings).replace("expected_messages: []", f"expected_messages: {expected}")
     assert rules(found_of(repository, text)) == ["AV320"] * mistakes
 

@@ -91,9 +91,7 @@ def test_unusual_file_is_accepted(repository: Path, content: str | bytes) -> Non
     ],
     ids=lambda each: str(each)[:60],
 )
-def test_setting_that_breaks_a_library_is_at_most_one_error(
-    repository: Path, settings: str, expected: list[str]
-) -> None:
+def test_setting_for_a_library_is_at_most_one_error(repository: Path, settings: str, expected: list[str]) -> None:
     write(repository, {f"{name}.json": '{"not": ' * depth + "{}" + "}" * depth for name, depth in DEPTHS.items()})
     assert rules(found_of(repository, evaluator(settings))) == expected
 
@@ -246,9 +244,7 @@ def test_any_file_name_can_be_printed(
         *((to, "AV318") for to in ("/dev/zero", "../o", "../pipe")),
     ],
 )
-def test_reference_to_anything_but_a_file_of_the_repository_is_one_error(
-    tmp_path: Path, link: str | None, rule: str
-) -> None:
+def test_reference_to_anything_but_a_file_inside_is_one_error(tmp_path: Path, link: str | None, rule: str) -> None:
     text = CASE.replace("content: x", "content: [{type: file, value: r.md}]")
     text += "    evaluators: [{name: j, type: llm_judge, prompt: r.md}, {name: s, type: schema, schema_file: r.json}]\n"
     write(tmp_path, {"r/.git/HEAD": "", "r/x.yaml": text, "o": "@[User]: x"})

@@ -117,9 +117,7 @@ def test_wrong_schema_line_is_one_diagnostic(repository: Path, line: str) -> Non
 
 @pytest.mark.parametrize("name", [".agentv.yaml", "targets.yaml", ".agentv/config.yaml"])
 @pytest.mark.parametrize("paths", [("x.yaml", "{}"), ("{}", "x.yaml"), (".",)])
-def test_eval_file_with_the_name_of_another_kind_is_checked(
-    repository: Path, name: str, paths: tuple[str, ...]
-) -> None:
+def test_eval_file_named_like_another_kind_is_checked(repository: Path, name: str, paths: tuple[str, ...]) -> None:
     write(repository, {"x.yaml": CASE, name: CASE.replace("user", "usr")})
     assert found(repository, *(path.format(name) for path in paths)) == [(Path(name).name, "AV205", "error")]
 
