@@ -11,6 +11,7 @@ from agentv_ci.errors import NothingToRun
 from tests.compile.builders import (
     EVAL,
     MOCK,
+    Document,
     Files,
     case,
     compile_here,
@@ -98,3 +99,15 @@ def test_cases_are_selected_by_id_or_glob(repository: Path, patterns: list[str],
 def test_selection_of_nothing_is_an_error(repository: Path) -> None:
     with pytest.raises(NothingToRun, match="no case matches --eval-id"):
         compile_here(repository, eval_ids=["x"])
+
+
+OWN: Document = {"target": "own"}
+
+
+@pytest.mark.parametrize(
+    ("own", "option", "target"), [({}, "other", "other"), (OWN, "other", "other"), (OWN, "default", "own")]
+)
+def test_option_replaces_the_target_of_every_case(repository: Path, own: Document, option: str, target: str) -> None:
+    listed = targets(MOCK, *({**MOCK, "name": name} for name in ("own", "other")))
+    files = {EVAL: evals(case(execution=own), execution=own), "targets.yaml": listed}
+    assert compile_here(repository, files, target=option).cases[0].target == target
