@@ -152,7 +152,7 @@ def read_yaml(text: str) -> JsonValue:
     """Return the data of a YAML or JSON text; raises ValueError."""
     try:
         # JSON is parsed much faster, and not all of it is YAML to every parser.
-        return read_json(text, strict=True)
+        return read_json(text.removeprefix("\ufeff"), strict=True)
     except ValueError:
         parsed = parse_yaml(text)
     if parsed.problems:
