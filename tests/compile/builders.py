@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agentv_ci.app.compile import Selection, compile_paths, plan_document, write_plan
-from agentv_ci.contracts.plan import Plan, PlanCase
+from agentv_ci.contracts.plan import Plan
 from agentv_ci.errors import InvalidInput
 from tests.support import write
 
@@ -74,12 +74,6 @@ def compile_here(
         return compile_paths(Selection(patterns, **selection), cwd=cwd or root).plan
     except InvalidInput as error:
         raise AssertionError([f"{each.rule} {each.message}" for each in error.diagnostics]) from error
-
-
-def compile_case(root: Path, files: Files | None = None, /, **given: Any) -> PlanCase:
-    """Compile one case; `given` are its further keys."""
-    (found,) = compile_here(root, {EVAL: evals(case(**given)), **(files or {})}).cases
-    return found
 
 
 def published(*patterns: str | Path, cwd: Path) -> bytes:
