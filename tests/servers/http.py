@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -28,6 +29,8 @@ class Asked:
     """Names in lower case."""
     body: Any
     """The JSON of the body; None without a body, or with one that is not JSON."""
+    connection: int = 0
+    """The port that the client's end of the connection has."""
 
     @property
     def route(self) -> str:
@@ -59,21 +62,23 @@ def answers(status: int, body: object, headers: Mapping[str, str] | None = None)
 
 
 @contextmanager
-def serve(reply: Callable[[Asked], Reply]) -> Iterator[str]:
+def serve(reply: Callable[[Asked], Reply], context: ssl.SSLContext | None = None) -> Iterator[str]:
     """Yield the address of a server that runs until the block ends; questions at once come in threads."""
 
     class Handler(_Handler):
         def answer(self) -> None:
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            self.send(reply(Asked(self.command, self.path, headers, self.json())))
+            headers = {name.lower(): ", ".join(self.headers.get_all(name, [])) for name in self.headers}
+            self.send(reply(Asked(self.command, self.path, headers, self.json(), self.client_address[1])))
 
         do_GET = do_HEAD = do_POST = answer  # noqa: N815  # the names in the base class
 
     server = _Server(("127.0.0.1", 0), Handler)
+    if context is not None:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield f"{'http' if context is None else 'https'}://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         thread.join()

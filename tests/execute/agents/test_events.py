@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -217,34 +216,30 @@ def test_a_reported_failure_has_its_kind(agent: str, printed: list[Any], kind: s
     assert (caught.value.kind, caught.value.sentence) == (kind, message)
 
 
-FIELDS = re.findall(
-    r"\S+",
-    "item text error message data content usage result errors exitCode toolCallId id name input tool_id output stats "
-    "status code statusCode model changes",
-)
-TYPES = re.findall(
-    r"\S+",
-    "item.completed turn.completed turn.failed error system assistant user result assistant.message session.error "
-    "tool.execution_start tool.execution_complete init message tool_use tool_result",
-)
-ANYTHING = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=4),
-    max_leaves=8,
-)
-EVENTS = st.lists(
-    st.builds(
-        lambda kind, fields: {**fields, "type": kind},
-        st.sampled_from(TYPES),
-        st.dictionaries(st.sampled_from([*FIELDS[:8], "role", "is_error"]), ANYTHING),
-    ),
-    max_size=5,
-)
+RECORDED = [
+    json.loads(line)
+    for path in sorted(STREAMS.glob("*/*.jsonl"))
+    for line in path.read_text("utf-8").splitlines()
+    if line.startswith("{")
+]
+JUNK = st.sampled_from([None, True, -1, 1.5, "", "x", [], [None], {}, {"type": 5}])
 
 
-@settings(max_examples=20)
-@given(events=EVENTS, status=st.sampled_from([0, 1]))
-def test_events_of_every_form_are_read(events: list[dict[str, Any]], status: int) -> None:
+@st.composite
+def damaged(draw: st.DrawFn, value: Any) -> Any:
+    """Replace a value, or one inside of it."""
+    keys = [*value] if isinstance(value, dict) else [*range(len(value))] if isinstance(value, list) else []
+    if not keys or draw(st.integers(0, 3)) == 0:
+        return draw(JUNK)
+    key = draw(st.sampled_from(keys))
+    copy = value.copy()
+    copy[key] = draw(damaged(value[key]))
+    return copy
+
+
+@settings(max_examples=50)
+@given(events=st.lists(st.sampled_from(RECORDED).flatmap(damaged), max_size=5), status=st.sampled_from([0, 1]))
+def test_events_of_every_form_are_read(events: list[Any], status: int) -> None:
     for reader in READERS.values():
         with suppress(NotEvents, AgentFailed):
             reader(ProcessResult(status, lines(events), ""))
