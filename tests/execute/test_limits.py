@@ -232,6 +232,16 @@ async def test_a_question_that_is_cancelled_while_it_waits_or_pauses_gives_its_s
     assert (await most_at_once(lambda _: scene.limit, "a" * 6), scene.limit.width) == (2, 2)
 
 
+@pytest.mark.parametrize(("hint_s", "held_s"), [(60.0, 60.0), (60.1, 0.0), (None, 0.0)])
+async def test_a_refusal_that_is_final_holds_others_back_for_a_minute_at_most(
+    hint_s: float | None, held_s: float
+) -> None:
+    scene = Scene(4, sleep=lambda _: asyncio.sleep(60), monotonic=lambda: 0.0)
+    await scene.fail(refusal(hint_s=hint_s))
+    await scene.limit.close()
+    assert [change.held_s for change in scene.changes] == [held_s]
+
+
 async def test_a_run_keeps_as_many_changes_as_its_report_may_have() -> None:
     limits = limits_of(None, "a", a=2)
     for _ in range(MAX_CHANGES):

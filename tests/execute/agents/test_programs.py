@@ -138,6 +138,7 @@ def test_a_failed_agent_has_a_kind_a_reason_and_its_output(body: str, kind: str,
     assert ("hello" in error.printed.stdout, "waiting" in error.printed.stderr) == ("hello" in body, "waiting" in body)
     (file,) = (tmp_path / "logs" / "codex").iterdir()
     assert f"it: one: log in {file}" in log
+    assert f"it: one: running {tmp_path / 'agent'} {CODEX.format('never')} -" in log
     assert ("[stderr] waiting" in file.read_text("utf-8")) == ("waiting" in body)
 
 
