@@ -6,11 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from agentv_ci.contracts.exchange import ChatMessage, Response
 from agentv_ci.contracts.results import OutputMessage, ToolCall
-from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.dumps import Dumps
 from agentv_ci.redaction import Redactor
 from agentv_ci.results.rows import Trial
@@ -61,15 +58,6 @@ def test_every_question_is_a_file_with_the_case_in_its_name(tmp_path: Path) -> N
     written.forget(trial())
     written.prompt(trial(), GPT, ASKED)
     assert len(documents(tmp_path / "prompts")) == 3
-
-
-@pytest.mark.parametrize("asked", [GPT, target(provider="cli", command_template="x", env={"K": SECRET})])
-def test_no_secret_is_written(asked: Target, tmp_path: Path) -> None:
-    written = dumps(tmp_path)
-    written.prompt(trial(), asked, question(prompt=f"my key is {SECRET}"))
-    written.trace(trial(), Response(SECRET, (OutputMessage(role="assistant", content=SECRET),), has_trace=False))
-    texts = [path.read_text("utf-8") for path in tmp_path.rglob("*.json")]
-    assert [(SECRET in text, "***" in text) for text in texts] == [(False, True)] * 2
 
 
 def test_a_trace_has_messages_and_tool_calls(tmp_path: Path) -> None:

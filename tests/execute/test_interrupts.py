@@ -62,13 +62,11 @@ class Started:
             self.process.send_signal(number)
             time.sleep(0.02)
         out, err = self.process.communicate(timeout=60)
-        return self.process.returncode, out or "", err or ""
+        return self.process.returncode, out, err
 
 
 @contextmanager
-def started(
-    repository: Path, *arguments: str, program: Sequence[str] = MODULE, stderr: int = subprocess.PIPE
-) -> Iterator[Started]:
+def started(repository: Path, *arguments: str, program: Sequence[str] = MODULE) -> Iterator[Started]:
     """Start a run; its commands end with the block."""
     # Tests may have been started with `nohup`, which their processes would inherit.
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -78,7 +76,7 @@ def started(
         env=clean_environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=stderr,
+        stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
