@@ -62,12 +62,9 @@ async def most_at_once(limit_of: Callable[[str], Limit], keys: str) -> int:
 async def test_the_command_line_sets_the_limits_else_each_target_its_own(
     workers: int | None, own: dict[str, int | str | None], width: int, most: int
 ) -> None:
-    limits = limits_of(workers, "".join(own), **own)
+    # A judge does not widen the run.
+    limits = limits_of(workers, "".join(own), judge=8, **own)
     assert (limits.width, await most_at_once(limits.of, "".join(own) * 10)) == (width, most)
-
-
-def test_a_judge_does_not_widen_the_run() -> None:
-    assert limits_of(None, "a", a=2, b=8).width == 2
 
 
 def refusal(*, hint_s: float | None = None, retryable: bool = True) -> ProviderError:

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from agentv_ci.compile.overrides import Overrides
+from tests.servers.chat_api import chat_api, says
 from tests.support import CommandResult, FakeClock, run_command
-from tests.support.evals import FINDS, JUDGE, PRAISE, Run, documents, mock, tool
+from tests.support.evals import FINDS, JUDGE, PRAISE, Run, documents, gpt, mock, tool
 
 SECRET = "canary-0123456789"
 SAYS_IT = '{"score": 1, "hits": ["%s"], "reasoning": "%s"}'
@@ -46,6 +47,18 @@ def test_a_secret_of_a_member_does_not_reach_the_judge_that_aggregates(repositor
     seen = (repository / "seen.txt").read_text("utf-8")
     assert ("***" in seen, SECRET in seen) == (True, False)
     check_masked(repository, "r.jsonl")
+
+
+@pytest.mark.parametrize("flags", [[], ["--dry-run"]])
+def test_a_secret_of_a_target_is_masked_in_a_dry_run_too(repository: Path, flags: list[str]) -> None:
+    env = {"UPSTREAM_AUTH": SECRET}
+    with chat_api(says("42")) as api:
+        target = gpt(api.base_url, api_key="${{ UPSTREAM_AUTH }}")
+        documents(repository, ["one"], target, evaluators=[repeating("UPSTREAM_AUTH")])
+        evaluate(repository, *flags, env=env)
+    assert run_command("rescore", "r.jsonl", cwd=repository, env=env).code in (0, 1)
+    for name in ("r.jsonl", "r.rescored.jsonl"):
+        check_masked(repository, name)
 
 
 def test_a_rescored_row_is_masked_with_the_secrets_of_today_and_marked_as_a_dry_run(repository: Path) -> None:

@@ -52,12 +52,7 @@ _TYPES: Mapping[int, str] = {
     504: "timeout_error",
     529: "overloaded_error",
 }
-_HEADERS = {
-    "request-id": REQUEST_ID,
-    "anthropic-ratelimit-requests-limit": "50",
-    "anthropic-ratelimit-requests-remaining": "49",
-    "anthropic-ratelimit-requests-reset": "2030-01-02T03:04:05Z",
-}
+_HEADERS = {"request-id": REQUEST_ID}
 _USAGE: Json = {
     "input_tokens": USAGE.input - USAGE.cached - USAGE.cache_written,
     "cache_creation_input_tokens": USAGE.cache_written,
