@@ -31,6 +31,21 @@ HEARING = (
 """Runs a command that hears SIGINT: background jobs of a shell, such as these tests, may be deaf to it."""
 
 
+def in_a_shell(project: Project, arguments: str) -> CommandResult:
+    """Run a command in a process, with redirections; the exit code is that of the command."""
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m agentv_ci {arguments}; exit ${{PIPESTATUS[0]}}"],
+        cwd=project.folder,
+        env=clean_environment(project.env),
+        capture_output=True,
+        text=True,
+        timeout=ENDS_S,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    return CommandResult(done.returncode, done.stdout, done.stderr)
+
+
 def stopped(project: Project, *arguments: str, when: Callable[[], bool], by: signal.Signals) -> CommandResult:
     """Run a command in a process, and send it a signal as soon as something holds."""
     process = subprocess.Popen(
