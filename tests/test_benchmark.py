@@ -287,11 +287,15 @@ class TestRunners:
         run = of_runner(returns(value), scenario)
         assert run.output == ({"said": {"a": {}}} if scenario == "asks" else {"a": {}})
 
-    def test_answer_may_be_awaited(self) -> None:
+    @pytest.mark.parametrize("scenario", ["asks", "a.yaml"])
+    def test_answer_may_be_awaited(self, scenario: str) -> None:
         async def later(messages: Any, config: Any) -> dict[str, Any]:
+            await asyncio.sleep(0.02)
             return {"answer": 42}
 
-        assert of_runner(later, "asks").output == {"said": {"answer": 42}}
+        run = of_runner(later, scenario)
+        assert run.output == ({"said": {"answer": 42}} if scenario == "asks" else {"answer": 42})
+        assert 20 <= run.duration_ms < 60_000
 
     @pytest.mark.parametrize(
         ("value", "error"),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
 
 import pytest
 import rfc8785
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agentv_ci.canonical import canonical, exact
+from agentv_ci.canonical import MAX_LEVELS, canonical, digest_of_value, exact
 from agentv_ci.contracts.base import JsonValue
 
 numbers = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**53) + 1, 2**53 - 1)
@@ -38,6 +39,17 @@ def test_exact_form_differs_in_large_integers_alone() -> None:
     value: JsonValue = {"b": [1.0, 2**53 - 1], "a": 2**53 + 1}
     assert exact(value) == '{"a":9007199254740993,"b":[1,9007199254740991]}'
     assert canonical(value) == '{"a":9007199254740992,"b":[1,9007199254740991]}'
+
+
+@pytest.mark.parametrize("wrap", [lambda v: [v], lambda v: (v,), lambda v: {"a": v}, lambda v: frozenset({v})])
+def test_digest_of_a_value_depends_on_its_upper_levels(wrap: Callable[[object], object]) -> None:
+    def digest(leaf: object, levels: int) -> str:
+        for _ in range(levels):
+            leaf = wrap(leaf)
+        return digest_of_value(leaf)
+
+    assert digest(1, MAX_LEVELS + 1) != digest(2, MAX_LEVELS + 1)
+    assert digest(1, MAX_LEVELS + 2) == digest(2, MAX_LEVELS + 2)
 
 
 def test_what_is_no_json_is_refused() -> None:

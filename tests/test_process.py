@@ -287,9 +287,28 @@ CANCELLED_AT_THE_END = """
 """
 
 
-def test_a_process_that_has_ended_is_forgotten_when_its_run_is_cancelled_at_that_moment() -> None:
+ADOPTED = """
+    import asyncio, os
+    from pathlib import Path
+    from agentv_ci import process
+
+    process.adopt_orphans()
+    for command in ("sleep 60 &", "true"):
+        asyncio.run(process.run(command, cwd=Path("/"), env=dict(os.environ), timeout_s=60))
+    print([pid for listed in Path("/proc/self/task").glob("*/children") for pid in listed.read_text().split()])
+"""
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        CANCELLED_AT_THE_END,
+        pytest.param(ADOPTED, marks=pytest.mark.skipif(sys.platform != "linux", reason="only there")),
+    ],
+)
+def test_ended_processes_are_forgotten(script: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-X", "dev", "-W", "error", "-c", textwrap.dedent(CANCELLED_AT_THE_END)],
+        [sys.executable, "-X", "dev", "-W", "error", "-c", textwrap.dedent(script)],
         env=clean_environment({"PYTHONPATH": os.pathsep.join(sys.path)}),
         capture_output=True,
         text=True,

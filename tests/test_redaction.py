@@ -92,7 +92,8 @@ def test_secrets_are_marked_fields_and_variables_with_secret_names() -> None:
         "OPENAI_API_KEY": "from-the-environment",
         "GITHUB_TOKEN": "ghs_0123456789",
         "DB_PASSWORD": "correct horse",
-        "SHORT_KEY": "1234567",
+        "LEAST_KEY": "abcdefgh",
+        "SHORT_KEY": "abcdefg",
         "NUMBER_KEY": "123456789",
         "KEY_NAME": "not-a-secret",
         "GREETING": "good morning",
@@ -102,7 +103,7 @@ def test_secrets_are_marked_fields_and_variables_with_secret_names() -> None:
     agent = target(provider="cli", command_template="x", env={"A": "${{ GREETING }}", "B": "a literal value"})
     targets = {"gpt": gpt, "agent": agent}
     expected = {
-        *("from-the-environment", "ghs_0123456789", "correct horse", "good morning"),
+        *("from-the-environment", "ghs_0123456789", "correct horse", "good morning", "abcdefgh"),
         *("Bearer header-token", "header-token"),
     }
     assert secrets_of(targets, resolve_targets(targets, environ), environ) == expected

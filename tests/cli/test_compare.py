@@ -146,7 +146,8 @@ class TestFiles:
         store(project, "a.jsonl", *rows)
         store(project, name, *reversed(rows))
         for source, out in (("a.jsonl", "1.json"), (name, "2.json")):
-            assert project.run("baseline", "accept", source, "--out", out).code == 0
+            done = project.run("baseline", "accept", source, "--out", out)
+            assert (done.code, "one trial per case" in done.err) == (0, False)
         assert project.text("1.json") == project.text("2.json")
 
     @pytest.mark.parametrize(
@@ -374,5 +375,8 @@ def test_errored_cases_are_compared_by_their_verdicts(project: Project) -> None:
     project.documents("a", {"id": "b", "execution": {"target": "fails"}}, max_retries=0)
     project.targets(GREETS, tool("exit 3", name="fails"))
     assert project.eval("--max-errors", "1").code == 0
-    assert project.run("baseline", "accept", "r.jsonl").err.startswith("warning: 1 case without a verdict skipped\n")
+    assert project.run("baseline", "accept", "r.jsonl").err.splitlines() == [
+        "warning: 1 case without a verdict skipped",
+        "warning: one trial per case: noise cannot be distinguished from change; use --repeat",
+    ]
     assert len(project.json(".agentv/baseline.json")["cases"]) == 1

@@ -8,6 +8,7 @@ import re
 import sys
 from types import SimpleNamespace
 
+import click
 import pytest
 
 from agentv_ci.cli import running
@@ -30,6 +31,17 @@ def watched(progress: Progress, *, live: bool) -> None:
             await asyncio.sleep(0.05)
 
     asyncio.run(main())
+
+
+def shown_live(monkeypatch: pytest.MonkeyPatch, term: str, columns: int) -> str:
+    """Return what a terminal gets of the progress."""
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    watched(FAR, live=True)
+    return terminal.getvalue()
 
 
 class TestProgress:
@@ -80,16 +92,18 @@ class TestProgress:
     def test_progress_fits_the_terminal(
         self, term: str, columns: int, texts: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        terminal = io.StringIO()
-        monkeypatch.setattr(terminal, "isatty", lambda: True, raising=False)
-        monkeypatch.setattr(sys, "stderr", terminal)
-        monkeypatch.setenv("TERM", term)
-        monkeypatch.setenv("COLUMNS", str(columns))
-        watched(FAR, live=True)
-        shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.getvalue())
+        shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown_live(monkeypatch, term, columns))
         assert [text for text in texts if text not in shown] == []
         assert term == "dumb" or max(map(len, shown.splitlines())) <= columns
         assert ("━" in shown) == (term == "xterm" and columns > 75)
+
+    @pytest.mark.parametrize("color", [None, False])
+    def test_progress_has_colors_unless_they_are_disabled(
+        self, color: bool | None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with click.Context(click.Command("eval"), color=color):
+            shown = shown_live(monkeypatch, "xterm", 120)
+        assert ("\x1b[91m" in shown) == (color is None)
 
 
 def on_a_terminal(project: Project, stream: str, **env: str) -> tuple[int, str, str]:

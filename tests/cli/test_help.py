@@ -27,6 +27,13 @@ def test_help_groups_options_and_lists_no_arguments(tmp_path: Path) -> None:
     assert "PATH…" not in last
 
 
+@pytest.mark.parametrize(
+    ("command", "default"), [("eval", "(default: 1, one at a time, in order)"), ("judge-check", "[default: 0.8")]
+)
+def test_help_has_defaults(command: str, default: str, tmp_path: Path) -> None:
+    assert default in " ".join(run_command(command, "--help", cwd=tmp_path).out.split())
+
+
 def test_version_with_and_without_other_options(tmp_path: Path) -> None:
     version = f"agentv-ci {__version__}\n"
     assert run_process("--version", cwd=tmp_path).out == version

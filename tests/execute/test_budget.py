@@ -123,7 +123,7 @@ def test_an_answer_has_the_providers_cost_else_the_price_of_its_target_or_model(
 
 @pytest.mark.parametrize(
     ("cached", "rate", "expected"),
-    [(None, None, 4.0), (500_000, None, 4.0), (500_000, 0.2, 3.1), (5_000_000, 0.2, 2.2)],
+    [(None, 0.2, 4.0), (500_000, None, 4.0), (500_000, 0.2, 3.1), (5_000_000, 0.2, 2.2)],
 )
 def test_cached_tokens_have_their_own_price_if_there_is_one(
     cached: int | None, rate: float | None, expected: float
