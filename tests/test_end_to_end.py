@@ -1,8 +1,7 @@
-"""The main job on real input: the bundled examples, an API behind a socket, and plans."""
+"""The bundled examples, and plans, on real input."""
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import pytest
 from junitparser import JUnitXml
 
 from agentv_ci.jsonschema.violations import violations
-from tests.servers.chat_api import chat_api, fails, says
 from tests.support import REPOSITORY
 from tests.support.projects import Project
 
@@ -76,55 +74,6 @@ def test_scripts_in_three_languages_score_alike(tmp_path: Path) -> None:
         (0.0, ["does not mention 30 days"]),
         (0.5, ["does not mention '30 DAYS'"]),
     ]
-
-
-class TestApi:
-    SECRET = "sk-canary-0123456789abcdef"
-
-    @pytest.fixture
-    def project(self, repository: Path) -> Project:
-        """A case for an API whose settings are environment references, scored by a judge too."""
-        project = Project(repository)
-        names = {"base_url": "URL", "api_key": "KEY", "model": "MODEL", "max_output_tokens": "LIMIT"}
-        references = {field: f"${{{{ API_{name} }}}}" for field, name in names.items()}
-        api = {"name": "default", "provider": "openai", "retry_initial_delay_ms": 1, **references}
-        evaluators = [
-            {"name": "has-42", "type": "contains", "value": "42"},
-            {"name": "is-judged", "type": "llm_judge", "temperature": 0.5},
-        ]
-        question = {"input_messages": [{"role": "user", "content": "What is the answer?"}]}
-        project.documents(question, targets=(api,), evaluators=evaluators)
-        return project
-
-    def test_target_and_judge_over_the_wire(self, project: Project) -> None:
-        judgement = json.dumps({"score": 0.9, "hits": ["names 42"], "misses": [], "reasoning": "right"})
-        steps = (fails(429, "slow down", retry_after="0.01"), says("It is 42."), says(f"Sure: {judgement}"))
-        with chat_api(*steps) as api:
-            project.env = {"API_URL": f"{api.base_url}/", "API_KEY": f" {self.SECRET}\n", "API_MODEL": "m-1"}
-            project.env["API_LIMIT"] = "50"
-            done = project.eval("--verbose")
-        assert done.code == 0, done.err
-        first, again, judge = (request["body"] for request in api.requests)
-        system, user = first.pop("messages")
-        assert again == {**first, "messages": [system, user]}
-        assert (first, user) == ({"model": "m-1", "max_tokens": 50}, {"role": "user", "content": "What is the answer?"})
-        assert {request["path"] for request in api.requests} == {"/v1/chat/completions"}
-        assert {request["headers"]["authorization"] for request in api.requests} == {f"Bearer {self.SECRET}"}
-        assert judge["temperature"] == 0.5
-        assert "expected_outcome" in judge["messages"][0]["content"]
-        assert "It is 42." in judge["messages"][1]["content"]
-        (row,) = project.rows()
-        assert (row["attempts"], row["requests"], row["model"], row["score"]) == (1, 2, "mock-model-2030", 0.95)
-        assert row["usage"] == {"input_tokens": 100, "output_tokens": 10, "total_tokens": 110, "cached_tokens": 20}
-        assert row["judge_usage"]["total_tokens"] == 110
-        assert "HTTP 429: slow down; retry 1 of 3 in 0.0 s" in done.err
-        written = "".join(path.read_text("utf-8") for path in project.folder.rglob("*") if path.is_file())
-        assert self.SECRET not in written + done.out + done.err
-
-    def test_missing_variables_are_named_before_the_first_request(self, project: Project) -> None:
-        project.env = {"API_URL": "", "API_LIMIT": "50"}
-        project.write({".env": "API_MODEL=from-dotenv\n"})
-        project.refuses("eval", "evals", error="API_KEY (api_key), API_URL (base_url)\n")
 
 
 def test_plan_runs_the_scripts_that_were_compiled(repository: Path) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
+import re
 
 import pytest
 
@@ -138,33 +137,25 @@ class TestPlans:
         assert project.run("eval", "plan.json", "--dry-run", "--out", "r.jsonl", cwd="elsewhere").code == 0
 
     @pytest.mark.parametrize(
-        ("change", "error"),
+        ("old", "new", "error"),
         [
-            ({"$schema": "x/plan-v2.schema.json"}, "is a version 2 plan; this agentv-ci supports version 1"),
-            ({"$schema": "x"}, "plan.json"),
-            ({"cases": [{"trials": 0}]}, "(cases[0]."),
-            ({"files": {"a": {}}}, "(files"),
+            (r"plan-v1\.schema", "plan-v2.schema", "is a version 2 plan; this agentv-ci supports version 1"),
+            (r'"\$schema": "[^"]*"', '"$schema": "x"', "plan.json"),
+            (
+                r'"threshold": 0\.8',
+                '"threshold": 0.1',
+                "digest mismatch: cases greets, waves changed after",
+            ),
+            (r'"maxErrors": 0', '"maxErrors": 9', "digest mismatch: the plan changed after compilation"),
+            (r'"trials": 1', '"trials": 0', "(cases[0]."),
+            (r'"files": {', '"files": {"a": {}', "(files"),
+            (r".+", "{", "plan.json"),
+            (r".+", "[]", "plan.json"),
         ],
     )
-    def test_invalid_plan_is_an_error(self, change: dict[str, Any], error: str, project: Project) -> None:
-        project.write({"plan.json": json.dumps({**project.json("plan.json"), **change})})
+    def test_edited_plan_is_an_error(self, old: str, new: str, error: str, project: Project) -> None:
+        project.write({"plan.json": re.sub(old, new, project.text("plan.json"), flags=re.DOTALL)})
         project.refuses("eval", "plan.json", error=error)
-
-    @pytest.mark.parametrize("text", ["{", "[]"])
-    def test_other_json_is_not_a_plan(self, text: str, project: Project) -> None:
-        project.write({"plan.json": text})
-        project.refuses("eval", "plan.json")
-
-    @pytest.mark.parametrize(
-        ("old", "new", "what"),
-        [
-            ('"threshold": 0.8', '"threshold": 0.1', "cases greets, waves"),
-            ('"maxErrors": 0', '"maxErrors": 9', "the plan"),
-        ],
-    )
-    def test_edited_plan_is_an_error(self, old: str, new: str, what: str, project: Project) -> None:
-        project.write({"plan.json": project.text("plan.json").replace(old, new)})
-        project.refuses("eval", "plan.json", error=f"digest mismatch: {what} changed after compilation")
 
 
 @pytest.mark.slow

@@ -63,12 +63,6 @@ class TestSets:
         assert (done.code, f"[{rule}" in done.err, "set.yaml:1:" in done.err) == (2, True, True)
         assert not project.path("rows.jsonl").exists()
 
-    @pytest.mark.parametrize("text", ["", "null", "[]", "5", "\x00", "a: [", "$schema: agentv-judge-set-v1\n", "- a\n"])
-    def test_other_documents_are_an_error(self, text: str, project: Project) -> None:
-        judge_set(project)
-        project.write({"set.yaml": text})
-        assert check(project).code == 2
-
     @pytest.mark.parametrize(
         "answer",
         [
@@ -152,11 +146,6 @@ class TestJudges:
         assert (done.code, text in done.out) == (code, True), done.out
         assert "errors:\n  item-1  (set.yaml:1)  expected pass: error\n    " in done.out
 
-    def test_judge_that_fails_measures_nothing(self, project: Project) -> None:
-        judge_set(project, PASSES, judge={"response": KIND, "error": {"kind": "server", "message": "busy"}})
-        code, found = as_json(project)
-        assert (code, found["judgements"], found["agreement"], found["errors"]) == (4, 0, None, 1)
-
     @pytest.mark.parametrize(
         ("reply", "score"),
         [('no {"score": 7}', 1.0), ('{"score": 0.5, "reasoning": "\\u001b[31m::error::x"}', 0.5)],
@@ -227,6 +216,7 @@ class TestAgreement:
         judge_set(project, PASSES, {"score": 0.1, "id": "é\u2028"}, judge={"response": reply})
         code, found = as_json(project, *flags)
         assert (found["exit_code"], found["passed"]) == (code, code == 0)
+        assert (found["agreement"] is None) == (found["judgements"] == 0)
         assert found["judgements"] + found["errors"] == 2 * (3 if "--repeat" in flags else 1)
 
 

@@ -38,13 +38,6 @@ class TestMerging:
         assert project.json("all.report.json") == project.json("r.report.json")
         assert project.run("report", "all.yaml").code == 1
 
-    def test_shards_may_have_one_name_in_two_folders(self, project: Project) -> None:
-        project.documents("a", "b")
-        files = [f"shard-{index}/results.jsonl" for index in (1, 2)]
-        for index, file in enumerate(files, 1):
-            assert project.run("eval", "evals", "--shard", f"{index}/2", "--out", file).code == 0
-        assert project.run("report", *files, "--expect-shards", "2").code == 0
-
     def test_empty_shard_passes(self, project: Project) -> None:
         project.documents("a")
         files = shards(project, 2)
