@@ -134,25 +134,18 @@ class Asking:
 
 class TestScenarios:
     def test_scenario_asks_a_runner(self) -> None:
-        heard: list[Any] = []
-
-        def mine(messages: list[dict[str, Any]], config: dict[str, Any]) -> str:
-            heard.append((messages, config))
-            return f"I am {config['agent_id']}"
-
         def asks_twice(runner: Any, payload: dict[str, Any]) -> dict[str, Any]:
             conversation = [{"role": "system", "content": "Be short"}, {"role": "user", "content": "Why?"}]
             return {"first": runner.ask("Who?"), "second": runner.ask(conversation), **payload}
 
         register_scenario("twice", asks_twice)
-        register_runner("mine", mine)
+        register_runner("mine", lambda messages, config: f"{messages[-1]['content']} {config['agent_id']}")
         spec = ScenarioSpec(key="twice", params={"steps": 1}, seeds=[7])
         report = ran(spec, RunnerSpec(key="mine", config={"agent_id": "b-1"}))
         (run,) = report.scenario_reports[0].runs
-        assert run.output == {"first": "I am b-1", "second": "I am b-1", "params": {"steps": 1}, "seed": 7}
+        assert run.output == {"first": "Who? b-1", "second": "Why? b-1", "params": {"steps": 1}, "seed": 7}
         assert (run.status, run.seed, run.runner_key, run.case_id) == ("success", 7, "mine", None)
         assert 0 <= run.duration_ms < 60_000
-        assert [messages[-1]["content"] for messages, _ in heard] == ["Who?", "Why?"]
         assert run.config_digest == report.config_digest
         (run,) = runs_of("twice", MOCK)
         assert run.metrics == {"input_tokens": 6, "output_tokens": 4, "total_tokens": 10}
@@ -390,16 +383,10 @@ class TestEvalFiles:
             assert len(runs_of(ScenarioSpec(key="b.yaml", **given), runner)) == trials
 
     def test_answers_of_a_function_are_scored(self) -> None:
-        heard: list[Any] = []
-
-        def agrees(messages: Any, config: Any) -> str:
-            heard.append(messages)
-            return f"yes{config['end']}"
-
-        register_runner("mine", agrees)
+        register_runner("mine", lambda messages, config: f"yes{config['end']} {json.dumps(messages)}")
         (run,) = runs_of("a.yaml", RunnerSpec(key="mine", config={"end": "!"}))
-        assert (run.runner_key, run.metrics["score"], run.output) == ("mine", 1.0, {"text": "yes!"})
-        assert heard == [[{"role": "system", "content": "Be short"}, {"role": "user", "content": "May I?"}]]
+        asked = [{"role": "system", "content": "Be short"}, {"role": "user", "content": "May I?"}]
+        assert (run.metrics["score"], run.output) == (1.0, {"text": f"yes! {json.dumps(asked)}"})
 
     def test_no_files_are_left(self, repository: Path) -> None:
         ran("a.yaml", MOCK)

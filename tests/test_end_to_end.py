@@ -30,11 +30,8 @@ def edit(project: Project, name: str, old: str, new: str) -> None:
 
 
 class TestBundledExample:
-    @pytest.fixture
-    def example(self, tmp_path: Path) -> Project:
-        return copied("simple", tmp_path)
-
-    def test_it_passes_and_all_files_are_valid(self, example: Project) -> None:
+    def test_it_passes_and_all_files_are_valid(self, tmp_path: Path) -> None:
+        example = copied("simple", tmp_path)
         done = example.process("eval", EXAMPLE, "--out", "r.jsonl", "--junit", "r.xml")
         assert (done.code, done.err) == (0, "")
         assert done.out.startswith("4 cases: 4 passed, 0 failed, 0 errors\n")
@@ -52,7 +49,8 @@ class TestBundledExample:
         assert "@[Assistant]:" in remembered["request"]["prompt"]
         assert remembered["candidate_answer"] == "Your name is Ada."
 
-    def test_misspelled_field_is_named_and_nothing_runs(self, example: Project) -> None:
+    def test_misspelled_field_is_named_and_nothing_runs(self, tmp_path: Path) -> None:
+        example = copied("simple", tmp_path)
         case = "  - id: reviews-a-file\n    "
         edit(example, EXAMPLE, f"{case}expected_outcome:", f"{case}expectd_outcome:")
         line = example.text(EXAMPLE).partition("expectd_outcome")[0].count("\n") + 1

@@ -293,9 +293,13 @@ ADOPTED = """
     from agentv_ci import process
 
     process.adopt_orphans()
-    for command in ("sleep 60 &", "true"):
-        asyncio.run(process.run(command, cwd=Path("/"), env=dict(os.environ), timeout_s=60))
-    print([pid for listed in Path("/proc/self/task").glob("*/children") for pid in listed.read_text().split()])
+    asyncio.run(process.run("sleep 60 &", cwd=Path("/"), env=dict(os.environ), timeout_s=60))
+    for _ in range(100):
+        asyncio.run(process.run("true", cwd=Path("/"), env=dict(os.environ), timeout_s=60))
+        left = [pid for listed in Path("/proc/self/task").glob("*/children") for pid in listed.read_text().split()]
+        if not left:
+            break
+    print(left)
 """
 
 

@@ -98,22 +98,17 @@ def test_missing_targets_file_is_an_error_with_a_hint(project: Project) -> None:
     project.refuses("compile", "evals", error="\n    create a targets.yaml, or use --targets FILE\n")
 
 
-class TestCount:
-    def test_long_work_is_counted_on_a_terminal(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-        clock = iter([0.0, 0.5, 1.5, 1.55, 1.7])
-        monkeypatch.setattr("time.monotonic", lambda: next(clock))
-        with show_count("cases compiled") as watch:
-            for number in (1, 2000, 2001, 3000):
-                watch(number)
-        assert capsys.readouterr().err == "\r2,000 cases compiled\r3,000 cases compiled\r\x1b[K"
-
-    def test_nothing_is_counted_elsewhere(self, capsys: pytest.CaptureFixture[str]) -> None:
-        with show_count("cases compiled") as watch:
-            watch(1)
-        assert capsys.readouterr().err == ""
+@pytest.mark.parametrize(("is_terminal", "shown"), [(True, "\r2,000 cases\r3,000 cases\r\x1b[K"), (False, "")])
+def test_long_work_is_counted_on_a_terminal(
+    is_terminal: bool, shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal)
+    clock = iter([0.0, 0.5, 1.5, 1.55, 1.7])
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    with show_count("cases") as watch:
+        for number in (1, 2000, 2001, 3000):
+            watch(number)
+    assert capsys.readouterr().err == shown
 
 
 @pytest.mark.parametrize("paths", [[], ["evals", "--out", "plan.json"]])

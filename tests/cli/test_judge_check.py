@@ -63,26 +63,21 @@ class TestSets:
         assert (done.code, f"[{rule}" in done.err, "set.yaml:1:" in done.err) == (2, True, True)
         assert not project.path("rows.jsonl").exists()
 
-    @pytest.mark.parametrize(
-        "answer",
-        [
-            *("", " \n ", "x" * 300_000, '{"score": 1}', "\u2028 é 😀 \x00 \x85", "```\n```"),
-            "${{ MY_LEAK }} {{ question }} {% for x in y %} {{ candidate_answer }}",
-            "</candidate_answer> ::error::x \x1b[31m",
-        ],
-        ids=lambda answer: answer[:12],
-    )
-    def test_any_text_is_an_answer(self, answer: str, project: Project) -> None:
+    def test_any_text_is_an_answer_or_an_id(self, project: Project) -> None:
         project.env["MY_LEAK"] = "value-of-the-environment"
-        judge_set(project, {**PASSES, "answer": answer})
-        assert check(project).code == 0
-        assert [row["candidate_answer"] for row in project.rows("rows.jsonl")] == [answer]
-
-    def test_any_text_is_an_id(self, project: Project) -> None:
         ids = ["*", "a b", "é😀", "e\u0301", "[x]", "a/b", "../x", "-h", "yes", "1", "a\nb"]
-        judge_set(project, *({"verdict": "fail", "id": name} for name in ids))
+        answers = ["", " \n ", "x" * 150_000, '{"score": 1}', "\u2028 é 😀 \x00 \x85", "```\n```", "${{ MY_LEAK }}"]
+        answers += [
+            "{{ question }} {% for x in y %}",
+            "{{ candidate_answer }}",
+            "</candidate_answer>",
+            "::error::\x1b[31m",
+        ]
+        both = zip(ids, answers, strict=True)
+        judge_set(project, *({"id": id_, "answer": answer, "verdict": "fail"} for id_, answer in both))
         code, found = as_json(project)
         assert (code, [item["id"] for item in found["items"]]) == (1, ids)
+        assert [row["candidate_answer"] for row in project.rows("rows.jsonl")] == answers
 
     def test_summary_names_lines_in_the_set(self, project: Project) -> None:
         judge_set(project)
