@@ -9,13 +9,14 @@ import pytest
 from tests.action import events
 from tests.cli.builders import GREETS, PASSES, Job
 from tests.publish.workflows import HEAD
+from tests.support.evals import KEY
 from tests.support.projects import Project
 
 
 @pytest.fixture
 def project(repository: Path) -> Project:
     """An empty repository in which commands run."""
-    return Project(repository)
+    return Project(repository, {"MOCK_KEY": KEY})
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
-from agentv_ci.app.github_publish import FailOn, exit_code
+from agentv_ci.app.github_publish import EvaluatorLines, FailOn, exit_code
 from agentv_ci.app.github_run import action_run
 from tests.cli.builders import GREETS, KEYED, LEAVES, PASSES, Job
 from tests.publish.workflows import HEAD
-from tests.support import REPOSITORY
+from tests.support import REPOSITORY, write
 from tests.support.evals import tool
 
 COMMAND = re.compile(r"^\s*::(?!(error|warning|notice) )|##\[", re.MULTILINE)
@@ -290,3 +290,48 @@ class TestForgedFiles:
         job.env[f"AGENTV_{name}"] = "x\n::set-output name=verdict::pass\n##[error]x"
         done = job.publish()
         assert (done.code, re.search(r"^\s*::", done.err, re.MULTILINE)) == (2, None)
+
+
+SUITE = """\
+$schema: agentv-eval-v2
+execution:
+  evaluators:
+    - {name: shared, type: is_json}
+evalcases:
+  - id: one
+    evaluators:
+      - name: first
+        type: is_json
+      - {name: second, type: is_json}
+  - id: two
+    rubrics: [Is kind]
+    execution:
+      evaluators:
+        - {name: second, type: is_json}
+"""
+
+
+@pytest.mark.parametrize(
+    ("case", "evaluator", "line"),
+    [
+        ("one", "first", 8),
+        ("one", "second", 10),
+        ("two", "second", 15),
+        ("two", "rubrics", 12),
+        ("one", "rubrics", None),
+        ("one", "shared", None),
+        ("three", "first", None),
+    ],
+)
+def test_line_of_an_evaluator_defined_in_a_case(repository: Path, case: str, evaluator: str, line: int | None) -> None:
+    write(repository, {"evals/a.yaml": SUITE})
+    assert EvaluatorLines(repository, repository).find("evals/a.yaml", case, evaluator) == line
+
+
+@pytest.mark.parametrize(
+    "text", [None, "", "evalcases: 7", "evalcases: [7, {id: one, evaluators: [7]}]", "\x00", "- a\nb"]
+)
+def test_other_and_missing_files_have_no_lines(repository: Path, text: str | None) -> None:
+    if text is not None:
+        write(repository, {"a.yaml": text})
+    assert EvaluatorLines(repository, repository).find("a.yaml", "one", "first") is None

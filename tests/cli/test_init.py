@@ -22,7 +22,7 @@ from agentv_ci.app.init import plan_start, write_start
 from agentv_ci.app.validate import check_paths
 from agentv_ci.errors import Interrupted, UsageError
 from agentv_ci.scaffold.drafts import AGENT_COMMAND, STARTERS, Choices
-from tests.cli.builders import Terminal
+from tests.cli.builders import KEYED, Terminal
 from tests.servers.model_api import model_api, says
 from tests.support import REPOSITORY
 from tests.support.evals import tool
@@ -286,22 +286,25 @@ class TestExistingFiles:
         assert project.run("validate", "--strict", ".").code == 0
         assert project.eval().code == 0
 
-    def test_workflow_has_the_secrets_of_existing_targets(self, project: Project) -> None:
-        project.targets({"name": "mine", "provider": "openai", "model": "m", "api_key": "${{ OPENAI_API_KEY }}"})
-        printed = project.run("init", "--provider", "anthropic").out
-        env = YAML(typ="safe").load(project.text(WORKFLOW))["jobs"]["evals"]["steps"][-1]["env"]
-        assert ([*env], "export ANTHROPIC_API_KEY" in printed) == (["OPENAI_API_KEY"], False)
-
-    def test_workflow_installs_the_agent_of_existing_targets(self, project: Project) -> None:
-        project.targets({"name": "default", "provider": "codex"})
-        assert project.run("init").code == 0
-        assert f"npm install --global {STARTERS['codex'].package} " in project.text(WORKFLOW)
-
-    @pytest.mark.parametrize(("names", "used"), [(["a", "default"], "default"), (["a", "b"], "a")])
-    def test_default_target_is_used_before_the_first(self, names: list[str], used: str, project: Project) -> None:
-        project.targets(*(tool("echo Paris Ada", name=name) for name in names))
-        assert project.run("init").code == 0
-        assert f"target: {used}\n" in project.text(EXAMPLE)
+    @pytest.mark.parametrize(
+        ("targets", "name", "text"),
+        [
+            ([KEYED], WORKFLOW, "env:\n          OPENAI_API_KEY: ${{ secrets.OPENAI_API_KEY }}\n"),
+            (
+                [{"name": "default", "provider": "codex"}],
+                WORKFLOW,
+                f"npm install --global {STARTERS['codex'].package} ",
+            ),
+            ([tool("x", name="a"), tool("x", name="default")], EXAMPLE, "target: default\n"),
+            ([tool("x", name="a"), tool("x", name="b")], EXAMPLE, "target: a\n"),
+        ],
+    )
+    def test_files_fit_existing_targets(
+        self, targets: list[dict[str, Any]], name: str, text: str, project: Project
+    ) -> None:
+        project.targets(*targets)
+        done = project.run("init", "--provider", "anthropic")
+        assert (done.code, text in project.text(name), "export ANTHROPIC_API_KEY" in done.out) == (0, True, False)
 
     @pytest.mark.parametrize("text", ["", "targets: 1\n", "targets: [1, {name: ''}]\n", "a: [\n"])
     def test_unreadable_targets_are_kept(self, text: str, project: Project) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.servers.chat_api import chat_api, says
-from tests.support.evals import KEY, gpt, tool
+from tests.support.evals import gpt, tool
 from tests.support.projects import GREETS, JUDGED, Project
 
 TEN = [f"case-{number}" for number in range(10)]
@@ -68,7 +68,6 @@ def test_run_writes_its_results_alone_unless_prompts_are_dumped(project: Project
 def test_option_sets_the_workers_else_the_target(
     flags: list[str], settings: dict[str, Any], most: int, project: Project
 ) -> None:
-    project.env["MOCK_KEY"] = KEY
     with chat_api(replace(says("Hello"), delay_s=0.05)) as api:
         project.documents(*TEN, targets=(gpt(api.base_url, **settings),))
         assert project.eval(*flags).code == 0
@@ -118,7 +117,6 @@ def test_warning_about_a_document_is_yellow_only_on_request(flags: list[str], pr
 
 
 def test_judge_without_a_readable_reply_is_asked_three_times(project: Project) -> None:
-    project.env["MOCK_KEY"] = KEY
     with chat_api(says("nine out of ten")) as api:
         project.documents("one", targets=(GREETS, gpt(api.base_url, name="judge")), evaluators=[JUDGED])
         assert (project.eval().code, len(api.requests)) == (4, 3)

@@ -5,16 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.servers.chat_api import chat_api, says
-from tests.support.evals import KEY, gpt
+from tests.support.evals import gpt
 from tests.support.projects import HELLO, JUDGED, Project
 
 PRICED, ONE_ANSWER_USD = "gpt-4o", 0.000325
 """A model with a public price, and what an answer of the server costs."""
-
-
-@pytest.fixture(autouse=True)
-def key(project: Project) -> None:
-    project.env["MOCK_KEY"] = KEY
 
 
 def shards(project: Project, total: int, *flags: str) -> list[str]:

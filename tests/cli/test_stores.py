@@ -23,11 +23,6 @@ PRICED, ONE_ANSWER_USD = "gpt-4o", 0.000325
 """A model with a public price, and what an answer of the server costs."""
 
 
-@pytest.fixture(autouse=True)
-def key(project: Project) -> None:
-    project.env["MOCK_KEY"] = KEY
-
-
 def with_file(name: str) -> dict[str, Any]:
     content = [{"type": "text", "value": "Greet me"}, {"type": "file", "value": name}]
     return {"input_messages": [{"role": "user", "content": content}]}
